@@ -34,11 +34,11 @@ std::string chosen_linker(const Arguments& arguments, const std::string& clang) 
   return search_path(name);
 }
 
-void add_compile_flags(const Companions& companions, const std::string& clang, bool off,
+void add_compile_flags(const Companions& companions, const Identity& identity, bool off,
                        Words& words) {
   for (const std::string_view flag : instrumenter::compile_flags) words.emplace_back(flag);
   if (!companions.include.empty()) words.insert(words.end(), {"-idirafter", companions.include});
-  if (!off && !companions.plugin.empty() && loads_our_plugin(clang))
+  if (!off && !companions.plugin.empty() && identity.llvm == STAB_LLVM_VERSION)
     words.push_back("-fpass-plugin=" + companions.plugin);
 }
 
@@ -89,8 +89,14 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
       return fail(
           "ld.stab is missing; it belongs into ../libexec/stabd, seen from the folder of szc");
     const std::string& program = clang[clang.size() - (clang.back().starts_with("--") ? 2 : 1)];
+    const Identity identity = identify(program);
+    if (identity.kind == Identity::Kind::other)
+      return fail(
+          fmt::format("{} is not clang: it says \"{}\". szc works with clang only; set "
+                      "STAB_CLANG to one, such as clang-{}",
+                      program, identity.name, STAB_LLVM_VERSION));
     command.words.emplace_back("--start-no-unused-arguments");
-    add_compile_flags(companions, program, off, command.words);
+    add_compile_flags(companions, identity, off, command.words);
     add_linker(arguments, companions, program, command);
     command.words.emplace_back("--end-no-unused-arguments");
     set_environment(arguments.own, off, command);

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/companions.h"
 
+#include <elf.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <vector>
 
+#include "instrumenter/driver/process.h"
 #include "instrumenter/link_flags.h"
 
 namespace stab::driver {
@@ -45,6 +51,60 @@ std::string cxx_name(const std::string& clang) {
   constexpr std::string_view kClang = "clang";
   if (!name.starts_with(kClang) || name.starts_with("clang++")) return "";
   return path.parent_path() / ("clang++" + name.substr(kClang.size()));
+}
+
+template <class T>
+std::vector<T> read_from(std::ifstream& file, std::uint64_t offset, std::size_t count) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  if (count > most / sizeof(T)) return {};
+  std::vector<T> items(count);
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  file.read(reinterpret_cast<char*>(items.data()), static_cast<std::streamsize>(count * sizeof(T)));
+  return file ? items : std::vector<T>{};
+}
+
+// The names of the libraries that an executable needs, each ended by a zero; "" if it is no ELF file.
+std::string needed_libraries(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const auto header = read_from<Elf64_Ehdr>(file, 0, 1);
+  if (header.empty() || !std::equal(&header[0].e_ident[0], &header[0].e_ident[SELFMAG], &ELFMAG[0]))
+    return "";
+  const auto segments = read_from<Elf64_Phdr>(file, header[0].e_phoff, header[0].e_phnum);
+  const auto offset_of = [&](std::uint64_t address) -> std::uint64_t {
+    for (const Elf64_Phdr& s : segments)
+      if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
+        return s.p_offset + (address - s.p_vaddr);
+    return UINT64_MAX;
+  };
+  std::string names;
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    const auto entries =
+        read_from<Elf64_Dyn>(file, segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn));
+    std::uint64_t strings = 0;
+    std::uint64_t size = 0;
+    for (const Elf64_Dyn& entry : entries) {
+      if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
+    }
+    const auto text = read_from<char>(file, offset_of(strings), size);
+    for (const Elf64_Dyn& entry : entries)
+      if (entry.d_tag == DT_NEEDED && entry.d_un.d_val < text.size()) {
+        names += text.data() + entry.d_un.d_val;
+        names += '\0';
+      }
+  }
+  return names;
+}
+
+// The number that follows the word; 0 if there is none.
+unsigned number_behind(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  unsigned value = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(text.data() + at + word.size(), text.data() + text.size(), value);
+  return value;
 }
 
 }  // namespace
@@ -120,10 +180,23 @@ std::string find_lld(const std::string& clang) {
   return versioned.empty() ? search_path("ld.lld") : versioned;
 }
 
+Identity identify(const std::string& program) {
+  using Kind = Identity::Kind;
+  const std::string libraries = needed_libraries(program);
+  for (const std::string_view name : {"libLLVM.so.", "libLLVM-"})
+    if (const unsigned version = number_behind(libraries, name); version != 0)
+      return {Kind::llvm, version, fmt::format("of LLVM {}", version)};
+  const auto answer = read_output({program, "--version"});
+  if (!answer || answer->empty()) return {Kind::unknown, 0, "of an unknown version"};
+  const std::string line = answer->substr(0, answer->find('\n'));
+  for (const std::string_view word : {"clang version ", "LLD "})
+    if (const unsigned version = number_behind(line, word); version != 0)
+      return {Kind::llvm, version, line};
+  return {Kind::other, 0, line};
+}
+
 bool loads_our_plugin(const std::string& program) {
-  std::error_code error;
-  const std::string path = fs::canonical(program, error).string();
-  return path.find("/llvm-") == std::string::npos || path.find("/llvm-19/") != std::string::npos;
+  return identify(program).llvm == STAB_LLVM_VERSION;
 }
 
 }  // namespace stab::driver

@@ -37,8 +37,17 @@ std::string search_path(std::string_view name);
 // ld.lld of the same LLVM as this clang, else one from PATH, "" if there is none.
 std::string find_lld(const std::string& clang);
 
-// A pass plugin works in the LLVM that it was built for only. Debian's folders say which one a
-// clang or an lld is of.
+// What a compiler or linker is by its own account: the libraries of LLVM that it needs, or else what
+// it answers to --version.
+struct Identity {
+  enum class Kind { unknown, llvm, other };  // unknown: it did not answer
+  Kind kind = Kind::unknown;
+  unsigned llvm = 0;  // the major version of its LLVM
+  std::string name;   // for people
+};
+Identity identify(const std::string& program);
+
+// A pass plugin works in the LLVM that it was built for only.
 bool loads_our_plugin(const std::string& program);
 
 }  // namespace stab::driver

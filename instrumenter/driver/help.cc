@@ -37,15 +37,17 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-link-padding=SEED  keep the order, insert small random gaps between sections      STAB_LINK_PADDING=SEED
                             and at the start of text, rodata and data
 
-STAB_CLANG names another clang, or a command such as "ccache clang-19".
+STAB_CLANG names another clang, or a command such as "ccache clang-19". Frames get pads only from a clang
+of the version that szc's pass was built for, which --stab-version names; functions move with any clang.
 )";
 }
 
 std::string version_text(const Companions& companions) {
   return fmt::format(
-      "szc {}\n{}{}{}{}{}", STAB_VERSION, fingerprint("ld.stab", companions.linker),
-      fingerprint("stab-link", companions.postlink), fingerprint("runtime", companions.runtime),
-      fingerprint("library", companions.library), fingerprint("pass", companions.plugin));
+      "szc {}\n{}{}{}{}{}pads: for clang {}\n", STAB_VERSION,
+      fingerprint("ld.stab", companions.linker), fingerprint("stab-link", companions.postlink),
+      fingerprint("runtime", companions.runtime), fingerprint("library", companions.library),
+      fingerprint("pass", companions.plugin), STAB_LLVM_VERSION);
 }
 
 }  // namespace stab::driver

@@ -132,6 +132,8 @@ void Parser::valued(std::string_view name, const std::string& value) {
   }
   if (name == "plugin-opt" && value.starts_with("thinlto")) result_.thin_lto = true;
   if (name == "version-script") result_.has_version_script = true;
+  if (name == "z" && (value == "execstack" || value == "noexecstack"))
+    result_.stack_is_decided = true;
   if (name == "oformat" && !value.starts_with("elf")) raw_ = true;
 }
 
@@ -160,6 +162,7 @@ void Parser::option(const std::string& word) {
   if (name == "shared" || name == "Bshareable") shared_ = true;
   if (name == "static") static_ = true;
   if (name == "version" || name == "help") asks_ = true;
+  if (word == "-zexecstack" || word == "-znoexecstack") result_.stack_is_decided = true;
   if (word.starts_with("-L") && word.size() > 2) result_.library_folders.push_back(word.substr(2));
   if (word.starts_with("-m") && name.starts_with("melf")) emulation_ = word.substr(2);
 }

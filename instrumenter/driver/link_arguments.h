@@ -23,6 +23,7 @@ struct LinkArguments {
   bool thin_lto = false;
   bool unoptimized_code = false;  // --lto-CGO0: objects of a frame then lie in any order
   bool has_version_script = false;
+  bool stack_is_decided = false;  // by -z execstack or -z noexecstack
   bool strip_all = false;
   bool strip_debug = false;
 };

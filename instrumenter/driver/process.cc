@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace stab::driver {
@@ -52,6 +54,34 @@ Result<Ending> run_and_wait(const Words& words, Errors errors) {
     if (errno != EINTR) return fail_errno("waitpid");
   }
   return ending;
+}
+
+Result<std::string> read_output(const Words& words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe");
+  const pid_t child = fork();
+  if (child < 0) return fail_errno("fork");
+  if (child == 0) {
+    const int nobody = open("/dev/null", O_RDWR);
+    dup2(nobody, STDIN_FILENO);
+    dup2(nobody, STDERR_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    become(words);
+    _exit(kCannotStart);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) != 0;) {
+    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) break;
+  }
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return fail_errno("waitpid");
+  if (status != 0) return fail(fmt::format("{} failed", words[0]));
+  return text;
 }
 
 void end_like(const Ending& ending) {

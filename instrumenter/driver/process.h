@@ -18,6 +18,10 @@ struct Ending {
 enum class Errors { shown, dropped };
 Result<Ending> run_and_wait(const Words& words, Errors errors = Errors::shown);
 
+// What the program writes to its standard output, as it runs to a successful end; its errors are
+// nobody's.
+Result<std::string> read_output(const Words& words);
+
 // Becomes the program; returns only if that fails.
 Error become(const Words& words);
 

@@ -164,6 +164,44 @@ STAB_CLANG=/nowhere/clang refute 'STAB_CLANG that is not there' "$szc" -c b.c
 has 'STAB_CLANG that is not there' .err 'STAB_CLANG'
 STAB_CLANG=clang-19 expect 'STAB_CLANG for C++' "$szcxx" t.cc
 
+# What is no clang is refused with its own words, before it sees a flag of clang's.
+printf '#!/bin/sh\n[ "$1" != --version ] || { echo "gcc (Somebody 1.2-3) 12.2.0"; exit 0; }\necho called >>%s/others\n' "$PWD" >mygcc && chmod +x mygcc
+for other in "$PWD/mygcc" gcc; do
+  have "${other##* }" || continue
+  STAB_CLANG=$other refute "STAB_CLANG=$other" "$szc" -c b.c
+  equal "STAB_CLANG=$other: lines" "$(grep -c . .err)" 1
+  has "STAB_CLANG=$other" .err 'is not clang: it says'
+  has "STAB_CLANG=$other: what to do" .err 'set STAB_CLANG to one, such as clang-19'
+done
+[ ! -e others ] || fail 'another compiler was called'
+
+# A clang of another version gets no pass: functions move, and one line at the link and each report says why frames have no pads.
+printf '#!/bin/sh\n[ "$1" != --version ] || { echo "Debian clang version 16.0.6 (15)"; exit 0; }\necho "$@" >>%s/older.called\nexec clang-19 "$@"\n' "$PWD" >older && chmod +x older
+export STAB_CLANG=$PWD/older
+expect 'an older clang, object' "$szc" -c a.c b.c
+[ ! -s .err ] || { fail 'an older clang, object: speaks'; cat .err >&2; }
+expect 'an older clang' "$szc" a.c b.c -o linked
+lacks 'an older clang gets the pass' older.called pass-plugin
+equal 'an older clang: lines' "$(grep -c . .err)" 1
+has 'an older clang: which' .err 'is Debian clang version 16.0.6'
+has 'an older clang: what to do' .err 'set STAB_CLANG to a clang 19'
+moves 'an older clang' linked
+STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
+has 'an older clang: the report' report '"padded": 0'
+has 'an older clang: the report' report '"why_no_pads": "no frame has a pad: '
+for silent in '--stab-quiet -o linked' '--stab-off -o linked' '-o conftest' '--stab-stack=off -o linked'; do
+  # shellcheck disable=SC2086
+  expect "an older clang, $silent" "$szc" a.c b.c $silent
+  [ ! -s .err ] || { fail "an older clang, $silent: speaks"; cat .err >&2; }
+done
+unset STAB_CLANG
+expect 'the pass' "$szc" a.c b.c -o linked
+rm report
+STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
+lacks 'the pass: the report' report why_no_pads
+expect 'the version that gets pads' "$szc" --stab-version
+has 'the version that gets pads' .out 'pads: for clang 19'
+
 # Through a symbolic link, and without /proc the path serves.
 ln -s "$szc" mycc
 expect 'a symbolic link to szc' ./mycc a.c b.c -o linked

@@ -172,6 +172,73 @@ expect "-mcmodel=large: quiet" "$szc" -mcmodel=large main.c -o large --stab-quie
 [ ! -s .err ] || fail "-mcmodel=large: --stab-quiet speaks"
 works "-mcmodel=medium" "$szc" -O1 -mcmodel=medium main.c
 
+# An executable stack, where GNU ld would make it so; with --stab-off too.
+cat >runs_on_stack.c <<'C'
+#include <stdio.h>
+#include <string.h>
+int helper(void);
+int main(void) {
+  static const unsigned char seven[] = {0xb8, 7, 0, 0, 0, 0xc3};
+  unsigned char code[16] __attribute__((aligned(16)));
+  memcpy(code, seven, sizeof seven);
+  __asm__ volatile("" ::: "memory");
+  printf("%d\n", helper() ? ((int (*)(void))code)() : 0);
+  return 0;
+}
+C
+note='.section .note.GNU-stack,"",@progbits'
+code='.text\n.globl helper\n.type helper, @function\nhelper: movl $1, %%eax\n ret\n.size helper, .-helper\n'
+printf "$code"'.section .note.GNU-stack,"x",@progbits\n' >asks.s
+printf "$code" >silent.s
+printf "$code$note"'\n' >plain.s
+printf '.globl other\nother: ret\n.section .note.GNU-stack,"x",@progbits\n' >other.s
+"$szc" -c asks.s silent.s plain.s other.s
+ar rcs libasks.a plain.o asks.o && ar rcs libother.a plain.o other.o && ar rcsT libthin.a asks.o
+stack_of() { readelf -lW prog | sed -n 's/.*GNU_STACK.* \(RW[E ]\) .*/\1/p'; }
+for off in '' --stab-off; do
+  for what in 'asks.s|asks for it' 'asks.o|asks.o asks for it' 'silent.o|silent.o has no section .note.GNU-stack' 'asks.o libother.a|asks for it' \
+    'libthin.a|(asks.o) asks for it' '-L. -l:libthin.a|(asks.o) asks for it'; do
+    # shellcheck disable=SC2086
+    expect "an executable stack, $what $off" "$szc" $off runs_on_stack.c ${what%|*} -o prog
+    equal "an executable stack, $what $off: lines" "$(grep -c . .err)" 1
+    has "an executable stack, $what $off: why" .err "${what#*|}"
+    equal "an executable stack, $what $off" "$(stack_of)" RWE
+    equal "an executable stack, $what $off: runs" "$(./prog)" 7
+    # shellcheck disable=SC2086
+    expect "an executable stack, $what $off: quiet" "$szc" $off --stab-quiet runs_on_stack.c ${what%|*} -o prog
+    [ ! -s .err ] || fail "an executable stack, $what $off: --stab-quiet speaks"
+    equal "an executable stack, $what $off: quiet" "$(stack_of)" RWE
+  done
+  # Members that are not linked do not count, nor does anything if the user decides.
+  for what in plain.o 'plain.o libother.a' 'libother.a' 'asks.o -Wl,-z,noexecstack' 'silent.s -z noexecstack'; do
+    # shellcheck disable=SC2086
+    expect "no executable stack, $what $off" "$szc" $off runs_on_stack.c $what -o prog
+    [ ! -s .err ] || { fail "no executable stack, $what $off: speaks"; cat .err >&2; }
+    equal "no executable stack, $what $off" "$(stack_of)" 'RW '
+  done
+  expect "-z execstack $off" "$szc" $off runs_on_stack.c plain.o -Wl,-z,execstack -o prog
+  equal "-z execstack $off" "$(stack_of)" RWE
+done
+if have gcc; then
+  cat >nested.c <<'C'
+#include <stdio.h>
+static int apply(int (*f)(int), int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += f(i);
+  return sum;
+}
+int main(void) {
+  int k = 3, sum = 0;
+  int inner(int x) { return x * k++; }
+  for (int i = 0; i < 100; i++) sum = sum * 3 + apply(inner, 10) % 1000;
+  printf("%d\n", sum);
+  return 0;
+}
+C
+  gcc -O1 -w nested.c -o nested && expect "gcc's nested functions" sh -c 'gcc -O1 -w -c nested.c && "$0" nested.o -o prog --stab-quiet' "$szc"
+  equal "gcc's nested functions" "$(STABILIZER_OPTIONS=stack=1:heap=1:period=1ms:budget=off ./prog)" "$(./nested)"
+fi
+
 # Readers of notes find nothing wrong with ours.
 readelf -nW prog >notes 2>&1
 has 'the note' notes 'Stabd'

@@ -55,6 +55,7 @@ bool is_lld(const std::string& linker) {
 
 Words lld_flags(const LinkSettings& settings) {
   Words words{"--undefined-version"};
+  if (settings.exec_stack) words.insert(words.end(), {"-z", "execstack"});
   if (!settings.link_order) return words;
   // Not .init_array and its like, whose order has a meaning.
   for (const char* sections : {".text*", ".rodata*", ".data*", ".bss*"})

@@ -17,6 +17,8 @@ struct LinkSettings {
   bool off = false;
   bool strict = false;
   bool quiet = false;
+  bool exec_stack = false;  // as GNU ld would decide
+  std::string clang;        // the compiler that links, "" if it is unknown
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
 };

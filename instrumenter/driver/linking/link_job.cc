@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "instrumenter/driver/environment.h"
+#include "instrumenter/driver/linking/exec_stack.h"
 #include "instrumenter/driver/padding/padding.h"
 
 namespace stab::driver {
@@ -60,6 +61,41 @@ Result<std::string> write_exports(const LinkArguments& link, Scratch& scratch) {
   return path;
 }
 
+// What lld links, one file or member a line. Asked only where a member of an archive matters.
+std::string list_linked(const LinkArguments& link, const LinkSettings& settings, Scratch& scratch) {
+  const auto folder = scratch.path();
+  if (!folder) return "";
+  Words words = plain_link(link, settings);
+  words.insert(words.end(), {"-o", *folder + "/listed", "--trace"});
+  return read_output(words).value_or("");
+}
+
+// Users of lld alone never get an executable stack, those of clang and GNU ld do: so say it.
+Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scratch& scratch) {
+  if (!is_lld(settings.linker)) return {};
+  const auto why = why_executable_stack(link, [&] { return list_linked(link, settings, scratch); });
+  if (!why) return std::unexpected(why.error());
+  settings.exec_stack = !why->empty();
+  if (settings.exec_stack && speaks(link, settings))
+    fmt::print(stderr, "szc: note: {} gets an executable stack, as ld gives it: {}\n", link.output,
+               *why);
+  return {};
+}
+
+// The pass runs in clang. Objects by another version of it, or another compiler, have none.
+void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& settings,
+                          const Companions& companions) {
+  if (environment(variable::stack) == "off" || settings.clang.empty() ||
+      companions.plugin.empty() || !speaks(link, settings))
+    return;
+  const Identity identity = identify(settings.clang);
+  if (identity.llvm != STAB_LLVM_VERSION)
+    fmt::print(stderr,
+               "szc: note: frames in {} get no pads: {} is {}, and szc's pass is for clang {}; "
+               "functions move all the same (set STAB_CLANG to a clang {}, or --stab-quiet)\n",
+               link.output, settings.clang, identity.name, STAB_LLVM_VERSION, STAB_LLVM_VERSION);
+}
+
 Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings& settings,
                                    const Companions& companions, Scratch& scratch) {
   auto exports = write_exports(link, scratch);
@@ -85,6 +121,7 @@ Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings
 Result<LinkSettings> read_link_settings() {
   LinkSettings settings;
   settings.linker = environment(variable::linker);
+  settings.clang = environment(variable::used_clang);
   if (settings.linker.empty()) settings.linker = find_lld(environment(variable::used_clang));
   if (settings.linker.empty()) return fail("there is no ld.lld-19; install lld-19");
   settings.off = is_set(variable::off);
@@ -116,8 +153,9 @@ std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
   return "";
 }
 
-Result<Ending> run_link(const LinkArguments& link, const LinkSettings& settings,
+Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
                         const Companions& companions) {
+  LinkSettings settings = given;
   const std::string why_not = settings.off ? "" : obstacle(link, settings, companions);
   if (!why_not.empty() && settings.strict)
     return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));
@@ -133,7 +171,10 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& settings,
     padded = parse_link_arguments(*words);
   }
   const LinkArguments& job = padded ? *padded : link;
+  if (auto decided = decide_stack(link, settings, scratch); !decided)
+    return std::unexpected(decided.error());
   if (settings.off || !why_not.empty()) return run_and_wait(plain_link(job, settings));
+  tell_of_missing_pads(link, settings, companions);
   return link_and_instrument(job, settings, companions, scratch);
 }
 

@@ -40,6 +40,7 @@ class Rewriter {
  public:
   Rewriter(std::string_view archive, const std::string& path) : archive_(archive), path_(path) {}
   Result<std::string> run(const std::function<std::string(std::string)>& change);
+  Result<void> read(const std::function<void(std::string_view, std::string_view)>& take);
 
  private:
   [[nodiscard]] Error damaged() const { return {fmt::format("{} is a damaged archive", path_)}; }
@@ -87,6 +88,31 @@ void Rewriter::append(std::string_view header, std::string_view data) {
   if (data.size() % 2 != 0) out_ += '\n';
 }
 
+Result<void> Rewriter::read(const std::function<void(std::string_view, std::string_view)>& take) {
+  thin_ = archive_.starts_with(kThin);
+  while (at_ < archive_.size()) {
+    if (archive_.size() - at_ < kHeader) return std::unexpected(damaged());
+    const std::string_view header = archive_.substr(at_, kHeader);
+    const auto size = number(header.substr(kSizeField));
+    if (!size) return std::unexpected(damaged());
+    at_ += kHeader;
+    const std::string_view name = trimmed(header.substr(0, kNameField));
+    const bool special = name == "/" || name == "//" || name == "/SYM64/";
+    if (!special && thin_) {
+      auto data = content(name, *size);
+      if (!data) return std::unexpected(data.error());
+      take(std::filesystem::path(file_of(name)).filename().string(), *data);
+      continue;
+    }
+    if (*size > archive_.size() - at_) return std::unexpected(damaged());
+    const std::string_view data = archive_.substr(at_, *size);
+    at_ += *size + *size % 2;
+    if (name == "//") names_ = data;
+    if (!special) take(std::filesystem::path(file_of(name)).filename().string(), data);
+  }
+  return {};
+}
+
 Result<std::string> Rewriter::run(const std::function<std::string(std::string)>& change) {
   thin_ = archive_.starts_with(kThin);
   while (at_ < archive_.size()) {
@@ -113,6 +139,12 @@ bool is_archive(std::string_view content) {
 Result<std::string> change_members(std::string_view archive, const std::string& path,
                                    const std::function<std::string(std::string)>& change) {
   return Rewriter(archive, path).run(change);
+}
+
+Result<void> for_each_member(
+    std::string_view archive, const std::string& path,
+    const std::function<void(std::string_view name, std::string_view content)>& take) {
+  return Rewriter(archive, path).read(take);
 }
 
 }  // namespace stab::driver

@@ -18,4 +18,9 @@ bool is_archive(std::string_view content);
 Result<std::string> change_members(std::string_view archive, const std::string& path,
                                    const std::function<std::string(std::string)>& change);
 
+// The members with their names, without the index.
+Result<void> for_each_member(
+    std::string_view archive, const std::string& path,
+    const std::function<void(std::string_view name, std::string_view content)>& take);
+
 }  // namespace stab::driver

@@ -32,31 +32,13 @@ class PaddedCopies {
   }
 
  private:
-  [[nodiscard]] std::string file_of(const std::string& word) const;
-
   const LinkArguments& link_;
   std::uint64_t seed_;
   const std::string& folder_;
 };
 
-// A library that is found as a shared one first is none of ours to pad. After -Bstatic, lld reads
-// the .a; then the library is not padded either, which costs a little randomness and nothing else.
-std::string PaddedCopies::file_of(const std::string& word) const {
-  if (!word.starts_with("-l")) return word;
-  const std::string name = word.substr(2);
-  const bool exact = name.starts_with(':');
-  for (const std::string& library_folder : link_.library_folders) {
-    const fs::path where(library_folder);
-    std::error_code error;
-    if (!exact && fs::exists(where / fmt::format("lib{}.so", name), error)) return "";
-    const fs::path file = where / (exact ? name.substr(1) : fmt::format("lib{}.a", name));
-    if (fs::exists(file, error)) return file;
-  }
-  return "";
-}
-
 Result<std::optional<std::string>> PaddedCopies::of_input(std::size_t word) {
-  const std::string path = file_of(link_.words[word]);
+  const std::string path = file_of_input(link_, word);
   std::error_code error;
   if (path.empty() || !fs::is_regular_file(path, error)) return std::nullopt;
   auto content = read_file(path, kLimit);
@@ -90,6 +72,21 @@ Result<std::string> PaddedCopies::write(std::size_t number, std::string_view nam
 }
 
 }  // namespace
+
+std::string file_of_input(const LinkArguments& link, std::size_t input) {
+  const std::string& word = link.words[input];
+  if (!word.starts_with("-l")) return word;
+  const std::string name = word.substr(2);
+  const bool exact = name.starts_with(':');
+  for (const std::string& library_folder : link.library_folders) {
+    const fs::path where(library_folder);
+    std::error_code error;
+    if (!exact && fs::exists(where / fmt::format("lib{}.so", name), error)) return "";
+    const fs::path file = where / (exact ? name.substr(1) : fmt::format("lib{}.a", name));
+    if (fs::exists(file, error)) return file;
+  }
+  return "";
+}
 
 Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const std::string& folder) {
   PaddedCopies copies(link, seed, folder);

@@ -26,4 +26,8 @@ std::string pad_object(std::string object, Random& random);
 // static libraries.
 Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const std::string& folder);
 
+// The file of this input word. "": a library that is found as a shared one first. (After -Bstatic lld
+// reads the .a; that library then counts as shared, too.)
+std::string file_of_input(const LinkArguments& link, std::size_t input);
+
 }  // namespace stab::driver
