@@ -62,6 +62,8 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   if (comparison.control) result.control = name_of_control(comparison);
   if (!comparison.heap) result.why_no_heap = comparison.why_no_heap;
   if (comparison.heap_cost) result.heap_cost = said(*comparison.heap_cost);
+  if (!comparison.heap_changes.empty())
+    result.heap_cost += fmt::format("; it changes what is measured: {}", comparison.heap_changes);
   const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
     const auto version = trial.levels.find("version");
     if (!trial.last || trial.warmup || version == trial.levels.end()) return true;
@@ -144,6 +146,7 @@ json heap_of(const Comparison& comparison) {
   json found{{"drawn", comparison.heap},
              {"allocator", comparison.heap ? json("layer") : json()},
              {"why_not", comparison.heap ? json() : json(comparison.why_no_heap)},
+             {"changes", comparison.heap_changes.empty() ? json() : json(comparison.heap_changes)},
              {"cost", nullptr}};
   if (cost)
     found["cost"] = {{"change", cost->change},

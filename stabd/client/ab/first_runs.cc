@@ -5,21 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "stabd/client/ab/layer_check.h"
 #include "stabd/protocol/work.h"
 #include "stabd/worker/preload.h"
 #include "stabd/worker/trial.h"
-#include "stats/tests/estimate.h"
-#include "stats/tests/student.h"
 
 namespace stab::client::ab {
 namespace {
@@ -92,13 +88,6 @@ std::string why_not(const Version& version, const protocol::RunReply& reply) {
       version.name);
 }
 
-// What one run took of what the layer could change.
-struct Run {
-  double cpu_ns = 0;
-  double faults = 0;
-  std::optional<double> peak{};  // bytes
-};
-
 // As the worker will run it, and judge it; or as users run it, without the layer.
 Result<Tried> try_heap(const Comparison& comparison, const Version& version,
                        const Surroundings& around, nanoseconds most, std::uint64_t seed, Run& run) {
@@ -146,91 +135,6 @@ Result<Pace> round_of(const Comparison& comparison, const Try& once) {
   return pace;
 }
 
-// The runs of one version, in pairs.
-struct Pairs {
-  std::vector<Run> without;
-  std::vector<Run> with;
-};
-
-double median_of(const std::vector<Run>& runs, double Run::* what) {
-  std::vector<double> numbers;
-  for (const Run& run : runs) numbers.push_back(run.*what);
-  std::ranges::sort(numbers);
-  return numbers.empty() ? 0 : numbers[numbers.size() / 2];
-}
-
-// The highest of all runs.
-std::optional<double> peak_of(const std::vector<Run>& runs) {
-  std::optional<double> peak;
-  for (const Run& run : runs)
-    if (run.peak) peak = std::max(peak.value_or(0), *run.peak);
-  return peak;
-}
-
-double fastest_of(const std::vector<Run>& runs) {
-  double fastest = std::numeric_limits<double>::infinity();
-  for (const Run& run : runs) fastest = std::min(fastest, run.cpu_ns);
-  return fastest;
-}
-
-// Loading the library and filling bags cost any program so much.
-constexpr double own_faults = 100;
-constexpr double own_peak = 1 << 20;
-constexpr double own_cpu_ns = 2e6;
-constexpr double most_counts = 0.05;
-constexpr double most_time = 0.1;
-constexpr double most_time_of_few_pairs = 0.25;
-constexpr std::size_t enough_pairs = 3;
-
-bool differs(double without, double with, double share, double own) {
-  return std::abs(with - without) > share * std::max(without, 0.0) + own;
-}
-
-// What the layer changes of this version; "": nothing that matters.
-std::string what_changes(const Version& version, const Pairs& pairs) {
-  const double faults = median_of(pairs.without, &Run::faults);
-  const double more_faults = median_of(pairs.with, &Run::faults);
-  if (differs(faults, more_faults, most_counts, own_faults))
-    return fmt::format("{} has {:.0f} page faults with it, {:.0f} without", version.name,
-                       more_faults, faults);
-  const auto peak = peak_of(pairs.without);
-  const auto higher = peak_of(pairs.with);
-  if (peak && higher && differs(*peak, *higher, most_counts, own_peak))
-    return fmt::format("{} takes {:.1f} MB of memory with it, {:.1f} MB without", version.name,
-                       *higher / 1e6, *peak / 1e6);
-  const double time = fastest_of(pairs.without);
-  const double longer = fastest_of(pairs.with);
-  const double most = pairs.with.size() < enough_pairs ? most_time_of_few_pairs : most_time;
-  if (differs(time, longer, most, own_cpu_ns))
-    return fmt::format("{} takes {:.3g} times the CPU time with it", version.name, longer / time);
-  return "";
-}
-
-std::optional<HeapCost> cost_of(const std::vector<Pairs>& all) {
-  std::vector<double> without;
-  std::vector<double> with;
-  for (const Pairs& pairs : all)
-    for (std::size_t i = 0; i < pairs.with.size(); ++i) {
-      if (pairs.without[i].cpu_ns <= 0 || pairs.with[i].cpu_ns <= 0) continue;
-      without.push_back(std::log(pairs.without[i].cpu_ns));
-      with.push_back(std::log(pairs.with[i].cpu_ns));
-    }
-  if (with.empty()) return std::nullopt;
-  HeapCost cost{.pairs = with.size()};
-  auto estimate = stats::paired(without, with);
-  if (!estimate) {
-    cost.change = std::exp(with.front() - without.front()) - 1;
-    return cost;
-  }
-  estimate->log = true;
-  cost.change = std::exp(estimate->difference) - 1;
-  if (const auto interval = stats::ratio_interval(*estimate, 0.05)) {
-    cost.low = interval->low - 1;
-    cost.high = interval->high - 1;
-  }
-  return cost;
-}
-
 // Pairs of runs without the layer and with it, in turns, within a fifth of the budget. The round of
 // those with it. Their order changes from pair to pair.
 Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, const Pace& pace,
@@ -273,12 +177,16 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
   std::vector<Pairs> pairs(comparison.versions.size());
   auto round = pairs_of_runs(comparison, around, pace, budget, pairs);
   if (round) comparison.heap_cost = cost_of(pairs);
-  for (std::size_t i = 0; round && comparison.wanted_heap != Heap::always && i < pairs.size(); ++i)
-    if (const std::string changes = what_changes(comparison.versions[i], pairs[i]);
-        !changes.empty())
-      round = fail(fmt::format(
-          "drawing them would change what is measured: {}; it costs {}; --heap draws them", changes,
-          comparison.heap_cost ? said(*comparison.heap_cost) : "nobody knows what"));
+  for (std::size_t i = 0; round && i < pairs.size() && comparison.heap_changes.empty(); ++i)
+    comparison.heap_changes = what_changes(comparison.versions[i].name, pairs[i]);
+  for (std::size_t i = 1; round && i < pairs.size() && comparison.heap_changes.empty(); ++i)
+    comparison.heap_changes = what_costs_more(comparison.versions[0].name, pairs[0],
+                                              comparison.versions[i].name, pairs[i]);
+  if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
+    round = fail(fmt::format(
+        "drawing them would change what is measured: {}; it costs {}; --heap draws them",
+        comparison.heap_changes,
+        comparison.heap_cost ? said(*comparison.heap_cost) : "nobody knows what"));
   if (round) return round;
   comparison.heap = false;
   comparison.heap_library.clear();

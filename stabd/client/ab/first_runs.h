@@ -28,9 +28,8 @@ std::chrono::nanoseconds most_of(const Pace& pace);
 // Once, as they are: the first run of a program may be slow. Then in turns with a layer above their
 // allocators, which draws the places of small blocks, and without it, in at most a fifth of the
 // budget. They are measured without it where one of them does not run with it, does not say that
-// its blocks are drawn, or changes: by more than 5 % of its page faults or its peak of memory, or 10
-// % of its CPU time, beyond what loading the layer costs any program. Sets `heap` and what belongs
-// to it. Where Heap::always is wanted, changes are allowed and all else is an error.
+// its blocks are drawn, or is changed by it (layer_check.h). Sets `heap` and what belongs to it.
+// Where Heap::always is wanted, changes are allowed and all else is an error.
 Result<Pace> first_runs(Comparison& comparison, const Surroundings& around,
                         std::chrono::nanoseconds budget);
 

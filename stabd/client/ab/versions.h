@@ -60,6 +60,7 @@ struct Comparison {
   bool heap = false;                    // blocks of the heap lie at random places
   std::string heap_library{};           // that what runs through a shell is preloaded with then
   std::string why_no_heap{};            // where they do not
+  std::string heap_changes{};           // what the layer changes; "": nothing that matters
   std::optional<HeapCost> heap_cost{};  // where it was measured
   bool control = false;
   std::uint64_t blocks = 0;          // at most
