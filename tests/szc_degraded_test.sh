@@ -298,6 +298,36 @@ where() { STABILIZER_OPTIONS=seed=$1:report=layout setarch -R ./good >/dev/null;
 [ "$(where 5)" = "$(where 5)" ] || fail "one seed, two layouts"
 [ "$(where 5)" != "$(where 6)" ] || fail "two seeds, one layout"
 
+# A program that compares its code with its file finds it changed; with code=0 it does not.
+cat >compares.c <<'END'
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+extern const char __ehdr_start[];
+__attribute__((noinline)) int twice(int x) { return 2 * x; }
+int main(void) {
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)__ehdr_start;
+  const Elf64_Phdr *segments = (const Elf64_Phdr *)(__ehdr_start + header->e_phoff);
+  const int file = open("/proc/self/exe", O_RDONLY);
+  int changed = 0;
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & PF_X)) continue;
+    char *bytes = malloc(segments[i].p_filesz);
+    if (pread(file, bytes, segments[i].p_filesz, segments[i].p_offset) < 0) return 1;
+    changed |= memcmp(bytes, __ehdr_start + segments[i].p_vaddr, segments[i].p_filesz) != 0;
+  }
+  puts(changed ? "changed" : "as in the file");
+  return twice(21) != 42;
+}
+END
+$szc -O1 -w compares.c -o compares || exit 1
+for way in "code=0 as in the file" "code=1 changed"; do
+  [ "$(STABILIZER_OPTIONS=${way%% *} ./compares)" = "${way#* }" ] || fail "the code is not ${way#* } with $way"
+done
+
 # Where functions move, the text is not the file's any more, so that the kernel sets no probe where a jump lies (own_text.h).
 cat >text.c <<'END'
 #include <stdio.h>

@@ -202,6 +202,44 @@ rm -f report
 HAZARD_MS=400 run "$work/dispatched" "budget=off:period=2ms:report=$work/report" >output
 grep -qx 'exit 0' output && tail -1 report | grep -q '"event": "sandbox"' || fail "dispatched calls: $(cat output report)"
 
+# Go's runtime makes the handler of our signal run on the alternate stack, because its own stacks are too small. That stays so when
+# libc has replaced the handler to cancel a thread.
+cat >stacks.c <<'C'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+struct action {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)(void);
+  unsigned long mask;
+};
+static void *waits(void *given) {
+  pause();
+  return given;
+}
+int main(void) {
+  struct action action;
+  pthread_t thread;
+  syscall(SYS_rt_sigaction, 32, NULL, &action, 8);
+  action.flags |= SA_ONSTACK;
+  syscall(SYS_rt_sigaction, 32, &action, NULL, 8);
+  for (int i = 0; i < 2; ++i) {
+    pthread_create(&thread, NULL, waits, NULL);
+    pthread_cancel(thread);
+    pthread_join(thread, NULL);
+  }
+  syscall(SYS_rt_sigaction, 32, NULL, &action, 8);
+  puts(action.flags & SA_ONSTACK ? "there" : "lost");
+  return 0;
+}
+C
+$szc -O1 -pthread stacks.c -o stacks || exit 1
+[ "$(STABILIZER_OPTIONS=period=5ms ./stacks)" = there ] || fail "the handler no longer runs on the alternate stack"
+
 # A program that asks for a layout gets it, however short ago the last one was.
 cat >asks.c <<'C'
 #include "stabilizer.h"

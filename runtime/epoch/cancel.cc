@@ -13,6 +13,7 @@ extern "C" __attribute__((weak, visibility("default"))) int pthread_cancel(pthre
   static Cancel next;
   if (next == nullptr) next = reinterpret_cast<Cancel>(dlsym(RTLD_NEXT, "pthread_cancel"));
   if (next == nullptr) return ENOSYS;
+  if (stab::rt::epoch_signal::is_answered()) stab::rt::epoch_signal::remember_flags();
   const int result = next(thread);
   if (stab::rt::epoch_signal::is_answered()) stab::rt::epoch_signal::install_again();
   return result;

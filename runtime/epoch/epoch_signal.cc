@@ -26,6 +26,7 @@ namespace {
 Answer answer;
 bool answered;
 bool alarms_interrupt;  // system calls, before 5.10
+bool on_alternate_stack;
 uint32_t now_answering;
 constinit os::SignalAction action_of_libc = {};
 
@@ -57,8 +58,9 @@ void on_signal(int number, void* info, void* context) {
 }
 
 bool install_handler() {
-  const os::SignalAction ours = {on_signal, os::flag_siginfo | os::flag_restorer | os::flag_restart,
-                                 return_from_signal, UINT64_MAX};
+  const uint64_t flags = os::flag_siginfo | os::flag_restorer | os::flag_restart |
+                         (on_alternate_stack ? os::flag_onstack : 0);
+  const os::SignalAction ours = {on_signal, flags, return_from_signal, UINT64_MAX};
   os::SignalAction before = {};
   if (os::failed(os::signal_action(epoch_signal::number, &ours, &before))) return false;
   if (before.handler != on_signal) action_of_libc = before;
@@ -71,6 +73,13 @@ bool install(Answer by) {
   answer = by;
   alarms_interrupt = !os::kernel_is_at_least(5, 10);
   return install_handler();
+}
+
+void remember_flags() {
+  os::SignalAction present = {};
+  if (!os::failed(os::signal_action(epoch_signal::number, nullptr, &present)) &&
+      present.handler == on_signal)
+    on_alternate_stack = (present.flags & os::flag_onstack) != 0;
 }
 
 void install_again() {

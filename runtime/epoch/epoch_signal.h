@@ -24,7 +24,10 @@ using Answer = void (*)(const InHandler& proof, const siginfo_t& about, ucontext
 
 // Returns false if the kernel refuses it.
 bool install(Answer answer);
-// Installs our handler again, where libc may have replaced it.
+// Installs our handler again, where libc may have replaced it. Go's runtime makes each handler run on
+// the alternate stack, because its own stacks are too small: remember_flags(), before libc replaces
+// the handler, keeps that.
+void remember_flags();
 void install_again();
 
 // Whether signals of ours are answered. Once they are not, the handler makes no system call: the

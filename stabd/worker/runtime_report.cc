@@ -115,6 +115,7 @@ Layout started(const json& line) {
   }
   add_note(layout.note, text_at(line, "why"));
   add_note(layout.note, text_at(line, "heap_why"));
+  add_note(layout.note, text_at(line, "why_no_pads"));
   add_image(line, layout);
   return layout;
 }

@@ -65,6 +65,13 @@ TEST(RuntimeReport, OfOneProgramIsItsLayout) {
   EXPECT_EQ(layout_of(start + library + exit_line, 7), expected);
 }
 
+TEST(RuntimeReport, SaysWhyFramesHaveNoPads) {
+  std::string text = start;
+  text.insert(text.find(R"("randomized")"),
+              R"("why_no_pads":"no frame has a pad: another clang",)");
+  EXPECT_EQ(layout_of(text + exit_line, 7).note, "no frame has a pad: another clang");
+}
+
 TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
   std::string text = start;
   text.replace(text.find("once\""), 5, R"(repeated","period_ns":5000000)");
