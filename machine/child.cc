@@ -76,7 +76,6 @@ void set_limits(const Limits& limits) {
 // What a trial's process is, apart from its descriptors and its session. Else what failed.
 const char* become_trial(const Launch& launch) {
   reset_signals();
-  be_the_first_to_go();
   set_limits(launch.limits);
   if (chdir(launch.directory.c_str()) != 0) return "enter its directory";
   // Both ways: we may have been started without it.
@@ -235,6 +234,7 @@ Error replace_this_process(const Launch& launch) {
   }
   const std::vector<char*> argv = pointers_to(launch.argv);
   const std::vector<char*> environment = pointers_to(launch.environment);
+  be_the_first_to_go();
   const char* failed = become_trial(launch);
   if (failed == nullptr) {
     execve(program->c_str(), argv.data(), environment.data());

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <pwd.h>
 #include <sys/mount.h>
@@ -102,15 +103,16 @@ bool give_up_capabilities() {
          prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-// Of ours none is open then but the streams, the passed one and `ready`, whose number is returned.
+// None of our descriptors is open then but the passed one and `ready`, whose number is returned.
 int keep_only(const ContainedStart& start, int ready) {
   ready = fcntl(ready, F_DUPFD_CLOEXEC, first_free);
-  if (ready < 0) _exit(126);
-  if (start.input_fd >= 0) dup2(start.input_fd, STDIN_FILENO);
-  if (start.output_fd >= 0) {
-    dup2(start.output_fd, STDOUT_FILENO);
-    dup2(start.output_fd, STDERR_FILENO);
-  }
+  // Closed streams would have other descriptors take their numbers, open ones of ours would be theirs.
+  const int nowhere = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, first_free);
+  if (ready < 0 || nowhere < 0) _exit(126);
+  const int output = start.output_fd >= 0 ? start.output_fd : nowhere;
+  if (dup2(start.input_fd >= 0 ? start.input_fd : nowhere, STDIN_FILENO) < 0 ||
+      dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+    _exit(126);
   const int fd = start.passed_fd;
   if (fd >= 0 && fd != passed_descriptor) dup2(fd, passed_descriptor);
   if (fd == passed_descriptor) fcntl(fd, F_SETFD, 0);
@@ -120,6 +122,13 @@ int keep_only(const ContainedStart& start, int ready) {
   close_all(fd >= 0 ? passed_descriptor + 1 : passed_descriptor, static_cast<unsigned>(ready) - 1);
   close_all(ready + 1, ~0U);
   return ready;
+}
+
+// Keys of the session in which we were started are its owner's. Where the kernel knows no keys, or a filter of system calls
+// keeps them from us, it has none either.
+bool leave_session_keyring() {
+  return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0 || errno == ENOSYS ||
+         errno == EPERM;
 }
 
 // From here on it dies with its parent and holds none of the parent's locks. A parent that has died
@@ -150,6 +159,8 @@ void report_ready(int ready) {
     give_up("cannot set its namespace up");
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");
+  // After the change of rights: the new one is theirs.
+  if (!leave_session_keyring()) give_up("cannot have a session keyring of its own");
   if (!start.privileged && !give_up_capabilities()) give_up("cannot give its capabilities up");
   // Once more: the change of rights has cleared it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);

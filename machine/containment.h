@@ -5,6 +5,9 @@
 // ends, for whatever reason, the kernel ends all others in there before it reports the end. It gets
 // SIGKILL when its parent dies. Where namespaces are not allowed it is an ordinary child that
 // adopts orphans, and processes.h has the means to find what is left.
+//
+// It has nothing of ours: no stream, no other descriptor than the one that it is passed, and no key of our session's
+// keyring, but a keyring of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -28,9 +31,9 @@ struct ContainedStart {
   Containment containment = Containment::process_tree;
   std::uint32_t uid = 0;  // rights of the program; others than our own need root
   std::uint32_t gid = 0;
-  int passed_fd = -1;  // becomes descriptor 3; no others but 0-2 are passed on
-  int input_fd = -1;   // becomes its stdin, which else is ours
-  int output_fd = -1;  // becomes its stdout and stderr, which else are ours
+  int passed_fd = -1;  // becomes descriptor 3; no other one of ours is passed on
+  int input_fd = -1;   // becomes its stdin, which else is empty
+  int output_fd = -1;  // becomes its stdout and stderr, which else go nowhere
   // Without it the program has no capabilities, also as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;

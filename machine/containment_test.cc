@@ -2,6 +2,7 @@
 #include "machine/containment.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -17,6 +18,8 @@
 
 namespace stab::machine {
 namespace {
+
+using ::testing::MatchesRegex;
 
 struct Pipe {
   Pipe() {
@@ -89,6 +92,16 @@ TEST_P(ContainmentTest, ItsStreamsAreThoseThatItIsGivenAndItGetsNoOther) {
   const auto child = start_contained(what);
   ASSERT_TRUE(child);
   EXPECT_EQ(read_all(pipe), "read 0 1 2 3 ");
+  waitpid(child->pid, nullptr, 0);
+}
+
+TEST_P(ContainmentTest, NoStreamOfOursIsItsOwn) {
+  Pipe pipe;
+  const auto child = start("for fd in 0 1 2; do at=$(readlink /proc/$$/fd/$fd); echo $at >&3; done",
+                           GetParam(), pipe);
+  ASSERT_TRUE(child) << child.error().message;
+  // (Seen from another mount namespace a path may begin outside of our root.)
+  EXPECT_THAT(read_all(pipe), MatchesRegex("([^\n]*/dev/null\n){3}"));
   waitpid(child->pid, nullptr, 0);
 }
 

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/shown_files.h"
 
 namespace stab::machine {
 namespace {
@@ -148,6 +149,7 @@ std::vector<pid_t> descendants(Which which) {
     const pid_t parent = open.back();
     open.pop_back();
     for (const pid_t child : children_of(parent)) {
+      if (holds_our_files(child)) continue;
       open.push_back(child);
       const auto stat = read_stat(child);
       if (!stat) continue;

@@ -40,6 +40,7 @@ Result<void> adopt_orphans();
 
 // Processes below this one, children and theirs, by /proc: the living ones, or with those that have
 // ended and were not waited for. One whose first thread has ended lives as long as another one does.
+// Those that hold our files (base/shown_files.h) are none of them.
 enum class Which { living, all };
 std::vector<pid_t> descendants(Which which = Which::living);
 

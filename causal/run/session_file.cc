@@ -2,7 +2,6 @@
 #include "causal/run/session_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "base/shown_files.h"
 
 namespace stab::causal {
 
@@ -60,7 +61,7 @@ SessionFile::~SessionFile() {
 }
 
 std::string SessionFile::path() const {
-  return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
+  return path_for_others(fd_.get());
 }
 
 void SessionFile::fill(const LineMap& map, const Settings& settings) {

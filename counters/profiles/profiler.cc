@@ -2,7 +2,6 @@
 #include "counters/profiles/profiler.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "base/shown_files.h"
 #include "counters/profiles/place_list.h"
 #include "runtime/base/places.h"
 
@@ -56,19 +56,27 @@ std::string Profiler::lacking() const {
 }
 
 std::string Profiler::make_place_file() {
-  place_file_ = Fd(memfd_create("places", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const places::Head head{.magic = places::magic,
                           .size = place_file_bytes,
                           .used = sizeof(places::Head),
                           .ended_ns = 0};
-  if (!place_file_ || ftruncate(place_file_.get(), place_file_bytes) != 0 ||
-      pwrite(place_file_.get(), &head, sizeof head, 0) != sizeof head ||
+  const auto begin = [&] {
+    return pwrite(place_file_.get(), &head, sizeof head, 0) == sizeof head;
+  };
+  // Trial after trial has the same one, so that its path stays the same.
+  if (place_file_ &&
+      fallocate(place_file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                place_file_bytes) == 0 &&
+      begin())
+    return path_for_others(place_file_.get());
+  place_file_ = Fd(memfd_create("places", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!place_file_ || ftruncate(place_file_.get(), place_file_bytes) != 0 || !begin() ||
       // The program may write what it likes, but not take away what we read.
       fcntl(place_file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     place_file_.reset();
     return "";
   }
-  return fmt::format("/proc/{}/fd/{}", getpid(), place_file_.get());
+  return path_for_others(place_file_.get());
 }
 
 void Profiler::begin(pid_t process) {
@@ -99,7 +107,6 @@ Profile Profiler::end() {
   } else if (profile.reason.empty()) {
     profile.reason = "nobody sampled it";
   }
-  place_file_.reset();
   return profile;
 }
 

@@ -28,7 +28,7 @@ class Profiler {
 
   // For each trial in this order: what it has of us in its environment; it waits before exec; its
   // rings are half full; all of its processes have ended.
-  std::string make_place_file();  // its path, or "" where there is none
+  std::string make_place_file();  // its path (base/shown_files.h), or "" where there is none
   void begin(pid_t process);
   [[nodiscard]] int fd() const { return sampler_ ? sampler_->fd() : -1; }
   void drain();

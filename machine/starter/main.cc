@@ -57,6 +57,15 @@ void leave(Start& start) {
   start.elsewhere = call(SYS_sched_setaffinity, 0, start.bytes, address_of(others.data())) == 0;
 }
 
+// Where memory is short the kernel ends the program before others. (Files of /proc of the process that measures are not
+// its own to write.)
+void be_the_first_to_go() {
+  const long fd = call(SYS_open, address_of("/proc/self/oom_score_adj"), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  call(SYS_write, fd, address_of("1000"), 4);
+  call(SYS_close, fd);
+}
+
 void note_sched(Note& note) {
   const long fd = call(SYS_open, address_of("/proc/self/sched"), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -128,6 +137,7 @@ extern "C" [[noreturn, gnu::used]] void begin(long* stack) {
   start.program_and_argv = argv + 2;
   start.environment = argv + words + 1;
   leave(start);
+  be_the_first_to_go();
   const long child = borrow_this_process();
   if (child == 0) become_program(start);
   if (child < 0) give_up(*start.note, child, "fork");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/worker_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
@@ -13,11 +14,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "stabd/protocol/containment.h"
 
 namespace stab::daemon {
 namespace {
 
+// Of what one worker prints, and of a line of it.
+constexpr std::size_t most_logged = std::size_t{8} << 10;
+constexpr std::size_t most_of_line = 500;
 constexpr std::uint64_t grace_ms = 15'000;
 constexpr int max_send_waits = 10'000;  // about a second
 // What has been killed is gone long before, unless a tracer or the kernel keeps it. Then nobody waits
@@ -75,6 +80,9 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
     return fail_errno("socketpair");
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+  Fd printed(ends[0]);
+  const Fd print(ends[1]);
 
   machine::ContainedStart what;
   what.argv = {start.program, "--worker"};
@@ -87,6 +95,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   what.gid = start.gid;
   what.privileged = start.privileged;
   what.passed_fd = theirs.get();
+  what.output_fd = print.get();
   auto process = machine::start_contained(what);
   if (!process) return std::unexpected(process.error());
   // Nothing has been asked of it yet: if we die before this is written, it just ends.
@@ -99,18 +108,22 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   std::shared_ptr<WorkerProcess> worker(new WorkerProcess);
   worker->process_ = std::move(*process);
   worker->socket_ = std::move(ours);
+  worker->printed_ = std::move(printed);
   worker->events_ = std::move(events);
   worker->start_ = start;
   worker->self_ = worker;
   uv_poll_init(loop, &worker->socket_poll_, worker->socket_.get());
+  uv_poll_init(loop, &worker->printed_poll_, worker->printed_.get());
   uv_poll_init(loop, &worker->process_poll_, worker->process_.pidfd.get());
   uv_timer_init(loop, &worker->grace_);
   uv_timer_init(loop, &worker->answer_);
-  worker->open_handles_ = 4;
-  worker->socket_poll_.data = worker->process_poll_.data = worker->grace_.data =
-      worker->answer_.data = worker.get();
+  worker->open_handles_ = 5;
+  worker->socket_poll_.data = worker->printed_poll_.data = worker->process_poll_.data =
+      worker->grace_.data = worker->answer_.data = worker.get();
   uv_poll_start(&worker->socket_poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { owner(handle)->read_some(); });
+  uv_poll_start(&worker->printed_poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { owner(handle)->log_some(); });
   uv_poll_start(&worker->process_poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
   return worker;
@@ -157,6 +170,33 @@ bool WorkerProcess::read_some() {
     if (!asked_) events_.said(*line);
   }
   return true;
+}
+
+// Beyond the bound we hang up: reading what nobody keeps would cost us as much as it likes.
+bool WorkerProcess::log_some() {
+  std::array<char, 4096> buffer;
+  const ssize_t n = printed_ ? read(printed_.get(), buffer.data(), buffer.size()) : 0;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  const auto log = [this](std::string_view line) {
+    if (!line.empty())
+      spdlog::warn("a worker of user {} says: {}", start_.uid, one_line(line, most_of_line));
+  };
+  if (n > 0) {
+    logged_ += static_cast<std::size_t>(n);
+    unfinished_.append(buffer.data(), static_cast<std::size_t>(n));
+    for (std::size_t end = 0; (end = unfinished_.find('\n')) != std::string::npos;) {
+      log(std::string_view(unfinished_).substr(0, end));
+      unfinished_.erase(0, end + 1);
+    }
+    if (unfinished_.size() > most_of_line) log(std::exchange(unfinished_, ""));
+    if (logged_ <= most_logged) return true;
+    spdlog::warn("a worker of user {} says more than {} bytes: the rest is not logged", start_.uid,
+                 most_logged);
+  }
+  log(std::exchange(unfinished_, ""));
+  if (printed_) uv_poll_stop(&printed_poll_);
+  printed_.reset();
+  return false;
 }
 
 void WorkerProcess::stop() {
@@ -206,6 +246,9 @@ void WorkerProcess::process_ended() {
   while (read_some()) {
     // its last words
   }
+  while (log_some()) {
+    // and what it printed
+  }
   finish(machine::how_it_ended(machine::reap(process_.pid)));
 }
 
@@ -223,6 +266,7 @@ void WorkerProcess::close_handles() {
     if (--worker->open_handles_ == 0) worker->self_.reset();
   };
   uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&printed_poll_), closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&grace_), closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&answer_), closed);

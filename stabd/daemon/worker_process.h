@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A worker as the loop sees it: lines in both directions, and its end. One at a time.
+// A worker as the loop sees it: lines in both directions, what it prints, and its end. One at a time.
+//
+// It runs with the rights of its trials, which may be hostile: it has nothing of ours but one end of a socket and of a pipe.
+// What it prints is logged with its control characters taken out, up to a bound.
 #pragma once
 
 #include <uv.h>
@@ -56,16 +59,21 @@ class WorkerProcess {
   void fell_silent();
   void kill_now();
   bool read_some();  // whether there may be more
+  bool log_some();   // the same of what it prints
   void process_ended();
   void finish(const std::string& how);
   void close_handles();
 
   machine::Contained process_;
   Fd socket_;
+  Fd printed_;
+  std::string unfinished_;  // line of what it printed
+  std::size_t logged_ = 0;
   protocol::LineBuffer lines_{std::size_t{64} << 20};
   WorkerEvents events_;
   WorkerStart start_;
   uv_poll_t socket_poll_{};
+  uv_poll_t printed_poll_{};
   uv_poll_t process_poll_{};
   uv_timer_t grace_{};
   uv_timer_t answer_{};  // runs while an answer is due

@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/worker/memory_file.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+
+#include "base/shown_files.h"
 
 namespace stab::worker {
 
 MemoryFile::MemoryFile(const char* name) : fd_(memfd_create(name, MFD_CLOEXEC)) {}
 
 std::string MemoryFile::path() const {
-  return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
+  return is_open() ? path_for_others(fd_.get()) : "";
+}
+
+MemoryFile& MemoryFile::reused(const char* name) {
+  static std::map<std::string, MemoryFile> files;
+  const auto [file, is_new] = files.try_emplace(name, name);
+  if (!is_new && !file->second.empty()) file->second = MemoryFile(name);
+  return file->second;
+}
+
+bool MemoryFile::empty() {
+  return is_open() && ftruncate(fd_.get(), 0) == 0 && lseek(fd_.get(), 0, SEEK_SET) == 0;
 }
 
 bool MemoryFile::write(std::string_view text) {

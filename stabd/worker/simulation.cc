@@ -10,7 +10,9 @@
 namespace stab::worker {
 
 Simulation::Simulation(std::string simulator)
-    : simulator_(std::move(simulator)), counts_("counts"), log_("log") {}
+    : simulator_(std::move(simulator)),
+      counts_(MemoryFile::reused("counts")),
+      log_(MemoryFile::reused("log")) {}
 
 void Simulation::wrap(machine::Launch& launch) const {
   if (!machine::find_program(launch.argv.front(), launch.environment, launch.directory)) return;

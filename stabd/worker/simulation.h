@@ -23,8 +23,8 @@ class Simulation {
 
  private:
   std::string simulator_;
-  MemoryFile counts_;
-  MemoryFile log_;
+  MemoryFile& counts_;
+  MemoryFile& log_;
 };
 
 // S1: what a clock or the kernel measured of a simulated trial is the simulator's, and in no row.

@@ -318,7 +318,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
 namespace {
 
 protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context) {
-  const MemoryFile report("report");
+  const MemoryFile& report = MemoryFile::reused("report");
   const std::string library = heap_library_for(request);
   const std::string preloads = preloads_for(request);
   const auto causal = CausalRun::prepare(request.causal, context.causal,

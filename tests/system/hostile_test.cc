@@ -179,6 +179,28 @@ TEST_F(Hostile, AStoppedWorkerCostsItsExperimentAndNotTheQueue) {
   EXPECT_EQ(lab_.state(next), "done");
 }
 
+// A worker has the rights of its trials, which may have taken it over.
+TEST_F(Hostile, WhatAWorkerPrintsIsLoggedWithoutControlCharactersAndHasABound) {
+  lab_.end_daemon(SIGTERM);
+  lab_.copy_stabd();
+  ASSERT_TRUE(lab_.start_daemon());
+  std::filesystem::remove(lab_.path("stabd"));
+  lab_.write("stabd",
+             "#!/bin/sh\n[ \"$1\" = --worker ] || exit 1\n"
+             "printf 'a\\033]0;title\\007 line\\n[2026-01-01 00:00:00.000] forged' >&2\n"
+             "i=0\nwhile [ $i -lt 20000 ]; do echo \"0123456789 $i\"; i=$((i+1)); done\n",
+             true);
+  const int id = lab_.submit("healthy.toml");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(lab_.state(id), "failed");
+  const std::string log = read_file(lab_.path("stabd.log"), 1 << 20).value_or("");
+  EXPECT_THAT(log, HasSubstr("says: a ]0;title  line\n"));
+  EXPECT_THAT(log, HasSubstr("says: [2026-01-01 00:00:00.000] forged"));
+  EXPECT_THAT(log, HasSubstr("says more than 8192 bytes: the rest is not logged"));
+  EXPECT_THAT(log, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(log, Not(HasSubstr("0123456789 19999")));
+}
+
 TEST_F(Hostile, ADamagedExperimentIsRefusedAndNamedAndTheOthersGoOn) {
   const int first = lab_.submit("healthy.toml");
   const int second = lab_.submit("healthy.toml");

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/keyctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -212,6 +214,80 @@ TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
   EXPECT_THAT(refused.err, HasSubstr("which only root and the user of stabd may copy"));
   EXPECT_FALSE(fs::exists(copy));
   EXPECT_EQ(as(0, {"backup", copy}).code, 0);
+}
+
+// A program that tries to reach its parent in every way that a process of the same user has, and says each that worked.
+constexpr const char* reach_parent = R"c(
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+  const pid_t parent = getppid();
+  const int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
+  int reached = 0;
+  char path[64];
+  for (int fd = 0; fd < 64; ++fd) {
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", parent, fd);
+    if (open(path, O_RDWR) >= 0 || open(path, O_RDONLY) >= 0)
+      reached += fprintf(stderr, "opened descriptor %d\n", fd);
+    if (syscall(SYS_pidfd_getfd, pidfd, fd, 0) >= 0)
+      reached += fprintf(stderr, "took descriptor %d\n", fd);
+  }
+  for (int i = 0; i < 3; ++i) {
+    snprintf(path, sizeof path, "/proc/%d/%s", parent, i == 0 ? "mem" : i == 1 ? "environ" : "cwd");
+    if (open(path, O_RDONLY) >= 0) reached += fprintf(stderr, "opened %s\n", path);
+  }
+  if (ptrace(PTRACE_SEIZE, parent, 0, 0) == 0) reached += fprintf(stderr, "traced it\n");
+  return reached != 0;
+}
+)c";
+
+TEST_F(Users, ReachNothingOfTheirWorker) {
+  lab_.write("61234/reach.c", reach_parent);
+  lab_.write("61234/reach.toml",
+             "[experiment]\nname = \"reach\"\n[[benchmark]]\nname = \"b\"\nbuild = \"cc -o ${OUT} "
+             "reach.c\"\nsources = [\"reach.c\"]\nrun = [\"${OUT}\"]\nrepetitions = 2\n");
+  for (const bool isolated : {true, false}) {
+    if (!isolated) {
+      kill(daemon_, SIGTERM);
+      ASSERT_EQ(end_of(daemon_), 0);
+      start_daemon({"--no-namespaces"});
+    }
+    EXPECT_EQ(
+        as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/reach.toml")}).code, 0)
+        << as(ada, {"logs"}).out;
+  }
+}
+
+// The session from which root started stabd has a keyring, as pam_keyinit makes one at a login.
+TEST_F(Users, FindNoKeyOfTheSessionThatStartedStabd) {
+  constexpr const char* secret = "stabd-test-secret";
+  constexpr int session = -3;
+  if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 ||
+      syscall(SYS_add_key, "user", secret, "x", 1, session) < 0)
+    GTEST_SKIP() << "this kernel has no keyrings for us";
+  const std::string own = lab_.path("61234/");
+  ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  lab_.write("keys.c",
+             "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+             "int main(void) { return syscall(SYS_keyctl, 10, -3, \"user\", \"" +
+                 std::string(secret) + "\", 0) >= 0; }\n");
+  ASSERT_EQ(run_program({"/usr/bin/cc", "-o", own + "keys", lab_.path("keys.c")}, "/").code, 0);
+  ASSERT_EQ(run_program({own + "keys"}, "/").code, 1) << "we have it ourselves";
+  lab_.write("61234/tell.sh", "#!/bin/sh\n./keys\necho found $? >told\n", true);
+  restart("");
+  lab_.write(
+      "61234/keys.toml",
+      "[experiment]\nname = \"keys\"\nnotify = [\"./tell.sh\"]\n[[benchmark]]\nname = \"b\"\n"
+      "build = \"./keys && cp keys ${OUT}\"\nsources = [\"keys\"]\nrun = [\"${OUT}\"]\n"
+      "repetitions = 1\n");
+  const Output run =
+      as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/keys.toml")});
+  EXPECT_EQ(run.code, 0) << run.err << as(ada, {"status", "1"}).out;
+  EXPECT_TRUE(wait_for_text(own + "told", "found 0"));
 }
 
 TEST_F(Users, AreToldWithTheirOwnRights) {

@@ -49,6 +49,12 @@ void LoopChild::move_to(const std::vector<unsigned>& cpus) const {
   if (!cpus.empty()) sched_setaffinity(process_.pid, sizeof set, &set);
 }
 
+void LoopChild::hurry() const {
+  const sched_param none{};
+  sched_setscheduler(process_.pid, SCHED_OTHER, &none);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(process_.pid), 0);
+}
+
 void LoopChild::send_signal(int number) const {
   ::kill(process_.pid, number);
 }

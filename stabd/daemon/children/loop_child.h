@@ -31,6 +31,8 @@ class LoopChild {
   LoopChild& operator=(const LoopChild&) = delete;
 
   void move_to(const std::vector<unsigned>& cpus) const;
+  // It runs like any other process from now on, if we may decide that.
+  void hurry() const;
   void send_signal(int number) const;
   // Kills it; nothing is reported.
   void abandon();

@@ -46,6 +46,7 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   what.uid = geteuid();
   what.gid = getegid();
   what.passed_fd = file->get();
+  what.output_fd = STDERR_FILENO;
   what.privileged = true;  // it opens what the daemon opened
   what.own_session = false;
 
@@ -67,6 +68,10 @@ void ReaderProcess::move_to(const std::vector<unsigned>& cpus) const {
 
 void ReaderProcess::stop_running() const {
   child_->send_signal(SIGSTOP);
+}
+
+void ReaderProcess::hurry() const {
+  child_->hurry();
 }
 
 void ReaderProcess::go_on() const {

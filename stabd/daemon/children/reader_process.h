@@ -39,6 +39,7 @@ class ReaderProcess {
   ReaderProcess& operator=(const ReaderProcess&) = delete;
 
   void move_to(const std::vector<unsigned>& cpus) const;
+  void hurry() const;  // see LoopChild
   // While it is stopped its time does not run.
   void stop_running() const;
   void go_on() const;
