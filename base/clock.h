@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <string>
+
+#include "base/fd.h"
 
 namespace stab {
 
@@ -20,6 +23,21 @@ inline std::int64_t running_clock_ns() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return (std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec)).count();
+}
+
+// What the clocks say at one moment.
+struct Clocks {
+  std::int64_t wall_ns = 0;
+  std::int64_t running_ns = 0;
+  std::string
+      boot;  // which start of the machine running_ns counts from; "" where the kernel does not say
+};
+
+inline Clocks clocks() {
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id", 256).value_or("");
+  return {.wall_ns = wall_clock_ns(),
+          .running_ns = running_clock_ns(),
+          .boot = boot.substr(0, boot.find('\n'))};
 }
 
 }  // namespace stab

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,16 +22,55 @@ namespace {
 // The kind of an event: what the experiment printed is not stored any more.
 constexpr std::string_view output_forgotten = "retention";
 
-// In the table meta: the highest id that an experiment had which was removed.
-const Value last_removed_key = std::string("last_removed_experiment");
+// In the table meta: the highest id that an experiment had which was removed; what keep_ages() was given, of which a key
+// ends with the experiment's id.
+constexpr std::string_view last_removed_key = "last_removed_experiment";
+constexpr std::string_view age_clock_key = "age_clock";
+constexpr std::string_view seen_end_keys = "seen_end_of_";
 
-Stored last_removed_row(Connection& connection) {
+std::string seen_end_key(Id experiment) {
+  return fmt::format("{}{}", seen_end_keys, experiment);
+}
+
+Stored meta_row(Connection& connection, std::string_view key) {
   Stored row;
-  connection.scan("meta", "WHERE key = ?", {last_removed_key}, [&row](const Stored& stored) {
+  connection.scan("meta", "WHERE key = ?", {std::string(key)}, [&row](const Stored& stored) {
     row = stored;
     return false;
   });
   return row;
+}
+
+// One that is damaged stays.
+void set_meta(Connection& connection, std::string_view key, std::string_view value) {
+  const Stored found = meta_row(connection, key);
+  Row row;
+  row.set("key", key);
+  row.set("value", value);
+  if (found.id == 0)
+    connection.insert("meta", row);
+  else if (found.intact)
+    connection.update("meta", found.id, row);
+}
+
+std::string text_of(const Store::SeenEnd& end) {
+  return fmt::format("{} {} {}", end.ended_ns, end.seen_ns, end.output_forgotten ? 1 : 0);
+}
+
+std::optional<Store::SeenEnd> seen_end_in(const Stored& stored) {
+  if (!stored.intact) return std::nullopt;
+  long long experiment = 0;
+  long long ended = 0;
+  long long seen = 0;
+  int forgotten = 0;
+  const std::string key = stored.row.text("key").substr(seen_end_keys.size());
+  if (std::sscanf(key.c_str(), "%lld", &experiment) != 1 ||
+      std::sscanf(stored.row.text("value").c_str(), "%lld %lld %d", &ended, &seen, &forgotten) != 3)
+    return std::nullopt;
+  return Store::SeenEnd{.experiment = experiment,
+                        .ended_ns = ended,
+                        .seen_ns = seen,
+                        .output_forgotten = forgotten != 0};
 }
 
 Id last_removed_in(const Stored& found) {
@@ -37,16 +78,10 @@ Id last_removed_in(const Stored& found) {
 }
 
 void note_last_removed(Connection& connection, Id experiment) {
-  Stored found = last_removed_row(connection);
   // The later ones may have been removed before it.
+  const Stored found = meta_row(connection, last_removed_key);
   if (found.id != 0) experiment = std::max(experiment, last_removed_in(found));
-  Row row;
-  row.set("key", std::get<std::string>(last_removed_key));
-  row.set("value", std::string_view(fmt::format_int(experiment).c_str()));
-  if (found.id == 0)
-    connection.insert("meta", row);
-  else if (found.intact)
-    connection.update("meta", found.id, row);
+  set_meta(connection, last_removed_key, fmt::format_int(experiment).c_str());
 }
 
 // About, of a row that may be damaged.
@@ -70,7 +105,7 @@ void add_own_event(Connection& connection, std::string_view kind, std::string_vi
 
 // 0 where it is not known.
 Id Store::last_removed() {
-  return last_removed_in(last_removed_row(connection()));
+  return last_removed_in(meta_row(connection(), last_removed_key));
 }
 
 Outcome<bool> Store::empty_log() {
@@ -156,6 +191,7 @@ void Store::remove_rest(Id experiment) {
   const Id machine =
       connection().number("SELECT machine FROM experiment WHERE id = ?", {experiment});
   connection().remove("experiment", "WHERE id = ?", {experiment});
+  connection().remove("meta", "WHERE key = ?", {seen_end_key(experiment)});
   sizes_->remove_experiment(experiment);
   // Of nothing that is left: its next experiment brings its row again.
   if (machine != 0)
@@ -166,29 +202,31 @@ void Store::remove_rest(Id experiment) {
         {machine});
 }
 
-Outcome<std::vector<Id>> Store::ids_of_experiments(std::string_view which, std::int64_t before_ns) {
-  return guarded("cannot read when experiments ended", path(), [&] {
-    return connection()
-        .ids("experiment",
-             fmt::format(
-                 "WHERE ended_ns < ?1 AND state <> '{}' AND NOT EXISTS (SELECT 1 FROM event "
-                 "WHERE event.experiment = experiment.id AND kind = '{}' AND at_ns >= ?1) {}",
-                 being_removed, imported, which),
-             {before_ns})
-        .ids;
+Outcome<std::string> Store::age_clock() {
+  return guarded("cannot read the clock of ages", path(), [&] {
+    const Stored found = meta_row(connection(), age_clock_key);
+    return found.intact ? found.row.text("value") : std::string();
   });
 }
 
-Outcome<std::vector<Id>> Store::ended(std::int64_t before_ns) {
-  return ids_of_experiments("", before_ns);
+Outcome<std::vector<Store::SeenEnd>> Store::seen_ends() {
+  return guarded("cannot read when experiments ended", path(), [&] {
+    std::vector<SeenEnd> ends;
+    connection().scan("meta", "WHERE key GLOB ?", {fmt::format("{}*", seen_end_keys)},
+                      [&ends](const Stored& stored) {
+                        if (const auto end = seen_end_in(stored)) ends.push_back(*end);
+                        return true;
+                      });
+    return ends;
+  });
 }
 
-Outcome<std::vector<Id>> Store::with_output(std::int64_t before_ns) {
-  return ids_of_experiments(
-      fmt::format("AND NOT EXISTS (SELECT 1 FROM event WHERE event.experiment = experiment.id AND "
-                  "kind = '{}' AND at_ns >= experiment.ended_ns)",
-                  output_forgotten),
-      before_ns);
+Outcome<void> Store::keep_ages(const std::string& clock, std::span<const SeenEnd> ends) {
+  return write("the ages of experiments", [&] {
+    set_meta(connection(), age_clock_key, clock);
+    for (const SeenEnd& end : ends)
+      set_meta(connection(), seen_end_key(end.experiment), text_of(end));
+  });
 }
 
 Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place after,
@@ -228,6 +266,10 @@ Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place a
                                               .at_ns = wall_clock_ns(),
                                               .kind = std::string(output_forgotten),
                                               .text = std::string(why)}));
+    if (auto end = seen_end_in(meta_row(connection(), seen_end_key(experiment)))) {
+      end->output_forgotten = true;
+      set_meta(connection(), seen_end_key(experiment), text_of(*end));
+    }
   });
   if (!written) return std::unexpected(written.error());
   return next;

@@ -197,24 +197,26 @@ TEST_F(Retention, TakesWhatTrialsAndBuildsPrintedAndNothingElse) {
   EXPECT_THAT(store_->verify().value(), IsEmpty());
 }
 
-TEST_F(Retention, IsDueForThoseThatEndedBeforeAndOnceForEachEnd) {
-  Experiment running = example_experiment();
-  running.ended_ns = 0;
-  ASSERT_TRUE(store_->add_experiment(running));
-  const std::int64_t end = example_experiment().ended_ns;
-  EXPECT_THAT(store_->with_output(end).value(), IsEmpty());
-  EXPECT_THAT(store_->with_output(end + 1).value(), ElementsAre(experiment_));
-  EXPECT_THAT(store_->ended(end + 1).value(), ElementsAre(experiment_));
+TEST_F(Retention, KeepsTheClockAndTheEndsThatWereSeen) {
+  using SeenEnd = Store::SeenEnd;
+  EXPECT_EQ(store_->age_clock().value(), "");
+  EXPECT_THAT(store_->seen_ends().value(), IsEmpty());
+  const SeenEnd end{.experiment = experiment_, .ended_ns = -7, .seen_ns = 8};
+  ASSERT_TRUE(store_->keep_ages("1 2 boot", std::array{end, SeenEnd{.experiment = 77}}));
+  reopen();
+  EXPECT_EQ(store_->age_clock().value(), "1 2 boot");
+  EXPECT_THAT(store_->seen_ends().value(), ElementsAre(end, SeenEnd{.experiment = 77}));
   forget(experiment_);
-  EXPECT_THAT(store_->with_output(end + 1).value(), IsEmpty());
-  EXPECT_THAT(store_->ended(end + 1).value(), ElementsAre(experiment_));
-  // It was tried again since.
-  Experiment again = store_->experiment(experiment_).value().value();
-  again.ended_ns = store_->events(experiment_)->back().at_ns + 1;
-  ASSERT_TRUE(store_->update_experiment(again));
-  EXPECT_THAT(store_->with_output(again.ended_ns + 1).value(), ElementsAre(experiment_));
+  SeenEnd without = end;
+  without.output_forgotten = true;
+  EXPECT_THAT(store_->seen_ends().value(), ElementsAre(without, SeenEnd{.experiment = 77}));
+  // It has ended anew.
+  const SeenEnd again{.experiment = experiment_, .ended_ns = 20, .seen_ns = 21};
+  ASSERT_TRUE(store_->keep_ages("3 4 boot", std::array{again}));
+  EXPECT_THAT(store_->seen_ends().value(), ElementsAre(again, SeenEnd{.experiment = 77}));
   remove(experiment_);
-  EXPECT_THAT(store_->ended(again.ended_ns + 1).value(), IsEmpty());
+  EXPECT_THAT(store_->seen_ends().value(), ElementsAre(SeenEnd{.experiment = 77}));
+  EXPECT_THAT(store_->verify().value(), IsEmpty());
 }
 
 TEST_F(Retention, ADamagedRowStaysAsItIs) {
@@ -246,24 +248,6 @@ TEST_F(Removal, TheRowOfAMachineGoesWithTheLastThatRefersToIt) {
   remove(second);
   EXPECT_FALSE(store_->machine(machine).value());
   EXPECT_THAT(store_->verify().value(), IsEmpty());
-}
-
-TEST_F(Removal, WhatCameFromAnArchiveIsNoOlderThanItsComing) {
-  Experiment row = example_experiment();
-  row.state = "done";
-  row.ended_ns = 100;
-  const Id own = store_->add_experiment(row).value();
-  const Id came = store_->add_experiment(row).value();
-  ASSERT_TRUE(store_->add_event({.experiment = came, .at_ns = 500, .kind = std::string(imported)}));
-  // Somebody else's says nothing of it.
-  ASSERT_TRUE(store_->add_event({.at_ns = 900, .kind = std::string(imported)}));
-  EXPECT_THAT(store_->ended(100).value(), IsEmpty());
-  for (const std::int64_t before : {101, 500}) {
-    EXPECT_THAT(store_->ended(before).value(), ElementsAre(own)) << before;
-    EXPECT_THAT(store_->with_output(before).value(), ElementsAre(own)) << before;
-  }
-  EXPECT_THAT(store_->ended(501).value(), ElementsAre(own, came));
-  EXPECT_THAT(store_->with_output(501).value(), ElementsAre(own, came));
 }
 
 }  // namespace

@@ -88,18 +88,27 @@ class Store : public Reader {
   // Removes a piece; false: nothing is left of it.
   Outcome<bool> go_on_with_removal(Id experiment);
 
-  // What trials and builds printed, of experiments that ended and came before `before_ns` and of
-  // which forget_output() has not come to its end since.
-  Outcome<std::vector<Id>> with_output(std::int64_t before_ns);
-  // Those that ended and came before.
-  Outcome<std::vector<Id>> ended(std::int64_t before_ns);
+  // Ages are counted by a clock that nobody sets, whose state is kept here for its owner; "": it has none yet.
+  Outcome<std::string> age_clock();
+  // When that clock said so, somebody saw first that the experiment had ended at ended_ns, by the time of day.
+  struct SeenEnd {
+    Id experiment = 0;
+    std::int64_t ended_ns = 0;
+    std::int64_t seen_ns = 0;
+    bool output_forgotten = false;  // since
+
+    bool operator==(const SeenEnd&) const = default;
+  };
+  // Of each experiment the last one that was kept. A row that is damaged is missing here, and stays.
+  Outcome<std::vector<SeenEnd>> seen_ends();
+  Outcome<void> keep_ages(const std::string& clock, std::span<const SeenEnd> ends);
   // A trial of an experiment; before the first one.
   struct Place {
     std::int64_t position = -1;
     std::int64_t attempt = 0;
   };
   // Of the next piece of trials the text goes, hashes stay. Returns where to go on; nothing at the
-  // end, when that of builds goes, too, and `why` becomes an event.
+  // end, when that of builds goes, too, `why` becomes an event, and the end that was seen says so.
   Outcome<std::optional<Place>> forget_output(Id experiment, Place after, std::string_view why);
 
   // Standing attempts behind that place which failed or were skipped, of a piece; where the next one
@@ -138,7 +147,6 @@ class Store : public Reader {
   void insert_or_replace(const Build& build);
   Id last_removed();  // the highest id that a removed experiment had
   void remove_rest(Id experiment);
-  Outcome<std::vector<Id>> ids_of_experiments(std::string_view which, std::int64_t before_ns);
   // Those attempts stand no longer; how many they are.
   std::uint64_t unmark(std::string_view which, std::initializer_list<Value> arguments);
 

@@ -24,7 +24,8 @@ constexpr std::array names = std::to_array<std::string_view>({
     "page-faults-minor", "page-faults-major", "context-switches-voluntary", "context-switches-involuntary",
     "leftover-processes", "cpu-migrations", "interrupts", "softirqs", "throttled", "steal-ns", "other-cpus-busy-ns",
     "memory-pressure-ns", "frequency-before-khz", "frequency-after-khz", "temperature-before-c", "temperature-after-c",
-    "clocksource-changes", "spawn-ns", "commit-before-ns", "quiet-wait-ns", "quiet-wait-in-vain"});
+    "clocksource-changes", "spawn-ns", "commit-before-ns", "quiet-wait-ns", "quiet-wait-in-vain",
+    "reports-beside-ns"});
 // clang-format on
 
 }  // namespace

@@ -144,7 +144,8 @@ TEST(ReaderMeasures, NamesAreNotTaken) {
   EXPECT_THAT(named("opt"), HasSubstr("'opt' is a factor, too"));
   EXPECT_THAT(named("interrupts"),
               HasSubstr("'interrupts' is the name of something that each trial has"));
-  for (const char* name : {"quiet-wait-ns", "quiet-wait-in-vain", "commit-before-ns"})
+  for (const char* name :
+       {"quiet-wait-ns", "quiet-wait-in-vain", "commit-before-ns", "reports-beside-ns"})
     EXPECT_THAT(named(name), HasSubstr("is the name of something that each trial has"));
   EXPECT_THAT(named("wall_ns"), HasSubstr("is the name of something that each trial has"));
   EXPECT_THAT(named("a.status"), HasSubstr("is the name of something that each trial has"));

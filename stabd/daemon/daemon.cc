@@ -100,9 +100,9 @@ void Daemon::open_loop() {
   uv_signal_init(&loop_, &on_int_);
   uv_signal_init(&loop_, &on_hup_);
   uv_idle_init(&loop_, &again_);
-  for (uv_timer_t* timer :
-       {&storage_retry_, &progress_, &idle_, &between_timer_, &look_timer_, &stop_timer_,
-        &upkeep_timer_, &retry_timer_, &leavings_timer_, &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_,
+                            &import_timer_, &look_timer_, &stop_timer_, &upkeep_timer_,
+                            &retry_timer_, &leavings_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
@@ -265,7 +265,10 @@ SessionPorts Daemon::ports() {
           },
       .stop_reading = [this] { forget_session_reading(); },
       .let_readers_run =
-          [this](std::function<void()> go_on) { return let_readers_run(std::move(go_on)); },
+          [this](std::function<void()> go_on, bool within_block) {
+            return let_readers_run(std::move(go_on), within_block);
+          },
+      .readers_are_due = [this] { return readers_waited_ != Waited::little; },
       .call_again =
           [this] {
             uv_idle_start(&again_, [](uv_idle_t* handle) {

@@ -54,9 +54,6 @@ struct DaemonOptions : settings::Settings {
   std::string machine_root;  // stands before /proc and /sys of knobs, for tests
 };
 
-// Of nobody: it takes no user's turn.
-inline constexpr std::uint32_t no_user = ~0U;
-
 Waiting waiting_from(const store::Experiment& experiment);
 
 class Daemon {
@@ -184,7 +181,9 @@ class Daemon {
                        SessionPorts::OnLook done);
   void looked_at_machine();
   [[nodiscard]] bool readers_wait() const;
-  bool let_readers_run(std::function<void()> go_on);
+  bool let_readers_run(std::function<void()> go_on, bool within_block);
+  void wait_no_longer();
+  void tell_company();
   void trials_go_on();
   void allow_readers();
   [[nodiscard]] std::string database() const;
@@ -224,6 +223,10 @@ class Daemon {
   Readers::Ticket session_reading_ = 0;
   bool shared_cpus_ = false;              // trials run on all CPUs that there are
   std::function<void()> between_blocks_;  // set while trials wait for readers
+  // How long what clients wait for has waited for trials.
+  enum class Waited { little, long_enough_between, long_enough_beside };
+  Waited readers_waited_ = Waited::little;
+  bool import_beside_ = false;  // one has waited so long that it goes on beside trials
   struct Looking {
     machine::Calm calm;
     std::chrono::steady_clock::time_point since;
@@ -247,6 +250,8 @@ class Daemon {
   uv_timer_t progress_{};  // publishes at a human pace while somebody watches
   uv_timer_t idle_{};      // while there are clients
   uv_timer_t between_timer_{};
+  uv_timer_t overdue_timer_{};  // while readers wait for trials
+  uv_timer_t import_timer_{};   // while an import does
   uv_timer_t look_timer_{};
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock

@@ -19,6 +19,8 @@ constexpr std::string_view queue_kind = "queue";
 constexpr std::string_view queue_paused = "paused";
 
 constexpr std::uint64_t retention_look_ms = 3'600'000;
+// Then an import goes on beside the trial for which it waits: who waits for it is to be answered within 10 s.
+constexpr std::uint64_t import_waits_ms = 4'000;
 constexpr std::uint64_t upkeep_retry_ms = 2000;
 
 std::string not_there(store::Id id) {
@@ -175,6 +177,8 @@ Result<void> Daemon::may_be_removed(const store::Experiment& experiment) {
 Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t uid) {
   auto begun = upkeep_->remove(experiment, fmt::format("by user {}", uid));
   if (!begun) return fail(begun.error().message);
+  spdlog::info("user {} removes experiment {} ({}) of user {}", uid, experiment.id,
+               one_line(experiment.name, 100), experiment.uid);
   allow_upkeep();
   return {};
 }
@@ -190,13 +194,8 @@ void Daemon::start_upkeep() {
 
 void Daemon::look_for_old() {
   const settings::Retention& retention = options_.retention;
-  const auto looked = upkeep_->look(retention, wall_clock_ns(), running_clock_ns());
-  if (!looked)
+  if (const auto looked = upkeep_->look(retention, clocks()); !looked)
     spdlog::error("old experiments can't be looked for: {}", looked.error().message);
-  else if (!*looked)
-    spdlog::warn(
-        "the clock has been set: what is too old by it is removed in an hour, unless it is set "
-        "back");
   if (retention.output_days == 0 && retention.experiments_days == 0) return;
   uv_timer_start(
       &old_timer_,
@@ -215,7 +214,23 @@ bool Daemon::has_upkeep() const {
 // A turn of the loop lies between two pieces: clients are answered meanwhile.
 void Daemon::allow_upkeep() {
   const bool trials_run = session_ && session_->state() == State::running;
-  if (!has_upkeep() || trials_run || stopping_) {
+  // Somebody waits for an import.
+  if (imports_.empty() || !trials_run || stopping_) {
+    uv_timer_stop(&import_timer_);
+    import_beside_ = false;
+  } else if (!import_beside_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&import_timer_)) == 0) {
+    uv_update_time(&loop_);
+    uv_timer_start(
+        &import_timer_,
+        [](uv_timer_t* timer) {
+          auto* daemon = static_cast<Daemon*>(timer->data);
+          daemon->import_beside_ = true;
+          daemon->allow_upkeep();
+        },
+        import_waits_ms, 0);
+  }
+  tell_company();
+  if (!has_upkeep() || (trials_run && !import_beside_) || stopping_) {
     uv_timer_stop(&upkeep_timer_);
   } else if (uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) == 0) {
     const std::uint64_t now = uv_now(&loop_);
@@ -234,6 +249,7 @@ void Daemon::keep_up() {
   const auto done = import_was_last_      ? go_on_with_import()
                     : upkeep_->has_work() ? upkeep_->step()
                                           : upkeep_->empty_log();
+  for (const std::string& text : upkeep_->news()) spdlog::info("retention: {}", text);
   if (!done || !work) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;
   if (!done) spdlog::error("imports and removals wait: {}", done.error().message);
   allow_upkeep();

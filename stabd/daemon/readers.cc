@@ -89,7 +89,7 @@ void Readers::start(Job& job) {
                             .folder = options_.folder,
                             .line = job.line,
                             .cpus = cpus_,
-                            .idle = !job.at_once},
+                            .idle = !job.at_once && !hurry_},
                            [this, ticket](Result<Fd> answer) { ended(ticket, std::move(answer)); });
   if (process) {
     job.process = *process;
@@ -146,6 +146,7 @@ void Readers::use_cpus(std::vector<unsigned> cpus) {
 }
 
 void Readers::allow(bool allowed) {
+  if (!allowed) hurry_ = false;
   if (std::exchange(allowed_, allowed) == allowed) return;
   for (const Job& job : jobs_) {
     if (!job.process || job.at_once) continue;
@@ -155,6 +156,18 @@ void Readers::allow(bool allowed) {
       job.process->stop_running();
   }
   if (allowed) start_some();
+}
+
+void Readers::hurry() {
+  hurry_ = true;
+  for (const Job& job : jobs_)
+    if (job.process) job.process->hurry();
+}
+
+bool Readers::asked() const {
+  return std::ranges::any_of(jobs_, [this](const Job& job) {
+    return !job.at_once && job.uid != no_user && (job.process || !may_begin || may_begin(job.uid));
+  });
 }
 
 bool Readers::wanted() const {

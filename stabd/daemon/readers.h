@@ -5,9 +5,9 @@
 // Invariants
 //  R1  At most most_readers run for clients, at most one of them for a user. What the running
 //      experiment asks for itself starts at once.
-//  R2  A reader runs on none of the trials' CPUs. One of a client runs only while allow() says so: not
-//      while trials run that use all CPUs or whose plan asks for a quiet machine. At other times it
-//      is stopped.
+//  R2  A reader runs on none of the trials' CPUs, if there are others. One of a client runs only while allow() says so:
+//      not while trials run that use all CPUs or whose plan asks for a quiet machine, unless it has waited for long. At
+//      other times it is stopped.
 //  R3  A reader that has run for the limit is killed. The time in which it is stopped does not
 //      count.
 //  R4  Nothing is called back from within a call: a session that asks or forgets is not called
@@ -33,6 +33,8 @@
 namespace stab::daemon {
 
 inline constexpr std::size_t most_readers = 2;
+// Of nobody: it takes no user's turn.
+inline constexpr std::uint32_t no_user = ~0U;
 
 struct ReadersOptions {
   std::string program;
@@ -61,8 +63,13 @@ class Readers {
   void use_limit(std::chrono::nanoseconds limit) { options_.limit = limit; }
   // R2: whether those of clients may run now.
   void allow(bool allowed);
+  // Those that there are, and that come before the next allow(false), run like any other process, also where trials leave
+  // no CPU idle.
+  void hurry();
   // Whether any client waits for one that may run.
   [[nodiscard]] bool wanted() const;
+  // The same, without what nobody waits for (no_user).
+  [[nodiscard]] bool asked() const;
   // Calls this from the loop whenever one has ended or is not wanted any more.
   std::function<void()> on_change;
   // R6: whether one may start for this user.
@@ -96,6 +103,7 @@ class Readers {
   ReadersOptions options_;
   std::vector<unsigned> cpus_;
   bool allowed_ = true;
+  bool hurry_ = false;
   Ticket last_ = 0;
   std::list<Job> jobs_;   // in the order in which they were asked for
   bool changed_ = false;  // on_change is to be called

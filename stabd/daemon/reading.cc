@@ -20,6 +20,10 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::uint64_t longest_wait_ms = 10'000;
+// For these times clients wait until trials wait for them, between any two; then until they wait for trials no longer.
+// Together they leave a reader some seconds of the 10 within which whoever asks is answered.
+constexpr std::uint64_t wait_for_block_ms = 3'000;
+constexpr std::uint64_t wait_for_trial_ms = 4'000;
 // A tick of the kernel's is 2 % of it.
 constexpr std::uint64_t look_ms = 500;
 constexpr std::size_t most_line = std::size_t{64} << 20;
@@ -129,6 +133,7 @@ void Daemon::start_readers() {
   readers_->may_begin = [this](std::uint32_t uid) { return clients_.may_be_answered(uid); };
   readers_->on_change = [this] {
     if (!readers_->wanted()) trials_go_on();
+    allow_readers();
   };
 }
 
@@ -230,8 +235,9 @@ bool Daemon::readers_wait() const {
   return shared_cpus_ || plan.quiesce != plan::Quiesce::off || plan.wait_for_quiet;
 }
 
-bool Daemon::let_readers_run(std::function<void()> go_on) {
+bool Daemon::let_readers_run(std::function<void()> go_on, bool within_block) {
   if (!readers_wait() || !readers_->wanted()) return false;
+  if (within_block && readers_waited_ == Waited::little) return false;
   between_blocks_ = std::move(go_on);
   allow_readers();
   uv_timer_start(
@@ -253,7 +259,36 @@ void Daemon::trials_go_on() {
 void Daemon::allow_readers() {
   const bool trials_run =
       session_ && session_->state() == State::running && !between_blocks_ && !leaving_;
-  readers_->allow(!trials_run || !readers_wait());
+  const bool wait = trials_run && readers_wait();
+  if (!wait || !readers_->asked()) {
+    uv_timer_stop(&overdue_timer_);
+    readers_waited_ = Waited::little;
+  } else if (readers_waited_ == Waited::little &&
+             uv_is_active(reinterpret_cast<uv_handle_t*>(&overdue_timer_)) == 0) {
+    uv_update_time(&loop_);
+    uv_timer_start(
+        &overdue_timer_,
+        [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->wait_no_longer(); },
+        wait_for_block_ms, wait_for_trial_ms);
+  }
+  const bool beside = readers_waited_ == Waited::long_enough_beside;
+  readers_->allow(!wait || beside);
+  tell_company();
+}
+
+void Daemon::wait_no_longer() {
+  if (std::exchange(readers_waited_, readers_waited_ == Waited::little
+                                         ? Waited::long_enough_between
+                                         : Waited::long_enough_beside) != Waited::little) {
+    uv_timer_stop(&overdue_timer_);
+    readers_->hurry();
+  }
+  allow_readers();
+}
+
+void Daemon::tell_company() {
+  if (session_)
+    session_->has_company(readers_waited_ == Waited::long_enough_beside || import_beside_);
 }
 
 }  // namespace stab::daemon

@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
+#include "store/summaries/summaries.h"
 
 namespace stab::upkeep {
 namespace {
@@ -16,7 +20,6 @@ namespace {
 constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::int64_t day_ns = std::chrono::nanoseconds(std::chrono::days(1)).count();
-constexpr std::int64_t most_drift_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
 
 std::string age(std::int64_t days) {
   return fmt::format("{} day{} after its end", days, days == 1 ? "" : "s");
@@ -39,27 +42,48 @@ store::Outcome<void> Upkeep::remove(const store::Experiment& experiment, std::st
   return begun;
 }
 
-store::Outcome<bool> Upkeep::look(const settings::Retention& retention, std::int64_t now_ns,
-                                  std::int64_t running_ns) {
+// The clock of ages (U1), which begins as the time of day.
+store::Outcome<std::int64_t> Upkeep::age_now(const Clocks& now) {
+  const auto kept = store_.age_clock();
+  if (!kept) return std::unexpected(kept.error());
+  long long age = 0;
+  long long running = 0;
+  std::array<char, 65> boot{};
+  if (std::sscanf(kept->c_str(), "%lld %lld %64s", &age, &running, boot.data()) < 2)
+    return now.wall_ns;
+  if (!now.boot.empty() && now.boot == boot.data() && now.running_ns >= running)
+    return age + (now.running_ns - running);
+  return age + std::clamp<std::int64_t>(now.wall_ns - age, 0, day_ns);
+}
+
+store::Outcome<void> Upkeep::look(const settings::Retention& retention, const Clocks& now) {
   // What was found before is found again when it is still there.
   old_.clear();
-  const std::int64_t set_to = now_ns - running_ns;
-  if (std::abs(set_to - std::exchange(set_to_ns_, set_to).value_or(set_to)) > most_drift_ns)
-    return false;
-  const auto add = [this, now_ns](What what, std::int64_t days, auto find) -> store::Outcome<void> {
-    if (days == 0) return {};
-    const std::int64_t before = now_ns - days * day_ns;
-    const auto found = (store_.*find)(before);
-    if (!found) return std::unexpected(found.error());
-    for (const store::Id id : *found)
-      old_.push_back({.what = what, .id = id, .before_ns = before, .days = days});
-    return {};
-  };
-  if (auto added = add(What::experiment, retention.experiments_days, &store::Store::ended); !added)
-    return std::unexpected(added.error());
-  if (auto added = add(What::output, retention.output_days, &store::Store::with_output); !added)
-    return std::unexpected(added.error());
-  return true;
+  const auto age = age_now(now);
+  if (!age) return std::unexpected(age.error());
+  const auto kept = store_.seen_ends();
+  if (!kept) return std::unexpected(kept.error());
+  const auto all = store_.summaries();
+  if (!all) return std::unexpected(all.error());
+  std::map<store::Id, store::Store::SeenEnd> seen;
+  for (const auto& end : *kept) seen[end.experiment] = end;
+  std::vector<store::Store::SeenEnd> ends;
+  for (const auto& [id, summary] : (*all)->intact()) {
+    const std::int64_t ended = summary.experiment.ended_ns;
+    if (ended == 0) continue;
+    const auto found = seen.find(id);
+    if (found == seen.end() || found->second.ended_ns != ended) {
+      ends.push_back({.experiment = id, .ended_ns = ended, .seen_ns = *age});
+      continue;
+    }
+    const auto add = [&](What what, std::int64_t days) {
+      if (days != 0 && *age - found->second.seen_ns > days * day_ns)
+        old_.push_back({.what = what, .id = id, .ended_ns = ended, .days = days});
+    };
+    add(What::experiment, retention.experiments_days);
+    if (!found->second.output_forgotten) add(What::output, retention.output_days);
+  }
+  return store_.keep_ages(fmt::format("{} {} {}", *age, now.running_ns, now.boot), ends);
 }
 
 store::Outcome<void> Upkeep::step() {
@@ -101,18 +125,27 @@ store::Outcome<bool> Upkeep::forget(Old& old) {
   const auto experiment = store_.experiment(old.id);
   if (!experiment) return std::unexpected(experiment.error());
   // Somebody has removed it since, or lets it go on.
-  if (!*experiment || (*experiment)->ended_ns == 0 || (*experiment)->ended_ns >= old.before_ns)
+  if (!*experiment || (*experiment)->ended_ns == 0 || (*experiment)->ended_ns != old.ended_ns)
     return false;
+  const auto tell = [&](std::string_view what) {
+    news_.push_back(fmt::format("experiment {} ({}) of user {}: {} {}", old.id,
+                                one_line((*experiment)->name, 100), (*experiment)->uid, what,
+                                age(old.days)));
+  };
   if (old.what == What::experiment) {
     auto begun = remove(**experiment, age(old.days));
     if (!begun) return std::unexpected(begun.error());
+    tell("is removed");
     return false;
   }
   const auto next = store_.forget_output(
       old.id, old.place,
       fmt::format("the output of its trials and builds was removed {}", age(old.days)));
   if (!next) return std::unexpected(next.error());
-  if (*next) old.place = **next;
+  if (*next)
+    old.place = **next;
+  else
+    tell("the output of its trials and builds is removed");
   return next->has_value();
 }
 

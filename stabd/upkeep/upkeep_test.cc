@@ -8,6 +8,7 @@
 namespace stab::upkeep {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -24,9 +25,13 @@ class UpkeepTest : public store::WithStore {
     for (; upkeep.has_work(); ++made) EXPECT_TRUE(upkeep.step());
     return made;
   }
-  // The clocks go on alike.
+  // The clocks go on alike; its end was seen at once.
   bool looks(Upkeep& upkeep, const settings::Retention& retention, std::int64_t now_ns) {
-    return upkeep.look(retention, now_ns, now_ns - end_).value();
+    const auto at = [this](std::int64_t ns) {
+      return Clocks{.wall_ns = ns, .running_ns = ns - end_, .boot = "first"};
+    };
+    if (store_->age_clock().value().empty()) EXPECT_TRUE(upkeep.look(retention, at(end_)));
+    return upkeep.look(retention, at(now_ns)).has_value();
   }
   const std::int64_t end_ = store::example_experiment().ended_ns;
 };
@@ -106,22 +111,87 @@ TEST_F(UpkeepTest, ExperimentsGoWhenTheyAreOld) {
   EXPECT_THAT(store_->events(0)->front().text, HasSubstr("was removed 1 day after its end"));
 }
 
-TEST_F(UpkeepTest, AfterAJumpOfTheClockNothingIsTooOldAtThatLook) {
+TEST_F(UpkeepTest, WhatTheTimeOfDaySaysMakesNothingOld) {
   constexpr std::int64_t hour = day_ns / 24;
+  constexpr std::int64_t far = 4000 * day_ns;
+  fill(1);
+  const settings::Retention retention{.output_days = 1, .experiments_days = 2};
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look(retention, {.wall_ns = end_, .running_ns = 5, .boot = "first"}));
+  for (const std::int64_t wall : {end_ + far, end_ - far, std::int64_t{0}, end_ + far}) {
+    ASSERT_TRUE(upkeep.look(retention, {.wall_ns = wall, .running_ns = 5 + hour, .boot = "first"}));
+    EXPECT_FALSE(upkeep.has_work()) << wall;
+  }
+  // Nor that of another stabd while the machine runs on, however often it is started.
+  for (int start = 0; start < 100; ++start) {
+    Upkeep next(*store_);
+    ASSERT_TRUE(
+        next.look(retention, {.wall_ns = end_ + far, .running_ns = 5 + 2 * hour, .boot = "first"}));
+    EXPECT_FALSE(next.has_work());
+  }
+  // Time that passes does.
+  ASSERT_TRUE(upkeep.look(retention, {.wall_ns = 0, .running_ns = 6 + day_ns, .boot = "first"}));
+  EXPECT_TRUE(upkeep.has_work());
+}
+
+TEST_F(UpkeepTest, AStartOfTheMachineIsADayAtMost) {
+  constexpr std::int64_t far = 4000 * day_ns;
+  fill(1);
+  const settings::Retention retention{.experiments_days = 2};
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look(retention, {.wall_ns = end_, .running_ns = 5, .boot = "first"}));
+  for (const char* boot : {"second", "third"}) {
+    ASSERT_TRUE(upkeep.look(retention, {.wall_ns = end_ + far, .running_ns = 1, .boot = boot}));
+    EXPECT_FALSE(upkeep.has_work()) << boot;
+  }
+  // Nor does it make anything younger.
+  ASSERT_TRUE(upkeep.look(retention, {.wall_ns = 0, .running_ns = 1, .boot = "fourth"}));
+  EXPECT_FALSE(upkeep.has_work());
+  ASSERT_TRUE(upkeep.look(retention, {.wall_ns = 0, .running_ns = 3, .boot = "fourth"}));
+  EXPECT_TRUE(upkeep.has_work());
+}
+
+TEST_F(UpkeepTest, AnExperimentThatEndedByAWrongClockIsAsOldAsOthers) {
+  constexpr std::int64_t far = 4000 * day_ns;
+  const settings::Retention retention{.experiments_days = 2};
+  Upkeep upkeep(*store_);
+  ASSERT_TRUE(upkeep.look(retention, {.wall_ns = end_, .running_ns = 0, .boot = "first"}));
+  std::vector<store::Id> ids;
+  for (const std::int64_t ended : {end_ - far, end_ + far}) {
+    store::Experiment row = store::example_experiment();
+    row.ended_ns = ended;
+    ids.push_back(store_->add_experiment(row).value());
+  }
+  const auto look_after = [&](std::int64_t days) {
+    const std::int64_t ns = days * day_ns;
+    ASSERT_TRUE(upkeep.look(retention, {.wall_ns = end_ + ns, .running_ns = ns, .boot = "first"}));
+  };
+  look_after(1);
+  look_after(3);  // the first one's time has come
+  steps(upkeep);
+  EXPECT_EQ(store_->experiment(experiment_).value(), std::nullopt);
+  for (const store::Id id : ids) EXPECT_TRUE(store_->experiment(id).value()) << id;
+  look_after(4);
+  steps(upkeep);
+  for (const store::Id id : ids) EXPECT_FALSE(store_->experiment(id).value()) << id;
+  EXPECT_THAT(store_->seen_ends().value(), IsEmpty());
+}
+
+TEST_F(UpkeepTest, WhatGoesForItsAgeIsSaidByName) {
   fill(1);
   Upkeep upkeep(*store_);
-  const settings::Retention retention{.experiments_days = 1};
-  ASSERT_TRUE(upkeep.look(retention, end_, 5).value());
-  // Forwards, to where all would be too old.
-  EXPECT_FALSE(upkeep.look(retention, end_ + 400 * day_ns, 5 + hour).value());
-  EXPECT_FALSE(upkeep.has_work());
-  // And back.
-  EXPECT_FALSE(upkeep.look(retention, end_ + 2 * hour, 5 + 2 * hour).value());
-  EXPECT_TRUE(upkeep.look(retention, end_ + 3 * hour, 5 + 3 * hour).value());
-  EXPECT_FALSE(upkeep.has_work());
-  // Time that passes is no jump.
-  EXPECT_TRUE(upkeep.look(retention, end_ + 2 * day_ns, 5 + 2 * day_ns).value());
-  EXPECT_TRUE(upkeep.has_work());
+  ASSERT_TRUE(looks(upkeep, {.output_days = 1, .experiments_days = 2}, end_ + 2 * day_ns));
+  steps(upkeep);
+  EXPECT_THAT(
+      upkeep.news(),
+      ElementsAre("experiment 1 (sort) of user 4294967295: the output of its trials and builds is "
+                  "removed 1 day after its end"));
+  ASSERT_TRUE(looks(upkeep, {.experiments_days = 2}, end_ + 2 * day_ns + 1));
+  steps(upkeep);
+  EXPECT_THAT(
+      upkeep.news(),
+      ElementsAre("experiment 1 (sort) of user 4294967295: is removed 2 days after its end"));
+  EXPECT_THAT(upkeep.news(), IsEmpty());
 }
 
 TEST_F(UpkeepTest, WhatGoesOnMeanwhileIsNotTouched) {
@@ -144,7 +214,6 @@ TEST_F(UpkeepTest, WhatIsDamagedDoesNotKeepTheRest) {
   reopen();
   Upkeep upkeep(*store_);
   ASSERT_TRUE(looks(upkeep, {.experiments_days = 1}, end_ + 2 * day_ns));
-  EXPECT_FALSE(upkeep.step());
   steps(upkeep);
   EXPECT_EQ(store_->experiment(other).value(), std::nullopt);
   EXPECT_FALSE(store_->experiment(experiment_));  // refused, and still there

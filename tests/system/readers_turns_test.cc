@@ -83,6 +83,35 @@ TEST_F(Readers, BesideAPlanThatWantsAQuietMachineAReportIsReadBetweenBlocks) {
   }
 }
 
+// Whoever asks waits for no trial of somebody else, however long it takes; its row says what ran beside it.
+TEST_F(Readers, NobodyWaitsForTheEndOfALongTrial) {
+  ASSERT_TRUE(start());
+  for (const std::string& how :
+       {"quiesce = \"best-effort\""s, "wait_for_quiet = \"1ms\"\nquiet_load = \"100%\""s}) {
+    lab_.write("plan.toml",
+               "[experiment]\nname = \"long\"\n[machine]\n" + how + "\n" +
+                   "[[benchmark]]\nname = \"b\"\nrepetitions = 1\ntimeout = \"1h\"\nrun = [\"sh\", "
+                   "\"-c\", \"echo >began; until test -e go; do sleep 0.01; done\"]\n");
+    for (const char* file : {"began", "go"}) unlink(lab_.path(file).c_str());
+    const int id = lab_.submit("plan.toml");
+    ASSERT_TRUE(wait_for_text(lab_.path("began"), "\n")) << how;
+    Talk talk(lab_);
+    talk.say(report_of(1));
+    EXPECT_TRUE(is_report(talk.answer())) << how;
+    EXPECT_EQ(lab_.ctl({"logs", "1"}).code, 0) << how;
+    EXPECT_EQ(lab_.ctl({"export", "1", "--archive", lab_.path("one.stab")}).code, 0) << how;
+    const Output imported = lab_.ctl({"import", lab_.path("one.stab")});
+    EXPECT_EQ(imported.code, 0) << how << imported.err;
+    std::filesystem::remove(lab_.path("one.stab"));
+    EXPECT_EQ(lab_.state(id), "running") << how;
+    lab_.write("go", "");
+    ASSERT_TRUE(lab_.wait_for(id, "done")) << how;
+    const nlohmann::json trial = lab_.trials(id).front();
+    ASSERT_TRUE(trial.contains("reports-beside-ns")) << how << trial;
+    EXPECT_GT(trial["reports-beside-ns"].get<double>(), 0) << how;
+  }
+}
+
 // A reader that is not done ten seconds after the end of a block stands still during the next one.
 TEST_F(Readers, OneThatTakesLongerThanTheTimeBetweenTwoBlocksGoesOnBehindTheNext) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "its trials have a CPU of their own";

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "store/store.h"
 #include "tests/system/lab.h"
@@ -69,9 +71,10 @@ class Upkeep : public ::testing::Test {
   void make_old(int id, int days) const {
     const auto store = store::Store::open(lab_.path("state/stabd.db"));
     ASSERT_TRUE(store) << store.error().message;
-    auto row = (*store)->experiment(id).value().value();
-    row.ended_ns -= days * day_ns;
-    ASSERT_TRUE((*store)->update_experiment(row));
+    const auto row = (*store)->experiment(id).value().value();
+    const store::Store::SeenEnd end{
+        .experiment = id, .ended_ns = row.ended_ns, .seen_ns = wall_clock_ns() - days * day_ns};
+    ASSERT_TRUE((*store)->keep_ages((*store)->age_clock().value(), std::array{end}));
   }
 
   Lab lab_;
@@ -228,6 +231,34 @@ TEST_F(Upkeep, OldExperimentsGo) {
   EXPECT_EQ(lab_.state(young), "done");
   EXPECT_THAT(select("SELECT text FROM event WHERE kind = 'removal'"),
               HasSubstr("experiment 1 (printing) was removed 7 days after its end"));
+  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "retention: experiment 1 (printing) of user " +
+                                                        std::to_string(geteuid()) +
+                                                        ": is removed 7 days after its end"));
+}
+
+TEST_F(Upkeep, AWrongClockRemovesNothing) {
+  if (!make_clock(lab_)) GTEST_SKIP() << "the clock of a program cannot be set here";
+  lab_.write("stabd.toml", "[retention]\nexperiments_days = 7\noutput_days = 7\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  const int first = measured("plan.toml");
+  lab_.end_daemon(SIGTERM);
+  setenv("LD_PRELOAD", lab_.path("clock.so").c_str(), 1);
+  int last = 0;
+  for (const char* seconds : {"345600000", "-345600000", "345600000"}) {
+    lab_.write("clock", seconds);
+    ASSERT_TRUE(lab_.start_daemon());
+    last = measured("plan.toml");
+    lab_.end_daemon(SIGTERM);
+  }
+  unsetenv("LD_PRELOAD");
+  ASSERT_TRUE(lab_.start_daemon());
+  measured("plan.toml");
+  for (int id = first; id <= last; ++id) {
+    EXPECT_EQ(lab_.state(id), "done") << id;
+    EXPECT_THAT(lab_.ctl({"logs", std::to_string(id)}).out, HasSubstr("something")) << id;
+  }
+  EXPECT_THAT(read_file(lab_.path("stabd.log"), 1 << 20).value_or(""),
+              Not(HasSubstr("retention:")));
 }
 
 TEST_F(Upkeep, WhatCameFromAnArchiveIsNoOlderThanItsComing) {
@@ -242,17 +273,13 @@ TEST_F(Upkeep, WhatCameFromAnArchiveIsNoOlderThanItsComing) {
             0);
   ASSERT_EQ(lab_.ctl({"import", lab_.path("old.stab"), "--state", lab_.path("state")}).code, 0);
   ASSERT_TRUE(lab_.start_daemon());
-  // Both ended at the same time; the look that finds the one finds them in order.
+  // Both ended at the same time.
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 1", "0"));
   EXPECT_EQ(lab_.state(id + 1), "done");
   EXPECT_EQ(select("SELECT count(*) FROM trial WHERE stderr_tail <> ''"), all_printed + "\n");
   // And when its own time has come it goes.
   lab_.end_daemon(SIGTERM);
-  const Output aged =
-      run_program({"/usr/bin/sqlite3", lab_.path("state/stabd.db"),
-                   "UPDATE event SET at_ns = at_ns - 8 * 86400000000000 WHERE kind = 'import'"},
-                  lab_.folder());
-  ASSERT_EQ(aged.code, 0) << aged.err;
+  make_old(id + 1, 8);
   ASSERT_TRUE(lab_.start_daemon());
   EXPECT_TRUE(comes_to_be("SELECT count(*) FROM experiment", "0"));
 }

@@ -232,6 +232,8 @@ void Session::ask_for_trial(const Schedule::Step& step) {
              .readings = builds_.slots[static_cast<std::size_t>(slot)].readings};
   const auto request = results::run_request(plan_, trial, experiment_.directory, built);
   activity_ = step;
+  company_ = nanoseconds(0);
+  if (company_since_) company_since_ = steady_clock::now();
   // Its program and the check's command have this time each.
   // The check command, and these two, may take as long.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
@@ -260,6 +262,11 @@ void Session::ran(protocol::RunReply reply) {
     row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
   for (counters::Reading& reading : std::exchange(waited_, {}))
     row.readings.push_back(std::move(reading));
+  const bool company = company_since_.has_value();
+  has_company(false);
+  if (company_.count() > 0)
+    row.readings.push_back(counters::counted("reports-beside-ns", "ns", company_.count()));
+  if (company) has_company(true);
   exclusion::mark(plan_.exclude, row);
   keep(std::move(row));
 }
@@ -343,6 +350,12 @@ Result<void> Session::hold(std::uint32_t uid) {
 
 void Session::cancel() {
   apply(Event::cancel, "cancelled by the user; its trials so far are kept");
+}
+
+void Session::has_company(bool company) {
+  const auto now = steady_clock::now();
+  if (company_since_ && !company) company_ += now - *std::exchange(company_since_, std::nullopt);
+  if (!company_since_ && company) company_since_ = now;
 }
 
 Session::Progress Session::progress() const {

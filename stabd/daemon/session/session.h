@@ -70,10 +70,12 @@ struct SessionPorts {
   // `done` is called later, with the answer's line.
   std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;
   std::function<void()> stop_reading;  // `done` and `go_on` are not called then
-  // Nothing runs now. If readers wait for that, true: `go_on` is called when they had their time.
-  std::function<bool(std::function<void()> go_on)> let_readers_run;
-  std::function<void()> call_again;   // calls continue_work() soon
-  std::function<void()> retry_later;  // calls retry_storage() in a while
+  // Nothing runs now. If readers wait for that, true: `go_on` is called when they had their time. Within a block trials
+  // wait only for those that have waited for long themselves.
+  std::function<bool(std::function<void()> go_on, bool within_block)> let_readers_run;
+  std::function<bool()> readers_are_due;  // those have
+  std::function<void()> call_again;       // calls continue_work() soon
+  std::function<void()> retry_later;      // calls retry_storage() in a while
   // The folder for its builds; the worker can write there.
   std::function<std::string(const store::Experiment&)> cache;
   std::uint64_t cache_limit = 0;  // bytes; 0: none
@@ -106,6 +108,8 @@ class Session {
   [[nodiscard]] bool runs_trial() const {
     return state_ == State::running && trial_under_way() && has_worker_;
   }
+  // From now on, or no longer, something is done beside trials that else waits for their end; rows say for how long.
+  void has_company(bool company);
   // This user pauses it: the trial under way is measured again when it goes on.
   Result<void> hold(std::uint32_t uid);
 
@@ -190,7 +194,7 @@ class Session {
   void ask_rule(std::uint32_t position, unsigned attempt);
   void rule_said(const protocol::LookReply& look, std::uint32_t position);
   bool time_is_up(const Schedule::Step& step);
-  bool waits_for_readers(std::uint32_t position);
+  bool waits_for_readers(std::uint32_t position, bool within_block = false);
   void pass(std::uint32_t position);
   using OnLine = std::function<void(const Result<std::string>& line)>;
   void ask_reader(protocol::ReadRequest request, OnLine use);
@@ -245,6 +249,8 @@ class Session {
   std::optional<std::pair<bool, std::uint32_t>> quiet_block_;
   std::vector<counters::Reading> waited_;  // readings of the next trial
   bool told_of_missing_ = false;
+  std::optional<std::chrono::steady_clock::time_point> company_since_;
+  std::chrono::nanoseconds company_{0};  // that the trial under way had until then
   std::optional<store::Trial> pending_;  // E2
   // What storing the last trial took; a reading of the next one.
   std::chrono::nanoseconds last_commit_{0};

@@ -50,6 +50,39 @@ TEST(Session, ReadersGetTheirTimeWhereABlockBegins) {
   EXPECT_EQ(around.asked_, Kind::run);
 }
 
+TEST(Session, ReadersThatAreDueGetTheirTimeBetweenAnyTwoTrials) {
+  Around around(two_levels);
+  around.session_->start();
+  while (around.asked_ != Kind::run) around.answer();
+  around.readers_wait_ = around.readers_are_due_ = true;
+  around.answer();
+  ASSERT_TRUE(around.go_on_);
+  EXPECT_FALSE(around.asked_);
+  EXPECT_EQ(around.session_->counts().ok, 1U);
+  around.readers_wait_ = around.readers_are_due_ = false;
+  around.let_go_on();
+  EXPECT_EQ(around.asked_, Kind::run);
+}
+
+TEST(Session, ATrialSaysForHowLongSomethingElseRanBesideIt) {
+  Around around(two_levels);
+  around.session_->start();
+  while (around.asked_ != Kind::run) around.answer();
+  around.session_->has_company(true);
+  around.session_->has_company(true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  around.session_->has_company(false);
+  around.answer();
+  around.answer();
+  const auto trials = store::trials_of(*around.store_, around.session_->experiment().id);
+  ASSERT_EQ(trials.size(), 2U);
+  const auto is_it = [](const counters::Reading& each) { return each.name == "reports-beside-ns"; };
+  const auto found = std::ranges::find_if(trials[0].readings, is_it);
+  ASSERT_NE(found, trials[0].readings.end());
+  EXPECT_GE(std::get<std::int64_t>(found->value), 2'000'000);
+  EXPECT_TRUE(std::ranges::none_of(trials[1].readings, is_it));
+}
+
 // An earlier daemon drove it for most of its time.
 TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
   Around around(with_time);

@@ -65,7 +65,9 @@ bool Session::is_looked_at(const Schedule::Step& step) const {
 }
 
 bool Session::waits_before(const Schedule::Step& step) {
-  if (!begins_block(step) || passed_ == step.position) return false;
+  if (passed_ == step.position) return false;
+  if (!begins_block(step))
+    return ports_.readers_are_due() && waits_for_readers(step.position, true);
   look_whether_still_quiet(expansion_.trials[step.position].block);
   if (time_is_up(step)) return true;
   // The rule has let trials behind it run already: what it would say now is no longer the question.
@@ -92,10 +94,12 @@ bool Session::time_is_up(const Schedule::Step& step) {
   return true;
 }
 
-bool Session::waits_for_readers(std::uint32_t position) {
-  const bool waits = ports_.let_readers_run([this, asked = ++question_, position] {
-    if (asked == question_) pass(position);
-  });
+bool Session::waits_for_readers(std::uint32_t position, bool within_block) {
+  const bool waits = ports_.let_readers_run(
+      [this, asked = ++question_, position] {
+        if (asked == question_) pass(position);
+      },
+      within_block);
   if (waits) activity_ = Reading{};
   return waits;
 }

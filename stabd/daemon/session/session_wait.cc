@@ -60,9 +60,11 @@ void Session::looked(const std::string& loud, const std::vector<std::string>& mi
   if (loud.empty() || in_vain) return end_wait(waited, in_vain);
   std::get<Wait>(activity_).loud = loud;
   // Readers do not wait as long as the trials do.
-  const bool waits = ports_.let_readers_run([this, asked = ++question_] {
-    if (asked == question_) look_at_machine();
-  });
+  const bool waits = ports_.let_readers_run(
+      [this, asked = ++question_] {
+        if (asked == question_) look_at_machine();
+      },
+      false);
   if (!waits) look_at_machine();
 }
 

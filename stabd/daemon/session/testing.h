@@ -210,12 +210,14 @@ class Around {
                 },
             .stop_reading = [this] { done_ = nullptr, go_on_ = nullptr; },
             .let_readers_run =
-                [this](std::function<void()> go_on) {
+                [this](std::function<void()> go_on, bool within_block) {
+                  EXPECT_TRUE(!within_block || readers_are_due_);
                   EXPECT_FALSE(asked_) << "readers run beside a trial";
                   if (!readers_wait_) return false;
                   go_on_ = std::move(go_on);
                   return true;
                 },
+            .readers_are_due = [this] { return readers_are_due_; },
             .call_again = [this] { again_ = true; },
             .retry_later = [this] { retry_ = true; },
             .cache = [](const store::Experiment&) { return "/cache"; },
@@ -377,6 +379,7 @@ class Around {
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
   bool stores_too_much_ = false;
+  bool readers_are_due_ = false;
   bool readers_wait_ = false;
   bool refused_ = false;
   bool lost_ = false;
