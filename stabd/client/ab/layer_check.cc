@@ -42,6 +42,7 @@ constexpr double most_counts = 0.05;
 constexpr double most_time = 0.1;
 constexpr double most_time_of_few_pairs = 0.25;
 constexpr std::size_t enough_pairs = 3;
+constexpr std::size_t enough_for_interval = 4;  // fewer give one that says nothing
 
 constexpr double loading_ns = 4e5;
 constexpr double least_difference = 0.01;
@@ -115,7 +116,8 @@ std::optional<HeapCost> cost_of(const std::vector<Pairs>& all) {
   }
   estimate->log = true;
   cost.change = std::exp(estimate->difference) - 1;
-  if (const auto interval = stats::ratio_interval(*estimate, 0.05)) {
+  const auto interval = stats::ratio_interval(*estimate, 0.05);
+  if (interval && cost.pairs >= enough_for_interval) {
     cost.low = interval->low - 1;
     cost.high = interval->high - 1;
   }

@@ -78,6 +78,8 @@ TEST(LayerCheck, TheCostIsTheMeanOfTheRatiosWithItsInterval) {
   ASSERT_TRUE(one);
   EXPECT_FALSE(one->low);
   EXPECT_THAT(said(*one), HasSubstr("(1 pair of runs)"));
+  EXPECT_FALSE(cost_of({pairs_of(100 * ms, 1.05, 3)})->low);
+  EXPECT_TRUE(cost_of({pairs_of(100 * ms, 1.05, 4)})->low);
   EXPECT_FALSE(cost_of({}));
 }
 
