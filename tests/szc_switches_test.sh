@@ -89,6 +89,12 @@ int main() {
   }
 }
 C
+# So it is by a function of the program's own that never returns, and not by one that may.
+sed 's/^int sum;/int sum;\n__attribute__((noinline, noreturn)) static void die(int n) {\n  puts("dies");\n  exit(n);\n}/; s/exit(0);/die(0);/' "$work/ends.c" >"$work/dies.c"
+for flags in -O0 -O1 -O2 -Os; do
+  "$szc" $flags -w -o "$work/program" "$work/dies.c" || fail "dies.c $flags does not build"
+  explain | grep 'all layouts stay' && fail "dies.c $flags is taken for a switch"
+done
 for flags in -O0 -O1 -O2 -Os; do
   "$szc" $flags -w -o "$work/program" "$work/ends.c" || fail "ends.c $flags does not build"
   explain | grep 'all layouts stay' && fail "ends.c $flags is taken for a switch"
@@ -117,9 +123,13 @@ main:
 OWN
 S
 sed 's/^OWN$/exit: ret\n.size exit, .-exit/' "$work/returns.s" >"$work/own.s"
+sed 's/^OWN$/exit: test %edi, %edi\njne 1f\nhlt\n1: jmp abs\n.size exit, .-exit/' "$work/returns.s" >"$work/may.s"
+sed 's/^OWN$/exit: test %edi, %edi\njne 1f\nhlt\n1: call abort\n.size exit, .-exit/' "$work/returns.s" >"$work/never.s"
+"$szc" --stab-quiet -o "$work/program" "$work/may.s" && explain | grep -q 'all layouts stay.* main ' || fail "a function that may return by a jump is taken for one that never returns"
+"$szc" --stab-quiet -o "$work/program" "$work/never.s" && explain | grep 'all layouts stay' && fail "a function that never returns is taken for one that does"
 sed '/^OWN$/d; /\(globl\|type\) exit/d' "$work/returns.s" >"$work/libc.s"
-"$szc" -o "$work/program" "$work/own.s" && explain | grep -q 'all layouts stay.* main ' || fail "an exit of the program's own is taken for one that never returns"
-"$szc" -o "$work/program" "$work/libc.s" && explain | grep 'all layouts stay' && fail "libc's exit is taken for one that returns"
+"$szc" --stab-quiet -o "$work/program" "$work/own.s" && explain | grep -q 'all layouts stay.* main ' || fail "an exit of the program's own is taken for one that never returns"
+"$szc" --stab-quiet -o "$work/program" "$work/libc.s" && explain | grep 'all layouts stay' && fail "libc's exit is taken for one that returns"
 
 make exceptions.cpp "-O0 -std=c++14 -w"
 explain | grep 'all layouts stay' && fail "exceptions.cpp is taken for a switch"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <unordered_set>
 
@@ -82,6 +83,47 @@ class SwitchAnalysis {
     for (std::size_t i = 0; i < group_of_.size(); ++i) members_[group(i)].push_back(i);
   }
 
+  // Whether the function never returns to its caller: it holds neither a return nor a jump that could
+  // be one, and each way out of it leads to such a function. What calls itself on the way counts as
+  // returning.
+  bool never_returns(const Function& function) {
+    const auto [known, added] = ends_.try_emplace(function.start, false);
+    if (added) ends_[function.start] = holds_no_return(function);
+    return ends_[function.start];
+  }
+
+  bool holds_no_return(const Function& function) {
+    using Kind = StackMove::Kind;
+    if (!function.decoded.complete || function.decoded.open_end) return false;
+    const auto moves = decoder_.stack_moves(function.code, function.start);
+    for (const StackMove& move : moves) {
+      const bool leads = move.kind == Kind::jump || move.kind == Kind::branch;
+      if (move.kind == Kind::ret || move.kind == Kind::jump_anywhere) return false;
+      if (leads && !function.contains(move.target) && !ends_at(move.target)) return false;
+    }
+    if (moves.empty()) return false;
+    const StackMove& last = moves.back();
+    return last.kind == Kind::end || last.kind == Kind::jump ||
+           (last.kind == Kind::call &&
+            (ends_at(last.target) ||
+             std::ranges::find(function.behind_ends, function.size) != function.behind_ends.end()));
+  }
+
+  bool ends_at(std::uint64_t target) {
+    const Function* callee = program_.find(target);
+    return callee != nullptr && callee->start == target && never_returns(*callee);
+  }
+
+  // What follows calls of the program's own functions that never return.
+  void add_behind_own_ends(const Function& function, std::vector<std::uint32_t>& behind) {
+    constexpr std::uint8_t call = 0xe8;
+    for (const Operand& operand : function.decoded.operands)
+      if (operand.use == Operand::Use::branch && operand.offset > 0 && operand.size == 4 &&
+          function.code[operand.offset - 1] == call && !function.contains(operand.target) &&
+          ends_at(operand.target))
+        behind.push_back(operand.offset + 4);
+  }
+
   // Compilers leave jumps to the end behind, in blocks that are never reached. With a relocation, or
   // where code begins there, it is a real jump.
   [[nodiscard]] bool ends_in_nothing(const Function& function) const {
@@ -89,12 +131,13 @@ class SwitchAnalysis {
            program_.find_code(function.end()) == nullptr && !targets_.contains(function.end());
   }
 
-  [[nodiscard]] CodePart part_of(const Function& function) const {
+  [[nodiscard]] CodePart part_of(const Function& function) {
     CodePart part{function.start, function.code,          !is_cold_part(function.name),
                   false,          function.table_targets, {}};
     const auto& sites = function.exceptions.call_sites;
     part.landings_known = function.frame.lsda == 0 || (function.movable() && !sites.empty());
     part.behind_ends = function.behind_ends;
+    add_behind_own_ends(function, part.behind_ends);
     part.ends_in_nothing = ends_in_nothing(function);
     for (const CallSite& site : sites)
       if (site.label)
@@ -154,6 +197,7 @@ class SwitchAnalysis {
   Program& program_;
   const Decoder& decoder_;
   std::vector<bool> compiled_;
+  std::map<std::uint64_t, bool> ends_;  // whether the function that begins there never returns
   std::unordered_set<std::uint64_t> targets_;
   std::vector<std::size_t> group_of_;
   std::map<std::size_t, std::vector<std::size_t>> members_;
