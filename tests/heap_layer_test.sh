@@ -164,6 +164,42 @@ C
 clang-19 -O1 -fno-builtin -o limit limit.c || exit 1
 (ulimit -v 40000 && STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$library ./limit) || fail "a program that takes all memory there is: status $?"
 
+# libstabnew.so in programs that it is not for: operator new of libstdc++, also where only a library that was loaded later has one, and
+# requests that fail.
+cat >plugin.cc <<'C'
+#include <new>
+#include <string>
+extern "C" int use() {
+  std::string *text = new std::string(50, 'y');
+  volatile size_t most = size_t{1} << 60;
+  int length = (int)text->size();
+  delete text;
+  if (new (std::nothrow) char[most] != nullptr) return 1;
+  try {
+    char *volatile block = new char[most];
+    (void)block;
+  } catch (const std::bad_alloc &) {
+    return length;
+  }
+  return 2;
+}
+C
+cat >host.c <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+  void *plugin = dlopen("./plugin.so", RTLD_NOW | RTLD_LOCAL);
+  int (*use)(void) = plugin == NULL ? NULL : (int (*)(void))dlsym(plugin, "use");
+  printf("%d\n", use == NULL ? 0 : use());
+  return 0;
+}
+C
+clang++-19 -O1 -w -fno-builtin -shared -fPIC -o plugin.so plugin.cc && clang-19 -O1 -o host host.c &&
+  echo 'extern "C" int use(); int main() { return use() == 50 ? 0 : 1; }' >direct.cc && clang++-19 -O1 -o direct direct.cc ./plugin.so || exit 1
+preloads=$library:$build/lib/libstabnew.so
+[ "$(STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$preloads ./host)" = 50 ] || fail "libstabnew.so: a library with C++ that is loaded later"
+STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$preloads ./direct || fail "libstabnew.so: operator new of libstdc++"
+
 # What `stabctl ab` says of programs whose time depends on their allocator is never the opposite of what is true.
 "$source_directory/bench/allocators" --build "$build" --pairs "3 9 18" --budget 3s >said 2>&1 || fail "bench/allocators: $(cat said)"
 grep -q '^3 answers: 0 wrong signs' said || fail "bench/allocators: $(cat said)"
