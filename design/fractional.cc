@@ -191,7 +191,7 @@ Result<Generator> read_generator(std::string_view text, std::span<const std::str
     while (word.ends_with(' ')) word.remove_suffix(1);
     const auto found = std::ranges::find(treatments, word);
     if (found == treatments.end())
-      return fail(fmt::format("'{}' is no treatment of this plan: write \"d = a:b:c\"",
+      return fail(fmt::format("'{}' is not a treatment of this plan: write \"d = a:b:c\"",
                               one_line(word, 64)));
     return static_cast<std::size_t>(found - treatments.begin());
   };

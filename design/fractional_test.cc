@@ -109,7 +109,7 @@ TEST(Fractional, AnyTreatmentCanBeGenerated) {
 TEST(Fractional, WrongGeneratorsSayWhy) {
   EXPECT_EQ(generated(4, {"a:b:c"}).error().message, "it must be like \"d = a:b:c\"");
   EXPECT_EQ(generated(4, {"d = a:x"}).error().message,
-            "'x' is no treatment of this plan: write \"d = a:b:c\"");
+            "'x' is not a treatment of this plan: write \"d = a:b:c\"");
   EXPECT_EQ(generated(4, {"d = a:a"}).error().message,
             "the generator of 'd' must be a product of two treatments or more");
   EXPECT_EQ(generated(5, {"d = a:b", "d = a:c"}).error().message,

@@ -145,7 +145,7 @@ says err "there is no column yy; did you mean y?"
 analyze 1 faster.csv --response y --factors opt,y
 says err "named twice"
 analyze 1 faster.csv --response opt --factors block
-says err "line 2, column 2: 'O2' is no number"
+says err "line 2, column 2: 'O2' is not a number"
 printf 'opt,y\na,1\nb\n' >short.csv
 analyze 1 short.csv --response y --factors opt
 says err "short.csv: line 3, column 1: the row has 1 cells, the header 2"

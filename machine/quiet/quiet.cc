@@ -168,7 +168,7 @@ Result<void> Held::hold(const Setting& setting, std::string_view knob, const std
   std::int32_t number = 0;
   const std::string& text = setting.quiet;
   if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
-    return fail(fmt::format("{} is no number", text));
+    return fail(fmt::format("{} is not a number", text));
   Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   if (write(fd.get(), &number, sizeof number) != sizeof number)

@@ -152,7 +152,7 @@ class Parser {
   void number() {
     const std::string_view text = text_.substr(at_, length_of_number(text_.substr(at_)));
     const auto value = parse_number(text);
-    if (!value) return fail(fmt::format("'{}' is no number", text));
+    if (!value) return fail(fmt::format("'{}' is not a number", text));
     formula_.push_back({.kind = Kind::number, .value = *value});
     at_ += text.size();
   }
@@ -257,7 +257,7 @@ Reading evaluate(const std::string& name, const Formula& formula, const FindRead
   }
   const auto value = compute(formula, values);
   if (!value) return counters::absent(name, "", "a divisor is 0");
-  if (!counters::is_finite(*value)) return counters::absent(name, "", "it is no finite number");
+  if (!counters::is_finite(*value)) return counters::absent(name, "", "it is not a finite number");
   result.value = *value;
   return result;
 }

@@ -88,8 +88,8 @@ TEST(Formula, AMistakeHasItsPlace) {
   EXPECT_EQ(error_of("(a"), "3: an operator or ')' is missing at the end");
   EXPECT_EQ(error_of("'a"), "1: this quote has no end");
   EXPECT_EQ(error_of("a + ''"), "5: a name is missing between the quotes");
-  EXPECT_EQ(error_of("1.2.3"), "1: '1.2.3' is no number");
-  EXPECT_EQ(error_of("1e999"), "1: '1e999' is no number");
+  EXPECT_EQ(error_of("1.2.3"), "1: '1.2.3' is not a number");
+  EXPECT_EQ(error_of("1e999"), "1: '1e999' is not a number");
   EXPECT_THAT(error_of("a b"), HasSubstr("3: an operator must stand here, not 'b'"));
   EXPECT_THAT(error_of("a)"), HasSubstr("2: an operator must stand here, not ')'"));
   EXPECT_THAT(error_of("cs:u / a"),
@@ -125,8 +125,8 @@ TEST(Formula, WhatCannotBeComputedIsAbsentWithTheReason) {
   EXPECT_EQ(reason("a / gone"), "gone is absent: there is no PMU");
   EXPECT_EQ(reason("a / (b - 4)"), "a divisor is 0");
   EXPECT_EQ(reason("0 / 0"), "a divisor is 0");
-  EXPECT_EQ(reason("1e308 * 10"), "it is no finite number");
-  EXPECT_EQ(reason("1 / (1e300 * 1e300)"), "it is no finite number");
+  EXPECT_EQ(reason("1e308 * 10"), "it is not a finite number");
+  EXPECT_EQ(reason("1 / (1e300 * 1e300)"), "it is not a finite number");
   EXPECT_EQ(reason("a + other"), "there is no other");
 }
 

@@ -155,7 +155,7 @@ class Listing : public nlohmann::json_sax<json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    broken_ = fmt::format("it is no JSON at byte {}: {}", position, how);
+    broken_ = fmt::format("it is not JSON at byte {}: {}", position, how);
     return false;
   }
 
@@ -200,7 +200,7 @@ class Listing : public nlohmann::json_sax<json> {
     if (!samples.reason.empty()) return true;
     const double scaled = *record_.value * *factor;
     if (is_time_ && scaled < 0)
-      return refuse(fmt::format("the {} of {} is below 0: that is no time", wanted_,
+      return refuse(fmt::format("the {} of {} is below 0: that is not a time", wanted_,
                                 one_line(name, longest_word)));
     if (!std::isfinite(scaled)) return refuse("the numbers are too large");
     samples.values.push_back(scaled);

@@ -155,7 +155,7 @@ TEST(GoogleBenchmark, AnErrorInOneRepetitionIsOneOfTheBenchmark) {
 
 TEST(GoogleBenchmark, WhatIsNoneOfItsTextsSaysWhatToDo) {
   EXPECT_EQ(error_of("BM_a 12 ns"),
-            "it is no JSON at byte 1: give the program --benchmark_format=json");
+            "it is not JSON at byte 1: give the program --benchmark_format=json");
   EXPECT_THAT(error_of(""), HasSubstr("give the program --benchmark_format=json"));
   EXPECT_EQ(error_of("{}"),
             "it has no list of benchmarks: give the program --benchmark_format=json");
@@ -171,7 +171,7 @@ TEST(GoogleBenchmark, WhatIsNoneOfItsTextsSaysWhatToDo) {
   EXPECT_EQ(
       error_of(
           R"({"benchmarks": [{"name": "a", "real_time": 1}, {"name": "a", "real_time": -1}]})"),
-      "the real_time of a is below 0: that is no time");
+      "the real_time of a is below 0: that is not a time");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1e308, "time_unit": "s"}]})"),
             "the numbers are too large");
 }

@@ -80,7 +80,7 @@ class Matches {
 
 Found number_of(std::string_view text) {
   if (const auto number = parse_number(text)) return *number;
-  return std::unexpected(fmt::format("{} is no number that can be used", quoted(text)));
+  return std::unexpected(fmt::format("{} is not a number that can be used", quoted(text)));
 }
 
 Number sum_of(const Number& a, const Number& b) {
@@ -172,7 +172,7 @@ std::string why_not_read(std::string_view text, Time until) {
 Found found_in(const OutputMeasure& measure, std::string_view text, Time until) {
   if (!measure.json) return by_regex(measure, text, until);
   const auto pointer = split_pointer(*measure.json);
-  return pointer ? number_at(text, *pointer) : Found(std::unexpected("it is no pointer"));
+  return pointer ? number_at(text, *pointer) : Found(std::unexpected("it is not a pointer"));
 }
 
 Reading absent(const OutputMeasure& measure, std::string_view why) {

@@ -67,7 +67,7 @@ TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
       (std::vector<counters::Samples>{{.measure = "m", .unit = "1/s", .values = {1, 2.5, 4, -1}}}));
   EXPECT_EQ(value_of(measure, "t=3"), Number(3.0));
   EXPECT_EQ(reason_of(measure, "u"), "stdout: nothing matches");
-  EXPECT_EQ(reason_of(measure, "t=1 t=x"), "stdout: 'x' is no number that can be used");
+  EXPECT_EQ(reason_of(measure, "t=1 t=x"), "stdout: 'x' is not a number that can be used");
   EXPECT_EQ(reason_of(measure, "t=1e308 t=1e308"), "stdout: the numbers are too large");
   const std::string many = "t=" + std::string(20'000, '1');
   EXPECT_EQ(reason_of(by("(1)", Pick::samples), many),
@@ -79,14 +79,14 @@ TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
 TEST(Output, WhatIsNoNumberIsAbsentAndSaysWhatWasFound) {
   EXPECT_EQ(reason_of(by("t=(\\S+)"), "u=4"), "stdout: nothing matches");
   EXPECT_EQ(reason_of(by("t=(\\S+)"), ""), "stdout: nothing matches");
-  EXPECT_EQ(reason_of(by("t=(\\S*)"), "t="), "stdout: '' is no number that can be used");
+  EXPECT_EQ(reason_of(by("t=(\\S*)"), "t="), "stdout: '' is not a number that can be used");
   for (const std::string wrong : {"4s", "inf", "nan", "1,5", "0x1", "1e999"})
     EXPECT_EQ(reason_of(by("t=(\\S+)"), "t=" + wrong),
-              "stdout: '" + wrong + "' is no number that can be used");
+              "stdout: '" + wrong + "' is not a number that can be used");
   EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::mean), "t=1 t=x"),
-            "stdout: 'x' is no number that can be used");
+            "stdout: 'x' is not a number that can be used");
   EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::last), "t=1 t=x"),
-            "stdout: 'x' is no number that can be used");
+            "stdout: 'x' is not a number that can be used");
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::first), "t=1 t=x"), Number(1));
   EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::sum), "t=1e308 t=1e308"),
             "stdout: the numbers are too large");
@@ -97,7 +97,7 @@ TEST(Output, WhatIsNoNumberIsAbsentAndSaysWhatWasFound) {
 
 TEST(Output, BytesOfAllKindsAreText) {
   EXPECT_EQ(value_of(by("t=(\\d+)"), std::string_view("\xff\0\xfe t=5 \xc3", 11)), Number(5));
-  EXPECT_THAT(reason_of(by("t=([^ ]+)"), "t=\x1b[31m"), HasSubstr("is no number"));
+  EXPECT_THAT(reason_of(by("t=([^ ]+)"), "t=\x1b[31m"), HasSubstr("is not a number"));
   EXPECT_THAT(reason_of(by("t=([^ ]+)"), "t=\x1b[31m"), testing::Not(HasSubstr("\x1b")));
 }
 
@@ -108,7 +108,7 @@ TEST(Output, JsonHasItsNumberWhereThePointerSays) {
       value_of(measure, R"({"context": {}, "benchmarks": [{"name": "a", "real_time": 12.5}]})"),
       Number(12.5));
   EXPECT_EQ(reason_of(measure, R"({"benchmarks": []})"), "stdout: nothing is there");
-  EXPECT_EQ(reason_of(measure, "time: 5"), "stdout: it is no JSON at byte 2");
+  EXPECT_EQ(reason_of(measure, "time: 5"), "stdout: it is not JSON at byte 2");
 }
 
 // With an engine that goes back these would not end.

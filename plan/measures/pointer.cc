@@ -64,7 +64,7 @@ class Search : public nlohmann::json_sax<json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    broken_ = fmt::format("it is no JSON at byte {}", position);
+    broken_ = fmt::format("it is not JSON at byte {}", position);
     return false;
   }
 

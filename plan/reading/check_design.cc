@@ -105,7 +105,7 @@ void check_cell(const DraftCell& cell, const Treatments& treatments, Problems& p
     const auto found = treatments.find(factor);
     if (found == treatments.end())
       problems.add(cell.at,
-                   fmt::format("this cell names '{}', which is no treatment of this plan{}",
+                   fmt::format("this cell names '{}', which is not a treatment of this plan{}",
                                shown(factor), hint(factor, names_of(treatments))));
     else if (std::ranges::find(found->second, level) == found->second.end())
       problems.add(cell.at,

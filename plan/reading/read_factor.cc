@@ -57,7 +57,7 @@ bool has_word(const Words& words, std::string_view word) {
 
 bool name_is_good(const Pair& pair, Problems& problems) {
   if (!is_identifier(pair.key)) {
-    problems.add(pair.at, fmt::format("'factor.{}' is no name for a factor: use {}",
+    problems.add(pair.at, fmt::format("'factor.{}' is not a valid name for a factor: use {}",
                                       shown(pair.key), identifier_rule));
     return false;
   }
@@ -107,7 +107,7 @@ void declare_variables(const Table& levels, Draft& draft) {
 
 void read_level(const Pair& pair, const Table& levels, std::vector<Level>& read, Draft& draft) {
   if (!is_name(pair.key))
-    draft.problems.add(pair.at, fmt::format("'{}' is no name for a level: use {}",
+    draft.problems.add(pair.at, fmt::format("'{}' is not a valid name for a level: use {}",
                                             levels.path(pair.key), name_rule));
   if (!std::holds_alternative<Pairs>(pair.value.data)) {
     levels.refuse(pair, R"(a table of variables, as in { CFLAGS = "-O2" })");
@@ -184,7 +184,8 @@ void add_revision(const NamedRevision& given, const std::string& path, const Var
     draft.problems.add(given.at, fmt::format("'{}': {}", path, what));
   };
   if (!is_name(given.name))
-    return refuse(fmt::format("'{}' is no name for a level: use {}", shown(given.name), name_rule));
+    return refuse(
+        fmt::format("'{}' is not a valid name for a level: use {}", shown(given.name), name_rule));
   const auto commit = commits.find(given.revision);
   const Level level{.name = given.name,
                     .variables = {},

@@ -66,7 +66,7 @@ void read_json(const Table& table, OutputMeasure& measure) {
   if (!measure.json) return;
   if (const std::string fault = pointer_fault(*measure.json); !fault.empty())
     table.problems().add(table.find("json")->value.at,
-                         "'measure.output.json' is no pointer: " + fault);
+                         "'measure.output.json' is not a pointer: " + fault);
 }
 
 void read_google_benchmark(const Table& table, OutputMeasure& measure) {
@@ -165,7 +165,7 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
                                          "trial",
                                          path, step.at, shown(step.name)));
     if (is_among(known, step.name) || region_of(step.name)) continue;
-    std::string why = fmt::format("'{}' is no counter, response or output measure{}",
+    std::string why = fmt::format("'{}' is not a counter, response or output measure{}",
                                   shown(step.name), quotes_hint(text, step, known));
     if (derived.find(step.name) != nullptr)
       why = fmt::format("'{}' is derived, too: write its formula here", shown(step.name));
@@ -185,8 +185,8 @@ void read_derived(const Table& measure, Draft& draft) {
   for (const Pair& pair : table->pairs()) {
     const std::string path = table->path(shown(pair.key));
     if (!is_name(pair.key)) {
-      draft.problems.add(pair.at,
-                         fmt::format("'{}' is no name for a measure: use {}", path, name_rule));
+      draft.problems.add(
+          pair.at, fmt::format("'{}' is not a valid name for a measure: use {}", path, name_rule));
       continue;
     }
     const auto text = table->text(pair.key, is_formula, formula_rule);

@@ -46,7 +46,7 @@ Variables variables_of(const Table& table) {
   }
   for (const Pair& pair : table.pairs()) {
     if (!is_identifier(pair.key))
-      table.problems().add(pair.at, fmt::format("'{}' is no name for a variable: use {}",
+      table.problems().add(pair.at, fmt::format("'{}' is not a valid name for a variable: use {}",
                                                 table.path(pair.key), identifier_rule));
     else if (auto value = table.text(pair.key, is_word, word_rule))
       variables[pair.key] = *std::move(value);

@@ -207,7 +207,7 @@ TEST(ReaderDesign, CellsNameEveryTreatmentOnce) {
       "p:10:1: this cell leaves out 'aslr': a cell names every treatment\n"
       "p:11:1: this cell names the level 'O4', which the factor 'opt' does not have, did you mean "
       "'O2'?\n"
-      "p:12:1: this cell names 'ops', which is no treatment of this plan, did you mean 'opt'?\n"
+      "p:12:1: this cell names 'ops', which is not a treatment of this plan, did you mean 'opt'?\n"
       "p:14:1: this cell is listed twice: remove one\n");
   EXPECT_EQ(
       more("[design]\nkind = 'custom'\ncells = [ { opt = 'O2' } ]\n" + opt),

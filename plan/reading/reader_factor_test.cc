@@ -18,10 +18,11 @@ std::string factor(const std::string& lines) {
 }
 
 TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
-  EXPECT_EQ(factor("[factor.\"a b\"]\nlevels = {}\n"),
-            "p:7:9: 'factor.a b' is no name for a factor: use 1 to 64 of the characters A-Z a-z "
-            "0-9 _, and "
-            "no digit first\n");
+  EXPECT_EQ(
+      factor("[factor.\"a b\"]\nlevels = {}\n"),
+      "p:7:9: 'factor.a b' is not a valid name for a factor: use 1 to 64 of the characters A-Z a-z "
+      "0-9 _, and "
+      "no digit first\n");
   EXPECT_EQ(
       factor("[factor.block]\nlevels = {}\n"),
       "p:7:9: 'factor.block' cannot be a factor's name, results have a column of that name: choose "
@@ -54,7 +55,8 @@ TEST(ReaderFactor, LevelsAreTablesOfVariables) {
             "p:8:24: 'factor.opt.levels.O3' sets no variable: add one that a benchmark uses\n");
   EXPECT_EQ(
       factor("[factor.opt]\nlevels = { 'O 2' = { CFLAGS = '-O2' }, O3 = { CFLAGS = 3 } }\n"),
-      "p:8:12: 'factor.opt.levels.O 2' is no name for a level: use 1 to 64 of the characters A-Z "
+      "p:8:12: 'factor.opt.levels.O 2' is not a valid name for a level: use 1 to 64 of the "
+      "characters A-Z "
       "a-z "
       "0-9 . _ + -\n"
       "p:8:40: 'factor.opt.levels.O3' must set the same variables as the level 'O 2': CFLAGS\n"

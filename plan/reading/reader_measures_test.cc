@@ -49,7 +49,7 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
               HasSubstr("p:8:9: 'measure.output.regex': missing )"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),
-            "p:8:8: 'measure.output.json' is no pointer: it is \"\" or begins with '/', and '~' "
+            "p:8:8: 'measure.output.json' is not a pointer: it is \"\" or begins with '/', and '~' "
             "stands only in ~0 and ~1\n"
             "p:9:1: 'measure.output.take' is for 'regex': 'json' names one number\n");
 }
@@ -149,7 +149,7 @@ TEST(ReaderMeasures, NamesAreNotTaken) {
     EXPECT_THAT(named(name), HasSubstr("is the name of something that each trial has"));
   EXPECT_THAT(named("wall_ns"), HasSubstr("is the name of something that each trial has"));
   EXPECT_THAT(named("a.status"), HasSubstr("is the name of something that each trial has"));
-  EXPECT_THAT(named("a b"), HasSubstr("is no name for a measure"));
+  EXPECT_THAT(named("a b"), HasSubstr("is not a valid name for a measure"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\n[[measure.output]]\nname = 'x'\n"
                    "regex = '(b)'\n"),
               HasSubstr("p:10:8: 'x' is measured already"));
@@ -175,13 +175,13 @@ TEST(ReaderDerived, AMistakeHasItsPlaceInTheFormula) {
   };
   EXPECT_EQ(
       formula("instructions / cycels"),
-      "p:9:7: 'measure.derived.ipc', character 16: 'cycels' is no counter, response or output "
+      "p:9:7: 'measure.derived.ipc', character 16: 'cycels' is not a counter, response or output "
       "measure, did you mean 'cycles'?\n");
   EXPECT_EQ(
       formula("instructions +"),
       "p:9:7: 'measure.derived.ipc', character 15: a name or a number is missing at the end\n");
   EXPECT_THAT(formula("page-faults / wall"),
-              HasSubstr("character 1: 'page' is no counter, response or output measure: put "
+              HasSubstr("character 1: 'page' is not a counter, response or output measure: put "
                         "'page-faults' in quotes"));
   EXPECT_THAT(formula("twice / 2"),
               HasSubstr("character 1: 'twice' is derived, too: write its formula here"));

@@ -79,7 +79,8 @@ TEST(ReaderVariables, AreNamedTexts) {
   EXPECT_EQ(more("[variables]\nA = 1\n"),
             "p:7:1: 'variables.A' must be a text of at most 64 KiB without NUL, not 1\n");
   EXPECT_EQ(more("[variables]\n\"a-b\" = 'x'\n"),
-            "p:7:1: 'variables.a-b' is no name for a variable: use 1 to 64 of the characters A-Z "
+            "p:7:1: 'variables.a-b' is not a valid name for a variable: use 1 to 64 of the "
+            "characters A-Z "
             "a-z 0-9 _, "
             "and no digit first\n");
   EXPECT_EQ(more("[variables]\nDIR = 'x'\n"),

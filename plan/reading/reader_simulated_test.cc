@@ -49,7 +49,7 @@ TEST(ReaderSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
 TEST(ReaderSimulated, RealTrialsHaveNoSimulatedCounts) {
   EXPECT_THAT(more(instructions), HasSubstr("needs [measure] simulate = true"));
   EXPECT_THAT(more("[measure.derived]\nx = \"2 * 'simulated-branches'\"\n"),
-              HasSubstr("'simulated-branches' is no counter, response or output measure"));
+              HasSubstr("'simulated-branches' is not a counter, response or output measure"));
   EXPECT_THAT(more("[measure]\ncounters = ['simulated-branches']\n"), HasSubstr("no counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'simulated-branches'\nregex = '(a)'\n"),
               HasSubstr("is the name of something that each trial has"));

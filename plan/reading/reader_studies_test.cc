@@ -202,9 +202,10 @@ TEST(FractionalPlan, SaysWhichPartItIs) {
   EXPECT_EQ(more(fractional + "resolution = 3\ngenerators = ['opt = aslr:env_bytes']\n" + factors),
             "p:9:1: 'design.resolution' and 'design.generators' say the same thing twice: remove "
             "one\n");
-  EXPECT_EQ(more(fractional + "generators = ['opt = aslr:x']\n" + factors),
-            "p:9:1: 'opt = aslr:x' in 'design.generators': 'x' is no treatment of this plan: write "
-            "\"d = a:b:c\"\n");
+  EXPECT_EQ(
+      more(fractional + "generators = ['opt = aslr:x']\n" + factors),
+      "p:9:1: 'opt = aslr:x' in 'design.generators': 'x' is not a treatment of this plan: write "
+      "\"d = a:b:c\"\n");
   EXPECT_EQ(more(fractional + "generators = []\n" + factors),
             "p:9:1: 'design.generators' must list 1 to 9 generators, not 0\n");
   EXPECT_EQ(more("[design]\nresolution = 3\n" + factors),

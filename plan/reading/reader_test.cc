@@ -250,7 +250,8 @@ TEST(Reader, MessagesHoldNoControlCharacters) {
   EXPECT_EQ(
       problems_of(smallest + "[variables]\n\"\\u001b[31m\\u0000\" = 'x'\n[defaults]\ntimeout = "
                              "\"\\n\\u0007\"\n"),
-      "p:7:1: 'variables. [31m ' is no name for a variable: use 1 to 64 of the characters A-Z a-z "
+      "p:7:1: 'variables. [31m ' is not a valid name for a variable: use 1 to 64 of the characters "
+      "A-Z a-z "
       "0-9 _, and no digit first\n"
       "p:9:1: 'defaults.timeout' must be a duration above 0 and at most 24 hours, as in \"500ms\", "
       "\"60s\" or \"10min\", not \"  \"\n");

@@ -142,7 +142,7 @@ void write_archive(const std::string& database, store::Id id, const std::string&
 
 void check_is_line(const store::Trial& trial, const std::string& name) {
   if (one_line(name, name.size()) != name)
-    refuse(fmt::format("trial {} has a reading or samples whose name is no line: {}",
+    refuse(fmt::format("trial {} has a reading or samples whose name is not one line: {}",
                        trial.position, one_line(name, 100)));
 }
 
@@ -203,7 +203,7 @@ store::Experiment only_experiment(store::Reader& archive) {
   const auto experiments = value_of(archive.experiments());
   if (experiments.intact.size() != 1 || !experiments.damaged.empty())
     refuse(
-        fmt::format("it holds {} experiments and is no archive of one: make one with 'stabctl "
+        fmt::format("it holds {} experiments and is not an archive of one: make one with 'stabctl "
                     "export ID --archive FILE'",
                     experiments.intact.size() + experiments.damaged.size()));
   const store::Experiment& experiment = experiments.intact.front();
@@ -279,7 +279,7 @@ Result<void> write(const std::string& database, store::Id id, const std::string&
   try {
     write_archive(database, id, file);
   } catch (const Refused& why) {
-    return fail(fmt::format("there is no archive: {}", why.what()));
+    return fail(fmt::format("this is not an archive: {}", why.what()));
   }
   return {};
 }

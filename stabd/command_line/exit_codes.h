@@ -23,9 +23,10 @@ inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
 }};
 
 inline constexpr const char* exit_code_notes =
-    "A verdict is an answer, not a failure: --fail-on of run, ab, submit --wait, watch, logs -f, "
-    "compare, analyze and report makes it one. Where several hold, the first of 1, 5, 2, 3 counts. "
-    "report says nothing of trials unless --fail-on is given. backup and recover: 5 if the copy "
-    "is damaged, or something is, or may be, lost. replay exits as the trial's program does.";
+    "A verdict is an answer, not a failure. --fail-on of run, ab, submit --wait, watch, logs -f, "
+    "compare, analyze and report makes it one. If several findings apply, the first of 1, 5, 2, 3 "
+    "counts. report ignores failed trials unless --fail-on is given. backup and recover exit with "
+    "5 if the copy is damaged, or if something was or may be lost. replay exits as the trial's "
+    "program does.";
 
 }  // namespace stab::command_line

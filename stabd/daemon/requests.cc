@@ -78,7 +78,7 @@ Result<protocol::SubmitReply> answer(const Context& context,
   if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
   if (const std::string what = revisions::unresolved(*plan); !what.empty())
     return fail(
-        fmt::format("{} is no commit yet: stabctl submits plans with the commits of their "
+        fmt::format("{} is not a commit yet: stabctl submits plans with the commits of their "
                     "revisions in a table [revisions]",
                     what));
   if (plan->privileges && peer.uid != 0)

@@ -45,7 +45,7 @@ void read_message(const Parsed& object, const Shape& shape, void* message) {
 Parsed whole(std::string_view line, std::size_t values = max_values) {
   auto object = parse(line, values);
   if (!object) throw Mismatch(object.error().message);
-  if (!object->is_object()) throw Mismatch("it is no object");
+  if (!object->is_object()) throw Mismatch("it is not an object");
   return std::move(*object);
 }
 

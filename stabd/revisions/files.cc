@@ -104,7 +104,7 @@ TreeCopy::TreeCopy(fs::path from, fs::path to)
 Result<void> TreeCopy::add(const std::string& listed) {
   const bool whole = listed.ends_with('/');
   const fs::path path = whole ? fs::path(listed).parent_path() : fs::path(listed);
-  if (!is_way(path)) return no_copy(path, to_, "it is no file of a working tree");
+  if (!is_way(path)) return no_copy(path, to_, "it is not a file of a working tree");
   std::error_code error;
   if (path.parent_path() != looked_at_) {
     if (!is_tracked_way(from_, path)) return {};

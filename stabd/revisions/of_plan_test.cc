@@ -75,7 +75,7 @@ TEST_F(OfPlan, AreCommitsBehindItsTextAndStayThose) {
 
 TEST_F(OfPlan, OrThePlanIsNotTaken) {
   EXPECT_THAT(error_of(plan_with(R"(["main", "nowhere"])")),
-              HasSubstr("nowhere is no revision of the repository in"));
+              HasSubstr("nowhere is not a revision of the repository in"));
   EXPECT_THAT(error_of(plan_with(R"(["main", "."])"), ""),
               HasSubstr("must lie in a git repository"));
   EXPECT_THAT(error_of(plan_with(R"(["v1.0", "."])"), "repo/part"),

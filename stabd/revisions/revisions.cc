@@ -200,7 +200,7 @@ bool is_hash(std::string_view text) {
 
 Result<std::string> commit_of(const Repository& repository, const std::string& revision) {
   if (revision.starts_with('-'))
-    return fail(fmt::format("{} is no revision", one_line(revision, 100)));
+    return fail(fmt::format("{} is not a revision", one_line(revision, 100)));
   // In two steps: "^{commit}" would be a part of the words of ":/words".
   const auto object = run_git(repository, {"rev-parse", "--verify", "--quiet", revision});
   if (!object) return std::unexpected(object.error());
@@ -211,7 +211,7 @@ Result<std::string> commit_of(const Repository& repository, const std::string& r
     if (!peeled) return std::unexpected(peeled.error());
     if (is_well(*peeled)) return peeled->out.substr(0, peeled->out.find('\n'));
   }
-  return fail(fmt::format("{} is no revision of the repository in {}{}", one_line(revision, 100),
+  return fail(fmt::format("{} is not a revision of the repository in {}{}", one_line(revision, 100),
                           repository.directory,
                           object->err.empty() ? "" : ": " + one_line(object->err, 300)));
 }
@@ -279,7 +279,7 @@ Result<void> take_over(const std::vector<std::string>& paths, const std::string&
                            *relative.begin() == ".." || relative == "." ||
                            !is_inside(from, relative);
     if (leads_out || !fs::exists(fs::symlink_status(fs::path(from) / relative)))
-      return fail(fmt::format("--same {}: that is no file or folder of the last version",
+      return fail(fmt::format("--same {}: that is not a file or folder of the last version",
                               one_line(path, 200)));
     if (auto brought = bring(relative, from, to); !brought) return brought;
   }

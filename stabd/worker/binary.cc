@@ -184,7 +184,7 @@ Result<std::int64_t> code_size_of(const std::string& path) {
   if (!fd) return fail_errno("it cannot be read");
   Elf64_Ehdr header{};
   if (!read_at(fd.get(), 0, &header, sizeof header) || !has_segments(header))
-    return fail("it is no program of the 64-bit ELF format");
+    return fail("it is not a program of the 64-bit ELF format");
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   if (!read_at(fd.get(), header.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr)))
     return fail("its segments cannot be read");

@@ -126,8 +126,9 @@ TEST_F(TrialTest, AMeasureThatIsTheResponseMustBeThere) {
   trial.response = "t";
   const auto reply = run_trial(trial, {});
   EXPECT_EQ(reply.status, TrialStatus::not_measured);
-  EXPECT_EQ(reply.reason,
-            "the response is t, which this trial lacks: stdout: 'x' is no number that can be used");
+  EXPECT_EQ(
+      reply.reason,
+      "the response is t, which this trial lacks: stdout: 'x' is not a number that can be used");
   trial.argv.back() = "echo t=7";
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
 }

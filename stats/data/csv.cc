@@ -206,7 +206,7 @@ class Reader {
     if (!number && point_ == ',') number = parse_number(text, '.');
     if (!number)
       return cells_.error(response_place_ + 1,
-                          fmt::format("'{}' is no number, and {} needs one", one_line(text, 60),
+                          fmt::format("'{}' is not a number, and {} needs one", one_line(text, 60),
                                       one_line(wanted_.response, 60)));
     response_.add(number->value, number->exact);
     return {};

@@ -428,8 +428,8 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
               HasSubstr("it ended with exit code 3: why"));
   EXPECT_THAT(refusal({"--build", "true", "main", "."}), HasSubstr("revisions need both"));
   EXPECT_THAT(refusal({"--build", "true", "--run", "true", "no-such-branch", "."}),
-              HasSubstr("no-such-branch is no revision of the repository"));
-  EXPECT_THAT(refusal({"--program", "/bin/true", "./nothing"}), HasSubstr("is no program"));
+              HasSubstr("no-such-branch is not a revision of the repository"));
+  EXPECT_THAT(refusal({"--program", "/bin/true", "./nothing"}), HasSubstr("is not a program"));
   EXPECT_THAT(refusal({"--budget", "10s", "--", "true", "sleep 3"}), HasSubstr("--budget "));
   EXPECT_THAT(refusal({"--budget", "soon", "--", "true", "exit 0"}), HasSubstr("--budget soon"));
   EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));

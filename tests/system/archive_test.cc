@@ -260,7 +260,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     ASSERT_TRUE((*store)->add_trial(trial));
   };
   forge_trial({{.measure = "time", .subject = "\x1b[2J", .values = {1}}});
-  EXPECT_TRUE(refuses("has a reading or samples whose name is no line"));
+  EXPECT_TRUE(refuses("has a reading or samples whose name is not one line"));
   const counters::Samples insert{.measure = "time", .subject = "insert", .values = {1}};
   forge_trial({insert, insert});
   EXPECT_TRUE(refuses("has two lists of samples of time insert"));

@@ -243,7 +243,7 @@ TEST_F(CodeSize, OfProgramsThatNobodyBuildsItIsThatOfTheFirstWord) {
     EXPECT_EQ(row["status"], "not_measured");
     reasons[row["version"]] = row["reason"];
   }
-  EXPECT_THAT(reasons["a"], HasSubstr("it is no program of the 64-bit ELF format"));
+  EXPECT_THAT(reasons["a"], HasSubstr("it is not a program of the 64-bit ELF format"));
   EXPECT_THAT(reasons["b"], HasSubstr("the trial runs sh, and what that starts is not known"));
 
   lab_.write("plan.toml", head + levels + response("\"compile-time\""));

@@ -96,7 +96,7 @@ TEST_F(Measures, AProgramThatPrintsNoNumberOnceHasNoneThenAndIsRightOtherwise) {
     EXPECT_EQ(trial["ops"].is_null(), trial["ops.status"] == "absent");
   }
   EXPECT_EQ(absent, 1);
-  EXPECT_EQ(report(id)["measures"][0]["reason"], "stdout: 'many' is no number that can be used");
+  EXPECT_EQ(report(id)["measures"][0]["reason"], "stdout: 'many' is not a number that can be used");
 }
 
 TEST_F(Measures, ATrialWithoutItsResponseIsNotMeasured) {
@@ -110,7 +110,7 @@ TEST_F(Measures, ATrialWithoutItsResponseIsNotMeasured) {
     ++not_measured;
     EXPECT_EQ(trial["status"], "not_measured");
     EXPECT_THAT(trial["reason"].get<std::string>(),
-                HasSubstr("the response is ops, which this trial lacks: stdout: 'many' is no "
+                HasSubstr("the response is ops, which this trial lacks: stdout: 'many' is not a "
                           "number"));
   }
   EXPECT_EQ(not_measured, 1);
@@ -134,7 +134,7 @@ TEST_F(Measures, CheckSaysWhatWillBeReadAndRefusesWhatCannotBe) {
   for (const char* verb : {"check", "submit"}) {
     const Output refused = lab_.ctl({verb, lab_.path("plan.toml")});
     EXPECT_EQ(refused.code, 1) << verb;
-    EXPECT_THAT(refused.err, HasSubstr("'spend' is no counter, response or output measure"));
+    EXPECT_THAT(refused.err, HasSubstr("'spend' is not a counter, response or output measure"));
   }
 }
 

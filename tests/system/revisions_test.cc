@@ -148,7 +148,7 @@ TEST_F(Versions, ThatAreNoneAreRefusedBeforeAnythingIsMeasured) {
     return ran.err;
   };
   EXPECT_THAT(refused(R"(["main", "mian"])", "repo/bench/plan.toml"),
-              HasSubstr("'factor.version': mian is no revision of the repository in "));
+              HasSubstr("'factor.version': mian is not a revision of the repository in "));
   EXPECT_THAT(refused(R"(["main", "HEAD"])", "repo/bench/plan.toml"),
               HasSubstr("are the same revision"));
   EXPECT_THAT(refused(R"(["main", "."])", "plan.toml"), HasSubstr("must lie in a git repository"));
@@ -177,7 +177,7 @@ TEST_F(Versions, ADaemonTakesCommitsOnly) {
                           {"directory", lab_.path("repo/bench")}});
   EXPECT_FALSE(other["ok"].get<bool>());
   EXPECT_THAT(other["error"].get<std::string>(),
-              HasSubstr("'main' of factor.version is no commit"));
+              HasSubstr("'main' of factor.version is not a commit"));
 }
 
 // A commit that the plan names itself is looked for, too.
@@ -187,7 +187,7 @@ TEST_F(Versions, WhoseCommitIsNotThereAreRefused) {
   ASSERT_TRUE(lab_.start_daemon());
   const Output submitted = lab_.ctl({"submit", lab_.path("repo/bench/plan.toml")});
   EXPECT_EQ(submitted.code, 1);
-  EXPECT_THAT(submitted.err, HasSubstr("is no revision of the repository"));
+  EXPECT_THAT(submitted.err, HasSubstr("is not a revision of the repository"));
 }
 
 // A tracked folder that looks like a repository, which would fetch what it lacks by a command.

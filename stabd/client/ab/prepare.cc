@@ -48,8 +48,9 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
     const auto equals = each.find('=');
     const std::string name = each.substr(0, equals);
     if (!is_variable(name))
-      return fail(fmt::format("--env {}: that is no name of a variable that a version may have",
-                              one_line(each, 60)));
+      return fail(
+          fmt::format("--env {}: that is not a valid name of a variable that a version may have",
+                      one_line(each, 60)));
     const char* ours = std::getenv(name.c_str());
     if (equals != std::string::npos)
       result[name] = each.substr(equals + 1);

@@ -99,7 +99,7 @@ Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>
     std::error_code error;
     const fs::path absolute = fs::absolute(version.text, error);
     if (!fs::is_regular_file(absolute, error) || access(absolute.c_str(), X_OK) != 0)
-      return fail(fmt::format("{} is no program that can be run", one_line(version.text, 500)));
+      return fail(fmt::format("{} is not a program that can be run", one_line(version.text, 500)));
     version.text = absolute.lexically_normal().string();
     longest = std::max(longest, version.text.size());
   }

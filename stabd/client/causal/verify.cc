@@ -59,7 +59,7 @@ Result<json> report_of(const Common& common, std::int64_t id) {
 Result<json> cell_of(const json& report, const VerifyOptions& options) {
   if (!report.contains("causal") || !report["causal"].is_array())
     return fail(
-        fmt::format("experiment {} is no causal profile: its plan has no design.kind = "
+        fmt::format("experiment {} is not a causal profile: its plan has no design.kind = "
                     "\"causal\"",
                     options.id));
   std::string names;

@@ -71,7 +71,7 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   const fs::path folder(state);
   if (folder.filename() == "stabd.db" ||
       (fs::exists(folder, error) && !fs::is_directory(folder, error)))
-    return fail(fmt::format("{} is no folder: --state names the folder of a database", state));
+    return fail(fmt::format("{} is not a folder: --state names the folder of a database", state));
   fs::create_directories(folder, error);
   if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
   auto store = store::Store::open(database_named(state));

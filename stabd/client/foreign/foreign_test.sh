@@ -136,7 +136,7 @@ analyze 1 two.json --response user
 says err "hyperfine's files have no user of single runs"
 sed 's/"times":\[[^]]*\],//' two.json >means.json
 analyze 1 means.json
-says err "result 1: it has no 'times', a number for each run; means are no runs"
+says err "result 1: it has no 'times', a number for each run; means are not runs"
 sed 's/"exit_codes":\[0,/"exit_codes":[/' two.json >short.json
 analyze 1 short.json
 says err "12 times and 11 exit codes"
@@ -153,7 +153,7 @@ analyze 1 twice.json
 says err "result 2: its command 'a' is that of another one"
 head -c 300 two.json >cut.json
 analyze 1 cut.json
-says err "it is no JSON at byte 301"
+says err "it is not JSON at byte 301"
 printf '{"other":[]}' >other.json
 analyze 1 other.json
 says err "it is JSON of neither hyperfine"
@@ -165,7 +165,7 @@ analyze 1 large.json
 says err "it is larger than 64 MiB"
 { printf '{"results":'; head -c 1000000 /dev/zero | tr '\0' '['; } >deep.json
 analyze 1 deep.json
-says err "it is no JSON at byte"
+says err "it is not JSON at byte"
 analyze 1 two.json --input-format csv --response y
 says err "a quote inside a cell"
 
@@ -201,7 +201,7 @@ analyze 1 base.json hours.json
 says err "hours.json: its time_unit 'h' is unknown"
 sed '0,/"real_time":[0-9.]*/s//"real_time":-1/' base.json >below.json
 analyze 1 base.json below.json
-says err "below.json: the real_time of BM_a is below 0: that is no time"
+says err "below.json: the real_time of BM_a is below 0: that is not a time"
 analyze 1 base.json head.json --factor benchmark
 says err "the files are called benchmark, and so is a column"
 google broken 1100 ns 1 >head.json

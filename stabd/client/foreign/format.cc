@@ -59,7 +59,7 @@ Result<Format> format_of(std::string_view text) {
   if (names.found) return *names.found;
   if (names.broken)
     return fail(
-        fmt::format("it begins as JSON does and is none at byte {}; --input-format csv, if it is "
+        fmt::format("it begins like JSON but is not JSON at byte {}; --input-format csv, if it is "
                     "a table",
                     *names.broken));
   return fail(
@@ -72,7 +72,7 @@ Result<Format> format_named(std::string_view name) {
   if (name == "hyperfine") return Format::hyperfine;
   if (name == "google-benchmark") return Format::google_benchmark;
   return fail(
-      fmt::format("'{}' is no format: csv, hyperfine or google-benchmark", one_line(name, 40)));
+      fmt::format("'{}' is not a format: csv, hyperfine or google-benchmark", one_line(name, 40)));
 }
 
 }  // namespace stab::client::foreign

@@ -71,7 +71,7 @@ class Reader {
  private:
   Result<void> add(const json& result) {
     ++place_;
-    if (!result.is_object()) return wrong("it is no object");
+    if (!result.is_object()) return wrong("it is not an object");
     Runs runs;
     const auto command = result.find("command");
     if (command == result.end() || !command->is_string()) return wrong("it has no command");
@@ -90,7 +90,7 @@ class Reader {
   Result<void> read_parameters(const json& result, Runs& runs) const {
     const auto parameters = result.find("parameters");
     if (parameters == result.end() || parameters->is_null()) return {};
-    if (!parameters->is_object()) return wrong("its parameters are no object");
+    if (!parameters->is_object()) return wrong("its parameters are not an object");
     for (const auto& [name, value] : parameters->items()) {
       if (name.empty() || value.is_structured())
         return wrong(fmt::format("its parameter '{}' has no plain value", one_line(name, 60)));
@@ -104,7 +104,7 @@ class Reader {
     const json* const values = list_of(result, field_.name);
     if (values == nullptr || values->empty())
       return wrong(
-          fmt::format("it has no '{}', a number for each run; means are no runs", field_.name));
+          fmt::format("it has no '{}', a number for each run; means are not runs", field_.name));
     const json* const codes = list_of(result, "exit_codes");
     if (codes == nullptr)
       ++unchecked_;
@@ -156,7 +156,7 @@ Result<Measured> read_hyperfine(std::string_view text, const std::string& respon
     if (!file.is_object()) return fail(std::string(how));
     return Reader(*field).read(file);
   } catch (const json::parse_error& error) {
-    return fail(fmt::format("it is no JSON at byte {}: {}", error.byte, how));
+    return fail(fmt::format("it is not JSON at byte {}: {}", error.byte, how));
   } catch (const json::exception&) {
     return fail(fmt::format("it holds a number that is too large: {}", how));
   }

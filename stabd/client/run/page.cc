@@ -15,7 +15,7 @@ namespace stab::client {
 
 Result<void> check_page(const std::string& path) {
   if (path.empty()) return {};
-  if (path == "-") return fail("--html -: that is no file, name one");
+  if (path == "-") return fail("--html -: that is not a file, name one");
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return fail(fmt::format("--html {}: that is a folder, name a file", path));
