@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <set>
 
 #include "base/text.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t most = 8;       // variables of a level, levels, lines of variables
 constexpr std::size_t longest = 120;  // bytes of a value
+constexpr std::string_view own_prefix = "STABD_";
 
 // The first of them, joined by `between`.
 template <typename List, typename Text>
@@ -37,7 +39,9 @@ std::string level_text(const Level& level) {
     return fmt::format("{} is {}", level.name,
                        level.revision == working_tree ? "the working tree"
                                                       : "commit " + one_line(level.revision, 200));
-  return fmt::format("{} sets {}", level.name, first_of(level.variables, ", ", variable_text));
+  Variables shown = level.variables;
+  std::erase_if(shown, [](const auto& each) { return each.first.starts_with(own_prefix); });
+  return fmt::format("{} sets {}", level.name, first_of(shown, ", ", variable_text));
 }
 
 // Those that say something of how programs are built and run.
@@ -57,7 +61,60 @@ Variables used(const Plan& plan) {
   return variables;
 }
 
+// " is o3 worth it ": words of letters and digits between spaces, so that a name is found as a whole.
+std::string as_words(std::string_view text) {
+  std::string words = " ";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || byte >= 0x80 || c == '+')
+      words += static_cast<char>(std::tolower(byte));
+    else if (words.back() != ' ')
+      words += ' ';
+  }
+  if (words.back() != ' ') words += ' ';
+  return words;
+}
+
+bool names(const std::string& question, std::string_view text) {
+  const std::string words = as_words(text);
+  if (words.size() < 3) return false;
+  const std::string plural = words.substr(0, words.size() - 1) + "s ";
+  return question.contains(words) || question.contains(plural);
+}
+
+// Words that any question may have say nothing of a level.
+bool is_telling(const std::string& level) {
+  static const std::set<std::string> common{" a ",   " all ", " default ", " false ", " i ",
+                                            " is ",  " it ",  " no ",      " none ",  " off ",
+                                            " old ", " new ", " on ",      " true ",  " yes "};
+  const std::string words = as_words(level);
+  return !common.contains(words) && words.find_first_not_of(" 0123456789") != std::string::npos;
+}
+
+// 0: not at all.
+int plainness(const std::string& question, const Factor& factor) {
+  if (names(question, factor.name)) return 3;
+  const auto* fixed = std::get_if<FixedLevels>(&factor.levels);
+  if (fixed == nullptr) return 0;
+  for (const Level& level : fixed->levels)
+    for (const auto& [variable, value] : level.variables)
+      if (is_telling(value) && names(question, value)) return 2;
+  for (const Level& level : fixed->levels)
+    if (is_telling(level.name) && names(question, level.name)) return 1;
+  return 0;
+}
+
 }  // namespace
+
+std::vector<std::string> treatments_asked(const Plan& plan) {
+  const std::string question = as_words(plan.question);
+  std::vector<std::string> asked;
+  for (const int wanted : {3, 2, 1})
+    for (const Factor& factor : plan.factors)
+      if (factor.is_treatment() && plainness(question, factor) == wanted)
+        asked.push_back(factor.name);
+  return asked;
+}
 
 std::vector<std::string> settings_of(const Plan& plan) {
   std::vector<std::string> lines;

@@ -28,6 +28,36 @@ TEST(Settings, SayVariablesAndWhatEachLevelSets) {
                           "opt: O1 sets CFLAGS = -O1, N = \"\"; fast sets CFLAGS = -O2, N = a b"));
 }
 
+TEST(Settings, VariablesOfOurOwnAreNotShown) {
+  Plan plan;
+  plan.factors = {
+      factor_of({{.name = "old", .variables = {{"STABD_NUMBER", "001"}, {"VERSION", "./old"}}},
+                 {.name = "new", .variables = {{"STABD_NUMBER", "002"}, {"VERSION", "./new"}}}})};
+  EXPECT_THAT(settings_of(plan),
+              ElementsAre("opt: old sets VERSION = ./old; new sets VERSION = ./new"));
+}
+
+TEST(Settings, TheQuestionNamesATreatmentByItsNameItsValuesOrItsLevels) {
+  const auto asked = [](const std::string& question) {
+    Plan plan;
+    plan.question = question;
+    Factor stack = factor_of({{.name = "off", .variables = {}}, {.name = "on", .variables = {}}});
+    stack.name = "stack";
+    Factor order = factor_of({{.name = "1", .variables = {}}, {.name = "2", .variables = {}}});
+    order.name = "link_order";
+    Factor opt = factor_of({{.name = "two", .variables = {{"CFLAGS", "-O2"}}},
+                            {.name = "three", .variables = {{"CFLAGS", "-O3 -g"}}}});
+    plan.factors = {stack, order, opt};
+    return treatments_asked(plan);
+  };
+  EXPECT_THAT(asked("Is -O2 enough, whatever the stack is?"), ElementsAre("stack", "opt"));
+  EXPECT_THAT(asked("Is -O3 -g worth it?"), ElementsAre("opt"));
+  EXPECT_THAT(asked("Is three better?"), ElementsAre("opt"));
+  EXPECT_THAT(asked("Do link orders matter?"), ElementsAre("link_order"));
+  EXPECT_THAT(asked("Is it on or off, 1 or 2, and is it an option?"), IsEmpty());
+  EXPECT_THAT(asked(""), IsEmpty());
+}
+
 TEST(Settings, LongListsAndTextsAreCutAndSaySo) {
   Plan plan;
   std::vector<Level> levels;

@@ -141,6 +141,16 @@ Json causal_loads_of(const Document& document) {
   return list;
 }
 
+Json causes_of(const std::vector<FailureCause>& causes) {
+  Json list = Json::array();
+  for (const FailureCause& each : causes)
+    list.push_back({{"why", each.why},
+                    {"trials", each.trials},
+                    {"cells", each.cells},
+                    {"stderr", or_null(each.said)}});
+  return list;
+}
+
 std::string dumped(const Json& root) {
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -208,7 +218,8 @@ std::string json(const Document& document) {
             {"disagreements", disagreements(document)},
             {"duration_s", std::chrono::duration<double>(document.duration).count()},
             {"database", or_null(document.database)},
-            {"failures", document.failures}};
+            {"failures", document.failures},
+            {"failure_causes", causes_of(document.causes)}};
   add_analysis_json(root, analysis);
   return dumped(root);
 }

@@ -84,6 +84,7 @@ Json anova(const stats::Analysis& analysis) {
                       {"ms", or_null(row.ms)},
                       {"F", or_null(row.f)},
                       {"p", or_null(row.p)},
+                      {"p_adjusted", or_null(row.p_adjusted)},
                       {"epsilon", or_null(row.epsilon)},
                       {"partial_eta2", or_null(row.eta2)},
                       {"partial_omega2", or_null(row.omega2)},
@@ -167,6 +168,7 @@ Json interactions(const stats::Analysis& analysis) {
                     {"low", or_null(each.low)},
                     {"high", or_null(each.high)},
                     {"p", or_null(each.p)},
+                    {"p_adjusted", or_null(each.p_adjusted)},
                     {"variance", spread(each.spread)}});
   return list;
 }
@@ -238,6 +240,8 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},
                     {"control", stats::is_control(effect, analysis.spec)},
+                    {"control_reach", effect.reach ? or_null(effect.reach->share) : Json(nullptr)},
+                    {"held_back", effect.held_back ? Json(word(*effect.held_back)) : Json(nullptr)},
                     {"verdict", word(effect.verdict)}});
   return list;
 }

@@ -27,6 +27,14 @@ struct TrialCounts {
   std::uint64_t disturbed = 0;  // even the last attempt
 };
 
+// Why trials have no result, once for all cells that have the same reason.
+struct FailureCause {
+  std::string why{};  // "the build failed: error: unknown argument '-O9'"
+  std::uint64_t trials = 0;
+  std::set<std::string> cells{};  // "sort opt=O3"
+  std::string said{};             // the last line of the first one's stderr; "": nothing
+};
+
 // What the programs themselves placed at random, over the measured trials that are ok.
 struct Layouts {
   std::uint64_t randomized = 0;
@@ -212,7 +220,8 @@ struct Document {
   std::vector<WithinTrials> samples{};
   // One line each group of equal failures: "sort at O2: timeout after 60 s (3 trials)".
   std::vector<std::string> failures{};
-  std::string database{};  // path; "": not worth saying
+  std::vector<FailureCause> causes{};  // of these failures, the most frequent one first
+  std::string database{};              // path; "": not worth saying
   std::chrono::nanoseconds duration{0};
   // When its first trial began and its last one ended, wall clock; 0: not known.
   std::int64_t from_ns = 0;

@@ -22,7 +22,7 @@ constexpr std::size_t widest = 96;
 
 // The table of changes.
 std::string changes_of(const Document& document) {
-  const std::string all = text(document);
+  const std::string all = analysis_text("data", document.analysis);
   const std::size_t begin = all.find("\n  benchmark");
   return all.substr(begin, all.find("\n\n  faster:", begin) - begin);
 }

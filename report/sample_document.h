@@ -2,6 +2,8 @@
 // A document for tests, from raw data that make.R knows.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "report/model.h"
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/data.h"
@@ -35,6 +37,33 @@ inline Document sample_document() {
   document.duration = std::chrono::seconds(125);
   document.analysis = stats::analyse(data, spec);
   return document;
+}
+
+// Blocks for every cell; `y` of block and level.
+inline Document of_blocks(std::size_t blocks, std::size_t levels, auto&& y, stats::Spec spec) {
+  stats::Dataset data;
+  stats::Column opt{.name = "opt"};
+  stats::Column block{.name = "block"};
+  for (std::size_t i = 0; i < levels; ++i) opt.levels.push_back(fmt::format("L{}", i));
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    block.levels.push_back(fmt::format("{}", b));
+    for (std::uint32_t level = 0; level < levels; ++level) {
+      opt.codes.push_back(level);
+      block.codes.push_back(b);
+      data.response.push_back(y(b, level));
+    }
+  }
+  data.columns = {opt, block};
+  spec.treatments = {"opt"};
+  spec.block = "block";
+  Document document;
+  document.analysis = stats::analyse(data, spec);
+  return document;
+}
+
+// Not of one pattern for all levels.
+inline double noise(std::uint32_t block, std::uint32_t level) {
+  return static_cast<double>((block * 7 + level * level * 5 + block * block * level * 3) % 11);
 }
 
 }  // namespace stab::report

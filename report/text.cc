@@ -82,6 +82,13 @@ std::string body(const Analysis& analysis, const std::string& tables,
   return short_sections(analysis, options) + lists + more(analysis, options);
 }
 
+// One of these is as long as it is.
+bool has_own_form(const Document& document) {
+  const Analysis& analysis = document.analysis;
+  return document.causal || analysis.calibration ||
+         (analysis.effects.empty() && !analysis.means.empty());
+}
+
 }  // namespace
 
 std::string text(const Document& document, const TextOptions& options) {
@@ -90,6 +97,7 @@ std::string text(const Document& document, const TextOptions& options) {
     failures.push_back(fmt::format(
         "'stabctl logs {}' shows their output; add --state for a folder of 'stabctl run'",
         document.id));
+  if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   return header(document, options) +
          body(document.analysis,
               causal_section(document, options) + responses_section(document, options) +

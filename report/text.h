@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The report for a terminal: plain text unless colour is asked for. A short one, of at most 100
-// columns where names allow it, has the answer, the changes and what a reader must know of the
-// rest, and says last what a full one adds.
+// The report for a terminal: plain text unless colour is asked for. A short one is one screen, 25
+// lines of 80 columns: the answer in the question's order, what decides whether to trust it, one
+// table, and what to do next. A full one has everything. Causal profiles and calibrations are as
+// long as they are.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/model.h"
 
@@ -27,6 +29,27 @@ struct TextOptions {
   bool full = false;
   std::size_t width = page_width;
 };
+
+inline constexpr std::size_t screen_lines = 25;
+inline constexpr std::size_t screen_width = 80;
+
+// What stands on one screen. What has no room is counted in its last line.
+struct Screen {
+  struct Known {
+    std::string label{};
+    std::string text{};
+  };
+  std::string title{};
+  std::string question{};             // "": none was asked
+  std::vector<std::string> answer{};  // a sentence each, the most important one first
+  std::vector<Known> trust{};         // what decides whether to believe it, the gravest first
+  std::vector<const stats::Analysis*> numbers{};  // whose changes the table shows
+  std::vector<std::string> notes{};               // fill the lines that are left
+  std::string next{};                             // what to do now; "": nothing in particular
+  std::string full{};                             // what --full adds; "": there is no such flag
+};
+Screen screen_of(const Document& document);
+std::string shown(const Screen& screen, const TextOptions& options);
 
 // Ends with a newline.
 std::string text(const Document& document, const TextOptions& options = {});

@@ -99,7 +99,7 @@ allowed() {
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon/host) echo "base machine machine/quiet stabd/settings" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/revisions stabd/results stabd/results/exports/export.h stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
-    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/revisions stabd/client stabd/client/run stabd/paths.h stabd/testing.h stabd/worker/preload.h stabd/worker/trial.h" ;;
+    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/revisions stabd/client stabd/client/run stabd/paths.h stabd/testing.h stabd/results/document.h stabd/worker/preload.h stabd/worker/trial.h" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;

@@ -12,15 +12,6 @@
 
 namespace stab::report {
 
-std::string answer_of(const Document& document) {
-  if (!document.causal) return answer(document.analysis);
-  std::string text;
-  for (const CausalCell& cell : *document.causal)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", cell.name,
-                        cell.analysis ? causal_answer(cell.profile, *cell.analysis) : cell.reason);
-  return text.empty() ? "no trial was profiled that could be used (see the failures)" : text;
-}
-
 std::string causal_section(const Document& document, const TextOptions& options) {
   std::string text;
   if (!document.causal) return text;

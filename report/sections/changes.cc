@@ -31,20 +31,6 @@ using Effects = std::vector<const Effect*>;
 constexpr std::size_t most_rows = 24;
 constexpr std::size_t widest_picture = 31;
 
-Style verdict_style(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::faster:
-      return Style::good;
-    case Verdict::slower:
-      return Style::bad;
-    case Verdict::unsure:
-      return Style::warning;
-    case Verdict::same:
-      return Style::plain;
-  }
-  return Style::plain;
-}
-
 Effects of_scope(const Analysis& analysis, Scope scope) {
   Effects result;
   for (const Effect& effect : analysis.effects)
@@ -137,6 +123,20 @@ std::string explanation(const stats::Spec& spec) {
 }
 
 }  // namespace
+
+Style verdict_style(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::faster:
+      return Style::good;
+    case Verdict::slower:
+      return Style::bad;
+    case Verdict::unsure:
+      return Style::warning;
+    case Verdict::same:
+      return Style::plain;
+  }
+  return Style::plain;
+}
 
 std::string effects_section(const Analysis& analysis, const TextOptions& options,
                             std::string_view title) {

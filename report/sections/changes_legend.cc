@@ -75,6 +75,11 @@ std::string changes_legend(const Analysis& analysis, bool full) {
       fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.", less_word(spec),
                   has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
   text += family_words(analysis, full);
+  if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
+    text +=
+        " Unsure, too, is what the control of the same run does not allow: a change that is not "
+        "larger than the control's interval reaches, and 'same' where that reaches beyond the "
+        "margin.";
   if (any(analysis, [](const Effect& effect) { return effect.exact; }))
     text += " Exact: a fact of the builds that does not vary, so it needs no interval and no test.";
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))

@@ -5,6 +5,7 @@
 
 #include "report/sample_document.h"
 #include "report/text.h"
+#include "report/text_testing.h"
 
 namespace stab::report {
 namespace {
@@ -15,18 +16,18 @@ using testing::Not;
 
 TEST(Counters, MeasuresHaveTheirUnitsAndReasons) {
   Document document = sample_document();
-  EXPECT_THAT(text(document, {}), Not(HasSubstr("Measures")));
+  EXPECT_THAT(text(document, full), Not(HasSubstr("Measures")));
   document.measures = {{.name = "ops", .unit = "1/s", .counted = 12, .median = 2.5},
                        {.name = "heap", .unit = "bytes", .counted = 12, .median = 2048.0},
                        {.name = "ipc", .absent = 12, .reason = "cycles is absent: no PMU"}};
-  EXPECT_THAT(text(document, {}),
+  EXPECT_THAT(text(document, full),
               AllOf(HasSubstr("Measures\n"), HasSubstr("2.5 1/s"), HasSubstr("2 KiB"),
                     HasSubstr("ipc: absent in 12: cycles is absent: no PMU")));
 }
 
 TEST(Counters, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
   Document document = sample_document();
-  EXPECT_THAT(text(document, {}), Not(HasSubstr("Counters")));
+  EXPECT_THAT(text(document, full), Not(HasSubstr("Counters")));
   document.counters = {{.name = "task-clock", .unit = "ns", .counted = 12, .median = 1'234'567.0},
                        {.name = "cycles",
                         .counted = 3,
@@ -38,7 +39,7 @@ TEST(Counters, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
                         .reason = "it never had a counter"},
                        {.name = "cs:u", .absent = 12, .reason = "it happens in the kernel"}};
   EXPECT_THAT(
-      text(document, {}),
+      text(document, full),
       HasSubstr("Counters\n"
                 "  Events in the trials that are ok, of all cells.\n\n"
                 "  event       trials    median\n"

@@ -14,9 +14,6 @@
 namespace stab::report {
 namespace {
 
-constexpr std::size_t most_cells = 10;
-constexpr std::size_t most_changes = 20;
-
 std::string rules_table(const Exclusions& exclusions, const TextOptions& options) {
   Grid grid;
   grid.column("rule", Align::left);
@@ -32,23 +29,20 @@ std::string rules_table(const Exclusions& exclusions, const TextOptions& options
                        grid, options);
 }
 
-// Those with the most, as a short report has them.
+// Those with the most first.
 std::string cells_table(const Exclusions& exclusions, const TextOptions& options) {
   if (exclusions.disturbed == 0) return "";
   std::vector<Exclusions::Cell> cells = exclusions.cells;
   std::ranges::sort(cells, [](const Exclusions::Cell& a, const Exclusions::Cell& b) {
     return std::pair(b.disturbed, a.name) < std::pair(a.disturbed, b.name);
   });
-  const std::size_t shown = options.full ? cells.size() : std::min(cells.size(), most_cells);
   Grid grid;
   grid.column("cell", Align::left);
   grid.column("first attempts", Align::right);
   grid.column("disturbed", Align::right);
-  for (std::size_t i = 0; i < shown; ++i)
-    grid.row({{name(cells[i].name)},
-              {fmt::format("{}", cells[i].judged)},
-              {fmt::format("{}", cells[i].disturbed)}});
-  if (shown < cells.size()) grid.row({{fmt::format("and {} more", cells.size() - shown)}});
+  for (const Exclusions::Cell& each : cells)
+    grid.row(
+        {{name(each.name)}, {fmt::format("{}", each.judged)}, {fmt::format("{}", each.disturbed)}});
   return grid.render(options.colour) + "\n";
 }
 
@@ -78,26 +72,23 @@ std::string without_table(const Document& document, const TextOptions& options) 
                      other.verdict == effect.verdict ? Style::plain : Style::warning});
     grid.row(std::move(cells));
   };
-  std::size_t rows = 0;
-  const auto has_room = [&] { return ++rows <= most_changes || options.full; };
+  std::size_t rows = document.exclusions->vanished.size();
   for (const stats::Effect& other : document.exclusions->vanished)
-    if (has_room())
-      add({.subject = other.subject,
-           .scope = other.scope,
-           .baseline = other.baseline,
-           .level = other.level},
-          {"no trials left", Style::warning}, {"unsure", Style::warning}, other);
+    add({.subject = other.subject,
+         .scope = other.scope,
+         .baseline = other.baseline,
+         .level = other.level},
+        {"no trials left", Style::warning}, {"unsure", Style::warning}, other);
   for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
     const auto other = std::ranges::find_if(
         document.exclusions->without,
         [&](const stats::Effect& each) { return stats::is_same_comparison(each, *effect); });
-    if (other != document.exclusions->without.end() && has_room())
-      add(*effect, {shown_change(analysis, *effect)},
-          {std::string(verdict_word(effect->verdict, analysis.spec))}, *other);
+    if (other == document.exclusions->without.end()) continue;
+    ++rows;
+    add(*effect, {shown_change(analysis, *effect)},
+        {std::string(verdict_word(effect->verdict, analysis.spec))}, *other);
   }
   if (rows == 0) return "";
-  if (rows > most_changes && !options.full)
-    grid.row({{fmt::format("and {} more", rows - most_changes)}});
   return table_section("With the rules and without them",
                        "The plan's rules decide. Without them the first attempt at each trial "
                        "that succeeded would stand.",

@@ -14,12 +14,14 @@ std::string interactions_section(const stats::Analysis& analysis, const TextOpti
   if (analysis.interactions.empty()) return "";
   const bool subjects = has_subjects(analysis);
   const bool log_scale = analysis.spec.log_scale;
+  const bool family = analysis.interactions.size() > 1;
   Grid grid;
   if (subjects) grid.column(name(analysis.spec.subject), Align::left);
   grid.column("interaction", Align::left);
   grid.column(log_scale ? "change" : "difference", Align::right);
   grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
   grid.column("p", Align::right);
+  if (family) grid.column("adjusted p", Align::right);
   for (const stats::Interaction& each : analysis.interactions) {
     const Scale scale = difference_scale(analysis, each.subject, each.low, each.high);
     std::vector<Cell> row;
@@ -31,14 +33,21 @@ std::string interactions_section(const stats::Analysis& analysis, const TextOpti
     row.push_back(
         {log_scale ? interval_text(each.low, each.high) : range_text(each.low, each.high, scale)});
     row.push_back({each.p ? p_text(*each.p) : "-"});
+    if (family) row.push_back({each.p_adjusted ? p_text(*each.p_adjusted) : "-"});
     grid.row(std::move(row));
   }
+  const std::string corrected = fmt::format(
+      " Interactions are a family of their own: the probability that any adjusted p is "
+      "wrongly below {:.4g} is at most {:.4g} %.",
+      analysis.spec.alpha, 100 * analysis.spec.alpha);
   return table_section(
       "Interactions",
-      log_scale ? "How much one treatment's change differs between the levels of the other; "
-                  "0 % is no interaction."
-                : "How much one treatment's difference differs between the levels of the "
-                  "other; 0 is no interaction.",
+      std::string(log_scale
+                      ? "How much one treatment's change differs between the levels of the other; "
+                        "0 % is no interaction."
+                      : "How much one treatment's difference differs between the levels of the "
+                        "other; 0 is no interaction.") +
+          (family ? corrected : ""),
       grid, options);
 }
 

@@ -9,6 +9,7 @@
 
 #include "report/model.h"
 #include "report/text.h"
+#include "report/words/grid.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::report {
@@ -31,6 +32,8 @@ std::string answer_of(const Document& document);
 // A causal profile of each cell.
 std::string causal_section(const Document& document, const TextOptions& options);
 
+// The colour of a verdict.
+Style verdict_style(stats::Verdict verdict);
 std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
 // A short report leaves out comparisons of single subjects where they are many.
 std::string effects_section(const stats::Analysis& analysis, const TextOptions& options,

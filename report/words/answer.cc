@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "report/words/quantity.h"
+#include "stats/data/notes.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
 
@@ -78,6 +80,11 @@ std::string sentence(const Effects& effects, const Spec& spec) {
   return (only.subject.empty() ? "" : only.subject + ": ") + effect_sentence(only, spec);
 }
 
+// 0 for what the question names first; all that it does not name have the same, largest number.
+std::size_t rank_of(const std::string& treatment, const Spec& spec) {
+  return static_cast<std::size_t>(std::ranges::find(spec.asked, treatment) - spec.asked.begin());
+}
+
 // The effects that answer the question, grouped by what is compared.
 std::vector<Effects> answering(const Analysis& analysis) {
   std::vector<Effects> groups;
@@ -92,7 +99,79 @@ std::vector<Effects> answering(const Analysis& analysis) {
     else
       known->push_back(effect);
   }
+  // What the question names comes first; the others keep their order.
+  std::ranges::sort(groups, {}, [&](const Effects& group) {
+    return std::pair(rank_of(group.front()->treatment, analysis.spec), group.front());
+  });
   return groups;
+}
+
+std::string at_each_level(const Analysis& analysis, const stats::Interplay& each) {
+  const auto& treatments = analysis.spec.treatments;
+  if (treatments.size() != 2 || each.scope != Scope::subject) return "";
+  // The one that is asked about changes, the other one is where it does.
+  const std::size_t changing =
+      rank_of(treatments[0], analysis.spec) < rank_of(treatments[1], analysis.spec) ? 0 : 1;
+  const std::size_t fixed = 1 - changing;
+  std::vector<const stats::CellMean*> cells;
+  for (const stats::CellMean& mean : analysis.means)
+    if (mean.subject == each.subject && mean.levels.size() == 2) cells.push_back(&mean);
+  if (cells.size() != 4) return "";
+  const stats::CellMean& first = *cells.front();
+  std::string text;
+  for (const stats::CellMean* base : cells) {
+    if (base->levels[changing] != first.levels[changing] || !(base->mean > 0)) continue;
+    for (const stats::CellMean* other : cells) {
+      if (other->levels[fixed] != base->levels[fixed] || other == base) continue;
+      if (text.empty())
+        text = fmt::format("; {} -> {} is ", treatments[changing] + "=" + base->levels[changing],
+                           other->levels[changing]);
+      else
+        text += " and ";
+      text += fmt::format("{} at {}={}", percent_change(other->mean / base->mean, {}, {}),
+                          treatments[fixed], base->levels[fixed]);
+    }
+  }
+  return text;
+}
+
+// "opt:cc act on each other: ..."
+std::string interplay_sentence(const Analysis& analysis, const stats::Interplay& each) {
+  std::string names = each.term;
+  for (std::size_t at = 0; (at = names.find(':', at)) != std::string::npos; at += 5)
+    names.replace(at, 1, " and ");
+  const std::string p = (each.family > 1 ? "adjusted " : "") + stats::p_words(each.p_adjusted);
+  std::string size = fmt::format(" ({})", p);
+  if (each.size != nullptr && each.size->ratio && each.size->low && each.size->high)
+    size = fmt::format(": their changes differ by {} ({} interval {}, {})",
+                       percent_change(*each.size->ratio, each.size->low, each.size->high),
+                       level_text(analysis.spec.alpha),
+                       percent_interval(*each.size->low, *each.size->high), p);
+  const std::string or_else =
+      each.aliases.empty() ? ""
+                           : fmt::format(" (or what cannot be told from it: {})", each.aliases);
+  return fmt::format(
+      "{}{} act on each other{}{}, so a change that is averaged over levels misleads{}",
+      each.subject.empty() ? "" : each.subject + ": ", names, or_else, size,
+      at_each_level(analysis, each));
+}
+
+// Those of the scope that decides and that may matter.
+std::vector<std::string> interplay_sentences(const Analysis& analysis) {
+  constexpr std::size_t most = 2;
+  std::vector<std::string> lines;
+  std::size_t more = 0;
+  for (const stats::Interplay& each : stats::interplays(analysis)) {
+    if (each.scope != deciding_scope(analysis) || !each.matters(analysis.spec)) continue;
+    if (lines.size() < most)
+      lines.push_back(interplay_sentence(analysis, each));
+    else
+      ++more;
+  }
+  if (more > 0)
+    lines.push_back(fmt::format("and {} more interaction{} of treatments (see the notes)", more,
+                                more == 1 ? "" : "s"));
+  return lines;
 }
 
 std::string size_of(const Effect& effect, const Spec& spec) {
@@ -137,19 +216,24 @@ std::string of_effects(const Analysis& analysis) {
   std::vector<std::string> open;
   Effects unsure;
   for (const Effects& effects : answering(analysis)) {
-    (is_open(effects) ? open : lines).push_back(sentence(effects, analysis.spec));
-    if (is_open(effects)) unsure.insert(unsure.end(), effects.begin(), effects.end());
+    const bool asked =
+        rank_of(effects.front()->treatment, analysis.spec) < analysis.spec.asked.size();
+    const bool is_counted = !asked && is_open(effects);
+    (is_counted ? open : lines).push_back(sentence(effects, analysis.spec));
+    if (is_counted) unsure.insert(unsure.end(), effects.begin(), effects.end());
   }
   if (lines.empty() && open.empty())
     return "cannot tell: there is nothing to compare (see the notes); it takes a treatment with "
            "two "
            "levels and trials of both that succeed";
   if (open.size() > most_open)
-    lines.push_back(fmt::format("cannot tell in {} comparisons (see the changes){}", open.size(),
+    lines.push_back(fmt::format("cannot tell in {}{} comparisons (see the changes){}",
+                                analysis.spec.asked.empty() ? "" : "the other ", open.size(),
                                 foresight_words(unsure, analysis.spec)));
   else
     lines.insert(lines.end(), open.begin(), open.end());
   lines.front() = suite_prefix(analysis) + lines.front();
+  for (std::string& each : interplay_sentences(analysis)) lines.push_back(std::move(each));
   for (std::string& few : few_sentences(deciding_effects(analysis)))
     lines.push_back(std::move(few));
   if (analysis.suite > 0)

@@ -131,8 +131,27 @@ bool within_margin(const Effect& effect, const Spec& spec) {
   return spec.equivalence && effect.p_same && *effect.p_same < spec.alpha;
 }
 
+// Why the control of the run keeps the comparison from the verdict that its own numbers allow.
+std::string control_words(const Effect& effect, const Spec& spec) {
+  if (!effect.reach || (!effect.reach->share && !effect.reach->difference))
+    return fmt::format("; the control {} has no interval, so no change is a verdict", spec.control);
+  const std::string reach =
+      effect.reach->share ? fmt::format("{:.2g} %", 100 * *effect.reach->share)
+                          : Differences(effect, spec).with_unit(*effect.reach->difference, false);
+  return effect.held_back == Verdict::same
+             ? fmt::format(
+                   "; the control, {} once more, may differ from it by {}: more than the "
+                   "margin",
+                   level_name(effect, effect.baseline), reach)
+             : fmt::format(
+                   "; the control, {} once more, may differ from it by {}: a smaller "
+                   "change is no verdict",
+                   level_name(effect, effect.baseline), reach);
+}
+
 // Why the verdict is not what the comparison's own interval seems to say.
 std::string correction_words(const Effect& effect, const Spec& spec) {
+  if (effect.held_back) return control_words(effect, spec);
   std::string text;
   if (within_margin(effect, spec) && effect.p_same_adjusted)
     text += fmt::format(

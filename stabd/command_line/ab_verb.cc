@@ -57,8 +57,8 @@ void CommandLine::add_ab() {
       ->excludes(heap);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
-      "Do not measure the first version a second time as a control, which shows how much the "
-      "machine disturbs trials");
+      "Do not measure the first version a second time as a control; then no verdict is held back "
+      "where the machine could not tell that version from itself");
   // What is so anyway need not be offered; with both the control is measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
   ab->add_option("--seed", a.ab.seed, "Every random choice derives from it")

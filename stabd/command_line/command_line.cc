@@ -205,7 +205,8 @@ void CommandLine::fail_on_option(CLI::App* verb) {
 void CommandLine::full_flag(CLI::App* verb) {
   verb->add_flag(
       "--full", arguments_.common.full,
-      "Print all tables; without it the answer, the changes and warnings about the rest");
+      "Print all tables, notes and settings; without it one screen: the answer, how far to trust "
+      "it, the changes, and what to do next");
 }
 
 void CommandLine::web_flag(CLI::App* verb) {

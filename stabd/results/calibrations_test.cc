@@ -124,12 +124,13 @@ TEST_F(CalibrationsTest, AreQuotedByLaterReportsOnThatMachineOnly) {
   ASSERT_TRUE(here && there);
   ASSERT_TRUE(here->noise);
   EXPECT_EQ(here->noise->margin, store_->calibrations(machine_).value()[2].margin);
-  EXPECT_THAT(report::text(*here),
+  EXPECT_THAT(report::text(*here, {.full = true}),
               HasSubstr("  Noise     this machine's noise floor: " +
                         report::margin_words(here->noise->margin) + " in comparisons of 3 blocks"));
-  EXPECT_THAT(report::text(*here), HasSubstr("2023-11-14; differences below cannot be told"));
+  EXPECT_THAT(report::text(*here, {.full = true}),
+              HasSubstr("2023-11-14; differences below cannot be told"));
   EXPECT_FALSE(there->noise);
-  EXPECT_THAT(report::text(*there), Not(HasSubstr("  Noise ")));
+  EXPECT_THAT(report::text(*there, {.full = true}), Not(HasSubstr("  Noise ")));
 }
 
 TEST_F(CalibrationsTest, OfAMeasureBelongToItsDefinition) {
@@ -197,7 +198,7 @@ TEST_F(CalibrationsTest, SayNothingOfComparisonsOfOtherNumbersOfBlocks) {
   EXPECT_EQ(document->analysis.effects.at(0).verdict, stats::Verdict::slower);
   EXPECT_FALSE(document->noise->holds_here);
   EXPECT_THAT(document->analysis.notes, Not(Contains(HasSubstr("noise floor"))));
-  const std::string text = report::text(*document);
+  const std::string text = report::text(*document, {.full = true});
   EXPECT_THAT(text, HasSubstr(", calibrated for 3 blocks 2023-11-14"));
   EXPECT_THAT(text, Not(HasSubstr("cannot be told")));
 }

@@ -62,6 +62,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   spec.all_pairs = plan.analysis.all_pairs;
   spec.higher_is_better = plan.analysis.higher_is_better;
   spec.control = plan.analysis.control;
+  spec.asked = plan::treatments_asked(plan);
   switch (plan.design.kind) {
     case plan::DesignKind::within_subjects:
       spec.design = stats::Design::within_subjects;
@@ -327,6 +328,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     if (!failure.said.empty()) line += fmt::format("; stderr ends with: {}", failure.said);
     document.failures.push_back(std::move(line));
   }
+  document.causes = sorted(std::move(rows->causes));
   document.compares = plan->design.kind != plan::DesignKind::calibration && !plan->is_causal() &&
                       !plan::treatments(*plan).empty();
   document.database = database;

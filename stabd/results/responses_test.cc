@@ -95,7 +95,7 @@ TEST_F(DocumentTest, SaysWhereATimeAndACountDisagree) {
               AllOf(HasSubstr("mode: slow -> fast changes wall by -50"),
                     HasSubstr(", and instructions by +"),
                     HasSubstr("the time and the count disagree about which is better")));
-  EXPECT_THAT(report::text(all, {}),
+  EXPECT_THAT(report::text(all, {.full = true}),
               AllOf(HasSubstr("Changes of instructions\n"), HasSubstr("Changes of cycles\n"),
                     HasSubstr("Each response has a family of its own"),
                     HasSubstr("Times and counts disagree\n"),

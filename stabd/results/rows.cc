@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -207,6 +208,15 @@ class Collector {
 
 }  // namespace
 
+std::vector<report::FailureCause> sorted(std::map<std::string, report::FailureCause> causes) {
+  std::vector<report::FailureCause> list;
+  for (auto& [why, cause] : causes) list.push_back(std::move(cause));
+  std::ranges::sort(list, std::ranges::greater{}, [](const report::FailureCause& each) {
+    return std::tie(each.trials, each.why);
+  });
+  return list;
+}
+
 void Waits::add(const std::vector<counters::Reading>& readings) {
   for (const counters::Reading& reading : readings) {
     const auto* value = std::get_if<std::int64_t>(&reading.value);
@@ -273,9 +283,16 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     const bool skipped =
         trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
     ++(skipped ? rows.counts.skipped : rows.counts.failed);
-    Failure& failure =
-        rows.failures[fmt::format("{}: {}", cell_text(plan, trial), failure_text(trial))];
+    const std::string why = failure_text(trial);
+    const std::string cell = cell_text(plan, trial);
+    Failure& failure = rows.failures[fmt::format("{}: {}", cell, why)];
     if (failure.trials++ == 0) failure.said = last_line(trial.stderr_tail, 200);
+    report::FailureCause& cause = rows.causes[why];
+    if (cause.trials++ == 0) {
+      cause.why = why;
+      cause.said = failure.said;
+    }
+    cause.cells.insert(cell);
     return true;
   });
   if (!read) return std::unexpected(read.error());

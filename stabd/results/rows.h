@@ -50,6 +50,9 @@ struct Failure {
   std::string said{};  // by the first of them: the last line on stderr
 };
 
+// The most frequent one first.
+std::vector<report::FailureCause> sorted(std::map<std::string, report::FailureCause> causes);
+
 // The rows that stand, taken in one pass.
 struct Rows {
   explicit Rows(const plan::Plan& plan);
@@ -61,7 +64,8 @@ struct Rows {
   CounterCounter rotated;   // of the blocks whose turn it was
   CounterCounter measures;
   report::TrialCounts counts;
-  std::map<std::string, Failure> failures;  // by cell and reason
+  std::map<std::string, Failure> failures;             // by cell and reason
+  std::map<std::string, report::FailureCause> causes;  // by reason alone
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
   std::uint32_t blocks = 0;                     // measured

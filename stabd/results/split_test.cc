@@ -68,7 +68,7 @@ TEST_F(DocumentTest, EachBenchmarkOfAProgramHasAVerdictAndItsSamplesAreNoTrials)
   EXPECT_EQ(all.samples[0].samples, 3);
   EXPECT_GT(all.samples[0].share.value(), 0.9);
   EXPECT_TRUE(all.measures.empty());
-  EXPECT_THAT(report::text(all, {}),
+  EXPECT_THAT(report::text(all, {.full = true}),
               AllOf(HasSubstr("Samples within trials"), HasSubstr("bubble/BM_a")));
   const auto json = nlohmann::json::parse(report::json(all));
   EXPECT_EQ(json["samples"][0]["samples_per_trial"], 3);

@@ -165,6 +165,20 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         100 * analysis.spec.alpha));
 }
 
+void note_interactions(const Analysis& analysis, Notes& notes) {
+  for (const Interplay& each : interplays(analysis))
+    notes.add(
+        each.subject,
+        fmt::format("the treatments {} interact ({}): an effect that is averaged over the others "
+                    "hides that it differs between their levels.",
+                    each.aliases.empty() ? each.term
+                                         : fmt::format("{} (or what it cannot be told from: {})",
+                                                       each.term, each.aliases),
+                    each.family > 1 ? fmt::format("adjusted {}, corrected for all {} interactions",
+                                                  p_words(each.p_adjusted), each.family)
+                                    : p_words(each.p_adjusted)));
+}
+
 // The answer says this of the comparisons that decide, so the notes say it of the others.
 void note_few(const Analysis& analysis, Notes& notes) {
   std::vector<const Effect*> others;
@@ -231,6 +245,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   settle_alike(analysis, notes);
   settle_of_builds(analysis, notes);
   decide(analysis);
+  note_interactions(analysis, notes);
   set_adjusted_intervals(prepared, analysis);
   if (prepared.spec.assumptions) add_foresight(prepared, analysis);
   note_multiplicity(analysis, notes);

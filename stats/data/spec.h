@@ -96,6 +96,8 @@ struct Spec {
   // A level that is the first one once more. What it differs by is what cannot be told here: it is
   // corrected for nothing, nothing is corrected for it, and it answers no question. "": none.
   std::string control{};
+  // Treatments that the question names, as it does: the answer begins with them.
+  std::vector<std::string> asked{};
   bool in_order = true;     // rows are in the order of time
   bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;

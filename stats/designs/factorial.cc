@@ -271,13 +271,10 @@ Estimator subject_estimator(const Prepared& data, const Subject& subject,
 
 void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,
                        Analysis& analysis, Notes& notes) {
-  const std::size_t before = analysis.tables.size();
   if (has_own_blocks(data))
     analyse_blocks(data, subject, with_table, analysis, notes);
   else
     analyse_residuals(data, subject, with_table, analysis, notes);
-  if (analysis.tables.size() > before)
-    note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
 }
 
 }  // namespace stab::stats

@@ -161,7 +161,6 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
   const FactorialFit& fit = model->result();
   analysis.tables.push_back(table_of(data, subject.name, fit, runs));
   note_fit(data, subject.name, fit, runs, notes);
-  note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
   analysis.components.push_back(components_of(data, subject, runs));
   if (data.spec.assumptions) test_nested(data, subject, *model, points, analysis, notes);
 

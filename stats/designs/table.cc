@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "stats/data/notes.h"
 #include "stats/data/terms.h"
@@ -106,24 +105,6 @@ void add_shares(AnovaTable& table, double alpha) {
 std::string aliases_of(const Spec& spec, std::uint32_t term) {
   const auto chain = std::ranges::find(spec.chains, term, &AliasChain::effect);
   return chain == spec.chains.end() ? "" : chain->aliases;
-}
-
-void note_interactions(const AnovaTable& table, const Layout& layout, double alpha, Notes& notes) {
-  for (const std::uint32_t term : all_terms(layout.shape, layout.shape.size())) {
-    if (std::popcount(term) < 2) continue;
-    const std::string name = term_name(term, layout.names);
-    for (const AnovaRow& row : table.rows)
-      if (row.term == name && row.p && *row.p < alpha)
-        notes.add(
-            table.subject,
-            fmt::format("the treatments {} interact ({}): an effect that is averaged over "
-                        "the others hides that it differs "
-                        "between their levels.",
-                        row.aliases.empty() ? name
-                                            : fmt::format("{} (or what it cannot be told from: {})",
-                                                          name, row.aliases),
-                        p_words(*row.p)));
-  }
 }
 
 }  // namespace stab::stats

@@ -44,7 +44,4 @@ AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::s
 // Partial eta squared and omega squared of the tested terms, with the interval (effect_size.h).
 void add_shares(AnovaTable& table, double alpha);
 
-// Notes the interactions of treatments that are significant: an averaged effect hides them.
-void note_interactions(const AnovaTable& table, const Layout& layout, double alpha, Notes& notes);
-
 }  // namespace stab::stats

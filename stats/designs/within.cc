@@ -191,7 +191,6 @@ void add_table(const Prepared& data, std::span<const Member> members,
         "and its strata do not have that. The changes have.",
         data.spec.subject, data.spec.block));
   }
-  note_interactions(analysis.tables.back(), layout(data), data.spec.alpha, notes);
 }
 
 struct Suite {

@@ -26,6 +26,7 @@ struct AnovaRow {
   std::optional<double> ms{};
   std::optional<double> f{};
   std::optional<double> p{};
+  std::optional<double> p_adjusted{};  // of interactions, corrected for the others; see decide.h
   // Greenhouse and Geisser's, with which p is corrected; only terms with two or more degrees of
   // freedom have one.
   std::optional<double> epsilon{};
@@ -89,6 +90,13 @@ struct Alternative {
   double p = 0;
 };
 
+// How far from nothing the interval of a control reaches: as a share (0.051: up to 5.1 % in either
+// direction), and for raw numbers as a difference in the response's unit, too.
+struct Reach {
+  std::optional<double> share{};
+  std::optional<double> difference{};
+};
+
 // `level` compared with `baseline`, averaged over the levels of the other treatments. ratio < 1:
 // `level` needs less.
 struct Effect {
@@ -131,6 +139,10 @@ struct Effect {
   std::vector<Alternative> alternatives{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
+  // The verdict that the comparison's own numbers allow and the control of the same run does not.
+  std::optional<Verdict> held_back{};
+  // Of that control, or of this one; nothing if the spec has no control.
+  std::optional<Reach> reach{};
   // The estimate that ratio, intervals and p are of; nothing if they are those of a rank test.
   std::optional<Estimate> estimate{};
 };
@@ -148,7 +160,8 @@ struct Interaction {
   std::optional<double> low{};         // the (1 - alpha) interval of the one that is there
   std::optional<double> high{};
   std::optional<double> p{};
-  std::optional<Spread> spread{};  // ratio of variances
+  std::optional<double> p_adjusted{};  // corrected for the other interactions; see decide.h
+  std::optional<Spread> spread{};      // ratio of variances
 };
 
 // Nested designs: how much of the variance is between seeds, and how much between the runs of a

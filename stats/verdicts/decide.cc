@@ -2,7 +2,12 @@
 #include "stats/verdicts/decide.h"
 
 #include <algorithm>
+#include <cmath>
+#include <ranges>
 #include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace stab::stats {
@@ -51,6 +56,113 @@ Verdict verdict_of(const Effect& effect, const Spec& spec) {
   return *less != spec.higher_is_better ? Verdict::faster : Verdict::slower;
 }
 
+Reach reach_of(const Effect& control) {
+  Reach reach;
+  if (control.low && control.high && *control.low > 0)
+    reach.share = std::max({*control.high, 1 / *control.low, 1.0}) - 1;
+  if (control.difference_low && control.difference_high)
+    reach.difference =
+        std::max(std::abs(*control.difference_low), std::abs(*control.difference_high));
+  return reach;
+}
+
+// Rule 1. What the control cannot be compared with is not beyond it.
+bool is_beyond(const Reach& reach, const Effect& effect) {
+  if (reach.share && effect.ratio && *effect.ratio > 0)
+    return std::max(*effect.ratio, 1 / *effect.ratio) > 1 + *reach.share;
+  return reach.difference && effect.difference && std::abs(*effect.difference) > *reach.difference;
+}
+
+// Rules 1 to 3.
+bool allows(const Reach& reach, const Effect& effect, const Spec& spec) {
+  if (effect.verdict != Verdict::same) return is_beyond(reach, effect);
+  return reach.share && spec.equivalence && *reach.share <= *spec.equivalence;
+}
+
+// Of the control that the effect is compared beside, which may be the effect itself.
+std::optional<Reach> reach_beside(const Analysis& analysis, const Effect& effect) {
+  if (analysis.spec.control.empty()) return std::nullopt;
+  for (const Effect& each : analysis.effects)
+    if (is_control(each, analysis.spec) && each.subject == effect.subject &&
+        each.scope == effect.scope && each.treatment == effect.treatment)
+      return reach_of(each);
+  return Reach{};
+}
+
+void ask_control(const Spec& spec, Effect& effect) {
+  if (!effect.reach || effect.verdict == Verdict::unsure || !effect.reason.empty() ||
+      is_control(effect, spec) || allows(*effect.reach, effect, spec))
+    return;
+  effect.held_back = std::exchange(effect.verdict, Verdict::unsure);
+}
+
+bool is_interaction(const std::string& term, const Spec& spec) {
+  std::size_t parts = 0;
+  for (const auto part : std::views::split(term, ':')) {
+    const std::string_view name(part);
+    if (std::ranges::find(spec.treatments, name) == spec.treatments.end()) return false;
+    ++parts;
+  }
+  return parts > 1;
+}
+
+// An interaction as the table of variance and as a number have it; one of both may be missing.
+template <class Row, class Number>
+struct Tested {
+  const std::string* subject = nullptr;
+  const std::string* term = nullptr;
+  Scope scope = Scope::subject;
+  double p = 1;
+  Row* row = nullptr;
+  Number* number = nullptr;
+};
+
+template <class AnyAnalysis>
+auto tested_interactions(AnyAnalysis& analysis) {
+  using One = Tested<std::remove_reference_t<decltype(analysis.tables.front().rows.front())>,
+                     std::remove_reference_t<decltype(analysis.interactions.front())>>;
+  std::vector<One> all;
+  for (auto& each : analysis.interactions)
+    if (each.p)
+      all.push_back({.subject = &each.subject,
+                     .term = &each.term,
+                     .scope = each.scope,
+                     .p = *each.p,
+                     .number = &each});
+  for (auto& table : analysis.tables)
+    for (auto& row : table.rows) {
+      if (!row.p || !is_interaction(row.term, analysis.spec)) continue;
+      const auto known = std::ranges::find_if(all, [&](const One& one) {
+        return *one.subject == table.subject && one.scope == table.scope && *one.term == row.term;
+      });
+      if (known != all.end())
+        known->row = &row;
+      else
+        all.push_back({.subject = &table.subject,
+                       .term = &row.term,
+                       .scope = table.scope,
+                       .p = *row.p,
+                       .row = &row});
+    }
+  return all;
+}
+
+// Holm's procedure in each scope.
+void adjust_interactions(Analysis& analysis) {
+  auto all = tested_interactions(analysis);
+  std::ranges::sort(all, {}, [](const auto& each) { return each.p; });
+  for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
+    auto open = std::ranges::count_if(all, [&](const auto& each) { return each.scope == scope; });
+    double largest = 0;
+    for (auto& each : all) {
+      if (each.scope != scope) continue;
+      largest = std::max(largest, std::min(1.0, static_cast<double>(open--) * each.p));
+      if (each.row) each.row->p_adjusted = largest;
+      if (each.number) each.number->p_adjusted = largest;
+    }
+  }
+}
+
 }  // namespace
 
 bool is_control(const Effect& effect, const Spec& spec) {
@@ -73,10 +185,40 @@ std::vector<std::vector<Effect*>> families_of(Analysis& analysis) {
   return families;
 }
 
+bool Interplay::matters(const Spec& spec) const {
+  if (!spec.equivalence || size == nullptr || !size->ratio || !size->low || !size->high)
+    return true;
+  return *size->low < 1 / (1 + *spec.equivalence) || *size->high > 1 + *spec.equivalence;
+}
+
+std::vector<Interplay> interplays(const Analysis& analysis) {
+  std::vector<Interplay> found;
+  const auto all = tested_interactions(analysis);
+  for (const auto& each : all) {
+    const std::optional<double> p = each.number ? each.number->p_adjusted : each.row->p_adjusted;
+    if (!p || *p >= analysis.spec.alpha) continue;
+    const auto is_of_scope = [&](const auto& other) { return other.scope == each.scope; };
+    found.push_back({.subject = *each.subject,
+                     .scope = each.scope,
+                     .term = *each.term,
+                     .aliases = each.row ? each.row->aliases : each.number->aliases,
+                     .p_adjusted = *p,
+                     .family = static_cast<std::size_t>(std::ranges::count_if(all, is_of_scope)),
+                     .size = each.number});
+  }
+  std::ranges::sort(found, {}, [](const Interplay& each) {
+    return std::tie(each.p_adjusted, each.subject, each.term);
+  });
+  return found;
+}
+
 void decide(Analysis& analysis) {
   for (const std::vector<Effect*>& family : families_of(analysis)) adjust(family);
   for (Effect& effect : analysis.effects)
     if (effect.reason.empty()) effect.verdict = verdict_of(effect, analysis.spec);
+  for (Effect& effect : analysis.effects) effect.reach = reach_beside(analysis, effect);
+  for (Effect& effect : analysis.effects) ask_control(analysis.spec, effect);
+  adjust_interactions(analysis);
 }
 
 Scope deciding_scope(const Analysis& analysis) {
@@ -94,6 +236,7 @@ std::vector<const Effect*> deciding_effects(const Analysis& analysis) {
 
 void withhold(Effect& effect, std::string why) {
   effect.verdict = Verdict::unsure;
+  effect.held_back.reset();
   effect.reason = std::move(why);
   for (auto* number : {&effect.p_adjusted, &effect.p_same_adjusted, &effect.low_adjusted,
                        &effect.high_adjusted, &effect.detectable})

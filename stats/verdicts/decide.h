@@ -7,6 +7,12 @@
 // hypotheses are, and Holm's procedure takes m, not 2 m, as its first divisor (Shaffer: Modified
 // sequentially rejective multiple test procedures, JASA 1986). The effects of each scope are a
 // family: those on subjects, on these subjects together, and on subjects like these.
+//
+// A control has the last word. It shows how far two equal programs came out apart in the same run,
+// and a verdict must not say more than that allows (doc/decisions/0031):
+//   1. A change is a verdict only if it is larger than the control's interval reaches.
+//   2. `same` is a verdict only if the control's interval lies within the margin.
+//   3. A control without an interval allows no verdict. A run without a control has neither rule.
 #pragma once
 
 #include <optional>
@@ -22,8 +28,26 @@ bool is_control(const Effect& effect, const Spec& spec);
 // Those of a scope that have a p are corrected for each other; a control is alone.
 std::vector<std::vector<Effect*>> families_of(Analysis& analysis);
 
+// An interaction of treatments that is there, after the correction for all of its family.
+struct Interplay {
+  std::string subject{};
+  Scope scope = Scope::subject;
+  std::string term{};     // "opt:aslr"
+  std::string aliases{};  // as in Effect
+  double p_adjusted = 1;
+  std::size_t family = 0;             // interactions that were tested together
+  const Interaction* size = nullptr;  // where each treatment has two levels
+
+  // Not known to be smaller than the margin of equivalence.
+  [[nodiscard]] bool matters(const Spec& spec) const;
+};
+// Those whose p_adjusted is below alpha, the surest first. Interactions of one scope are a family
+// at alpha, apart from the comparisons (Holm's procedure); decide() sets their p_adjusted.
+std::vector<Interplay> interplays(const Analysis& analysis);
+
 // Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
-// the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`.
+// the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`. Sets
+// `reach`, too: where the control does not allow the verdict it is `unsure`, and `held_back` is it.
 void decide(Analysis& analysis);
 
 // The scope whose effects answer the question, but for controls: that of the spec, but without a

@@ -59,9 +59,11 @@ TEST(Decide, WithAMarginTheDivisorIsTheNumberOfComparisonsThatAreOpen) {
 TEST(Decide, AControlIsAFamilyByItself) {
   Analysis analysis;
   analysis.spec.control = "again";
-  analysis.effects = {with_p(0.03), with_p(0.04, 1.2)};
+  analysis.effects = {with_p(0.03, 0.5), with_p(0.04, 1.2)};
   analysis.effects[0].level = "new";
   analysis.effects[1].level = "again";
+  analysis.effects[1].low = 1.01;
+  analysis.effects[1].high = 1.4;
   decide(analysis);
   EXPECT_DOUBLE_EQ(*analysis.effects[0].p_adjusted, 0.03);
   EXPECT_DOUBLE_EQ(*analysis.effects[1].p_adjusted, 0.04);
@@ -69,6 +71,119 @@ TEST(Decide, AControlIsAFamilyByItself) {
   ASSERT_EQ(deciding_effects(analysis).size(), 1U);
   EXPECT_FALSE(findings(analysis).regressed);
   EXPECT_FALSE(findings(analysis).unsure);
+}
+
+// A comparison beside a control whose interval is from `low` to `high`.
+Effect beside(Effect effect, std::optional<double> low, std::optional<double> high,
+              double margin = 0.01) {
+  Analysis analysis;
+  analysis.spec.control = "again";
+  analysis.spec.equivalence = margin;
+  Effect control = with_p(0.5, 1);
+  control.level = "again";
+  control.low = low;
+  control.high = high;
+  effect.level = "new";
+  analysis.effects = {effect, control};
+  decide(analysis);
+  EXPECT_EQ(analysis.effects[1].verdict, Verdict::unsure) << "a control is not asked about itself";
+  return analysis.effects[0];
+}
+
+TEST(Decide, Rule1AChangeIsOneOnlyBeyondWhatTheControlReaches) {
+  for (const auto& [low, high] : {std::pair(0.99, 1.05), std::pair(1 / 1.05, 1.01)}) {
+    EXPECT_EQ(beside(with_p(0.001, 1.06), low, high).verdict, Verdict::slower);
+    EXPECT_EQ(beside(with_p(0.001, 1 / 1.06), low, high).verdict, Verdict::faster);
+    for (const double within : {1.04, 1 / 1.04}) {
+      const Effect effect = beside(with_p(0.001, within), low, high);
+      EXPECT_EQ(effect.verdict, Verdict::unsure);
+      EXPECT_EQ(effect.held_back, within > 1 ? Verdict::slower : Verdict::faster);
+      EXPECT_NEAR(effect.reach->share.value(), 0.05, 1e-12);
+    }
+  }
+  // Its own interval is needed, too.
+  EXPECT_EQ(beside(with_p(0.06, 1.5), 0.99, 1.01).verdict, Verdict::unsure);
+  EXPECT_FALSE(beside(with_p(0.06, 1.5), 0.99, 1.01).held_back);
+}
+
+TEST(Decide, Rule2SameIsAVerdictOnlyIfTheControlStaysWithinTheMargin) {
+  EXPECT_EQ(beside(with_p(0.5, 1.001, 0.001), 0.995, 1.009).verdict, Verdict::same);
+  const Effect wide = beside(with_p(0.5, 1.001, 0.001), 0.995, 1.02);
+  EXPECT_EQ(wide.verdict, Verdict::unsure);
+  EXPECT_EQ(wide.held_back, Verdict::same);
+}
+
+TEST(Decide, Rule3AControlWithoutAnIntervalAllowsNoVerdict) {
+  EXPECT_EQ(beside(with_p(0.001, 5), {}, {}).held_back, Verdict::slower);
+  Analysis without;
+  without.spec.control = "again";  // all of its trials failed
+  without.effects = {with_p(0.001, 5)};
+  decide(without);
+  EXPECT_EQ(without.effects[0].verdict, Verdict::unsure);
+  EXPECT_FALSE(decided({with_p(0.001, 5)}).effects[0].reach) << "no control was asked for";
+}
+
+TEST(Decide, ReasonsStandWhateverTheControlSays) {
+  Effect known = with_p(0.5, 1);
+  known.reason = "the binaries are identical";
+  known.verdict = Verdict::same;
+  EXPECT_EQ(beside(known, 0.5, 2).verdict, Verdict::same);
+  Effect held = beside(with_p(0.001, 1.04), 0.9, 1.1);
+  withhold(held, "trials lack it");
+  EXPECT_FALSE(held.held_back);
+}
+
+Interaction with_interaction(double p, const std::string& term) {
+  Interaction each{.subject = "s", .term = term, .ratio = 0.8};
+  each.low = 0.7;
+  each.high = 0.9;
+  each.p = p;
+  return each;
+}
+
+// As R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm"), whatever the comparisons are.
+TEST(Decide, InteractionsAreAFamilyOfTheirOwn) {
+  Analysis analysis;
+  analysis.spec.treatments = {"a", "b", "c"};
+  analysis.effects = {with_p(0.04), with_p(0.001)};
+  analysis.interactions = {with_interaction(0.01, "a:b"), with_interaction(0.04, "a:c"),
+                           with_interaction(0.03, "b:c"), with_interaction(0.005, "a:b:c")};
+  decide(analysis);
+  EXPECT_NEAR(*analysis.interactions[0].p_adjusted, 0.03, 1e-15);
+  EXPECT_NEAR(*analysis.interactions[1].p_adjusted, 0.06, 1e-15);
+  EXPECT_NEAR(*analysis.interactions[2].p_adjusted, 0.06, 1e-15);
+  EXPECT_NEAR(*analysis.interactions[3].p_adjusted, 0.02, 1e-15);
+  EXPECT_DOUBLE_EQ(*analysis.effects[0].p_adjusted, 0.04) << "comparisons keep their family";
+  const auto found = interplays(analysis);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].term, "a:b:c");
+  EXPECT_EQ(found[0].family, 4U);
+}
+
+// The table has treatments of more than two levels, too; what it shares with the numbers counts once.
+TEST(Decide, AnInteractionOfTheTableAndOfTheNumbersIsOne) {
+  Analysis analysis;
+  analysis.spec.treatments = {"a", "b", "c"};
+  analysis.spec.equivalence = 0.01;
+  analysis.interactions = {with_interaction(0.004, "a:b")};
+  AnovaTable table{.subject = "s"};
+  for (const auto& [term, p] : {std::pair("a:b", 0.004), std::pair("a:c", 0.03),
+                                std::pair("block:a", 0.0001), std::pair("a", 0.0001)}) {
+    table.rows.push_back({.term = term});
+    table.rows.back().p = p;
+  }
+  analysis.tables = {table};
+  decide(analysis);
+  EXPECT_NEAR(*analysis.tables[0].rows[0].p_adjusted, 0.008, 1e-15);
+  EXPECT_NEAR(*analysis.interactions[0].p_adjusted, 0.008, 1e-15);
+  EXPECT_NEAR(*analysis.tables[0].rows[1].p_adjusted, 0.03, 1e-15);
+  EXPECT_FALSE(analysis.tables[0].rows[2].p_adjusted) << "blocks are no treatment";
+  auto found = interplays(analysis);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_TRUE(found[0].matters(analysis.spec));
+  analysis.interactions[0].low = 0.995;
+  analysis.interactions[0].high = 1.005;
+  EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "within the margin";
 }
 
 TEST(Decide, ADirectionIsThatOfTheRatio) {

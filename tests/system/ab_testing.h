@@ -2,7 +2,11 @@
 // For tests: 'stabctl ab' with a small budget on a machine of any speed.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <functional>
+#include <sstream>
 #include <string>
 
 #include "tests/system/lab.h"
@@ -13,6 +17,15 @@ namespace stab::test {
 inline bool lacks_time(const Output& told) {
   return told.code == 1 &&
          (told.err.contains("is not enough for ") || told.err.contains("its timeout of "));
+}
+
+// At most 25 lines of 80 columns.
+inline void expect_one_screen(const std::string& text) {
+  std::istringstream lines(text);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xc0) != 0x80; }), 80) << line;
+  EXPECT_LE(count, 25) << text;
 }
 
 // Runs it with a budget of so many seconds, and where `lacks` says that it lacks something, with

@@ -177,7 +177,8 @@ TEST_F(CodeSize, CompileTimeIsOneSampleABuildHoweverManyTrialsItHas) {
   for (const char* none : {"low", "high", "p", "p_adjusted", "df"})
     EXPECT_EQ(effect[none], nullptr) << none;
   EXPECT_THAT(effect["reason"].get<std::string>(), HasSubstr("each level was built once"));
-  const Output text = lab_.ctl({"report", std::to_string(id), "--response", "compile-time"});
+  const Output text =
+      lab_.ctl({"report", std::to_string(id), "--response", "compile-time", "--full"});
   EXPECT_THAT(joined(text.out), AllOf(HasSubstr("no verdict on big=yes against big=no"),
                                       HasSubstr("all trials of a build have that one number"),
                                       Not(HasSubstr("p = "))))
@@ -210,7 +211,7 @@ TEST_F(CodeSize, OneBuildOfManyIsNotExact) {
   EXPECT_EQ(effect["exact"], false) << effect;
   EXPECT_EQ(effect["verdict"], "unsure");
   EXPECT_GT(effect["ratio"].get<double>(), 1);
-  EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id)}).out),
+  EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id), "--full"}).out),
               AllOf(HasSubstr("no verdict on big=yes against big=no"), Not(HasSubstr("exactly,")),
                     HasSubstr("It takes five blocks or seeds ('repetitions'), or a plan without")));
   // The builds of another experiment are others.

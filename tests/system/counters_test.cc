@@ -47,7 +47,7 @@ TEST_F(Counters, AreReadingsOfEachTrialAndOneOfThemIsTheResponse) {
   EXPECT_TRUE(counters[0]["reason"].is_null());
   EXPECT_EQ(counters[3]["absent"], hardware == "absent" ? 10 : 0);
   EXPECT_EQ(counters[3]["reason"].is_null(), hardware != "absent");
-  const Output text = lab_.ctl({"report", std::to_string(id)});
+  const Output text = lab_.ctl({"report", std::to_string(id), "--full"});
   EXPECT_THAT(text.out, HasSubstr("minor-faults:u"));
   // What is absent is said once for the experiment, with the reason.
   if (hardware == "absent") {

@@ -235,7 +235,7 @@ TEST_F(Layout, AHeapThatIsMostlyLargeBlocksIsWarnedOf) {
   const int id = run(plan("large", "", "[factor.allocator]\nlevels = [\"shuffled\", \"tlsf\"]\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   EXPECT_EQ(report(id)["layouts"]["fixed_heaps"], 8);
-  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out,
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               HasSubstr("more than half of the heap's bytes"));
 }
 

@@ -74,7 +74,7 @@ TEST_F(Measures, AreReadingsOfEachTrialAndOneOfThemIsTheResponse) {
   EXPECT_EQ(document["measures"][0]["unit"], "1/s");
   EXPECT_EQ(document["measures"][3]["name"], "rss-left");
   EXPECT_EQ(document["measures"][3]["reason"], "a divisor is 0");
-  const Output text = lab_.ctl({"report", std::to_string(id)});
+  const Output text = lab_.ctl({"report", std::to_string(id), "--full"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("Measures\n"), HasSubstr("ops"),
                               HasSubstr("rss-left: absent in 12: a divisor is 0")));
   // Two experiments with the same response have a number in common.

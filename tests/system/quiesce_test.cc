@@ -79,7 +79,7 @@ TEST_F(Quiesce, EachTrialOfAStrictPlanFindsTheMachineQuietAndItIsPutBack) {
   EXPECT_EQ(wrong_trials(id), 0U);
   EXPECT_THAT(status(id), AllOf(HasSubstr("quiescing"), HasSubstr("quieted  governor (4 files), "),
                                 HasSubstr("put back: ")));
-  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out, HasSubstr("  Quiet     "));
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out, HasSubstr("  Quiet     "));
   const json quietness =
       json::parse(lab_.ctl({"report", "--json", std::to_string(id)}).out)["quietness"];
   EXPECT_EQ(quietness["quiesce"], "strict");

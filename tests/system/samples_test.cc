@@ -170,7 +170,7 @@ TEST_F(SamplesTest, EachIterationThatAProgramPrintsIsOne) {
   const json document = report(id);
   EXPECT_EQ(document["effects"][0]["benchmark"], "program");
   EXPECT_EQ(document["samples"][0]["samples_per_trial"], 4);
-  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out,
+  EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               AllOf(HasSubstr("Samples within trials"), HasSubstr("share from within")));
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
               HasSubstr("reads lap (ms): samples, each a match of ': (\\S+) ms' on stdout"));

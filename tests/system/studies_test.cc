@@ -66,7 +66,7 @@ class Studies : public ::testing::Test {
     std::filesystem::create_directory_symlink(lab_.path(plan), lab_.path("state"));
     EXPECT_TRUE(lab_.start_daemon());
     json all = lab_.trials(1);
-    text_ = lab_.ctl({"report", "1"}).out;
+    text_ = lab_.ctl({"report", "1", "--full"}).out;
     csv_ = lab_.ctl({"export", "1"}).out;
     lab_.end_daemon(15);
     std::filesystem::remove(lab_.path("state"));

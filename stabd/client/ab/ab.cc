@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "machine/processes.h"
 #include "plan/measures/builds.h"
+#include "report/text.h"
 #include "stabd/client/ab/conclusion.h"
 #include "stabd/client/ab/first_runs.h"
 #include "stabd/client/ab/prepare.h"
@@ -24,6 +25,7 @@
 #include "stabd/client/run/page.h"
 #include "stabd/client/run/run.h"
 #include "stabd/client/stored.h"
+#include "stabd/results/document.h"
 
 namespace stab::client::ab {
 namespace {
@@ -32,19 +34,18 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t fewest_blocks = 5;
 constexpr std::uint64_t most_blocks = 5000;
 
 Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budget) {
   const nanoseconds rest = budget - pace.round;
   const auto blocks = rest.count() <= 0 ? 0 : static_cast<std::uint64_t>(rest / pace.round);
-  if (blocks < fewest_blocks)
+  if (blocks < fewest_rounds)
     return fail(fmt::format(
         "each round takes {}, so the budget of {} is not enough for {} rounds: give it --budget {}",
-        format_duration(pace.round), format_duration(budget), fewest_blocks,
+        format_duration(pace.round), format_duration(budget), fewest_rounds,
         fmt::format(
             "{}s",
-            std::chrono::ceil<std::chrono::seconds>((fewest_blocks + 2) * pace.round).count())));
+            std::chrono::ceil<std::chrono::seconds>((fewest_rounds + 2) * pace.round).count())));
   comparison.blocks = std::min(blocks, most_blocks);
   comparison.timeout = most_of(pace);
   return {};
@@ -95,7 +96,8 @@ Result<void> save_plan(const std::string& path, const std::string& text) {
 
 struct Answered {
   json report;
-  std::string text;  // the same for people
+  std::string text;           // the same for people
+  report::Document document;  // the same as values
   Conclusion conclusion;
   Ending ending;
   std::string over{};  // why there are fewer rounds than planned; "": what they show decided
@@ -117,14 +119,17 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, bool f
   if (!stored) return std::unexpected(stored.error());
   const auto compared = what_was_compared(comparison, *stored, ran.id);
   if (!compared) return std::unexpected(compared.error());
-  Answered result{.report = json::parse(data->text),
-                  .text = text->text,
-                  .conclusion = {},
-                  .ending = ending_of(*data)};
   const auto experiment = stored->reader->experiment(ran.id);
   if (!experiment) return fail(experiment.error().message);
-  if (*experiment && (*experiment)->reason.starts_with("the time of "))
-    result.over = (*experiment)->reason;
+  if (!*experiment) return fail("the experiment is gone from " + stored->path);
+  auto document = results::make_document(*stored->reader, **experiment, stored->path);
+  if (!document) return std::unexpected(document.error());
+  Answered result{.report = json::parse(data->text),
+                  .text = text->text,
+                  .document = std::move(*document),
+                  .conclusion = {},
+                  .ending = ending_of(*data)};
+  if ((*experiment)->reason.starts_with("the time of ")) result.over = (*experiment)->reason;
   result.conclusion = conclude(result.report, *compared);
   result.ending.findings = result.conclusion.findings;
   return result;
@@ -138,6 +143,7 @@ json json_of(const Control& control) {
   json result = json_of(control.line);
   result["can_tell"] = control.can_tell ? json(*control.can_tell) : json();
   result["trusted"] = control.can_tell.has_value();
+  result["reach"] = control.reach ? json(*control.reach) : json();
   return result;
 }
 
@@ -192,6 +198,40 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   return write_output(text, "", Colours::ours);
 }
 
+// The answer, what decides whether to trust it, one table, and what to do next.
+Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
+  const Conclusion& conclusion = answered.conclusion;
+  report::Screen screen = report::screen_of(answered.document);
+  screen.title.clear();
+  for (const Version& each : comparison.versions)
+    screen.title += fmt::format("{}{}", screen.title.empty() ? "" : " or ", each.name);
+  screen.title += ran.signal == 0 ? "?" : "? (interrupted: what there is so far)";
+  screen.question.clear();
+  screen.answer = conclusion.sentences();
+  // The conclusion says all that the report says of the control.
+  std::erase_if(screen.trust, [](const auto& each) { return each.label == "Control"; });
+  if (conclusion.same_output == false)
+    screen.trust.push_back(
+        {"Output", "the versions print different things: do they do the same work?"});
+  screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
+  if (!conclusion.code.empty())
+    screen.trust.push_back({"Code", conclusion.code.substr(std::string_view("Code: ").size())});
+  std::string said;
+  for (const Version& each : comparison.versions)
+    if (each.said != each.name && each.said.size() <= 300)
+      said += fmt::format("{}{} is {}", said.empty() ? "" : "; ", each.name, each.said);
+  if (!said.empty()) screen.trust.push_back({"Versions", said});
+  if (ran.signal != 0)
+    screen.next =
+        fmt::format("all of it: stabctl report --full --state {}", shell_quote(ran.state));
+  screen.full = "all tables, what was random, settings and machine";
+  return write_output(
+      report::shown(screen,
+                    {.colour = wants_colour(),
+                     .width = report::fitting(terminal_width().value_or(report::page_width))}),
+      "", Colours::ours);
+}
+
 // Where revisions are and what ends a build or a first run.
 Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
@@ -223,16 +263,18 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   run.follow = options.follow;
   const auto ran = run_to_end(plan, run);
   if (!ran) return std::unexpected(ran.error());
+  const auto answered = answers_of(*ran, *comparison, options.full);
+  if (!answered) return std::unexpected(answered.error());
+  if (auto shown = options.json ? show_json(*answered, *comparison, ran->state)
+                   : options.markdown || options.full
+                       ? show(*answered, *comparison, options.markdown)
+                       : show_screen(*answered, *comparison, *ran);
+      !shown)
+    return std::unexpected(shown.error());
   if (ran->signal != 0) {
     tell("stopped; for the trials so far: stabctl report --state " + shell_quote(ran->state));
     return exit_interrupted + ran->signal;
   }
-  const auto answered = answers_of(*ran, *comparison, options.full);
-  if (!answered) return std::unexpected(answered.error());
-  if (auto shown = options.json ? show_json(*answered, *comparison, ran->state)
-                                : show(*answered, *comparison, options.markdown);
-      !shown)
-    return std::unexpected(shown.error());
   if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
   if (!answered->over.empty()) tell(answered->over);
   tell(fmt::format("the database is {}/stabd.db", ran->state));

@@ -91,6 +91,8 @@ class Judge {
     const auto version = effect["level"].get<std::string>();
     const auto baseline = effect["baseline"].get<std::string>();
     const auto verdict = effect["verdict"].get<std::string>();
+    if (const auto held = effect.find("held_back"); held != effect.end() && held->is_string())
+      return {version, "unsure", held_back(effect, *held == "same")};
     if (verdict == "same")
       return {
           version, verdict,
@@ -105,37 +107,74 @@ class Judge {
                         baseline, numbers_of(effect), what_it_takes(report_, effect))};
   }
 
+  // What its own numbers say and the control does not allow.
+  [[nodiscard]] std::string held_back(const json& effect, bool same) const {
+    const auto version = effect["level"].get<std::string>();
+    const auto baseline = effect["baseline"].get<std::string>();
+    const json& reach = effect["control_reach"];
+    const std::string control = reach.is_number()
+                                    ? fmt::format("{} differs from itself by up to {:.2g} %",
+                                                  baseline, 100 * reach.get<double>())
+                                    : baseline + " has no control";
+    if (same)
+      return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
+                         version, baseline, 100 * report_["analysis"]["equivalence"].get<double>(),
+                         numbers_of(effect), control, what_it_takes(report_, effect));
+    return fmt::format("cannot tell whether {} is faster or slower than {}: {}, but {}{}", version,
+                       baseline, numbers_of(effect), control, what_it_takes(report_, effect));
+  }
+
   const json& report_;
   const Compared& compared_;
 };
 
-// The farthest from nothing that its interval reaches.
-double seen_by(const json& effect) {
-  return std::max(std::abs(effect["low"].get<double>() - 1),
-                  std::abs(effect["high"].get<double>() - 1));
+std::optional<double> number_in(const json& effect, const char* field) {
+  const auto found = effect.find(field);
+  return found == effect.end() || !found->is_number() ? std::nullopt
+                                                      : std::optional(found->get<double>());
 }
 
 Control control_of(const json& report, const Judge& judge, const Compared& compared) {
   Control control{.line = judge.line_of(compared.control), .can_tell = std::nullopt};
+  const std::string& first = compared.versions.front();
   Line& line = control.line;
   if (line.verdict == "none") {
-    line.sentence = "the control: " + line.sentence;
+    line.sentence = fmt::format("the control: {}; without it there is no verdict", line.sentence);
     return control;
   }
   const json& effect = *std::ranges::find_if(
       report["effects"], [&](const json& each) { return each["level"] == compared.control; });
-  const std::string found =
-      fmt::format("the control, {} twice: {}", compared.versions.front(), numbers_of(effect));
-  if (line.verdict == "faster" || line.verdict == "slower") {
+  control.reach = number_in(effect, "control_reach");
+  const std::string found = fmt::format("the control, {} twice: {}", first, numbers_of(effect));
+  if (!control.reach) {
+    line.sentence = found + ": it has no bound, so there is no verdict";
+  } else if (line.verdict == "faster" || line.verdict == "slower") {
     line.sentence = fmt::format(
-        "believe none of it: this machine finds {} different from itself ({}); 'stabctl doctor' "
-        "says what disturbs it",
-        compared.versions.front(), found);
-    return control;
+        "this machine finds {} different from itself ({}): only changes of more than {:.2g} % are "
+        "verdicts; 'stabctl doctor' says what disturbs it",
+        first, found, 100 * *control.reach);
+  } else {
+    control.can_tell = control.reach;
+    line.sentence = fmt::format("{}: this machine can tell {:.2g} %", found, 100 * *control.reach);
   }
-  control.can_tell = seen_by(effect);
-  line.sentence = fmt::format("{}: this machine can tell {:.2g} %", found, 100 * *control.can_tell);
   return control;
+}
+
+// "environment, addresses, functions; not heap blocks (--no-heap), stack frames"
+std::string random_words(const Judge& judge, const Compared& compared) {
+  const bool moved = std::ranges::all_of(compared.versions, [&](const std::string& version) {
+    const TrialsOf trials = judge.trials_of(version);
+    return trials.ok > 0 && trials.moved == trials.ok;
+  });
+  std::string random = "environment, addresses";
+  std::string fixed;
+  (moved ? random : fixed) += moved ? ", functions" : "functions (not all built by szc), ";
+  if (compared.why_no_heap.empty())
+    random += ", heap blocks" +
+              (compared.heap_cost.empty() ? "" : fmt::format(" (costs {})", compared.heap_cost));
+  else
+    fixed += fmt::format("heap blocks ({}), ", compared.why_no_heap);
+  return fmt::format("{}; not: {}stack frames", random, fixed);
 }
 
 std::string randomized_parts(const Judge& judge, const Compared& compared) {
@@ -200,6 +239,13 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
   return fmt::format("Code: {}.", fmt::join(parts, ", "));
 }
 
+// Nothing is a verdict beside a control that failed.
+void take_back(Line& line) {
+  if (line.verdict == "none" || line.verdict == "unsure") return;
+  line.sentence = fmt::format("cannot tell, as there is no control: by itself {}", line.sentence);
+  line.verdict = "unsure";
+}
+
 std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
   std::set<std::string> all;
   for (const std::string& version : compared.versions) {
@@ -225,17 +271,16 @@ Conclusion conclude(const json& report, const Compared& compared) {
   for (std::size_t i = 1; i < compared.versions.size(); ++i)
     result.lines.push_back(judge.line_of(compared.versions[i]));
   if (!compared.control.empty()) result.control = control_of(report, judge, compared);
+  if (result.control && result.control->line.verdict == "none")
+    for (Line& line : result.lines) take_back(line);
   result.randomized = randomized_parts(judge, compared);
+  result.random = random_words(judge, compared);
   result.code = code_sizes(judge, compared);
   result.same_output = same_output(judge, compared);
   for (const Line& line : result.lines) {
     result.findings.regressed |= line.verdict == "slower";
     result.findings.unsure |= line.verdict == "unsure" || line.verdict == "none";
   }
-  // One that cannot be told says nothing against the versions.
-  if (result.control)
-    result.findings.unsure |=
-        result.control->line.verdict != "same" && result.control->line.verdict != "unsure";
   return result;
 }
 

@@ -42,15 +42,18 @@ struct Control {
   Line line;
   // 0.004: it differs from itself by up to 0.4 %. Nothing if it differs, or cannot be compared.
   std::optional<double> can_tell;
+  // The same also where it differs: no smaller change is a verdict.
+  std::optional<double> reach{};
 };
 
 struct Conclusion {
   std::vector<Line> lines;  // a version each
   std::optional<Control> control;
   std::string randomized;           // a sentence
+  std::string random;               // the same in a few words
   std::string code;                 // one about the size of code; "": it is not known
   std::optional<bool> same_output;  // nothing: one that differs from trial to trial
-  stats::Findings findings{};  // of the versions; unsure, too, where the control is no good one
+  stats::Findings findings{};       // of the versions
 
   [[nodiscard]] std::vector<std::string> sentences() const;
 };

@@ -23,6 +23,14 @@ json effect(const std::string& level, const std::string& verdict, double ratio) 
           {"needed_units", 1000}, {"reason", nullptr}};
 }
 
+// As the report of one beside a control.
+json held_back(json one, const std::string& verdict) {
+  one["verdict"] = "unsure";
+  one["held_back"] = verdict;
+  one["control_reach"] = 0.11;
+  return one;
+}
+
 json report(const json& effects) {
   json means = json::array();
   means.push_back({{"levels", {{"version", "old"}}}, {"mean", 2e6}, {"n", 50}});
@@ -138,9 +146,11 @@ TEST(Conclusion, AVersionThatFailsAtTimesIsNotCompared) {
   }
 }
 
-TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
+TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
   const auto with = [](const char* verdict) {
-    return conclude(report({effect("new", "faster", 0.9), effect("old-again", verdict, 1.1)}),
+    json control = effect("old-again", verdict, 1.1);
+    control["control_reach"] = 0.11;
+    return conclude(report({effect("new", "faster", 0.8), control}),
                     versions({"old", "new"}, "old-again"));
   };
   for (const char* verdict : {"same", "unsure"}) {
@@ -148,22 +158,48 @@ TEST(Conclusion, TheControlIsNoVersionAndItsChangeTakesTheAnswerBack) {
               "the control, old twice: +10 % (95 % interval +9 % to +11 %): this machine can tell "
               "11 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
+    EXPECT_FALSE(with(verdict).findings.unsure);
   }
-  EXPECT_FALSE(with("same").findings.unsure);
-  EXPECT_FALSE(with("unsure").findings.unsure);
   for (const char* verdict : {"slower", "faster"}) {
-    const Conclusion bad = with(verdict);
-    EXPECT_THAT(bad.lines, SizeIs(1));
-    EXPECT_TRUE(bad.findings.unsure);
-    EXPECT_FALSE(bad.findings.regressed) << "the control is no version";
-    EXPECT_THAT(bad.sentences().back(),
-                AllOf(HasSubstr("finds old different from itself"), HasSubstr("+10 %")));
-    EXPECT_FALSE(bad.control->can_tell);
+    const Conclusion different = with(verdict);
+    EXPECT_THAT(different.lines, SizeIs(1));
+    EXPECT_FALSE(different.findings.regressed) << "the control is no version";
+    EXPECT_FALSE(different.findings.unsure) << "the change is larger than the control's";
+    EXPECT_THAT(different.sentences().back(),
+                AllOf(HasSubstr("finds old different from itself"), HasSubstr("+10 %"),
+                      HasSubstr("only changes of more than 11 % are verdicts")));
+    EXPECT_FALSE(different.control->can_tell);
+    EXPECT_NEAR(different.control->reach.value(), 0.11, 1e-12);
   }
+}
+
+TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
+  json control = effect("old-again", "unsure", 1.05);
+  control["control_reach"] = 0.11;
+  const auto said = [&](const char* verdict, double ratio) {
+    return conclude(report({held_back(effect("new", "", ratio), verdict), control}),
+                    versions({"old", "new"}, "old-again"));
+  };
+  const Conclusion change = said("slower", 1.06);
+  EXPECT_EQ(change.lines[0].verdict, "unsure");
+  EXPECT_TRUE(change.findings.unsure);
+  EXPECT_FALSE(change.findings.regressed);
+  EXPECT_THAT(change.sentences().front(),
+              AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6 %"),
+                    HasSubstr(", but old differs from itself by up to 11 %; it takes ")));
+  EXPECT_THAT(said("same", 1.0).sentences().front(),
+              AllOf(HasSubstr("cannot tell whether new is as fast as old, within 1 %"),
+                    HasSubstr(", but old differs from itself by up to 11 %")));
+}
+
+TEST(Conclusion, BesideAControlThatFailedThereIsNoVerdict) {
   Compared failed = versions({"old", "new"}, "old-again");
   failed.trials["old-again"] = {.ok = 0, .lost = 50, .why = "it was killed"};
-  const Conclusion none = conclude(report(json::array({effect("new", "faster", 0.9)})), failed);
+  const Conclusion none = conclude(report(json::array({effect("new", "slower", 1.9)})), failed);
+  EXPECT_EQ(none.lines[0].verdict, "unsure");
   EXPECT_TRUE(none.findings.unsure);
+  EXPECT_FALSE(none.findings.regressed);
+  EXPECT_THAT(none.sentences().front(), HasSubstr("cannot tell, as there is no control"));
   EXPECT_THAT(none.sentences().back(), HasSubstr("old-again failed in 50 of 50 trials"));
 }
 

@@ -85,7 +85,7 @@ std::string heap_line(const Comparison& comparison) {
 }
 
 std::string level(const std::string& name, const Version& version, std::size_t number) {
-  return fmt::format("{} = {{ VERSION = {}, NUMBER = \"{:03}\" }}", quoted(name),
+  return fmt::format("{} = {{ VERSION = {}, STABD_NUMBER = \"{:03}\" }}", quoted(name),
                      quoted(version.text), number);
 }
 
@@ -185,9 +185,11 @@ std::string plan_of(const Comparison& comparison) {
                  quoted(fmt::format("{}-or-{}", versions[0].name, versions[1].name)),
                  comparison.seed,
                  std::chrono::ceil<std::chrono::seconds>(comparison.timeout).count());
-  // Fewer are no sequence.
-  constexpr std::uint64_t least_of_sequence = 30;
-  const bool sequence = comparison.blocks >= least_of_sequence;
+  // The first rounds run whatever they take and show, so that no answer comes from fewer. With few
+  // more of them the rule looks once on the way, with many often.
+  constexpr std::uint64_t least_of_many = 30;
+  const bool sequence = comparison.blocks > fewest_rounds;
+  const int looks = comparison.blocks < least_of_many ? 2 : 20;
   if (!sequence) fmt::format_to(out, "repetitions = {}\n", comparison.blocks);
   fmt::format_to(out, "\n[[benchmark]]\nname = {}\nrun = [{}]\n",
                  comparison.kind == Kind::programs ? quoted(versions.front().name) : "\"command\"",
@@ -201,7 +203,7 @@ std::string plan_of(const Comparison& comparison) {
     fmt::format_to(out, "{} = {}\n", key, command);
   }
   // What differs between a version and its control; always as long.
-  fmt::format_to(out, "env.STABD_VERSION = \"${{NUMBER}}\"\n");
+  fmt::format_to(out, "env.STABD_VERSION = \"${{STABD_NUMBER}}\"\n");
   for (const auto& [name, value] : comparison.env)
     fmt::format_to(out, "env.{} = {}\n", quoted(name), quoted(value));
   std::vector<std::string> levels;
@@ -214,14 +216,14 @@ std::string plan_of(const Comparison& comparison) {
                  "[factor.env_bytes]\nrandom = {{ per = \"block\" }}\n\n"
                  "[machine]\naslr = true\n\n[design]\nkind = \"one-way\"\n",
                  fmt::join(levels, ", "));
-  if (comparison.time.count() > 0)
+  if (sequence && comparison.time.count() > 0)
     fmt::format_to(
         out, "time = \"{}ms\"\n",
         std::max(comparison.time, std::chrono::nanoseconds(std::chrono::milliseconds(1))) /
             std::chrono::milliseconds(1));
   if (sequence)
-    fmt::format_to(out, "stop = {{ rule = \"sequential\", min = 10, max = {}, looks = 20 }}\n",
-                   comparison.blocks);
+    fmt::format_to(out, "stop = {{ rule = \"sequential\", min = {}, max = {}, looks = {} }}\n",
+                   fewest_rounds, comparison.blocks, looks);
   if (comparison.heap) fmt::format_to(out, "\n[randomize]\nheap = true\nallocator = \"layer\"\n");
   fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
   if (comparison.control)

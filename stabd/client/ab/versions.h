@@ -46,6 +46,9 @@ struct HeapCost {
 // "+0.4 % of CPU time (-0.2 to +1.1 %, 12 pairs of runs)".
 std::string said(const HeapCost& cost);
 
+// Rounds that are run whatever they take: with fewer, hardly anything has an interval that helps.
+inline constexpr std::uint64_t fewest_rounds = 10;
+
 struct Comparison {
   std::vector<Version> versions;  // the first is what the others are compared with
   Kind kind = Kind::programs;

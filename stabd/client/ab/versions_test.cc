@@ -132,9 +132,14 @@ TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
 
 TEST(Versions, AnyNumberOfBlocksMakesAPlan) {
   Comparison comparison = of_commands({"a", "b"});
-  for (const std::uint64_t blocks : {5U, 29U, 30U, 31U, 49U, 5000U}) {
+  comparison.time = std::chrono::seconds(60);
+  for (const std::uint64_t blocks : {10U, 11U, 29U, 30U, 31U, 49U, 5000U}) {
     comparison.blocks = blocks;
-    EXPECT_EQ(read(comparison).design.stop.has_value(), blocks >= 30) << blocks;
+    const auto design = read(comparison).design;
+    EXPECT_EQ(design.stop.has_value(), blocks > 10) << blocks;
+    // Nothing ends it before the first ten, whatever they take.
+    EXPECT_EQ(design.time.has_value(), blocks > 10) << blocks;
+    EXPECT_EQ(design.fewest_blocks().value_or(10), 10U) << blocks;
   }
 }
 

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// How often are verdicts wrong beside a control, and what does the control cost in power? Stores
+// experiments whose truth is known, as a daemon would have, on machines that disturb them, and asks
+// 'stabctl report' of each:
+//   build/bench/control_soundness build/bin/stabctl [EXPERIMENTS] [--only TEXT] [--nothing-only]
+// A row a machine and a plan: with a control, without one, and with a control and a sequential rule
+// that is asked five times. Ends with 1 if verdicts are wrong in surely more than 5 % of the
+// experiments, or if a verdict and the control's interval contradict each other in any of them.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "design/expand.h"
+#include "plan/reading/reader.h"
+#include "stats/verdicts/calibration.h"
+#include "store/store.h"
+
+namespace {
+
+using namespace stab;
+using Json = nlohmann::json;
+
+constexpr double margin = 0.01;
+
+enum class Machine { calm, related, outliers, steps, two_states };
+struct World {
+  Machine machine;
+  const char* name;
+};
+constexpr std::array worlds{World{Machine::calm, "independent, sd 1 %"},
+                            World{Machine::related, "AR 0.5, sd 1 %"},
+                            World{Machine::outliers, "1 % of trials take three times as long"},
+                            World{Machine::steps, "steps of 5 %, one in 50 trials"},
+                            World{Machine::two_states, "two states, 10 % apart"}};
+
+enum class Kind { control, none, looks };
+constexpr std::array kinds{std::pair{Kind::control, "control"}, std::pair{Kind::none, "none"},
+                           std::pair{Kind::looks, "control, 5 looks"}};
+constexpr std::array<std::uint32_t, 5> looks{10, 20, 30, 40, 50};  // as the rule below places them
+
+std::string plan_of(Kind kind, std::uint64_t seed) {
+  const bool control = kind != Kind::none;
+  return fmt::format(
+      "[experiment]\nname = \"c\"\nseed = {}\n{}[[benchmark]]\nname = \"b\"\nrun = [\"/bin/true\", "
+      "\"${{X}}\"]\n[factor.version]\nlevels = {{ old = {{ X = \"1\" }}, new = {{ X = \"2\" }}{} "
+      "}}\n"
+      "[design]\nkind = \"one-way\"\n{}[analysis]\nequivalence = \"1%\"\n{}",
+      seed, kind == Kind::looks ? "" : "[defaults]\nrepetitions = 30\n",
+      control ? ", again = { X = \"3\" }" : "",
+      kind == Kind::looks ? "stop = { rule = \"sequential\", min = 10, max = 50, looks = 5 }\n"
+                          : "",
+      control ? "control = \"again\"\n" : "");
+}
+
+// How much longer than without disturbance each trial takes, in logarithms and in order.
+class Disturbance {
+ public:
+  Disturbance(Machine machine, std::uint64_t seed) : machine_(machine), engine_(seed) {}
+  double next() {
+    const double own = 0.01 * normal_(engine_);
+    switch (machine_) {
+      case Machine::calm:
+        return own;
+      case Machine::related:
+        last_ = 0.5 * last_ + std::sqrt(0.75) * own;
+        return last_;
+      case Machine::outliers:
+        return own + (chance(0.01) ? std::log(3.0) : 0);
+      case Machine::steps:
+        if (chance(0.02)) last_ += 0.05 * normal_(engine_);
+        return own + last_;
+      case Machine::two_states:
+        if (chance(0.1)) last_ = 0.1 - last_;
+        return own + last_;
+    }
+    return 0;
+  }
+
+ private:
+  bool chance(double p) { return std::uniform_real_distribution<double>()(engine_) < p; }
+  Machine machine_;
+  std::mt19937_64 engine_;
+  std::normal_distribution<double> normal_;
+  double last_ = 0;
+};
+
+Json output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) return nullptr;
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
+    text.append(buffer.data(), n);
+  return Json::parse(text, nullptr, false);
+}
+
+struct Laboratory {
+  std::string stabctl;
+  std::string folder;
+  store::Store& store;
+
+  // What the report says at the end, or where the rule ends the experiment.
+  Json report_of(Kind kind, Machine machine, std::uint64_t seed, double change) {
+    const std::string text = plan_of(kind, seed);
+    const auto plan = plan::read_plan(text);
+    if (!plan) return nullptr;
+    const plan::Expansion expansion = plan::expand(*plan);
+    const bool ends_early = kind == Kind::looks;
+    const auto id = store.add_experiment({.name = "c",
+                                          .plan = text,
+                                          .state = ends_early ? "running" : "done",
+                                          .submitted_ns = 1,
+                                          .trials = expansion.trials.size()});
+    if (!id) return nullptr;
+    Disturbance disturbance(machine, seed);
+    std::vector<store::Trial> rows;
+    const auto ask = [&] {
+      if (!store.add_trials(rows)) return Json(nullptr);
+      rows.clear();
+      return output_of(fmt::format("'{}' report {} --state {} --json", stabctl, *id, folder));
+    };
+    std::size_t look = 0;
+    for (const plan::Trial& trial : expansion.trials) {
+      if (ends_early && trial.block == looks[look]) {
+        ++look;
+        const Json seen = ask();
+        if (!seen.is_object() || effect_of(seen, "new")["verdict"] != "unsure") return seen;
+      }
+      const std::string& level = trial.levels[0].name;
+      rows.push_back({.experiment = *id,
+                      .position = trial.position,
+                      .block = trial.block,
+                      .benchmark = "b",
+                      .levels = {{"version", level}},
+                      .seed = trial.seed,
+                      .status = store::TrialStatus::ok,
+                      .exit_code = 0,
+                      .started_ns = 1,
+                      .wall_ns = std::llround(
+                          1e9 * std::exp(disturbance.next() + (level == "new" ? change : 0)))});
+    }
+    return ask();
+  }
+
+  static const Json& effect_of(const Json& report, std::string_view level) {
+    static const Json nothing{{"verdict", "unsure"}};
+    for (const Json& each : report["effects"])
+      if (each["level"] == level) return each;
+    return nothing;
+  }
+};
+
+struct Counts {
+  std::size_t wrong = 0;         // nothing differs: faster or slower
+  std::size_t same = 0;          // nothing differs: same
+  std::size_t at_margin = 0;     // the change is the margin: same
+  std::size_t found = 0;         // it is 1 %: slower
+  std::size_t wrong_sign = 0;    // it is: faster
+  std::size_t contradicted = 0;  // a verdict beside a control that says otherwise
+};
+
+bool contradicts(const Json& report) {
+  const Json& effect = Laboratory::effect_of(report, "new");
+  const Json& control = Laboratory::effect_of(report, "again");
+  const std::string verdict = effect["verdict"];
+  if (verdict == "unsure" || !control.contains("low")) return false;
+  if (!control["low"].is_number()) return true;
+  const double reach =
+      std::max(control["high"].get<double>(), 1 / control["low"].get<double>()) - 1;
+  const double ratio = effect["ratio"];
+  return verdict == "same" ? reach > margin : std::max(ratio, 1 / ratio) - 1 <= reach;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::size_t experiments = 1000;
+  std::string only;
+  bool nothing_only = false;
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--only" && i + 1 < argc)
+      only = argv[++i];
+    else if (word == "--nothing-only")
+      nothing_only = true;
+    else
+      experiments = std::strtoul(argv[i], nullptr, 10);
+  }
+  if (argc < 2 || experiments == 0) {
+    fmt::print(stderr, "control_soundness: name a stabctl, and how many experiments\n");
+    return 2;
+  }
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / fmt::format("control-{}", getpid())).string();
+  std::filesystem::create_directories(folder);
+  fmt::print(
+      "| machine | control | wrong verdict where nothing differs, % | same where nothing differs, "
+      "% "
+      "| same at the margin, % | 1 % found, % | wrong sign, % |\n|---|---|---|---|---|---|---|\n");
+  bool sound = true;
+  std::uint64_t seed = 0;
+  for (const World& world : worlds) {
+    if (!std::string_view(world.name).contains(only)) continue;
+    for (const auto& [kind, words] : kinds) {
+      // A database of its own, so that it stays small.
+      std::filesystem::remove(folder + "/stabd.db");
+      auto store = store::Store::open(folder + "/stabd.db");
+      if (!store) return 1;
+      Laboratory laboratory{.stabctl = argv[1], .folder = folder, .store = **store};
+      Counts counts;
+      seed = 0;  // each plan sees the same noise
+      for (std::size_t i = 0; i < experiments; ++i) {
+        const auto asked = [&](double change) {
+          const Json report = laboratory.report_of(kind, world.machine, ++seed, change);
+          if (!report.is_object()) {
+            fmt::print(stderr, "no report of experiment {}\n", seed);
+            std::exit(1);
+          }
+          counts.contradicted += contradicts(report) ? 1 : 0;
+          return Laboratory::effect_of(report, "new")["verdict"].get<std::string>();
+        };
+        const std::string nothing = asked(0);
+        counts.wrong += nothing == "faster" || nothing == "slower" ? 1 : 0;
+        counts.same += nothing == "same" ? 1 : 0;
+        if (nothing_only) continue;
+        counts.at_margin += asked(std::log1p(margin)) == "same" ? 1 : 0;
+        const std::string differs = asked(0.01);
+        counts.found += differs == "slower" ? 1 : 0;
+        counts.wrong_sign += differs == "faster" ? 1 : 0;
+      }
+      const auto share = [&](std::size_t n) {
+        return 100 * static_cast<double>(n) / static_cast<double>(experiments);
+      };
+      // One of these tests fails by chance in a hundredth of all runs.
+      const double alpha = 2 * 0.01 / static_cast<double>(2 * worlds.size() * kinds.size());
+      const auto exceeds = [&](std::size_t n) {
+        const auto interval = stats::binomial_interval(n, experiments, alpha);
+        return interval && interval->low > 0.05;
+      };
+      const bool bad =
+          exceeds(counts.wrong) || exceeds(counts.at_margin) || counts.contradicted > 0;
+      fmt::print("| {} | {} | {:.2f} | {:.1f} | {:.2f} | {:.1f} | {:.2f} |{}\n", world.name, words,
+                 share(counts.wrong), share(counts.same), share(counts.at_margin),
+                 share(counts.found), share(counts.wrong_sign),
+                 counts.contradicted > 0 ? fmt::format(" <- {} contradict", counts.contradicted)
+                 : bad                   ? " <- wrong verdicts"
+                                         : "");
+      std::fflush(stdout);
+      sound = sound && !bad;
+    }
+  }
+  std::filesystem::remove_all(folder);
+  return sound ? 0 : 1;
+}

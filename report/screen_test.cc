@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// The short report: 25 lines of 80 columns.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/sample_document.h"
+#include "report/sections/sections.h"
+#include "report/text.h"
+#include "report/text_testing.h"
+#include "stats/analyse/analyse.h"
+
+namespace stab::report {
+namespace {
+
+using testing::ContainsRegex;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(Screen, AShortOneIsTheAnswerTrustOneTableAndWhatFullAdds) {
+  const std::string report = text(sample_document());
+  const auto place = [&](const char* part) {
+    const std::size_t at = report.find(part);
+    EXPECT_NE(at, std::string::npos) << part << "\n" << report;
+    return at;
+  };
+  EXPECT_LT(place("Does O2 make these"), place("Answer: on benchmarks like these 6, opt=O2"));
+  EXPECT_LT(place("Answer: "), place("\n  Trials    60 ok, 2 failed of 62 planned"));
+  EXPECT_LT(place("\n  Trials "), place("\n  benchmark   comparison"));
+  EXPECT_LT(place("\n  like these  opt: O1 -> O2"), place("\n  these 6 "));
+  EXPECT_LT(place("\n  these 6 "), place("\nWith --full: "));
+  EXPECT_EQ(report.find("Answer: "), report.rfind("Answer: "));
+  EXPECT_THAT(report, Not(HasSubstr("Error(benchmark/opt)")));
+  EXPECT_THAT(report, Not(HasSubstr("geometric")));
+}
+
+TEST(Screen, OnOneTreatmentThereIsARowALevelWithItsMean) {
+  const auto y = [](auto b, auto l) { return 1e6 * (100 + 50.0 * l + noise(b, l)); };
+  Document document = of_blocks(10, 3, y, {});
+  const std::string report = text(document);
+  EXPECT_THAT(line_with(report, "  opt "), HasSubstr("wall time"));
+  EXPECT_THAT(line_with(report, "  L0 "), EndsWith(" ms"));
+  EXPECT_THAT(line_with(report, "  L1 "), ContainsRegex("ms +\\+[0-9.]+ % .*slower"));
+}
+
+TEST(Screen, ManyRowsAndSentencesLeaveRoomForEachOther) {
+  Document document = sample_document();
+  for (int i = 0; i < 40; ++i) {
+    document.analysis.effects.push_back(document.analysis.effects.front());
+    document.analysis.effects.back().level = fmt::format("level-{}-with-a-long-name", i);
+    document.analysis.notes.push_back(
+        fmt::format("note {} with so many words that it takes more "
+                    "than one line of the screen to be read",
+                    i));
+  }
+  document.causes = {
+      {.why = "the build failed: " + std::string(300, 'x'), .trials = 2, .cells = {"sort"}}};
+  for (const std::size_t width : {60UL, 80UL, 200UL}) {
+    const std::string report = text(document, {.width = width});
+    EXPECT_LE(lines_of(report).size(), 25U) << report;
+    EXPECT_THAT(report, HasSubstr("like these  opt"));
+    EXPECT_THAT(report, HasSubstr("\n  Trials "));
+    EXPECT_THAT(words_of(report),
+                ContainsRegex("With --full: .*[0-9]+ more rows, [0-9]+ more notes, all tables"));
+  }
+}
+
+// Once, however many cells it hits, and first where it is why there is no verdict.
+TEST(Screen, WhatFailedStandsInTheAnswerWithItsCauseOnce) {
+  Document document = sample_document();
+  document.trials = {.planned = 64, .ok = 32, .failed = 0, .skipped = 32};
+  document.causes = {{.why = "the build failed: error: no such flag", .trials = 32}};
+  for (int i = 0; i < 16; ++i) document.causes[0].cells.insert(fmt::format("cell {:02}", i));
+  const std::string failed =
+      "32 of 64 trials have no result: the build failed: error: no such flag (cell 00, cell 01 and "
+      "14 more cells)";
+  EXPECT_THAT(answer_of(document), EndsWith("\n" + failed)) << "there is a verdict";
+  for (stats::Effect& effect : document.analysis.effects) effect.verdict = stats::Verdict::unsure;
+  EXPECT_THAT(answer_of(document), StartsWith(failed + "\n"));
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Answer: " + failed));
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Next: 'stabctl logs 3' has all"));
+}
+
+TEST(Screen, AnExperimentThatBuildsSaysThatItIsTooEarly) {
+  Document document;
+  document.state = "building";
+  document.trials.planned = 60;
+  document.analysis = stats::analyse({}, {});
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("too early to tell: the experiment is building, and none "
+                        "of its 60 trials has"));
+  EXPECT_THAT(text(document), Not(HasSubstr("nothing to compare")));
+  document.trials.ok = 1;
+  document.state = "running";
+  EXPECT_THAT(words_of(text(document)), HasSubstr("running, and 1 of its 60 trials has ended"));
+}
+
+TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
+  const auto y = [](auto b, auto l) { return 1e6 * (100 + 4.0 * (l == 1) + noise(b, l)); };
+  stats::Spec spec;
+  spec.control = "L2";
+  const Document document = of_blocks(10, 3, y, spec);
+  ASSERT_TRUE(document.analysis.effects[0].held_back) << *document.analysis.effects[0].p;
+  const std::string report = words_of(text(document));
+  EXPECT_THAT(report, ContainsRegex("the control, opt=L0 once more, may differ from it by [0-9.]+ "
+                                    "%: a smaller change is no verdict"));
+  EXPECT_THAT(report, HasSubstr("Control the first level measured twice differs by "));
+  EXPECT_THAT(report, HasSubstr("(control)"));
+}
+
+TEST(Screen, AShortOneNamesTheAssumptionsThatAreRejected) {
+  Document document = sample_document();
+  document.analysis.assumptions = {
+      {.subject = "sort", .property = stats::Property::normality, .p = 0.01, .holds = false},
+      {.subject = "sort", .property = stats::Property::independence, .p = 0.5},
+      {.subject = "lz", .property = stats::Property::normality, .p = 0.02, .holds = false},
+      {.subject = "", .property = stats::Property::equal_variances, .p = 0.03, .holds = false}};
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("Tests 3 of 4 tests of what the model assumes reject it: normality (sort, "
+                        "lz), equal variances (benchmarks like these)."));
+  for (auto& a : document.analysis.assumptions) a.holds = true;
+  EXPECT_THAT(text(document), Not(HasSubstr("\n  Tests ")));
+}
+
+}  // namespace
+}  // namespace stab::report
