@@ -25,6 +25,7 @@
 #include "stabd/exclusion/judge.h"
 #include "stabd/results/trials.h"
 #include "store/copy.h"
+#include "store/stranger.h"
 #include "toml/problems.h"
 
 namespace stab::archive {
@@ -140,25 +141,6 @@ void write_archive(const std::string& database, store::Id id, const std::string&
   if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
 }
 
-void check_is_line(const store::Trial& trial, const std::string& name) {
-  if (one_line(name, name.size()) != name)
-    refuse(fmt::format("trial {} has a reading or samples whose name is not one line: {}",
-                       trial.position, one_line(name, 100)));
-}
-
-// What was measured is shown and exported by names that a worker makes lines of.
-void check_names(const store::Trial& trial) {
-  for (const counters::Reading& each : trial.readings) check_is_line(trial, each.name);
-  std::set<std::pair<std::string_view, std::string_view>> known;
-  for (const counters::Samples& each : trial.samples) {
-    for (const std::string* text : {&each.measure, &each.subject, &each.unit})
-      check_is_line(trial, *text);
-    if (!known.emplace(each.measure, each.subject).second)
-      refuse(fmt::format("trial {} has two lists of samples of {}", trial.position,
-                         one_line(each.measure + " " + each.subject, 200)));
-  }
-}
-
 // A benchmark's name is shown, and names files of builds. Whether a trial counts follows from the
 // plan's rules and its readings, as the daemon found it.
 void check_rows(store::Reader& archive, const store::Experiment& experiment,
@@ -174,7 +156,8 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
     check(each.benchmark, "build");
   value_of(archive.for_each_trial(experiment.id, [&](const store::Trial& trial) {
     check(trial.benchmark, "trial");
-    check_names(trial);
+    if (const std::string why = store::refusal_of(trial); !why.empty())
+      refuse(fmt::format("trial {}: {}", trial.position, why));
     if (!exclusion::is_marked_right(plan.exclude, trial))
       refuse(
           fmt::format("attempt {} at trial {} is {}, and by the plan's 'exclude' rules and its "

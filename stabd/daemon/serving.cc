@@ -27,6 +27,9 @@ using std::chrono::milliseconds;
 // What a worker and its processes may take to end.
 constexpr std::chrono::seconds ending{60};
 constexpr std::chrono::seconds telling{10};
+// Whom the kernel lets wait until the loop accepts them; who comes then is told to try again. As many as limits.connections
+// lets in by default.
+constexpr int most_waiting_connections = 256;
 
 Daemon* owner(uv_timer_t* handle) {
   return static_cast<Daemon*>(handle->data);
@@ -112,10 +115,10 @@ Result<void> Daemon::use_socket(Fd passed) {
 Result<void> Daemon::listen() {
   Fd passed = manager_.take_socket();
   if (auto bound = passed ? use_socket(std::move(passed)) : make_socket(); !bound) return bound;
-  const int listening =
-      uv_listen(reinterpret_cast<uv_stream_t*>(&server_), 16, [](uv_stream_t* server, int status) {
-        if (status == 0) static_cast<Daemon*>(server->data)->accept();
-      });
+  const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&server_),
+                                  most_waiting_connections, [](uv_stream_t* server, int status) {
+                                    if (status == 0) static_cast<Daemon*>(server->data)->accept();
+                                  });
   if (listening != 0)
     return fail(
         fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));

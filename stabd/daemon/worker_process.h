@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "machine/containment.h"
 #include "stabd/protocol/lines.h"
+#include "stabd/protocol/work.h"
 
 namespace stab::daemon {
 
@@ -69,7 +70,7 @@ class WorkerProcess {
   Fd printed_;
   std::string unfinished_;  // line of what it printed
   std::size_t logged_ = 0;
-  protocol::LineBuffer lines_{std::size_t{64} << 20};
+  protocol::LineBuffer lines_{protocol::max_work_line};
   WorkerEvents events_;
   WorkerStart start_;
   uv_poll_t socket_poll_{};

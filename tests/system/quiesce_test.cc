@@ -211,10 +211,18 @@ TEST_F(Quiesce, AStoppedDaemonLeavesTheMachineAsItWas) {
   expect_everything_as_it_was();
 }
 
+// The trial is under way until its worker says otherwise. Between two short ones readers may have their time, and stabd
+// would stop at once.
 TEST_F(Quiesce, AStopThatFindsItsWorkerDeadLeavesTheMachineAsItWas) {
   lab_.write("stabd.toml", "[daemon]\nstop = \"finish\"\n");
   ASSERT_TRUE(start());
-  occupy();
+  lab_.write(
+      "plan.toml",
+      "[experiment]\nname = \"quiet\"\n[machine]\nquiesce = \"strict\"\n[[benchmark]]\nname = "
+      "\"b\"\nrun = [\"sh\", \"-c\", \"echo >began; sleep 1000\"]\ntimeout = \"1h\"\n");
+  ASSERT_NE(lab_.submit("plan.toml"), 0);
+  ASSERT_TRUE(wait_for_text(lab_.path("began"), "\n"));
+  EXPECT_EQ(at(swappiness_), "0");
   const pid_t worker = lab_.worker();
   ASSERT_EQ(kill(worker, SIGSTOP), 0);
   kill(lab_.daemon(), SIGTERM);

@@ -13,6 +13,7 @@
 #include "machine/topology.h"
 #include "stabd/exclusion/judge.h"
 #include "stabd/results/run_request.h"
+#include "store/stranger.h"
 
 namespace stab::daemon {
 namespace {
@@ -25,6 +26,35 @@ constexpr unsigned max_losses = 3;
 // Beyond what the plan allows: a worker that is stopped or hangs costs its experiment, not the
 // queue. Where processes do not end the worker itself waits for 30 s.
 constexpr std::chrono::seconds trial_grace{45};
+
+// A worker may have been taken over by its trials: each text that is stored of its replies has a bound, and what is shown
+// as a line is one.
+std::string refusal_of(const protocol::SetupReply& reply) {
+  constexpr std::size_t most_notes = 200;
+  constexpr std::size_t most_text = 4096;
+  constexpr std::size_t most_facts = std::size_t{1} << 20;
+  const auto is_short_line = [](const std::string& text) {
+    return text.size() <= most_text && one_line(text, most_text) == text;
+  };
+  if (reply.notes.size() > most_notes || reply.machine_facts.size() > most_facts)
+    return "it says too much of its machine";
+  for (const std::string* text :
+       {&reply.machine_key, &reply.machine_host, &reply.trial_cpus, &reply.simulator})
+    if (!is_short_line(*text)) return "what it says of its machine is no line";
+  return std::ranges::all_of(reply.notes, is_short_line) ? "" : "a note of it is no line";
+}
+
+std::string refusal_of(const protocol::BuildReply& reply) {
+  constexpr std::size_t most_word = 64;
+  constexpr std::size_t most_path = 4096;
+  constexpr std::size_t most_output = std::size_t{64} << 10;
+  if (reply.key.size() > most_word || reply.binary_sha256.size() > most_word ||
+      reply.directory.size() > most_path || reply.out.size() > most_path ||
+      reply.compilers.size() > most_output || reply.output.size() > most_output ||
+      reply.tidied.size() > most_output)
+    return "it says too much of a build";
+  return store::refusal_of(reply.readings);
+}
 
 }  // namespace
 
@@ -146,12 +176,22 @@ void Session::worker_said(const std::string& line) {
     return apply(Event::refused, protocol::worker_mismatch());
   const auto reply = protocol::decode_work_reply(line);
   const auto bad = [&](std::string_view why) {
-    spdlog::error("experiment {}: the worker answered nonsense: {}", experiment_.id, why);
+    spdlog::error("experiment {}: the worker answered nonsense: {}", experiment_.id,
+                  one_line(why, 500));
     ports_.stop_worker();
   };
   if (!reply) return bad(reply.error().message);
   // Each request has one reply, at the same place among them.
   if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not asked for");
+  const std::string refusal = std::visit(
+      [](const auto& each) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, protocol::RunReply>)
+          return store::refusal_of(each);
+        else
+          return refusal_of(each);
+      },
+      *reply);
+  if (!refusal.empty()) return bad(refusal);
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
   const auto& run = std::get<protocol::RunReply>(*reply);

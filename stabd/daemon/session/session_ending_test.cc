@@ -64,6 +64,35 @@ TEST(Session, ReadersThatAreDueGetTheirTimeBetweenAnyTwoTrials) {
   EXPECT_EQ(around.asked_, Kind::run);
 }
 
+// A worker may be in the hands of a trial: what an archive could not bring in a worker cannot either.
+TEST(Session, WhatAWorkerSaysIsCheckedLikeAStrangersArchive) {
+  const auto forge = [](auto change) {
+    protocol::RunReply reply{.status = store::TrialStatus::ok, .wall_ns = 5};
+    change(reply);
+    Around around(two_levels);
+    around.session_->start();
+    while (around.asked_ != Kind::run) around.answer();
+    around.asked_.reset();
+    around.session_->worker_said(protocol::encode(reply));
+    const auto stored = store::trials_of(*around.store_, around.session_->experiment().id).size();
+    EXPECT_EQ(around.stopping_, stored == 0);
+    return stored;
+  };
+  EXPECT_EQ(forge([](auto& reply) {
+              reply.readings.push_back(counters::counted("a\x1b]0;title\x07", "", 1));
+            }),
+            0U);
+  EXPECT_EQ(forge([](auto& reply) {
+              reply.readings.push_back(counters::counted(std::string(200'000, 'a'), "", 1));
+            }),
+            0U);
+  EXPECT_EQ(forge([](auto& reply) { reply.samples = {{.measure = "m\n"}}; }), 0U);
+  EXPECT_EQ(forge([](auto& reply) { reply.samples = {{.measure = "m"}, {.measure = "m"}}; }), 0U);
+  EXPECT_EQ(forge([](auto& reply) { reply.stderr_tail = std::string(100'000, 'a'); }), 0U);
+  EXPECT_EQ(forge([](auto& reply) { reply.stdout_sha256 = std::string(65, 'a'); }), 0U);
+  EXPECT_EQ(forge([](auto& reply) { reply.layout.note = std::string(5'000, 'a'); }), 0U);
+}
+
 TEST(Session, ATrialSaysForHowLongSomethingElseRanBesideIt) {
   Around around(two_levels);
   around.session_->start();
