@@ -32,6 +32,28 @@ std::string shortened(std::string_view text, std::size_t most) {
                      text.substr(begins[begins.size() - tail]));
 }
 
+std::vector<std::string> wrapped(std::string_view text, std::size_t most) {
+  const auto characters = [](std::string_view part) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        part, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+  };
+  if (characters(text) <= most) return {std::string(text)};
+  std::size_t end = std::string_view::npos;  // of the first line
+  for (std::size_t at = text.find(' '); at != std::string_view::npos; at = text.find(' ', at + 1))
+    if (characters(text.substr(0, at)) <= most) end = at;
+  if (end == std::string_view::npos) return {shortened(text, most)};
+  std::string rest(text.substr(end + 1));
+  for (std::size_t at = rest.rfind(' ');
+       characters(rest) > most && at != std::string::npos && at > 0; at = rest.rfind(' ', at - 1))
+    if (characters(std::string_view(rest).substr(0, at)) + 2 <= most)
+      rest = rest.substr(0, at) + " \u2026";
+  return {std::string(text.substr(0, end)), shortened(rest, most)};
+}
+
+double label_height(std::string_view name, std::size_t most) {
+  return label_line * static_cast<double>(wrapped(name, most).size());
+}
+
 Canvas::Canvas(double height, std::string_view label) {
   markup_.open("svg", {{"viewBox", fmt::format("0 0 {:.0f} {:.0f}", width, height)},
                        {"role", "img"},
@@ -78,6 +100,23 @@ void Canvas::name(double x, double y, const std::string& text, std::size_t most,
   markup_.open("text", {{"x", at(x)}, {"y", at(y)}, {"class", kind}}).text(shown);
   if (shown != text) markup_.leaf("title", text);
   markup_.close();
+}
+
+void Canvas::label(double y, const std::string& name, std::size_t most, std::string_view at_end) {
+  const auto lines = wrapped(name, most);
+  rectangle(0, y, width, label_line * static_cast<double>(lines.size()) + 2, "back");
+  std::string shown;
+  for (std::size_t i = 0; i < lines.size(); ++i) shown += (i == 0 ? "" : " ") + lines[i];
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    markup_
+        .open("text", {{"x", at(4)},
+                       {"y", at(y + 13 + label_line * static_cast<double>(i))},
+                       {"class", "strong"}})
+        .text(lines[i]);
+    if (shown != name) markup_.leaf("title", name);
+    markup_.close();
+  }
+  if (!at_end.empty()) text(width - 4, y + 13, at_end, "end tick");
 }
 
 void Canvas::horizontal(const Axis& axis, double top, double bottom, std::string_view title) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/drawing/axis.h"
 #include "report/drawing/markup.h"
@@ -22,6 +23,13 @@ std::string colour_class(std::size_t group);
 // ends.
 std::string shortened(std::string_view text, std::size_t most);
 
+// The same in one line or two, broken between words as long as there are such.
+std::vector<std::string> wrapped(std::string_view text, std::size_t most);
+
+// How high the label of a row with this name is.
+inline constexpr double label_line = 15;
+double label_height(std::string_view name, std::size_t most);
+
 class Canvas {
  public:
   // `label`: what a screen reader says of the picture.
@@ -37,6 +45,10 @@ class Canvas {
   // A name over the length of a row; the whole one is its tip.
   void name(double x, double y, const std::string& text, std::size_t most,
             const std::string& kind = "");
+
+  // The name of a row above what is drawn of it, and words at its end. No line of the axis crosses it,
+  // so it comes behind those. The whole name is its tip where the label has not all of it.
+  void label(double y, const std::string& name, std::size_t most, std::string_view at_end = "");
 
   // Ticks of the axis with lines through the picture from `top` to `bottom` and a title below.
   void horizontal(const Axis& axis, double top, double bottom, std::string_view title);

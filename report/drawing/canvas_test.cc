@@ -34,6 +34,31 @@ TEST(Canvas, TheWholeNameIsTheTipOfAShortenedOne) {
   EXPECT_EQ(parsed.elements[2].text, "abcdefghij");
 }
 
+TEST(Wrapped, BreaksBetweenWordsAndCutsThemOnlyWhereThereIsOne) {
+  EXPECT_EQ(wrapped("a bc", 4), std::vector<std::string>{"a bc"});
+  EXPECT_EQ(wrapped("sort opt=O2 against opt=O1", 14),
+            (std::vector<std::string>{"sort opt=O2", "against opt=O1"}));
+  EXPECT_EQ(wrapped("one two three four five", 9),
+            (std::vector<std::string>{"one two", "three \u2026"}));
+  EXPECT_EQ(wrapped("abcdefghij", 5), std::vector<std::string>{"ab\u2026ij"});
+  EXPECT_EQ(wrapped("\u00e4\u00e4 \u00f6\u00f6", 3),
+            (std::vector<std::string>{"\u00e4\u00e4", "\u00f6\u00f6"}));
+}
+
+// A line of the axis behind words makes them hard to read.
+TEST(Canvas, NoLineCrossesALabel) {
+  Canvas canvas(100, "a picture");
+  canvas.label(6, "sort opt=O2 against opt=O1", 14, "faster");
+  const Parsed parsed = parse(canvas.finish().str());
+  ASSERT_EQ(parsed.problem, "");
+  EXPECT_EQ(parsed.elements[1].name, "rect");
+  EXPECT_EQ(parsed.elements[1].attributes.at("class"), "back");
+  EXPECT_EQ(std::stod(parsed.elements[1].attributes.at("height")), 32);
+  EXPECT_EQ(parsed.elements[2].text, "sort opt=O2");
+  EXPECT_EQ(parsed.elements[3].text, "against opt=O1");
+  EXPECT_EQ(label_height("sort opt=O2 against opt=O1", 14), 30);
+}
+
 TEST(Canvas, ZeroIsMarkedAmongTheTicks) {
   Canvas canvas(100, "a picture");
   canvas.horizontal(Axis({.low = -1, .high = 1, .empty = false}, 0, 480), 0, 80, "change, %");

@@ -19,12 +19,13 @@ namespace {
 using stats::Analysis;
 using stats::CellMean;
 
-constexpr double row_height = 32;
+constexpr double row_height = 17;  // below its label
 constexpr double top = 6;
+constexpr std::size_t most_letters = 54;
 
 struct Bar {
   std::string name{};
-  std::size_t colour = 0;
+  std::string colour = no_verdict;
   double percent = 0;
   std::optional<stats::Interval> interval{};
 };
@@ -39,21 +40,24 @@ Markup draw(const std::vector<Bar>& bars, const std::string& label, const std::s
     if (bars[i].interval) range.include(bars[i].interval->high);
   }
   const Axis axis(range.padded(), 14, width - 14);
-  const double bottom = top + row_height * static_cast<double>(shown);
+  double bottom = top;
+  for (std::size_t i = 0; i < shown; ++i)
+    bottom += row_height + label_height(bars[i].name, most_letters);
   Canvas canvas(bottom + 38, label);
   canvas.horizontal(axis, top, bottom, title);
+  double y = top;
   for (std::size_t i = 0; i < shown; ++i) {
     const Bar& bar = bars[i];
-    const double y = top + row_height * static_cast<double>(i);
+    const double below = y + label_height(bar.name, most_letters);
     const double zero = axis.place(0);
     const double end = axis.place(bar.percent);
-    canvas.name(4, y + 13, bar.name, 46);
-    canvas.text(width - 4, y + 13, fmt::format("{:+.2f} %", bar.percent), "end tick");
-    canvas.rectangle(std::min(zero, end), y + 17, std::max(zero, end) - std::min(zero, end), 10,
-                     colour_class(bar.colour), fmt::format("{}: {:+.2f} %", bar.name, bar.percent));
+    canvas.label(y, bar.name, most_letters, fmt::format("{:+.2f} %", bar.percent));
+    canvas.rectangle(std::min(zero, end), below + 3, std::max(zero, end) - std::min(zero, end), 10,
+                     bar.colour, fmt::format("{}: {:+.2f} %", bar.name, bar.percent));
     if (bar.interval)
-      canvas.line(axis.place(bar.interval->low), y + 22, axis.place(bar.interval->high), y + 22,
-                  "mean");
+      canvas.line(axis.place(bar.interval->low), below + 8, axis.place(bar.interval->high),
+                  below + 8, "mean");
+    y = below + row_height;
   }
   return canvas.finish();
 }
@@ -65,16 +69,20 @@ std::string levels_text(const Analysis& analysis, const CellMean& mean) {
   return text;
 }
 
-// The interval of a single treatment's change of one subject is that of its bar.
-std::optional<stats::Interval> interval_of(const Analysis& analysis, const CellMean& mean,
-                                           const CellMean& reference) {
-  if (analysis.spec.treatments.size() != 1) return std::nullopt;
+// Of a subject the change of a cell against the reference, where there is one treatment.
+const stats::Effect* effect_or_null(const Analysis& analysis, const CellMean& mean,
+                                    const CellMean& reference) {
+  if (analysis.spec.treatments.size() != 1) return nullptr;
   for (const stats::Effect& effect : analysis.effects)
     if (effect.scope == stats::Scope::subject && effect.subject == mean.subject &&
-        effect.level == mean.levels[0] && effect.baseline == reference.levels[0] && effect.low &&
-        effect.high)
-      return stats::Interval{.low = 100 * (*effect.low - 1), .high = 100 * (*effect.high - 1)};
-  return std::nullopt;
+        effect.level == mean.levels[0] && effect.baseline == reference.levels[0])
+      return &effect;
+  return nullptr;
+}
+
+std::optional<stats::Interval> interval_of(const stats::Effect* effect) {
+  if (effect == nullptr || !effect->low || !effect->high) return std::nullopt;
+  return stats::Interval{.low = 100 * (*effect->low - 1), .high = 100 * (*effect->high - 1)};
 }
 
 using References = std::map<std::string, const CellMean*>;
@@ -114,7 +122,7 @@ std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& lev
     const auto reference = references.find(mean.subject);
     const bool known = reference != references.end();
     const bool compared = known && reference->second != &mean;
-    const std::size_t place = cells[mean.subject]++;
+    ++cells[mean.subject];
     const std::string name = fmt::format("{}{}{}", mean.subject, mean.subject.empty() ? "" : " ",
                                          levels_text(analysis, mean));
     const double percent = compared ? 100 * (mean.mean / reference->second->mean - 1) : 0;
@@ -122,24 +130,26 @@ std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& lev
                             compared ? fmt::format("{:+.2f} %", percent)
                             : known  ? "reference"
                                      : "-"});
-    if (compared)
-      bars.push_back({.name = name,
-                      .colour = place,
-                      .percent = percent,
-                      .interval = interval_of(analysis, mean, *reference->second)});
+    if (!compared) continue;
+    const stats::Effect* effect = effect_or_null(analysis, mean, *reference->second);
+    bars.push_back({.name = name,
+                    .colour = effect == nullptr ? no_verdict : colour_of(analysis, *effect),
+                    .percent = percent,
+                    .interval = interval_of(effect)});
   }
   if (bars.empty() || !says_more(analysis, cells)) return {};
   Figure figure{.title = "Each cell over its reference"};
   figure.words = fmt::format(
       "The reference of each is its cell in which all treatments have their first level "
-      "({}).{}{}{}",
+      "({}).{}{}{} {}",
       levels_text(analysis, *references.begin()->second),
       references.size() < cells.size()
           ? " Where that has no trials, or a mean that may be 0, nothing is compared."
           : "",
       analysis.spec.treatments.size() == 1 ? "" : " The changes above have the intervals.",
       bars.size() > most_lines ? fmt::format(" The first {} of {} cells.", most_lines, bars.size())
-                               : "");
+                               : "",
+      colour_words);
   figure.picture =
       draw(bars, figure.title, response_words(analysis.spec) + " over the reference, %");
   figure.numbers = std::move(numbers);
@@ -176,7 +186,8 @@ std::vector<Figure> floors(const Analysis& analysis) {
                             {"its interval", true},
                             {"comparisons", true},
                             {"significant", true}}};
-  const auto add = [&](const stats::Floor& floor, const std::string& name, std::size_t colour) {
+  const auto add = [&](const stats::Floor& floor, const std::string& name,
+                       const std::string& colour) {
     if (!floor.margin) return;
     Bar bar{.name = name, .colour = colour, .percent = 100 * *floor.margin};
     if (floor.interval)
@@ -190,9 +201,10 @@ std::vector<Figure> floors(const Analysis& analysis) {
     bars.push_back(std::move(bar));
   };
   // The first ones are drawn if not all can be.
-  add(analysis.calibration->any, "any one program", 1);
-  add(analysis.calibration->suite, "all of them together", 2);
-  for (const stats::Floor& each : analysis.calibration->benchmarks) add(each, each.subject, 0);
+  add(analysis.calibration->any, "any one program", colour_class(2));
+  add(analysis.calibration->suite, "all of them together", colour_class(3));
+  for (const stats::Floor& each : analysis.calibration->benchmarks)
+    add(each, each.subject, no_verdict);
   if (bars.empty()) return {};
   Figure figure{.title = "Noise floors"};
   figure.words = fmt::format(

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/drawing/canvas.h"
 #include "report/drawing/figure.h"
 #include "report/drawing/testing.h"
 #include "report/html/page.h"
@@ -17,6 +18,20 @@
 namespace stab::report::html {
 namespace {
 
+// Without the grounds of labels.
+std::vector<Element> bars_of(const Figure& figure) {
+  auto found = elements_named(parse(figure.picture.str()), "rect");
+  std::erase_if(found, [](const Element& each) { return each.attributes.at("class") == "back"; });
+  return found;
+}
+
+std::vector<std::string> colours_of(const Figure& figure) {
+  std::vector<std::string> found;
+  for (const Element& each : bars_of(figure)) found.push_back(each.attributes.at("class"));
+  return found;
+}
+
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -46,7 +61,32 @@ TEST(Overheads, WhatLacksItsReferenceIsNotCompared) {
   EXPECT_EQ(figures[0].numbers.rows[0].back(), "-");
   EXPECT_EQ(figures[0].numbers.rows[1].back(), "-");
   EXPECT_EQ(figures[0].numbers.rows[3].back(), "+25.00 %");
-  EXPECT_EQ(elements_named(parse(figures[0].picture.str()), "rect").size(), 2U);
+  EXPECT_EQ(colours_of(figures[0]).size(), 2U);
+}
+
+// What is green among the changes is green here, too.
+TEST(Overheads, TheirColoursAreThoseOfTheChanges) {
+  stats::Analysis analysis;
+  analysis.spec.treatments = {"a"};
+  add_subject(analysis, "s", {{{"none"}, 100}, {{"slow"}, 125}, {{"fast"}, 80}, {{"new"}, 100}});
+  for (const auto& [level, verdict] :
+       {std::pair{"slow", stats::Verdict::slower}, std::pair{"fast", stats::Verdict::faster}}) {
+    stats::Effect effect;
+    effect.subject = "s";
+    effect.treatment = "a";
+    effect.level = level;
+    effect.baseline = "none";
+    effect.verdict = verdict;
+    effect.ratio = 1;
+    analysis.effects.push_back(effect);
+  }
+  const auto figures = overheads(analysis, {{"none", "slow", "fast", "new"}});
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_THAT(colours_of(figures[0]), ElementsAre("bad", "good", no_verdict));
+  EXPECT_EQ(colour_of(analysis, analysis.effects[0]), "bad");
+  EXPECT_THAT(figures[0].words, HasSubstr(colour_words));
+  for (std::size_t group = 0; group < colours; ++group)
+    EXPECT_THAT(colour_class(group), ::testing::StartsWith("c")) << "never good or bad";
 }
 
 TEST(Overheads, ARawMeanThatMayBeZeroIsNoReference) {
@@ -88,7 +128,7 @@ TEST(Seeds, EachPaddingHasItsBar) {
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_EQ(figures[0].title, "s: a=y against x");
   EXPECT_EQ(figures[0].numbers.rows[0], (std::vector<std::string>{"11", "-1.50 %"}));
-  const auto bars = elements_named(parse(figures[0].picture.str()), "rect");
+  const auto bars = bars_of(figures[0]);
   ASSERT_EQ(bars.size(), 2U);
   EXPECT_NEAR(4 * std::stod(bars[0].attributes.at("width")),
               3 * std::stod(bars[1].attributes.at("width")), 0.05);
@@ -106,7 +146,7 @@ TEST(Floors, EachHasItsBar) {
   ASSERT_EQ(figures[0].numbers.rows.size(), 2U);
   EXPECT_EQ(figures[0].numbers.rows[0][0], "any one program");
   EXPECT_EQ(figures[0].numbers.rows[1][1], "0.40 %");
-  const auto bars = elements_named(parse(figures[0].picture.str()), "rect");
+  const auto bars = bars_of(figures[0]);
   ASSERT_EQ(bars.size(), 2U);
   EXPECT_NEAR(std::stod(bars[0].attributes.at("width")),
               2 * std::stod(bars[1].attributes.at("width")), 0.03);

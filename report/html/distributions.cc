@@ -109,7 +109,7 @@ class Picture {
   }
 
   void draw_cell(const CellShots& each, double y) {
-    canvas_.name(4, y + 13, row_name(shots_.cells[each.number]), 52, "strong");
+    canvas_.label(y, shortened(row_name(shots_.cells[each.number]), 60), 60);
     if (dots_ || each.values.empty()) return;
     const auto at = [&](double share) { return place(stats::sorted_quantile(each.values, share)); };
     const std::string colour = colour_class(each.colour);

@@ -95,36 +95,20 @@ Table numbers_of(const Analysis& analysis, const std::vector<Row>& rows) {
   return table;
 }
 
-const char* colour_of(const Analysis& analysis, const Effect& effect) {
-  if (stats::is_control(effect, analysis.spec)) return "c7";
-  switch (effect.verdict) {
-    case stats::Verdict::faster:
-      return "good";
-    case stats::Verdict::slower:
-      return "bad";
-    case stats::Verdict::same:
-      return "c0";
-    case stats::Verdict::unsure:
-      return "c7";
-  }
-  return "c7";
-}
-
 std::string unit_of(const Scale& scale) {
   if (scale.exponent.empty()) return scale.unit.empty() ? "as it is" : scale.unit;
   return "x 1" + scale.exponent + (scale.unit.empty() ? "" : " " + scale.unit);
 }
 
-constexpr double row_height = 38;
+constexpr double row_height = 23;  // below its label
 constexpr double top = 6;
+constexpr std::size_t most_letters = 52;
 
-void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Row& row,
-              double y) {
+void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Row& row, double y,
+              double middle) {
   const std::string colour = colour_of(analysis, *row.effect);
   const ChangeWords words = change_words(analysis, *row.effect);
-  canvas.name(4, y + 13, row.name, 44, "strong");
-  canvas.text(width - 4, y + 13, verdict_word(row.effect->verdict, analysis.spec), "end tick");
-  const double middle = y + 26;
+  canvas.label(y, row.name, most_letters, verdict_word(row.effect->verdict, analysis.spec));
   if (row.low_adjusted && row.high_adjusted)
     canvas.line(axis.place(*row.low_adjusted), middle, axis.place(*row.high_adjusted), middle,
                 colour + " thin");
@@ -149,7 +133,8 @@ std::string legend_of(const Analysis& analysis, const std::vector<Row>& rows, bo
                ? "Dots are the exact changes, which have no intervals"
                : "Dots are changes without intervals";
   }
-  return text + (margin ? "; the shaded band is what counts as the same." : ".");
+  text += margin ? "; the shaded band is what counts as the same." : ".";
+  return text + " " + std::string(colour_words);
 }
 
 Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::string& unit) {
@@ -173,7 +158,9 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
     range.include(-equal);
   }
   const Axis axis(range.padded(), 14, width - 14);
-  const double bottom = top + row_height * static_cast<double>(shown);
+  double bottom = top;
+  for (std::size_t i = 0; i < shown; ++i)
+    bottom += row_height + label_height(rows[i].name, most_letters);
   Figure figure{.title = unit == "%" ? "Changes in percent" : "Changes as differences"};
   Canvas canvas(bottom + 38, figure.title + ", sorted");
   if (margin)
@@ -183,8 +170,12 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
   canvas.horizontal(axis, top, bottom,
                     fmt::format("change of {}, {} ({})", response_words(analysis.spec), unit,
                                 better_words(analysis.spec)));
-  for (std::size_t i = 0; i < shown; ++i)
-    draw_row(canvas, analysis, axis, rows[i], top + row_height * static_cast<double>(i));
+  double y = top;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double below = y + label_height(rows[i].name, most_letters);
+    draw_row(canvas, analysis, axis, rows[i], y, below + 11);
+    y = below + row_height;
+  }
   figure.picture = canvas.finish();
   figure.words = legend_of(analysis, rows, margin);
   const bool controlled = std::ranges::any_of(

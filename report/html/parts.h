@@ -27,6 +27,13 @@ Markup head_part(const std::string& title, const Markup& first);
 // The page's only style sheet: light or dark as the reader has it, and light on paper.
 Literal style();
 
+// The one rule of colours: green is better and red is worse by a verdict, blue is the same, and grey
+// has no verdict. Nothing else is green or red; groups have the other colours (colour_class()).
+inline constexpr const char* no_verdict = "c7";
+inline constexpr const char* colour_words =
+    "Green is better, red is worse, blue is the same, grey has no verdict.";
+std::string colour_of(const stats::Analysis& analysis, const stats::Effect& effect);
+
 // Question, answer and how much to trust it.
 Markup summary_part(const Document& document);
 

@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "report/html/parts.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report::html {
+
+std::string colour_of(const stats::Analysis& analysis, const stats::Effect& effect) {
+  if (stats::is_control(effect, analysis.spec)) return no_verdict;
+  switch (effect.verdict) {
+    case stats::Verdict::faster:
+      return "good";
+    case stats::Verdict::slower:
+      return "bad";
+    case stats::Verdict::same:
+      return "alike";
+    case stats::Verdict::unsure:
+      break;
+  }
+  return no_verdict;
+}
 
 Literal style() {
   return R"(
 :root { color-scheme: light dark; --back: #fff; --text: #1b2129; --faint: #566070; --line: #d7dde5;
   --box: #f4f6f9; --shade: #eef1f6; --good: #146c35; --bad: #b3261e; --link: #0b5cad;
-  --c0: #0b62c4; --c1: #c2410c; --c2: #15803d; --c3: #7c3aed; --c4: #92610a; --c5: #0e7490;
-  --c6: #be185d; --c7: #4d5566; }
+  --c0: #0b62c4; --c1: #92610a; --c2: #7c3aed; --c3: #0e7490; --c4: #a21caf; --c5: #1e3a8a;
+  --c6: #78350f; --c7: #4d5566; }
 @media (prefers-color-scheme: dark) { :root { --back: #14181e; --text: #e3e8ef; --faint: #9da9b8;
   --line: #343d49; --box: #1d232b; --shade: #1f2731; --good: #63d58c; --bad: #ff8a80;
-  --link: #7db8ff; --c0: #6cb2ff; --c1: #ff9e64; --c2: #5fd38d; --c3: #bda2ff; --c4: #e5b567;
-  --c5: #4fd1d9; --c6: #ff8cc0; --c7: #aab4c3; } }
+  --link: #7db8ff; --c0: #6cb2ff; --c1: #e5b567; --c2: #bda2ff; --c3: #4fd1d9; --c4: #f29bf0;
+  --c5: #9db4ff; --c6: #d6a37c; --c7: #aab4c3; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 72rem; background: var(--back); color: var(--text);
   font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
@@ -60,6 +76,8 @@ svg rect.faint { fill-opacity: .35; }
 .c4 { fill: var(--c4); stroke: var(--c4); } .c5 { fill: var(--c5); stroke: var(--c5); }
 .c6 { fill: var(--c6); stroke: var(--c6); } .c7 { fill: var(--c7); stroke: var(--c7); }
 svg .good { fill: var(--good); stroke: var(--good); } svg .bad { fill: var(--bad); stroke: var(--bad); }
+svg .alike { fill: var(--c0); stroke: var(--c0); }
+svg .back { fill: var(--back); stroke: none; }
 svg .failed { stroke: var(--bad); stroke-width: 2; fill: none; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; margin: .2rem 0; font-size: .9rem; }
 .key { display: inline-block; width: .75rem; height: .75rem; border-radius: 50%; }
@@ -77,7 +95,7 @@ pre { background: var(--box); padding: .7rem; overflow-x: auto; font-size: .8rem
 code { font-size: .85em; }
 @media print { :root { color-scheme: light; --back: #fff; --text: #000; --faint: #444; --line: #bbb;
   --box: #f2f2f2; --shade: #ececec; --good: #146c35; --bad: #b3261e; --link: #000; --c0: #0b62c4;
-  --c1: #c2410c; --c2: #15803d; --c3: #7c3aed; --c4: #92610a; --c5: #0e7490; --c6: #be185d; --c7: #4d5566; }
+  --c1: #92610a; --c2: #7c3aed; --c3: #0e7490; --c4: #a21caf; --c5: #1e3a8a; --c6: #78350f; --c7: #4d5566; }
   body { max-width: none; font-size: 10pt; } figure, tr, dl { break-inside: avoid; }
   pre { white-space: pre-wrap; } .scroll { overflow: visible; } svg { max-width: 13cm; } }
 )";

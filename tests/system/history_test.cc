@@ -69,6 +69,12 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   std::size_t dots = 0;
   for (std::size_t at = 0; (at = page.find("<circle", at)) != std::string::npos; ++at) ++dots;
   EXPECT_EQ(dots, 12U);
+  // Below the dots stand experiments and when they began, and no numbers between those.
+  EXPECT_THAT(page, HasSubstr("when they began</text>"));
+  EXPECT_THAT(page, HasSubstr(">12</text>"));
+  EXPECT_THAT(page, Not(HasSubstr(">0.0</text>")));
+  EXPECT_THAT(page, Not(HasSubstr(">12.5</text>")));
+  EXPECT_THAT(page, ::testing::ContainsRegex(">[0-9][0-9]:[0-9][0-9]</text>|>20[0-9-]+</text>"));
   EXPECT_EQ(history({"b", "--html", lab_.path("none/h.html")}).code, 1);
   const json object = json::parse(history({"b", "--json"}).out);
   ASSERT_EQ(object["series"].size(), 1U);

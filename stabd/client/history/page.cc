@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -53,7 +54,7 @@ class Picture {
   }
 
   Markup draw() {
-    Canvas canvas(bottom + 38, "the mean of each experiment, in the order of time");
+    Canvas canvas(bottom + 52, "the mean of each experiment, in the order of time");
     const Axis up(range(), bottom, top);
     Range across;
     across.include(0);
@@ -62,7 +63,7 @@ class Picture {
     canvas.vertical(up, left, width - 10,
                     one_line(history_.experiments.back().response, 40) +
                         (scale_.unit.empty() ? "" : ", " + scale_.unit));
-    canvas.horizontal(right, top, bottom, "experiments");
+    draw_times(canvas, right);
     for (const Change& each : series_.changes) {
       const double x = right.place(static_cast<double>(each.at) + 0.5);
       canvas.line(x, top, x, bottom, "c1");
@@ -72,14 +73,48 @@ class Picture {
     return canvas.finish();
   }
 
+  [[nodiscard]] std::string time_of(std::size_t point) const {
+    return local_time(history_.experiments[series_.points[point].experiment].at_ns);
+  }
+
+  // Below some of the dots, as many as have room: the experiment's number, and its day, or where all
+  // are of one day the time.
+  void draw_times(Canvas& canvas, const Axis& right) const {
+    constexpr std::size_t most = 6;
+    constexpr std::size_t day =
+        10;  // letters of it in "2026-11-26 20:15:00"; of no time there are none
+    const std::size_t count = series_.points.size();
+    const std::string first = time_of(0).substr(0, day);
+    bool one_day = true;
+    for (std::size_t i = 0; i < count; ++i) one_day = one_day && time_of(i).starts_with(first);
+    const std::size_t shown = std::min(count, most);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const std::size_t at = shown < 2 ? 0 : i * (count - 1) / (shown - 1);
+      const double x = right.place(static_cast<double>(at) + 1);
+      canvas.line(x, top, x, bottom, "grid");
+      canvas.text(x, bottom + 14,
+                  fmt::format("{}", history_.experiments[series_.points[at].experiment].id),
+                  "tick middle");
+      canvas.text(x, bottom + 28,
+                  one_day ? time_of(at).substr(std::min(day + 1, time_of(at).size()), 5)
+                          : time_of(at).substr(0, day),
+                  "tick middle");
+    }
+    canvas.text((left + width - 10) / 2, bottom + 45,
+                one_day ? "experiments of " + first + ", and when they began"
+                        : "experiments, and when they began",
+                "axis middle");
+  }
+
   void draw_point(Canvas& canvas, double x, const Axis& up, const Point& point) const {
     const auto place = [&](double value) { return up.place(value / scale_.factor); };
     if (point.mean.low && point.mean.high)
       canvas.line(x, place(*point.mean.low), x, place(*point.mean.high), "c0 thin");
     const Experiment& experiment = history_.experiments[point.experiment];
-    canvas.dot(x, place(point.mean.mean), 3, "c0",
-               fmt::format("{} {}: {}", experiment.id, one_line(experiment.name, 60),
-                           report::quantity(point.mean.mean, scale_)));
+    canvas.dot(
+        x, place(point.mean.mean), 3, "c0",
+        fmt::format("{} {}, {}: {}", experiment.id, one_line(experiment.name, 60),
+                    local_time(experiment.at_ns), report::quantity(point.mean.mean, scale_)));
   }
 
   void add_numbers(std::size_t i, Table& table) const {
