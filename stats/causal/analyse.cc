@@ -210,8 +210,6 @@ class Analyser {
     made.slope_error = one.interval.high - one.value;
     made.slope_df = slope->df;
     made.finding = Finding::unclear;
-    const double error = std::sqrt(slope->variance);
-    if (error > 0) made.p = t_two_sided(slope->value / error, slope->df).value_or(1);
     fill_quarter(made, fit, *slope, phase);
     const bool are_numbers = is_number(made.slope) && is_number(made.at_quarter) &&
                              !std::isnan(made.p) &&
@@ -235,6 +233,10 @@ class Analyser {
       found->variance *= ranked_speedup * ranked_speedup;
     }
     made.at_quarter = gain_of(*found, factor_of(*found), phase);
+    // The same error as in the interval, so that one excludes 0 where the other is below alpha.
+    const Gain one = gain_of(*found, 1, phase);
+    const double error = one.interval.high - one.value;
+    if (error > 0) made.p = t_two_sided(one.value / error, found->df).value_or(1);
     const double half = (made.at_quarter.interval.high - made.at_quarter.interval.low) / 2;
     made.half_after_hour = half * std::sqrt(made_.hours / (made_.hours + 1));
   }
@@ -269,7 +271,7 @@ class Analyser {
   void judge(PointResult& point) const {
     for (Line& line : point.lines)
       if (line.finding != Finding::too_few && line.adjusted_p < options_.alpha)
-        line.finding = line.slope.value > 0 ? Finding::helps : Finding::contention;
+        line.finding = line.at_quarter.value > 0 ? Finding::helps : Finding::contention;
     std::ranges::sort(point.lines, [](const Line& a, const Line& b) {
       const bool a_says = a.finding != Finding::too_few;
       const bool b_says = b.finding != Finding::too_few;

@@ -58,9 +58,9 @@ struct Step {
 
 enum class Finding {
   too_few,     // samples, experiments or visits: `too_few` has words
-  helps,       // its slope is above 0
-  contention,  // its slope is below 0: the program gets slower when the line gets faster
-  unclear      // neither can be told from 0
+  helps,       // its gain at a quarter is above 0
+  contention,  // it is below 0: the program gets slower when the line gets faster
+  unclear      // it can't be told from 0
 };
 
 struct Line {
@@ -79,7 +79,7 @@ struct Line {
   Gain slope{};               // what a speedup of 100 % would give by a straight line from 0
   double slope_error = 0;     // its standard error, and how well that is known
   double slope_df = 0;
-  double p = 1;                      // of slope 0
+  double p = 1;                      // that at_quarter is 0, by its own estimate and error
   double adjusted_p = 1;             // over all lines of all points (Holm)
   Gain at_quarter{};                 // the program's, if the line takes a quarter less time
   bool is_quarter_of_slope = false;  // no experiments near that: a quarter of the slope

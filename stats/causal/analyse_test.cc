@@ -52,6 +52,30 @@ TEST(CausalAnalysis, TheBestLineIsFirstAndContentionIsNamed) {
             point.lines.front().at_quarter.interval.high - point.lines.front().at_quarter.value);
 }
 
+// The change of a line, its interval and p are by one estimate: none of them contradicts another one.
+TEST(CausalAnalysis, TheIntervalExcludesNoChangeWherePSaysSo) {
+  const Options options;
+  int lines = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    const auto made =
+        analyse(Simulation(seed).make({.lines = {{.gain = none},
+                                                 {.gain = [](double x) { return 0.03 * x; }},
+                                                 {.gain = capped}},
+                                       .phase = 0.5}),
+                options);
+    ASSERT_TRUE(made);
+    for (const Line& line : made->points.front().lines) {
+      if (line.finding == Finding::too_few) continue;
+      ++lines;
+      const auto& interval = line.at_quarter.interval;
+      EXPECT_EQ(line.p < options.alpha, interval.low > 0 || interval.high < 0) << seed;
+      if (line.finding == Finding::helps) EXPECT_GT(line.at_quarter.value, 0);
+      if (line.finding == Finding::contention) EXPECT_LT(line.at_quarter.value, 0);
+    }
+  }
+  EXPECT_GT(lines, 100);
+}
+
 TEST(CausalAnalysis, AGainThatHoldsInOnePhaseIsOfThatPart) {
   const auto made = analyse(Simulation(2).make({.lines = {{.gain = third}}, .phase = 0.25}), {});
   ASSERT_TRUE(made);
