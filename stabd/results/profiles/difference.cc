@@ -167,7 +167,7 @@ void CellDifference::add(const store::Trial& trial, bool is_first) {
   ++trials.count;
   for (const counters::ProfiledFunction& each : trial.profile.functions) {
     const auto weight = static_cast<double>(each.weight);
-    trials.sums[{each.name, each.object}] += weight;
+    trials.sums[{one_symbol(each.name), each.object}] += weight;
     trials.sums[everything] += weight;
   }
 }

@@ -100,6 +100,24 @@ TEST_F(Profiles, OfTwoCellsAreDifferencesByBlocks) {
                                                    HasSubstr("all together"), HasSubstr("Holm")));
 }
 
+// gcc's object calls a destructor by one of its symbols, clang's by the other one.
+TEST_F(Profiles, TheSymbolsOfOneFunctionAreOneRow) {
+  run([](Trial& trial) {
+    trial.profile = {.event = "task-clock:u", .unit = "ns", .hz = 997};
+    const bool slow_one = trial.levels["mode"] == "slow";
+    trial.profile.functions = {
+        {slow_one ? "_ZN5ValueD2Ev" : "_ZN5ValueD1Ev", "prog", 10, 10'000'000U + trial.block}};
+  });
+  const json found = document({.cells = {slow, fast}});
+  ASSERT_EQ(found["functions"].size(), 1U) << found["functions"];
+  EXPECT_EQ(found["functions"][0]["function"], "Value::~Value()");
+  EXPECT_NEAR(found["functions"][0]["difference"], 0, 1);
+  EXPECT_EQ(one_symbol("_ZN1AC2Ei"), "_ZN1AC1Ei");
+  EXPECT_EQ(one_symbol("_ZN2D2D2Ev"), "_ZN2D2D1Ev") << "a type may be called so";
+  EXPECT_EQ(one_symbol("_ZN1AD0Ev"), "_ZN1AD0Ev") << "it frees, too";
+  for (const char* other : {"D2Ev", "_ZD2", "main", "_Z2C2v"}) EXPECT_EQ(one_symbol(other), other);
+}
+
 TEST_F(Profiles, WhatHasNoneIsSaidWithTheReason) {
   run([](Trial& trial) {
     sample(trial);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "report/words/quantity.h"
 
@@ -18,6 +19,20 @@ std::string readable(const std::string& symbol) {
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 && name != nullptr ? std::string(name.get()) : symbol;
+}
+
+std::string one_symbol(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;
+  const std::string name = readable(symbol);
+  std::string found = symbol;
+  for (std::size_t at = 2; at + 1 < found.size(); ++at) {
+    if ((found[at] != 'C' && found[at] != 'D') || found[at + 1] != '2') continue;
+    std::string other = found;
+    other[at + 1] = '1';
+    // Of a type that is called so another name would come out.
+    if (readable(other) == name) found = std::move(other);
+  }
+  return found;
 }
 
 std::string amount(double value, const std::string& unit) {
