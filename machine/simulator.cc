@@ -68,15 +68,15 @@ std::optional<std::int64_t> number_of(std::string_view word) {
   return number;
 }
 
-using Counts = std::map<std::string_view, std::int64_t>;
-std::optional<Counts> counts_in(std::string_view text) {
+using EventCounts = std::map<std::string_view, std::int64_t>;
+std::optional<EventCounts> counts_in(std::string_view text) {
   const auto events = line_of(text, "events:");
   const auto summary = line_of(text, "summary:");
   if (!events || !summary) return std::nullopt;
   const auto names = words_of(*events);
   const auto numbers = words_of(*summary);
   if (names.size() != numbers.size()) return std::nullopt;
-  Counts counts;
+  EventCounts counts;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto number = number_of(numbers[i]);
     if (!number || !counts.emplace(names[i], *number).second) return std::nullopt;
@@ -84,7 +84,7 @@ std::optional<Counts> counts_in(std::string_view text) {
   return counts;
 }
 
-std::optional<std::int64_t> sum_of(const Counts& counts, const Sum& sum) {
+std::optional<std::int64_t> sum_of(const EventCounts& counts, const Sum& sum) {
   std::int64_t total = 0;
   for (const char* event : sum.events) {
     if (event == nullptr) continue;

@@ -8,7 +8,7 @@ namespace stab::plan {
 namespace {
 
 // clang-format off
-constexpr std::array table{
+constexpr std::array quantity_table{
     Quantity{"involuntary_switches_per_s", "1/s", "context-switches-involuntary", "", Take::per_second, "how often its CPU was taken from it"},
     Quantity{"voluntary_switches_per_s", "1/s", "context-switches-voluntary", "", Take::per_second, "how often it waited for something"},
     Quantity{"migrations_per_s", "1/s", "cpu-migrations", "", Take::per_second, "how often its first thread went to another CPU"},
@@ -54,12 +54,12 @@ bool looks_at(const Plan& plan, const Quantity& quantity, const std::string& nam
 }  // namespace
 
 std::span<const Quantity> quantities() {
-  return table;
+  return quantity_table;
 }
 
 const Quantity* find_quantity(std::string_view name) {
-  const auto* const found = std::ranges::find(table, name, &Quantity::name);
-  return found == table.end() ? nullptr : found;
+  const auto* const found = std::ranges::find(quantity_table, name, &Quantity::name);
+  return found == quantity_table.end() ? nullptr : found;
 }
 
 bool has_sign(const Quantity& quantity) {

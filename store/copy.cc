@@ -23,7 +23,7 @@
 namespace stab::store {
 namespace {
 
-constexpr int busy_timeout_ms = 2000;
+constexpr int copy_timeout_ms = 2000;
 
 [[noreturn]] void refuse_errno(const std::string& what) {
   refuse(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -69,7 +69,7 @@ bool keep_at_once(std::string_view bytes, const std::string& to) {
 }
 
 void copy_pages(SQLite::Database& from, const std::string& to) {
-  SQLite::Database copy(to, SQLite::OPEN_READWRITE, busy_timeout_ms);
+  SQLite::Database copy(to, SQLite::OPEN_READWRITE, copy_timeout_ms);
   SQLite::Backup pages(copy, from);
   if (pages.executeStep(-1) != SQLITE_DONE) refuse("another program keeps it locked; try again");
 }
@@ -123,7 +123,7 @@ Unfinished::~Unfinished() {
 
 void Unfinished::finish(bool replace) {
   // The log is emptied and gone: whoever reads the file needs to write nothing beside it.
-  SQLite::Database(path_, SQLite::OPEN_READWRITE, busy_timeout_ms)
+  SQLite::Database(path_, SQLite::OPEN_READWRITE, copy_timeout_ms)
       .exec("PRAGMA journal_mode = DELETE");
   sync_path(path_, O_RDONLY);
   const unsigned flags = replace ? 0U : unsigned{RENAME_NOREPLACE};
@@ -153,7 +153,7 @@ Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string&
     refuse_existing(to);
     Unfinished made(to);
     {
-      SQLite::Database source(from, SQLite::OPEN_READONLY, busy_timeout_ms);
+      SQLite::Database source(from, SQLite::OPEN_READONLY, copy_timeout_ms);
       check_identity(source);
       copy_pages(source, made.path());
     }

@@ -7,8 +7,6 @@
 namespace stab::counters {
 namespace {
 
-using places::Record;
-
 template <class T>
 std::span<const T> items(std::span<const std::byte> bytes, std::uint32_t count) {
   if (count > bytes.size() / sizeof(T)) return {};
@@ -21,7 +19,7 @@ bool ascend(std::span<const places::Place> list) {
 }
 
 // False: it is none of the runtime's making.
-bool add(const Record& record, std::span<const std::byte> rest, PlaceList& list) {
+bool add(const places::Record& record, std::span<const std::byte> rest, PlaceList& list) {
   PlaceEvent event{.time = record.time_ns, .process = record.process};
   switch (record.kind) {
     case places::image: {
@@ -74,7 +72,7 @@ PlaceList read_places(std::span<const std::byte> file) {
   const std::size_t end = std::min<std::uint64_t>(head.used, file.size());
   std::uint64_t latest = 0;
   for (std::size_t at = sizeof head; at < end;) {
-    Record record{};
+    places::Record record{};
     const bool whole = end - at >= sizeof record;
     if (whole) std::memcpy(&record, file.data() + at, sizeof record);
     const bool good = whole && record.size >= sizeof record && record.size <= end - at &&

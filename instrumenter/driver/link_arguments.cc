@@ -90,15 +90,15 @@ std::optional<std::string_view> long_name(std::string_view word) {
   return std::nullopt;
 }
 
-bool takes_next(std::string_view word) {
+bool link_takes_next(std::string_view word) {
   if (std::ranges::find(kShortWithNext, word) != kShortWithNext.end()) return true;
   const auto name = long_name(word);
   return name && std::ranges::find(kLongWithNext, *name) != kLongWithNext.end();
 }
 
-class Parser {
+class LinkParser {
  public:
-  explicit Parser(const Words& arguments) { result_.words = expand_response_files(arguments); }
+  explicit LinkParser(const Words& arguments) { result_.words = expand_response_files(arguments); }
   LinkArguments run();
 
  private:
@@ -122,7 +122,7 @@ class Parser {
   bool raw_ = false;
 };
 
-void Parser::valued(std::string_view name, const std::string& value) {
+void LinkParser::valued(std::string_view name, const std::string& value) {
   if (name == "o" || name == "output") result_.output = value;
   if (name == "m") emulation_ = value;
   if (name == "L" || name == "library-path") result_.library_folders.push_back(value);
@@ -137,7 +137,7 @@ void Parser::valued(std::string_view name, const std::string& value) {
   if (name == "oformat" && !value.starts_with("elf")) raw_ = true;
 }
 
-void Parser::input(std::size_t at) {
+void LinkParser::input(std::size_t at) {
   result_.inputs.push_back(at);
   const std::string name = base_name(result_.words[at]);
   if (name == "crt1.o" || name == "Scrt1.o" || name == "gcrt1.o") startup_ = true;
@@ -148,7 +148,7 @@ void Parser::input(std::size_t at) {
   }
 }
 
-void Parser::option(const std::string& word) {
+void LinkParser::option(const std::string& word) {
   const std::string_view name = long_name(word).value_or("");
   if (name == "lto-CGO0") result_.unoptimized_code = true;
   // As in GNU ld, a single dash and an o is the output's name, whatever follows.
@@ -167,7 +167,7 @@ void Parser::option(const std::string& word) {
   if (word.starts_with("-m") && name.starts_with("melf")) emulation_ = word.substr(2);
 }
 
-void Parser::finish() {
+void LinkParser::finish() {
   if (asks_ || result_.inputs.empty()) return;
   result_.kind = relocatable_ ? Output::object : shared_ ? Output::library : Output::executable;
   if (relocatable_) return;
@@ -190,14 +190,14 @@ void Parser::finish() {
   }
 }
 
-LinkArguments Parser::run() {
+LinkArguments LinkParser::run() {
   const Words& words = result_.words;
   for (std::size_t at = 0; at < words.size(); ++at) {
     const std::string& word = words[at];
     if (word.empty()) continue;
     if (word[0] != '-' || (word.starts_with("-l") && word.size() > 2)) {
       input(at);
-    } else if (takes_next(word) && at + 1 < words.size()) {
+    } else if (link_takes_next(word) && at + 1 < words.size()) {
       valued(word.substr(word.starts_with("--") ? 2 : 1), words[at + 1]);
       ++at;
     } else {
@@ -211,7 +211,7 @@ LinkArguments Parser::run() {
 }  // namespace
 
 LinkArguments parse_link_arguments(const Words& arguments) {
-  return Parser(arguments).run();
+  return LinkParser(arguments).run();
 }
 
 bool is_probe(const std::string& output) {

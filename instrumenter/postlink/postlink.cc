@@ -17,7 +17,7 @@
 namespace stab::instrumenter {
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{4} << 30;
+constexpr std::size_t largest_input = std::size_t{4} << 30;
 
 Result<void> replace(const std::string& path, std::string_view content) {
   struct stat before{};
@@ -91,7 +91,7 @@ Result<void> check(const ElfFile& file) {
 }
 
 Result<Summary> instrument_file(const std::string& path, const Options& options) {
-  auto bytes = read_file(path, largest_file);
+  auto bytes = read_file(path, largest_input);
   if (!bytes) return std::unexpected(bytes.error());
   const auto file = ElfFile::parse(std::move(*bytes));
   if (!file) return std::unexpected(file.error());

@@ -21,7 +21,7 @@ namespace stab::machine {
 namespace {
 
 // Reading a longer one takes too long, and every trial would pay for it.
-constexpr std::size_t most_bytes = 256 << 10;
+constexpr std::size_t most_stat_bytes = 256 << 10;
 
 constexpr const char* no_frequency =
     "this machine has no cpufreq: its host or its firmware decides, and does not say";
@@ -120,8 +120,8 @@ class Look {
  public:
   Look(CpuSet trial, const std::string& root)
       : trial_(std::move(trial)),
-        buffer_(most_bytes, '\0'),
-        stat_buffer_(most_bytes, '\0'),
+        buffer_(most_stat_bytes, '\0'),
+        stat_buffer_(most_stat_bytes, '\0'),
         stat_("/proc/stat", root, "there is no /proc/stat"),
         interrupts_("/proc/interrupts", root, "there is no /proc/interrupts"),
         softirqs_("/proc/softirqs", root, "there is no /proc/softirqs"),

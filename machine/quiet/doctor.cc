@@ -19,7 +19,7 @@
 namespace stab::machine {
 namespace {
 
-constexpr std::size_t limit = 16 << 20;
+constexpr std::size_t largest_file = 16 << 20;
 
 class Examination {
  public:
@@ -56,7 +56,7 @@ class Examination {
   }
 
   [[nodiscard]] std::optional<std::string> content(const std::string& path) const {
-    auto text = read_file(root_ + path, limit);
+    auto text = read_file(root_ + path, largest_file);
     if (!text) return std::nullopt;
     return *text;
   }

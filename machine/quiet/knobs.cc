@@ -21,7 +21,7 @@
 namespace stab::machine {
 namespace {
 
-constexpr std::size_t limit = 64 << 10;
+constexpr std::size_t longest_setting = 64 << 10;
 
 std::string replaced(std::string_view text, std::string_view what, const std::string& with) {
   const auto at = text.find(what);
@@ -45,7 +45,7 @@ std::string literal(std::string_view name) {
 std::optional<std::vector<std::string>> own_cgroup(const std::string& root) {
   constexpr std::string_view version_2 = "0::/";
   if (files_like("/sys/fs/cgroup/cgroup.controllers", root).empty()) return std::nullopt;
-  std::istringstream lines(read_file(root + "/proc/self/cgroup", limit).value_or(""));
+  std::istringstream lines(read_file(root + "/proc/self/cgroup", longest_setting).value_or(""));
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(version_2)) continue;
     std::istringstream path(line.substr(version_2.size()));
@@ -167,7 +167,7 @@ const KnobFiles* files_of(std::string_view knob, std::string_view file) {
 
 Result<std::string> read_value(const std::string& path, Form form) {
   if (form == Form::folder) return confined_to(path);
-  auto content = read_file(path, limit);
+  auto content = read_file(path, longest_setting);
   if (!content) return std::unexpected(content.error());
   if (form != Form::held) return value_in(*content, form);
   std::int32_t number = 0;
@@ -190,7 +190,7 @@ std::string value_in(std::string_view content, Form form) {
       line = line.substr(open + 1, close - open - 1);
   }
   while (line.ends_with(' ') || line.ends_with('\t')) line.remove_suffix(1);
-  return one_line(line, limit);
+  return one_line(line, longest_setting);
 }
 
 bool same_value(std::string_view a, std::string_view b, Form form) {

@@ -21,7 +21,7 @@ using What = Outcome::What;
 
 // One write, which the kernel takes whole or not at all. No truncation: a file that stands for one of the kernel's is
 // never seen empty, and only its first line counts.
-Result<void> put(const std::string& path, const std::string& value) {
+Result<void> write_setting(const std::string& path, const std::string& value) {
   const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   const std::string line = value + "\n";
@@ -34,7 +34,7 @@ Result<void> put(const std::string& path, const std::string& value) {
 
 // Writes and reads back.
 Result<void> set(const std::string& path, const std::string& value, Form form) {
-  const auto written = form == Form::folder ? confine(path, value) : put(path, value);
+  const auto written = form == Form::folder ? confine(path, value) : write_setting(path, value);
   if (!written) return written;
   const auto now = read_value(path, form);
   if (!now) return std::unexpected(now.error());

@@ -19,7 +19,7 @@
 namespace stab::machine {
 namespace {
 
-constexpr std::size_t limit = 64 << 10;
+constexpr std::size_t longest_text = 64 << 10;
 constexpr std::string_view paranoid_file = "/proc/sys/kernel/perf_event_paranoid";
 
 struct Loss {
@@ -97,7 +97,7 @@ std::vector<Finding> missing_readings(const CpuSet& trial, const std::string& ro
     if (loss != losses.end() && reading.status == counters::Status::absent)
       findings.push_back(finding_of(*loss, reading.reason));
   }
-  if (!migrations_in(read_file(root + "/proc/self/sched", limit).value_or("")))
+  if (!migrations_in(read_file(root + "/proc/self/sched", longest_text).value_or("")))
     findings.push_back(finding_of(migrations, "this kernel does not show /proc/PID/sched"));
   if (findings.empty())
     findings.push_back({.name = "readings",
@@ -110,7 +110,7 @@ std::vector<Finding> missing_readings(const CpuSet& trial, const std::string& ro
 
 Finding counting(const std::string& root) {
   Finding finding{.name = "counting", .grade = Grade::fair, .found = {}, .meaning = {}, .mend = {}};
-  const auto text = read_file(root + std::string(paranoid_file), limit);
+  const auto text = read_file(root + std::string(paranoid_file), longest_text);
   if (!text) {
     finding.found = "not in this kernel";
     finding.meaning = "no counter can be read";

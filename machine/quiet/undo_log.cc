@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t limit = 16 << 20;
+constexpr std::size_t largest_log = 16 << 20;
 
 // The first line names the boot; each other one is a change, or says that the newest one of its file is forgotten. Each
 // ends with a digest of what stands before.
@@ -92,7 +92,7 @@ Result<UndoLog> UndoLog::open(const std::string& path, const std::string& root) 
 }
 
 Result<void> UndoLog::read() {
-  const auto content = read_file(path_, limit);
+  const auto content = read_file(path_, largest_log);
   if (!content) return std::unexpected(content.error());
   std::string_view rest = *content;
   for (bool first = true; !rest.empty(); first = false) {
@@ -174,7 +174,7 @@ Result<void> UndoLog::clear() {
 
 Result<std::string> UndoLog::set_aside() const {
   const std::string copy = path_ + ".damaged";
-  const auto content = read_file(path_, limit);
+  const auto content = read_file(path_, largest_log);
   if (!content) return std::unexpected(content.error());
   if (auto written = write_file_atomically(copy, *content); !written)
     return std::unexpected(written.error());

@@ -26,7 +26,7 @@ std::string measured_text(const Document& document) {
          (one_day ? fmt::format("{:%H:%M} UTC", to) : fmt::format("{:%Y-%m-%d %H:%M} UTC", to));
 }
 
-std::string percent(double share) {
+std::string share_percent(double share) {
   return fmt::format("{:.4g} %", 100 * share);
 }
 
@@ -49,9 +49,9 @@ std::string layouts_text(const Layouts& layouts) {
                   layouts.randomized + layouts.unrandomized + layouts.without_runtime);
   if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
   if (layouts.median_share) {
-    text += fmt::format("; {} of their code moved", percent(*layouts.median_share));
+    text += fmt::format("; {} of their code moved", share_percent(*layouts.median_share));
     if (*layouts.least_share < *layouts.median_share)
-      text += fmt::format(" (at least {})", percent(*layouts.least_share));
+      text += fmt::format(" (at least {})", share_percent(*layouts.least_share));
   }
   if (layouts.median_epochs.value_or(1) > 1)
     text += fmt::format("; median of {:.4g} layouts a run", *layouts.median_epochs);
@@ -64,7 +64,7 @@ std::string layouts_text(const Layouts& layouts) {
     text += fmt::format(
         "; warning: in {} more than half of the heap's bytes were in large blocks or in address "
         "order, which is not random (median {})",
-        layouts.fixed_heaps, percent(*layouts.median_fixed));
+        layouts.fixed_heaps, share_percent(*layouts.median_fixed));
   return text;
 }
 

@@ -66,7 +66,7 @@ void end_left_behind(const WorkerStart& start) {
 }
 
 template <class Handle>
-WorkerProcess* owner(Handle* handle) {
+WorkerProcess* worker_of(Handle* handle) {
   return static_cast<WorkerProcess*>(handle->data);
 }
 
@@ -121,11 +121,11 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   worker->socket_poll_.data = worker->printed_poll_.data = worker->process_poll_.data =
       worker->grace_.data = worker->answer_.data = worker.get();
   uv_poll_start(&worker->socket_poll_, UV_READABLE,
-                [](uv_poll_t* handle, int, int) { owner(handle)->read_some(); });
+                [](uv_poll_t* handle, int, int) { worker_of(handle)->read_some(); });
   uv_poll_start(&worker->printed_poll_, UV_READABLE,
-                [](uv_poll_t* handle, int, int) { owner(handle)->log_some(); });
+                [](uv_poll_t* handle, int, int) { worker_of(handle)->log_some(); });
   uv_poll_start(&worker->process_poll_, UV_READABLE,
-                [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
+                [](uv_poll_t* handle, int, int) { worker_of(handle)->process_ended(); });
   return worker;
 }
 
@@ -202,7 +202,7 @@ bool WorkerProcess::log_some() {
 void WorkerProcess::stop() {
   if (std::exchange(asked_, true)) return;
   shutdown(socket_.get(), SHUT_RDWR);
-  uv_timer_start(&grace_, [](uv_timer_t* handle) { owner(handle)->kill_now(); }, grace_ms, 0);
+  uv_timer_start(&grace_, [](uv_timer_t* handle) { worker_of(handle)->kill_now(); }, grace_ms, 0);
 }
 
 void WorkerProcess::kill_now() {
@@ -210,7 +210,7 @@ void WorkerProcess::kill_now() {
   uv_timer_start(
       &grace_,
       [](uv_timer_t* handle) {
-        WorkerProcess* worker = owner(handle);
+        WorkerProcess* worker = worker_of(handle);
         spdlog::error("process {} and what it started are killed but do not go",
                       worker->process_.pid);
         machine::reap(worker->process_.pid);  // later
@@ -224,7 +224,7 @@ void WorkerProcess::kill_now() {
 void WorkerProcess::expect_answer(std::chrono::nanoseconds within) {
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(within);
   uv_timer_start(
-      &answer_, [](uv_timer_t* handle) { owner(handle)->fell_silent(); },
+      &answer_, [](uv_timer_t* handle) { worker_of(handle)->fell_silent(); },
       static_cast<std::uint64_t>(ms.count()), 0);
 }
 
@@ -262,7 +262,7 @@ void WorkerProcess::finish(const std::string& how) {
 
 void WorkerProcess::close_handles() {
   const auto closed = [](uv_handle_t* handle) {
-    WorkerProcess* worker = owner(handle);
+    WorkerProcess* worker = worker_of(handle);
     if (--worker->open_handles_ == 0) worker->self_.reset();
   };
   uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), closed);

@@ -8,14 +8,14 @@
 namespace stab::protocol {
 namespace {
 
-struct Shape {
+struct Nesting {
   std::size_t depth = 0;   // the deepest
   std::size_t values = 1;  // no fewer than there are
 };
 
 // Of text that need not be JSON: then it is the parser that says so.
-Shape shape_of(std::string_view text) {
-  Shape shape;
+Nesting shape_of(std::string_view text) {
+  Nesting shape;
   std::size_t depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -36,7 +36,7 @@ Shape shape_of(std::string_view text) {
 }  // namespace
 
 Result<Parsed> parse(std::string_view text, std::size_t values) {
-  const Shape shape = shape_of(text);
+  const Nesting shape = shape_of(text);
   if (shape.depth > max_depth)
     return fail(fmt::format("it is nested deeper than {} levels", max_depth));
   if (shape.values > values) return fail(fmt::format("it has more than {} values", values));

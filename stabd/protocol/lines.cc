@@ -45,7 +45,7 @@ Result<void> Channel::send(std::string_view line) {
 Result<bool> Channel::fill() {
   std::array<char, 65536> buffer;
   ssize_t n = 0;
-  do n = read(fd_, buffer.data(), buffer.size());
+  do n = ::read(fd_, buffer.data(), buffer.size());
   while (n < 0 && errno == EINTR);
   if (n < 0) return fail_errno("cannot receive");
   if (n > 0 && !lines_.add(std::string_view(buffer.data(), static_cast<std::size_t>(n))))

@@ -17,7 +17,6 @@
 namespace stab::worker {
 namespace {
 
-using counters::Reading;
 using nlohmann::json;
 using store::Layout;
 using Count = std::optional<std::int64_t>;
@@ -352,9 +351,9 @@ std::string response_fault(const protocol::RunRequest& request, const Layout& la
   return "";
 }
 
-std::vector<Reading> region_readings(const RuntimeReport& report,
-                                     const std::vector<std::string>& wanted) {
-  std::vector<Reading> readings;
+std::vector<counters::Reading> region_readings(const RuntimeReport& report,
+                                               const std::vector<std::string>& wanted) {
+  std::vector<counters::Reading> readings;
   const std::string fault = last_line_fault(report.layout);
   // Of processes one of which said nothing the sum would be a wrong number.
   for (const NamedRegion& each : fault.empty() ? report.regions : std::vector<NamedRegion>{}) {
@@ -363,7 +362,8 @@ std::vector<Reading> region_readings(const RuntimeReport& report,
   }
   for (const std::string& name : wanted) {
     const auto region = plan::region_of(name);
-    if (!region || std::ranges::find(readings, name, &Reading::name) != readings.end()) continue;
+    if (!region || std::ranges::find(readings, name, &counters::Reading::name) != readings.end())
+      continue;
     readings.push_back(counters::absent(
         name, name == plan::region_time(*region) ? "ns" : "",
         fault.empty() ? fmt::format("the program did not enter the region: put "

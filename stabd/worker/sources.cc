@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Count {
+struct Copied {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> left_out{};  // that somebody may look for
 };
 
-Result<void> count(const fs::path& file, Count& counted) {
+Result<void> count(const fs::path& file, Copied& counted) {
   std::error_code error;
   ++counted.files;
   if (fs::is_regular_file(fs::symlink_status(file, error)))
@@ -91,7 +91,7 @@ bool is_left_out(const fs::path& path, const fs::path& from, const fs::path& cac
 }
 
 Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache,
-                         Count& counted) {
+                         Copied& counted) {
   std::error_code error;
   std::error_code ignored;
   fs::create_directories(to, error);
@@ -112,7 +112,7 @@ Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::pat
 }
 
 Result<void> copy_named(const fs::path& directory, const std::string& name, const fs::path& to,
-                        const fs::path& cache, Count& counted) {
+                        const fs::path& cache, Copied& counted) {
   const fs::path relative = fs::path(name).lexically_normal();
   if (relative.is_absolute() || relative.begin()->string() == "..")
     return fail(fmt::format(
@@ -191,7 +191,7 @@ Result<Sources> take_sources(const std::string& directory, const std::vector<std
   std::string folder = cache + "/draft-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
   const fs::path draft = folder;
-  Count counted;
+  Copied counted;
   Result<void> copied;
   if (names.empty()) copied = copy_folder(directory, draft, cache, counted);
   for (const std::string& name : names)

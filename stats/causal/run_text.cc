@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t most_ns = std::uint64_t{1} << 60;
+constexpr std::uint64_t most_run_ns = std::uint64_t{1} << 60;
 constexpr const char* latency = "latency";
 constexpr const char* throughput = "throughput";
 constexpr const char* arrival = "arrival";
@@ -38,7 +38,7 @@ Json visits_json(const Profile& profile, const Visits& each) {
 }
 
 // A text in which one value is not as it must be is no profile.
-class Reader {
+class RunReader {
  public:
   std::optional<Profile> read(const Json& root) {
     if (!root.is_object()) return std::nullopt;
@@ -71,7 +71,7 @@ class Reader {
   }
 
   std::uint64_t number(const Json& value) {
-    good_ = good_ && value.is_number_unsigned() && value.get<std::uint64_t>() < most_ns;
+    good_ = good_ && value.is_number_unsigned() && value.get<std::uint64_t>() < most_run_ns;
     return good_ ? value.get<std::uint64_t>() : 0;
   }
 
@@ -202,7 +202,7 @@ std::string run_text(const Profile& profile) {
 }
 
 Result<void> read_run(std::string_view text, Profile& profile) {
-  auto read = Reader().read(Json::parse(text, nullptr, false));
+  auto read = RunReader().read(Json::parse(text, nullptr, false));
   if (!read) return fail("its causal profile is not as stabd writes it");
   add(*std::move(read), profile);
   return {};

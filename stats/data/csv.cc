@@ -16,7 +16,7 @@
 namespace stab::stats {
 namespace {
 
-using Row = std::vector<std::string_view>;
+using Fields = std::vector<std::string_view>;
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -236,7 +236,7 @@ class Reader {
   char point_;
   CsvCells cells_;
   const CsvColumns& wanted_;
-  Row row_;
+  Fields row_;
   std::vector<std::string> header_;
   std::size_t response_place_ = 0;
   std::vector<Factor> factors_;
@@ -257,7 +257,7 @@ std::string_view without_mark(std::string_view text) {
 std::optional<std::vector<std::string>> csv_header(std::string_view text) {
   text = without_mark(text);
   CsvCells cells(text, separator_of(text));
-  Row row;
+  Fields row;
   const auto there = cells.next(row);
   if (!there || !*there) return std::nullopt;
   std::vector<std::string> names;

@@ -15,7 +15,7 @@ constexpr std::size_t most_cells = 512;
 
 using Row = std::vector<double>;
 
-double inner(std::span<const double> a, std::span<const double> b) {
+double dot(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
@@ -30,13 +30,13 @@ class Basis {
   // Orthogonalizes by Gram-Schmidt, twice, because once loses digits. False if the row depends on
   // those before it.
   bool add(Row row) {
-    const double length = std::sqrt(inner(row, row));
+    const double length = std::sqrt(dot(row, row));
     for (int pass = 0; pass < 2; ++pass)
       for (const Row& other : rows_) {
-        const double share = inner(row, other);
+        const double share = dot(row, other);
         for (std::size_t i = 0; i < row.size(); ++i) row[i] -= share * other[i];
       }
-    const double rest = std::sqrt(inner(row, row));
+    const double rest = std::sqrt(dot(row, row));
     if (!(rest > 1e-9 * length)) return false;
     for (double& x : row) x /= rest;
     rows_.push_back(std::move(row));
@@ -85,7 +85,7 @@ Scores scores_of(std::span<const Row> rows, std::span<const double> means, std::
   for (const Row& row : rows) {
     Row values;
     for (std::size_t u = 0; u < units; ++u)
-      values.push_back(inner(row, means.subspan(u * cells, cells)));
+      values.push_back(dot(row, means.subspan(u * cells, cells)));
     scores.contrasts.push_back(moments(values));
     for (double& value : values) value -= scores.contrasts.back().mean;
     scores.deviations.push_back(std::move(values));
@@ -98,9 +98,9 @@ double epsilon_of(const Scores& scores) {
   double trace = 0;
   double squares = 0;
   for (std::size_t i = 0; i < scores.deviations.size(); ++i) {
-    trace += inner(scores.deviations[i], scores.deviations[i]);
+    trace += dot(scores.deviations[i], scores.deviations[i]);
     for (std::size_t j = 0; j < scores.deviations.size(); ++j) {
-      const double s = inner(scores.deviations[i], scores.deviations[j]);
+      const double s = dot(scores.deviations[i], scores.deviations[j]);
       squares += s * s;
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 namespace math = boost::math;
 namespace policies = math::policies;
-using Policy = policies::policy<
+using QuietPolicy = policies::policy<
     policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
     policies::overflow_error<policies::ignore_error>,
     policies::underflow_error<policies::ignore_error>,
@@ -28,20 +28,20 @@ using SeriesPolicy = policies::policy<
     policies::underflow_error<policies::ignore_error>,
     policies::evaluation_error<policies::throw_on_error>, policies::promote_double<false>>;
 
-std::optional<double> if_finite(double x) {
+std::optional<double> finite_or_none(double x) {
   return std::isfinite(x) ? std::optional(x) : std::nullopt;
 }
 
 template <class Distribution>
 std::optional<double> series_cdf(const Distribution& distribution, double x) {
   try {
-    return if_finite(math::cdf(distribution, x));
+    return finite_or_none(math::cdf(distribution, x));
   } catch (const std::exception&) {
     return std::nullopt;
   }
 }
 
-bool is_df(double df) {
+bool is_degrees(double df) {
   return std::isfinite(df) && df > 0;
 }
 
@@ -72,36 +72,37 @@ double log_normal_cdf(double z) {
 
 std::optional<double> normal_quantile(double p) {
   if (!is_share(p)) return std::nullopt;
-  return if_finite(math::quantile(math::normal_distribution<double, Policy>(), p));
+  return finite_or_none(math::quantile(math::normal_distribution<double, QuietPolicy>(), p));
 }
 
 std::optional<double> t_cdf(double t, double df) {
-  if (!std::isfinite(t) || !is_df(df)) return std::nullopt;
-  return if_finite(math::cdf(math::students_t_distribution<double, Policy>(df), t));
+  if (!std::isfinite(t) || !is_degrees(df)) return std::nullopt;
+  return finite_or_none(math::cdf(math::students_t_distribution<double, QuietPolicy>(df), t));
 }
 
 std::optional<double> chi_squared_cdf(double x, double df) {
-  if (!std::isfinite(x) || x < 0 || !is_df(df)) return std::nullopt;
-  return if_finite(math::cdf(math::chi_squared_distribution<double, Policy>(df), x));
+  if (!std::isfinite(x) || x < 0 || !is_degrees(df)) return std::nullopt;
+  return finite_or_none(math::cdf(math::chi_squared_distribution<double, QuietPolicy>(df), x));
 }
 
 std::optional<double> chi_squared_quantile(double p, double df) {
-  if (!is_share(p) || !is_df(df)) return std::nullopt;
-  return if_finite(math::quantile(math::chi_squared_distribution<double, Policy>(df), p));
+  if (!is_share(p) || !is_degrees(df)) return std::nullopt;
+  return finite_or_none(math::quantile(math::chi_squared_distribution<double, QuietPolicy>(df), p));
 }
 
 std::optional<double> f_quantile(double p, double df1, double df2) {
-  if (!is_share(p) || !is_df(df1) || !is_df(df2)) return std::nullopt;
-  return if_finite(math::quantile(math::fisher_f_distribution<double, Policy>(df1, df2), p));
+  if (!is_share(p) || !is_degrees(df1) || !is_degrees(df2)) return std::nullopt;
+  return finite_or_none(
+      math::quantile(math::fisher_f_distribution<double, QuietPolicy>(df1, df2), p));
 }
 
 std::optional<double> noncentral_t_cdf(double t, double df, double delta) {
-  if (!std::isfinite(t) || !is_df(df) || !std::isfinite(delta)) return std::nullopt;
+  if (!std::isfinite(t) || !is_degrees(df) || !std::isfinite(delta)) return std::nullopt;
   return series_cdf(math::non_central_t_distribution<double, SeriesPolicy>(df, delta), t);
 }
 
 std::optional<double> noncentral_f_cdf(double f, double df1, double df2, double lambda) {
-  if (!std::isfinite(f) || f < 0 || !is_df(df1) || !is_df(df2)) return std::nullopt;
+  if (!std::isfinite(f) || f < 0 || !is_degrees(df1) || !is_degrees(df2)) return std::nullopt;
   if (!std::isfinite(lambda) || lambda < 0) return std::nullopt;
   if (f == 0) return 0;
   return series_cdf(math::non_central_f_distribution<double, SeriesPolicy>(df1, df2, lambda), f);

@@ -45,7 +45,7 @@ Result<void> require_both(std::span<const double> a, std::span<const double> b, 
   return require_alpha(alpha);
 }
 
-std::vector<double> sorted(std::span<const double> values) {
+std::vector<double> in_order(std::span<const double> values) {
   std::vector<double> result(values.begin(), values.end());
   std::ranges::sort(result);
   return result;
@@ -77,8 +77,8 @@ Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, 
     test.p = normal_p(test.statistic, n * m / 2, sd);
     bound = normal_bound(n * m, sd, alpha);
   }
-  const std::vector<double> x = sorted(a);
-  const std::vector<double> y = sorted(b);
+  const std::vector<double> x = in_order(a);
+  const std::vector<double> y = in_order(b);
   const auto nth = [&](std::uint64_t k) { return nth_difference(y, x, k); };
   set_shift(test, nth, std::uint64_t{a.size()} * b.size(), bound);
   return test;

@@ -36,9 +36,9 @@ void add(std::string& to, const ProfiledFunction& function) {
   to += ']';
 }
 
-class Scanner : private ListScanner {
+class ProfileScanner : private ListScanner {
  public:
-  explicit Scanner(std::string_view text) : ListScanner("profile", text) {}
+  explicit ProfileScanner(std::string_view text) : ListScanner("profile", text) {}
 
   void read_all(Profile& profile) {
     expect('[');
@@ -131,7 +131,7 @@ void read_profile_text(std::string_view text, Profile& profile) {
   if (text.empty())
     profile = {};
   else
-    Scanner(text).read_all(profile);
+    ProfileScanner(text).read_all(profile);
 }
 
 }  // namespace stab::store

@@ -35,9 +35,9 @@ void add(std::string& to, const Samples& samples) {
   to += ']';
 }
 
-class Scanner : private ListScanner {
+class SampleScanner : private ListScanner {
  public:
-  explicit Scanner(std::string_view text) : ListScanner("sample_list", text) {}
+  explicit SampleScanner(std::string_view text) : ListScanner("sample_list", text) {}
 
   void read_all(std::vector<Samples>& samples) {
     std::size_t count = 0;
@@ -93,7 +93,7 @@ void read_sample_list(std::string_view text, std::vector<Samples>& samples) {
   if (text.empty())
     samples.clear();
   else
-    Scanner(text).read_all(samples);
+    SampleScanner(text).read_all(samples);
 }
 
 }  // namespace stab::store

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLimit = std::size_t{4} << 30;
+constexpr std::size_t kLargestInput = std::size_t{4} << 30;
 
 // The copies of one link. Each input draws from a seed of its own, by its place in the link.
 class PaddedCopies {
@@ -41,7 +41,7 @@ Result<std::optional<std::string>> PaddedCopies::of_input(std::size_t word) {
   const std::string path = file_of_input(link_, word);
   std::error_code error;
   if (path.empty() || !fs::is_regular_file(path, error)) return std::nullopt;
-  auto content = read_file(path, kLimit);
+  auto content = read_file(path, kLargestInput);
   if (!content) return std::unexpected(content.error());
   Random draw = random(word + 1);
   Result<std::string> padded = *content;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kOneIn = 16;
 constexpr std::uint64_t kMaxTail = 4096;
-constexpr char kTrap = '\xcc';
+constexpr char kTrapByte = '\xcc';
 constexpr auto kPadded =
     std::to_array<std::string_view>({".text", ".rodata", ".data.rel.ro", ".data", ".bss"});
 
@@ -52,7 +52,7 @@ void grow(std::string& object, Elf64_Shdr& section) {
     object.resize((object.size() + tail - 1) / tail * tail, 0);
     section.sh_offset = object.size();
     object += content;
-    object.append(tail, (section.sh_flags & SHF_EXECINSTR) != 0 ? kTrap : 0);
+    object.append(tail, (section.sh_flags & SHF_EXECINSTR) != 0 ? kTrapByte : 0);
   }
   section.sh_size += tail;
 }

@@ -7,8 +7,8 @@
 namespace stab::instrumenter {
 namespace {
 
-using Kind = StackStep::Kind;
-using Base = StackStep::Base;
+using StepKind = StackStep::Kind;
+using StepBase = StackStep::Base;
 
 // One instruction.
 class Reader {
@@ -53,61 +53,61 @@ class Reader {
     step_.is_address = lea;
     step_.indexed = reg(memory_ + 2) != 0;
     step_.displacement = immediate(memory_ + 3);
-    step_.base = is_part_of(reg(memory_), rsp_)   ? Base::rsp
-                 : is_part_of(reg(memory_), rbp_) ? Base::rbp
-                                                  : Base::none;
+    step_.base = is_part_of(reg(memory_), rsp_)   ? StepBase::rsp
+                 : is_part_of(reg(memory_), rbp_) ? StepBase::rbp
+                                                  : StepBase::none;
   }
 
   bool is_flow(std::uint64_t next) {
-    if (name_.starts_with("CALL64")) return step_.kind = Kind::call, true;
-    if (description_.isReturn()) return step_.kind = Kind::ret, true;
+    if (name_.starts_with("CALL64")) return step_.kind = StepKind::call, true;
+    if (description_.isReturn()) return step_.kind = StepKind::ret, true;
     if (jumps_directly(name_)) {
-      step_.kind = name_.starts_with("JMP") ? Kind::jump : Kind::branch;
+      step_.kind = name_.starts_with("JMP") ? StepKind::jump : StepKind::branch;
       step_.target = next + static_cast<std::uint64_t>(immediate(0));
       return true;
     }
     const bool stops =
         description_.isBarrier() || name_ == "TRAP" || name_ == "HLT" || name_.starts_with("UD");
     if (!stops) return false;
-    step_.kind = Kind::end;
+    step_.kind = StepKind::end;
     return true;
   }
 
   bool is_push_or_pop() {
     if (name_ == "PUSH64r" || name_ == "PUSH64rmr" || name_ == "PUSH64i8" || name_ == "PUSH64i32" ||
         name_ == "PUSH64rmm" || name_ == "PUSHF64") {
-      step_.kind = reg(0) == rsp_ && memory_ == none ? Kind::unknown : Kind::push;
+      step_.kind = reg(0) == rsp_ && memory_ == none ? StepKind::unknown : StepKind::push;
       step_.value = 8;
       return true;
     }
     if (name_ != "POP64r" && name_ != "POP64rmr" && name_ != "POP64rmm" && name_ != "POPF64")
       return false;
-    step_.kind = reg(0) == rsp_ && memory_ == none ? Kind::unknown : Kind::pop;
+    step_.kind = reg(0) == rsp_ && memory_ == none ? StepKind::unknown : StepKind::pop;
     step_.pops_base = reg(0) == rbp_ && memory_ == none;
     // The place is counted from the stack pointer behind the pop.
-    if (step_.base == Base::rsp) step_.displacement += 8;
+    if (step_.base == StepBase::rsp) step_.displacement += 8;
     step_.value = 8;
     return true;
   }
 
   bool is_move() {
-    if (name_ == "LEAVE64") return step_.kind = Kind::leave, true;
+    if (name_ == "LEAVE64") return step_.kind = StepKind::leave, true;
     if (name_.starts_with("MOV64rr") && reg(0) == rsp_) {
-      step_.kind = reg(1) == rbp_ ? Kind::restore : Kind::set;
+      step_.kind = reg(1) == rbp_ ? StepKind::restore : StepKind::set;
       return true;
     }
     if (name_.starts_with("MOV64rr") && reg(1) == rsp_) {
-      if (reg(0) == rbp_) step_.kind = Kind::save;
+      if (reg(0) == rbp_) step_.kind = StepKind::save;
       return true;
     }
     if (name_ != "LEA64r" || reg(0) != rsp_) return false;
-    step_.kind = step_.indexed             ? Kind::set
-                 : step_.base == Base::rsp ? Kind::add
-                 : step_.base == Base::rbp ? Kind::restore
-                                           : Kind::set;
+    step_.kind = step_.indexed                 ? StepKind::set
+                 : step_.base == StepBase::rsp ? StepKind::add
+                 : step_.base == StepBase::rbp ? StepKind::restore
+                                               : StepKind::set;
     step_.value = step_.displacement;
     step_.field = wide(step_.value) ? 1 : 0;
-    step_.base = Base::none;
+    step_.base = StepBase::none;
     return true;
   }
 
@@ -118,7 +118,7 @@ class Reader {
     const bool adds = name_ == "ADD64ri32" || name_ == "ADD64ri8";
     const bool subtracts = name_ == "SUB64ri32" || name_ == "SUB64ri8";
     if (adds || subtracts) {
-      step_.kind = Kind::add;
+      step_.kind = StepKind::add;
       step_.value = adds ? immediate(2) : -immediate(2);
       step_.field = name_.ends_with("32") ? 1 : 0;
       return true;
@@ -126,7 +126,7 @@ class Reader {
     const std::int64_t mask = immediate(2);
     const bool aligns =
         (name_ == "AND64ri32" || name_ == "AND64ri8") && mask < 0 && (-mask & (-mask - 1)) == 0;
-    step_.kind = aligns ? Kind::align : Kind::set;
+    step_.kind = aligns ? StepKind::align : StepKind::set;
     step_.value = -mask;
     return true;
   }
@@ -136,16 +136,16 @@ class Reader {
     const unsigned definitions = description_.getNumDefs();
     for (unsigned i = 0; i < instruction_.getNumOperands(); ++i) {
       if (in_memory_operand(i)) {
-        if (i == memory_ + 2 && is_part_of(reg(i), rsp_)) step_.kind = Kind::unknown;
+        if (i == memory_ + 2 && is_part_of(reg(i), rsp_)) step_.kind = StepKind::unknown;
         continue;
       }
-      if (is_part_of(reg(i), rsp_)) step_.kind = Kind::unknown;
-      if (i < definitions && is_part_of(reg(i), rbp_) && step_.kind != Kind::unknown)
-        step_.kind = Kind::set_base;
+      if (is_part_of(reg(i), rsp_)) step_.kind = StepKind::unknown;
+      if (i < definitions && is_part_of(reg(i), rbp_) && step_.kind != StepKind::unknown)
+        step_.kind = StepKind::set_base;
     }
-    if (description_.hasImplicitDefOfPhysReg(rsp_, &registers_)) step_.kind = Kind::unknown;
-    if (description_.hasImplicitDefOfPhysReg(rbp_, &registers_) && step_.kind != Kind::unknown)
-      step_.kind = Kind::set_base;
+    if (description_.hasImplicitDefOfPhysReg(rsp_, &registers_)) step_.kind = StepKind::unknown;
+    if (description_.hasImplicitDefOfPhysReg(rbp_, &registers_) && step_.kind != StepKind::unknown)
+      step_.kind = StepKind::set_base;
   }
 
   static constexpr unsigned none = ~0u;

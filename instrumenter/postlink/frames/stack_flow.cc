@@ -11,11 +11,11 @@ using abi::PadReason;
 using Kind = StackStep::Kind;
 using Base = StackStep::Base;
 
-struct State {
+struct Flow {
   bool inside = false;
   bool dynamic = false;    // inside, and further down by an unknown number
   std::int64_t depth = 0;  // outside: bytes below the return address; inside: below K
-  bool operator==(const State&) const = default;
+  bool operator==(const Flow&) const = default;
 };
 
 class Follower {
@@ -27,7 +27,7 @@ class Follower {
   }
 
   FrameFlow run() {
-    add(0, State{}, jumps_);
+    add(0, Flow{}, jumps_);
     work();
     // What only a jump through a table or an exception reaches.
     for (std::size_t i = 0; ok() && i < steps_.size(); ++i) {
@@ -45,14 +45,14 @@ class Follower {
   }
 
  private:
-  using Pending = std::vector<std::pair<std::size_t, State>>;
+  using Pending = std::vector<std::pair<std::size_t, Flow>>;
 
   [[nodiscard]] bool ok() const { return result_.reason == PadReason::none; }
   void fail(PadReason reason) {
     if (ok()) result_.reason = reason;
   }
 
-  void add(std::size_t step, const State& state, Pending& pending) {
+  void add(std::size_t step, const Flow& state, Pending& pending) {
     if (step >= steps_.size()) return fail(PadReason::unclear_flow);
     pending.emplace_back(step, state);
   }
@@ -69,13 +69,13 @@ class Follower {
     }
   }
 
-  void visit(std::size_t i, const State& state) {
+  void visit(std::size_t i, const Flow& state) {
     if (states_[i]) {
       if (*states_[i] == state) return;
       // A block whose frame has a variable part on one way only.
       if (states_[i]->inside && state.inside && result_.shape != FrameShape::plain && has_base_) {
         if (states_[i]->dynamic) return;
-        states_[i] = State{true, true, 0};
+        states_[i] = Flow{true, true, 0};
         return go_on(i);
       }
       return fail(PadReason::unclear_flow);
@@ -86,7 +86,7 @@ class Follower {
   }
 
   void go_on(std::size_t i) {
-    State state = *states_[i];
+    Flow state = *states_[i];
     const StackStep& step = steps_[i];
     apply(i, state);
     if (!ok()) return;
@@ -117,7 +117,7 @@ class Follower {
            });
   }
 
-  void go_to(const StackStep& step, const State& state) {
+  void go_to(const StackStep& step, const Flow& state) {
     const std::uint64_t target = step.target;
     if (goes_nowhere(step)) return;
     if (!function_.contains(target)) {
@@ -131,7 +131,7 @@ class Follower {
   }
 
   // What the instruction does to the stack pointer.
-  void apply(std::size_t i, State& state) {
+  void apply(std::size_t i, Flow& state) {
     const StackStep& step = steps_[i];
     switch (step.kind) {
       case Kind::push:
@@ -165,11 +165,11 @@ class Follower {
     }
   }
 
-  void popped_base(const State& state) {
+  void popped_base(const Flow& state) {
     if (has_base_ && state.inside) fail(PadReason::unclear_stack);
   }
 
-  void add_to(std::size_t i, State& state, std::int64_t value) {
+  void add_to(std::size_t i, Flow& state, std::int64_t value) {
     if (state.dynamic) {
       if (value >= result_.size) fail(PadReason::unclear_stack);
       return;
@@ -186,7 +186,7 @@ class Follower {
     state = {false, false, result_.upper};
   }
 
-  void add_outside(std::size_t i, State& state, std::int64_t value) {
+  void add_outside(std::size_t i, Flow& state, std::int64_t value) {
     const StackStep& step = steps_[i];
     if (step.kind != Kind::add) {
       state.depth -= value;
@@ -218,7 +218,7 @@ class Follower {
       result_.fields.push_back(steps_[i].field);
   }
 
-  void align(State& state, std::int64_t to) {
+  void align(Flow& state, std::int64_t to) {
     if (!has_base_) return fail(PadReason::unclear_stack);
     if (state.inside) {
       state = {true, true, 0};
@@ -230,7 +230,7 @@ class Follower {
   }
 
   // In the prologue rbp becomes the frame pointer; later it may be any register.
-  void save(const State& state) {
+  void save(const Flow& state) {
     if (state.inside && !has_base_) return;
     if (state.inside || (has_base_ && state.depth != result_.base))
       return fail(PadReason::unclear_stack);
@@ -239,7 +239,7 @@ class Follower {
     if (result_.shape == FrameShape::plain) result_.shape = FrameShape::framed;
   }
 
-  void restore(State& state, std::int64_t value) {
+  void restore(Flow& state, std::int64_t value) {
     if (!has_base_) return fail(PadReason::unclear_stack);
     const std::int64_t depth = result_.base - value;
     if (depth < result_.base || (has_size_ && depth > result_.upper))
@@ -248,7 +248,7 @@ class Follower {
   }
 
   // Whether the description says the same.
-  [[nodiscard]] bool agrees(std::size_t i, const State& state) const {
+  [[nodiscard]] bool agrees(std::size_t i, const Flow& state) const {
     const CfaRow* row = cfa_.at(steps_[i].offset);
     if (row == nullptr) return false;
     if (row->base == dwarf_rbp)
@@ -259,23 +259,23 @@ class Follower {
     return !(state.inside && has_base_) && row->offset == static_cast<std::uint64_t>(depth) + 8;
   }
 
-  [[nodiscard]] std::optional<State> state_by_description(std::size_t i) const {
+  [[nodiscard]] std::optional<Flow> state_by_description(std::size_t i) const {
     const CfaRow* row = cfa_.at(steps_[i].offset);
     if (row == nullptr || !has_size_) return std::nullopt;
-    if (row->base == dwarf_rbp && has_base_) return State{true, varies_, 0};
+    if (row->base == dwarf_rbp && has_base_) return Flow{true, varies_, 0};
     if (row->base != dwarf_rsp || has_base_) return std::nullopt;
     const auto depth = static_cast<std::int64_t>(row->offset) - 8;
     if (depth >= result_.upper + result_.size)
-      return State{true, false, depth - result_.upper - result_.size};
+      return Flow{true, false, depth - result_.upper - result_.size};
     if (depth > result_.upper || depth < 0) return std::nullopt;
-    return State{false, false, depth};
+    return Flow{false, false, depth};
   }
 
   void check_accesses() {
     result_.depths.resize(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (!states_[i]) continue;
-      const State& state = *states_[i];
+      const Flow& state = *states_[i];
       if (state.inside && !state.dynamic) result_.depths[i] = state.depth;
       const StackStep& step = steps_[i];
       if (step.base == Base::rsp) check_by_rsp(step, state);
@@ -285,7 +285,7 @@ class Follower {
       fail(PadReason::mixed_access);
   }
 
-  void check_by_rsp(const StackStep& step, const State& state) {
+  void check_by_rsp(const StackStep& step, const Flow& state) {
     if (!state.inside) return fail(PadReason::outside_access);
     if (state.dynamic) {
       // Far down in a framed function; in a realigned one locals are reached by another register.
@@ -304,7 +304,7 @@ class Follower {
     result_.highest_by_rsp = std::max(result_.highest_by_rsp, place + 1);
   }
 
-  void check_by_rbp(const StackStep& step, const State& state) {
+  void check_by_rbp(const StackStep& step, const Flow& state) {
     if (step.displacement >= 0 || !state.inside) return;
     const std::int64_t place = step.displacement + result_.size + result_.upper - result_.base;
     if (step.indexed) {
@@ -320,7 +320,7 @@ class Follower {
   const Function& function_;
   const CfaTable& cfa_;
   std::unordered_map<std::uint32_t, std::size_t> numbers_;
-  std::vector<std::optional<State>> states_;
+  std::vector<std::optional<Flow>> states_;
   Pending jumps_;
   Pending returns_;
   bool has_size_ = false;

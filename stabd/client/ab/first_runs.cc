@@ -23,7 +23,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr std::uint64_t bytes_kept = std::uint64_t{16} << 20;
+constexpr std::uint64_t output_kept = std::uint64_t{16} << 20;
 
 struct Tried {
   nanoseconds all{0};
@@ -42,7 +42,7 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   launch.directory = around.directory;
   launch.stop_fd = around.stop_fd;
   launch.timeout = most;
-  launch.output_limit = bytes_kept;
+  launch.output_limit = output_kept;
   const auto before = steady_clock::now();
   const machine::Ended ended = machine::run(launch);
   const nanoseconds took = steady_clock::now() - before;
@@ -104,7 +104,7 @@ Result<Tried> try_heap(const Comparison& comparison, const Version& version,
       .cleanup = step(comparison.cleanup),
       .aslr = true,
       .timeout = most,
-      .output_limit = bytes_kept,
+      .output_limit = output_kept,
       .options = std::move(options),
       .needs = comparison.heap ? plan::Needs::randomized : plan::Needs::nothing};
   worker::TrialContext context;

@@ -21,7 +21,7 @@
 namespace stab::client {
 namespace {
 
-std::string_view words_of(plan::Pick pick) {
+std::string_view words_of_pick(plan::Pick pick) {
   switch (pick) {
     case plan::Pick::only:
       return "the only match";
@@ -193,7 +193,8 @@ std::vector<std::string> measure_lines(const plan::Plan& plan) {
                                             *each.google_benchmark, stream_of(each))
         : each.json
             ? fmt::format("the number at '{}' in the JSON on {}", *each.json, stream_of(each))
-            : fmt::format("{} of '{}' on {}", words_of(each.pick), each.regex, stream_of(each));
+            : fmt::format("{} of '{}' on {}", words_of_pick(each.pick), each.regex,
+                          stream_of(each));
     const std::string where =
         each.benchmarks.empty() ? "" : fmt::format(", of {}", fmt::join(each.benchmarks, ", "));
     lines.push_back(one_line(fmt::format("reads {}{}: {}{}", each.name, unit, how, where), 1500));

@@ -73,11 +73,12 @@ struct Name {
   State state;
   std::string_view text;
 };
-constexpr std::array names{Name{State::queued, "queued"},       Name{State::building, "building"},
-                           Name{State::quiescing, "quiescing"}, Name{State::running, "running"},
-                           Name{State::paused, "paused"},       Name{State::analysing, "analysing"},
-                           Name{State::done, "done"},           Name{State::failed, "failed"},
-                           Name{State::cancelled, "cancelled"}};
+constexpr std::array state_names{
+    Name{State::queued, "queued"},       Name{State::building, "building"},
+    Name{State::quiescing, "quiescing"}, Name{State::running, "running"},
+    Name{State::paused, "paused"},       Name{State::analysing, "analysing"},
+    Name{State::done, "done"},           Name{State::failed, "failed"},
+    Name{State::cancelled, "cancelled"}};
 
 }  // namespace
 
@@ -96,13 +97,13 @@ bool needs_worker(State state) {
 }
 
 std::string_view to_string(State state) {
-  for (const Name& name : names)
+  for (const Name& name : state_names)
     if (name.state == state) return name.text;
   return "";
 }
 
 std::optional<State> state_from(std::string_view text) {
-  for (const Name& name : names)
+  for (const Name& name : state_names)
     if (name.text == text) return name.state;
   return std::nullopt;
 }

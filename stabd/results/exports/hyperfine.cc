@@ -47,7 +47,7 @@ void add(Cell& cell, const store::Trial& trial) {
   add_to(cell.system, trial.system_ns);
 }
 
-std::string quoted(const std::string& text) {
+std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -96,7 +96,7 @@ Result<void> write_list(const char* name, const std::vector<T>& values, const Wr
 std::string parameters_of(const Cell& cell, bool several_benchmarks) {
   std::string text;
   const auto add_one = [&](const std::string& name, const std::string& level) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", quoted(name), quoted(level));
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", json_text(name), json_text(level));
   };
   if (several_benchmarks) add_one("benchmark", cell.benchmark);
   for (const auto& [name, level] : cell.levels) add_one(name, level);
@@ -112,7 +112,8 @@ std::vector<std::optional<int>> not_zero(const std::vector<std::optional<int>>& 
 }
 
 Result<void> write_cell(const Cell& cell, bool several_benchmarks, const Sink& sink) {
-  if (auto sunk = sink(fmt::format("{{\"command\":{},{}", quoted(cell.command), summary_of(cell)));
+  if (auto sunk =
+          sink(fmt::format("{{\"command\":{},{}", json_text(cell.command), summary_of(cell)));
       !sunk)
     return sunk;
   const auto time = [](std::int64_t ns) { return seconds(static_cast<double>(ns)); };
