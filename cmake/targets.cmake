@@ -151,7 +151,8 @@ function(stab_fuzzer source)
   add_executable(${target} ${source} ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_options(${target} PRIVATE -fsanitize=fuzzer ${stab_fuzzer_options})
-  target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined)
+  # The library that has SOURCES is one object, which may come along: what stands first counts, which is instrumented.
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined -Wl,-z,muldefs)
   stab_link(${target} PRIVATE ${arg_LINK})
   # What it finds goes to the first directory, in the build tree.
   set(found ${PROJECT_BINARY_DIR}/tests/${target}_corpus)

@@ -73,6 +73,17 @@ void CommandLine::add_ab() {
   web_flag(ab);
   full_flag(ab);
   json_flag(ab);
+
+  CLI::App* demo = verb("demo",
+                        "Show in 20 seconds what the order of functions in memory does to a "
+                        "program, in fixed and in random layouts",
+                        [&a] {
+                          a.demo.json = a.common.json;
+                          return client::ab::demonstrate(a.demo);
+                        });
+  demo->add_option("--seed", a.demo.seed, "Every random choice derives from it")
+      ->capture_default_str();
+  json_flag(demo);
 }
 
 }  // namespace stab::command_line

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stabd/client/ab/ab.h"
+#include "stabd/client/ab/demo.h"
 #include "stabd/client/analyze.h"
 #include "stabd/client/causal/causal.h"
 #include "stabd/client/causal/verify.h"
@@ -58,6 +59,7 @@ struct Arguments {
   std::string archive;
   RunOptions run;
   AbOptions ab;
+  client::ab::DemoOptions demo;
   AnalyzeOptions analyze;
   MachineOptions machine;
   client::CounterOptions counters;

@@ -12,6 +12,7 @@ constexpr auto example_table = std::to_array<Example>({
     {"ab",
      "stabctl ab main . --build 'make CC=\"$CC\"' --run './bench 1000' --fail-on "
      "trials,regressed"},
+    {"demo", "stabctl demo"},
     {"run", "stabctl run plans/quickstart.toml"},
     {"run", "stabctl run --state results --full plan.toml"},
     {"run", "stabctl run --fail-on trials,regressed plan.toml  # a gate in CI"},

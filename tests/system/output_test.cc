@@ -82,6 +82,7 @@ class Printed : public ::testing::Test {
     return {{"run", "--state", lab_.path("run"), lab_.path("plan.toml")},
             // A rule ends it long before.
             {"ab", "--budget", "1min", "--state", lab_.path("ab"), "--", "true", "sleep 0.3"},
+            {"demo", "--json"},
             {"submit", lab_.path("plan.toml")},
             {"check", lab_.path("plan.toml")},
             {"keys"},

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# stabctl demo: one program in two link orders, in fixed and in random layouts; text of 80 columns, and JSON.
+set -euo pipefail
+stabctl=$2/bin/stabctl
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+mkdir "$work/tmp"
+export TMPDIR=$work/tmp
+
+json=$("$stabctl" demo --json --seed 7)
+field() { grep -oP "\"$1\":\K[^,}]+" <<<"$json" | head -n 1; }
+[[ $(field seed) == 7 ]] || fail "the seed is not said: $json"
+orders=$(grep -oP '"orders":\[\K[0-9]+,[0-9]+(?=\])' <<<"$json") || fail "no orders: $json"
+[[ ${orders%,*} != "${orders#*,}" ]] || fail "it compares an order with itself: $json"
+[[ $(field rounds) -ge 10 ]] || fail "fewer than 10 rounds: $json"
+verdicts=$(grep -oP '"verdict":"\K(slower|faster|cannot tell|as fast within 2 %)(?=")' <<<"$json")
+[[ $(wc -l <<<"$verdicts") == 2 ]] || fail "two layouts have a verdict each: $json"
+
+"$stabctl" demo >"$work/text" 2>"$work/said" || fail "the text ends with $?"
+grep -q '^  fixed .* % \[.*, .*\]' "$work/text" || fail "no line of fixed layouts: $(cat "$work/text")"
+grep -q '^  random .* % \[.*, .*\]' "$work/text" || fail "no line of random layouts: $(cat "$work/text")"
+grep -q '^Next: stabctl ab ' "$work/text" || fail "it does not say what comes next"
+longest=$(LC_ALL=C.UTF-8 awk 'length > most { most = length } END { print most }' "$work/text")
+[[ $longest -le 80 ]] || fail "a line has $longest columns"
+grep -q 'about 20 seconds' "$work/said" || fail "it does not say how long it takes: $(cat "$work/said")"
+[[ -z $(ls -A "$TMPDIR") ]] || fail "it leaves files: $(ls "$TMPDIR")"
+
+# Without a compiler it says so.
+mkdir "$work/bin"
+cp "$stabctl" "$work/bin/"
+said=$(PATH=/nowhere "$work/bin/stabctl" demo 2>&1) && fail "it succeeds without szc"
+grep -q 'demo: szc could not build the program' <<<"$said" || fail "without szc it says: $said"
+exit $failures
