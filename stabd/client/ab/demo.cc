@@ -35,8 +35,8 @@ constexpr std::string_view program_text =
 
 constexpr std::size_t orders = 6;
 constexpr std::size_t choosing_rounds = 4;
-constexpr std::size_t fewest_rounds = 10;
-constexpr std::size_t most_rounds = 40;
+constexpr std::size_t fewest_shown = 10;
+constexpr std::size_t most_shown = 40;
 constexpr auto time_shown = std::chrono::seconds(14);
 constexpr double margin = 0.02;
 constexpr double alpha = 0.05;
@@ -120,8 +120,8 @@ class Demo {
   // Rounds of four runs in random order: both link orders, in fixed and in random layouts.
   Result<void> measure() {
     const auto end = steady_clock::now() + time_shown;
-    for (std::size_t round = 0; round < most_rounds; ++round) {
-      if (round >= fewest_rounds && steady_clock::now() > end) break;
+    for (std::size_t round = 0; round < most_shown; ++round) {
+      if (round >= fewest_shown && steady_clock::now() > end) break;
       std::array<double, 4> took{};
       for (const std::size_t which : in_random_order(took.size())) {
         const bool is_random = which >= 2;
