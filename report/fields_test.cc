@@ -61,6 +61,7 @@ stats::Effect an_effect() {
           .level = "O2",
           .ratio = 0.5,
           .alternatives = {{.method = "Wilcoxon"}},
+          .beside = stats::Alternative{.method = "typical"},
           .spread = stats::Spread{},
           .verdict = stats::Verdict::faster};
 }

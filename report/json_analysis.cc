@@ -118,15 +118,29 @@ Json spread(const std::optional<stats::Spread>& spread) {
           {"p", or_null(spread->p)}};
 }
 
+Json alternative(const stats::Alternative& other) {
+  return {{"method", other.method},
+          {"ratio", or_null(other.ratio)},
+          {"low", or_null(other.low)},
+          {"high", or_null(other.high)},
+          {"p", other.p}};
+}
+
 Json alternatives(const stats::Effect& effect) {
   Json list = Json::array();
-  for (const stats::Alternative& other : effect.alternatives)
-    list.push_back({{"method", other.method},
-                    {"ratio", or_null(other.ratio)},
-                    {"low", or_null(other.low)},
-                    {"high", or_null(other.high)},
-                    {"p", other.p}});
+  for (const stats::Alternative& other : effect.alternatives) list.push_back(alternative(other));
   return list;
+}
+
+Json beside(const stats::Effect& effect) {
+  if (!effect.beside) return nullptr;
+  return alternative(*effect.beside);
+}
+
+// Of units in the order of time that the error allows to depend on each other.
+Json in_time(const stats::Effect& effect, double stats::Estimate::* number) {
+  if (!effect.estimate || effect.estimate->in_time == 0) return nullptr;
+  return *effect.estimate.*number;
 }
 
 std::string_view property_name(stats::Property property) {
@@ -237,6 +251,11 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"reason", or_null(effect.reason)},
                     {"exact", effect.exact},
                     {"aliases", or_null(effect.aliases)},
+                    {"autocorrelation", in_time(effect, &stats::Estimate::autocorrelation)},
+                    {"independent_units", in_time(effect, &stats::Estimate::independent)},
+                    {"beside", beside(effect)},
+                    {"loss_low", or_null(effect.loss_low)},
+                    {"loss_high", or_null(effect.loss_high)},
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},
                     {"control", stats::is_control(effect, analysis.spec)},

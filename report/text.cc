@@ -30,11 +30,11 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
 
 std::string full_sections(const Analysis& analysis, const TextOptions& options) {
   return calibration_section(analysis, options) + effects_section(analysis, options) +
-         aliases_section(analysis, options) + means_section(analysis, options) +
-         interactions_section(analysis, options) + spread_section(analysis, options) +
-         components_section(analysis, options) + padding_section(analysis, options) +
-         anova_section(analysis, options) + assumptions_section(analysis, options) +
-         alternatives_section(analysis, options);
+         typical_section(analysis, options) + aliases_section(analysis, options) +
+         means_section(analysis, options) + interactions_section(analysis, options) +
+         spread_section(analysis, options) + components_section(analysis, options) +
+         padding_section(analysis, options) + anova_section(analysis, options) +
+         assumptions_section(analysis, options) + alternatives_section(analysis, options);
 }
 
 bool shows_means(const Analysis& analysis) {
@@ -43,7 +43,8 @@ bool shows_means(const Analysis& analysis) {
 
 std::string short_sections(const Analysis& analysis, const TextOptions& options) {
   std::string text = calibration_section(analysis, options) + effects_section(analysis, options) +
-                     aliases_section(analysis, options) + padding_section(analysis, options);
+                     typical_section(analysis, options) + aliases_section(analysis, options) +
+                     padding_section(analysis, options);
   if (shows_means(analysis)) text += means_section(analysis, options);
   if (const std::string rejected = rejected_assumptions(analysis); !rejected.empty())
     text += labelled("Assumptions: ", rejected, options) + "\n";

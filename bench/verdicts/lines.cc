@@ -46,6 +46,47 @@ void add_noises(std::vector<Line>& lines) {
          .claim = Claim::known_short});
 }
 
+void add_dependence(std::vector<Line>& lines) {
+  struct Case {
+    std::size_t blocks;
+    double correlation;
+    double most_wrong;
+  };
+  for (const Case& each :
+       {Case{20, 0.5, 0.08}, Case{60, 0.5, 0.06}, Case{20, 0.9, 0.08}, Case{60, 0.9, 0.08}})
+    lines.push_back({.name = fmt::format("two levels, {} blocks, interaction 2 % with correlation "
+                                         "{:.1f} from block to block",
+                                         each.blocks, each.correlation),
+                     .world = {.shape = two,
+                               .blocks = each.blocks,
+                               .noise = 0.001,
+                               .interaction = 0.02,
+                               .correlation = each.correlation},
+                     .claim = Claim::verdicts,
+                     .most_wrong = each.most_wrong});
+}
+
+void add_tails(std::vector<Line>& lines) {
+  const World rare{.shape = two, .blocks = 60, .interaction = 0.01, .rare = 0.01};
+  World in_mean = rare;
+  in_mean.rare_in_mean = true;
+  lines.push_back({.name = "two levels, 60 blocks, one layout in 100 twice as slow: the mean",
+                   .world = in_mean,
+                   .claim = Claim::known_short});
+  lines.push_back({.name = "two levels, 60 blocks, one layout in 100 twice as slow: a typical run",
+                   .world = rare,
+                   .claim = Claim::verdicts,
+                   .estimand = stats::Estimand::typical});
+}
+
+void add_loss(std::vector<Line>& lines) {
+  for (const std::size_t blocks : {20UL, 60UL})
+    lines.push_back(
+        {.name = fmt::format("two levels, {} blocks, one level loses its slowest quarter", blocks),
+         .world = {.shape = two, .blocks = blocks, .interaction = 0.01, .loses_slow = true},
+         .claim = Claim::verdicts});
+}
+
 void add_programs(std::vector<Line>& lines) {
   const World four{
       .shape = two, .programs = 4, .interaction = 0.02, .between_programs = 0.02, .centred = true};
@@ -111,6 +152,9 @@ std::vector<Line> all_lines() {
   std::vector<Line> lines;
   add_factorial(lines);
   add_noises(lines);
+  add_dependence(lines);
+  add_tails(lines);
+  add_loss(lines);
   add_programs(lines);
   add_seeds(lines);
   add_stops(lines);

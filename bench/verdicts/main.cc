@@ -34,6 +34,7 @@ stats::Spec spec_of(const Line& line) {
   spec.equivalence = margin;
   spec.programs = line.programs;
   spec.error = line.error;
+  spec.estimand = line.estimand;
   if (line.each_program) spec.design = stats::Design::factorial;
   return spec;
 }
@@ -118,14 +119,14 @@ std::vector<std::string> failures(const Line& line, const Counts& counts, std::s
   std::vector<std::string> result;
   if (line.claim == Claim::known_short) return result;
   const std::size_t n = counts.experiments;
-  if (exceeds(counts.wrong, n, 0.05, tests)) result.emplace_back("wrong verdicts");
+  if (exceeds(counts.wrong, n, line.most_wrong, tests)) result.emplace_back("wrong verdicts");
   if (exceeds(counts.same, n, 0.05, tests)) result.emplace_back("same at the margin");
   if (exceeds(counts.wrong_sign, n, 0.025, tests)) result.emplace_back("wrong sign");
   const double share = static_cast<double>(counts.covered) / static_cast<double>(counts.intervals);
   const auto covered = static_cast<std::size_t>(std::lround(share * static_cast<double>(n)));
   if (line.claim == Claim::verdicts) return result;
   if (falls_short(covered, n, 0.94, tests)) result.emplace_back("coverage too low");
-  if (line.claim == Claim::exact && exceeds(covered, n, 0.965, tests))
+  if (line.claim == Claim::exact && exceeds(covered, n, 0.97, tests))
     result.emplace_back("coverage too high");
   return result;
 }

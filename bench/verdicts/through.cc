@@ -42,6 +42,7 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
   if (!spec.block.empty()) text += " --block block";
   if (!spec.seed.empty()) text += " --random seed";
   if (spec.design == stats::Design::within_subjects) text += " --subject program";
+  if (spec.estimand == stats::Estimand::typical) text += " --estimand typical";
   if (spec.error == stats::Error::pooled) text += " --error pooled";
   text += line.programs == stats::Programs::these ? " --programs these" : " --programs like-these";
   return text + " --fail-on none";

@@ -42,6 +42,8 @@ class Source {
     return normal_.uniform() < 0.1 ? 3 : -1.0 / 3;
   }
 
+  double uniform() { return normal_.uniform(); }
+
   std::size_t below(std::size_t n) {
     return std::min(n - 1, static_cast<std::size_t>(normal_.uniform() * static_cast<double>(n)));
   }
@@ -138,6 +140,14 @@ class Writer {
   stats::Dataset data_;
 };
 
+// The next of a series whose terms have the standard deviation of `fresh`.
+void follow(Effects& last, const Effects& fresh, double correlation) {
+  for (std::size_t t = 0; t < fresh.size(); ++t)
+    for (std::size_t level = 0; level < fresh[t].size(); ++level)
+      last[t][level] =
+          correlation * last[t][level] + std::sqrt(1 - correlation * correlation) * fresh[t][level];
+}
+
 struct Trial {
   std::size_t program;
   std::size_t cell;
@@ -156,12 +166,24 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
   const bool seeds = world.kind == Kind::seeds || world.kind == Kind::padding;
   const double share = world.programs > 1 ? std::sqrt(0.5) : 0;
   const double own = std::sqrt(1 - share * share);
+  std::vector<Effects> before;
+  for (std::size_t p = 0; p < world.programs; ++p)
+    before.push_back(draw(world, source, world.correlation > 0 ? world.interaction : 0, false));
   for (std::size_t block = 0; block < world.blocks; ++block) {
     const double speed = world.kind == Kind::no_blocks ? 0 : drift * source.normal();
     const Effects common = draw(world, source, seeds ? 0 : share * world.interaction, world.skewed);
     std::vector<Effects> acts;
     for (std::size_t p = 0; p < world.programs; ++p)
       acts.push_back(draw(world, source, seeds ? 0 : own * world.interaction, world.skewed));
+    for (std::size_t p = 0; world.correlation > 0 && p < world.programs; ++p) {
+      follow(before[p], acts[p], world.correlation);
+      acts[p] = before[p];
+    }
+    for (std::size_t p = 0; world.rare > 0 && p < world.programs; ++p)
+      for (auto& levels : acts[p])
+        for (std::size_t level = 1; level < levels.size(); ++level)
+          levels[level] += (source.uniform() < world.rare ? std::log(2) : 0) -
+                           (world.rare_in_mean ? world.rare * std::log(2) : 0);
     // A seed's luck: in a padding study both arms have the same, and a little of their own.
     const double luck = seeds ? world.interaction * source.normal() : 0;
     std::vector<double> lucks;
@@ -183,7 +205,10 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
                  sum(acts[trial.program], cell) + lucks[trial.cell];
       for (const std::size_t level : cell) y += level > 0 ? change : 0;
       const bool wild = cell.front() + 1 == world.shape.front();
-      y += world.noise * (wild ? world.wild_level : 1) * source.next();
+      const double noise = source.next();
+      constexpr double upper_quartile = 0.674;  // of a normal distribution
+      if (world.loses_slow && wild && noise > upper_quartile) continue;
+      y += world.noise * (wild ? world.wild_level : 1) * noise;
       writer.add(trial.program, block, block, cell, y);
     }
   }

@@ -27,6 +27,10 @@ struct World {
   double wild_level = 1;        // the last level of the first treatment has so many times the noise
   double interaction = 0;       // sd of a level's effect between blocks; seeds: of a seed's luck
   bool skewed = false;          // one block in ten has most of it
+  double correlation = 0;       // of a level's effect in a block with that in the block before
+  double rare = 0;              // share of a level's layouts that double its time
+  bool rare_in_mean = false;    // `change` is that of the mean, not that without the rare ones
+  bool loses_slow = false;      // the last level loses its slowest quarter of trials
   double between_programs = 0;  // sd of a level's effect between programs
   bool centred = false;         // the programs' own effects sum to 0
 };

@@ -62,6 +62,7 @@ inline constexpr std::array<std::string_view, 7> responses{
 inline constexpr std::array of_builds{code_size, compile_time};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
 inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
+inline constexpr std::array<std::string_view, 2> estimands{"mean", "typical"};
 inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"};
 inline constexpr std::array<std::string_view, 2> pairs{"baseline", "all"};
 inline constexpr std::array picks{to_string(Pick::only), to_string(Pick::first),
@@ -318,6 +319,10 @@ inline constexpr Key keys[] = {
     {"analysis.error", Choice{words::errors, "own"},
      "`own`: each comparison has an error of its own; `pooled`: all share one, in designs with "
      "blocks"},
+    {"analysis.estimand", Choice{words::estimands, "mean"},
+     "the subject of the verdict: `mean`, to which every block counts, or `typical`, the mean "
+     "without "
+     "a fifth of the blocks at each end; both are shown"},
     {"analysis.programs", Choice{words::programs, "like-these"},
      "for `within-subjects`: which answer decides, the one on these programs or the one on "
      "programs like these"},

@@ -8,6 +8,7 @@
 #include "report/words/changes.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 namespace {
@@ -33,6 +34,44 @@ void add_row(Grid& grid, std::vector<Cell> first, bool skip_first, const std::st
 }
 
 }  // namespace
+
+std::string typical_section(const Analysis& analysis, const TextOptions& options) {
+  constexpr std::size_t most = 12;  // in a short report
+  const auto has = [&](const stats::Effect& effect) {
+    return effect.beside && (options.full || effect.scope == stats::deciding_scope(analysis));
+  };
+  const auto count = std::ranges::count_if(analysis.effects, has);
+  if (count == 0 || (!options.full && static_cast<std::size_t>(count) > most)) return "";
+  const bool subjects = has_subjects(analysis);
+  const bool typical = analysis.spec.estimand == stats::Estimand::typical;
+  Grid grid;
+  if (subjects) grid.column(name(analysis.spec.subject), Align::left);
+  grid.column("treatment", Align::left);
+  grid.column("from -> to", Align::left);
+  grid.column("change", Align::right);
+  grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
+  grid.column("p", Align::right);
+  for (const stats::Effect& effect : analysis.effects) {
+    if (!has(effect)) continue;
+    std::vector<Cell> row;
+    if (subjects) row.push_back({row_label(analysis, effect.subject, effect.scope)});
+    row.push_back({name(effect.treatment)});
+    row.push_back({name(effect.baseline) + " -> " + name(effect.level)});
+    const stats::Alternative& other = *effect.beside;
+    row.push_back({change_text(other.ratio, other.low, other.high), Style::bold});
+    row.push_back({interval_text(other.low, other.high)});
+    row.push_back({p_text(other.p)});
+    grid.row(std::move(row));
+  }
+  return table_section(
+      typical ? "The mean" : "A typical run",
+      typical
+          ? "The verdicts above are about a typical run. The mean counts those that stand out, "
+            "too."
+          : "The same without a fifth of the numbers at each end: what most runs show, whatever "
+            "a few that stand out do. The verdict is about the mean.",
+      grid, options);
+}
 
 std::string alternatives_section(const Analysis& analysis, const TextOptions& options) {
   const bool subjects = has_subjects(analysis);

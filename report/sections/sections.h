@@ -58,6 +58,8 @@ std::string spread_section(const stats::Analysis& analysis, const TextOptions& o
 std::string assumptions_section(const stats::Analysis& analysis, const TextOptions& options);
 // One sentence on those that do not hold.
 std::string rejected_assumptions(const stats::Analysis& analysis);
+// The estimand that the verdicts are not about, of the comparisons that decide.
+std::string typical_section(const stats::Analysis& analysis, const TextOptions& options);
 // The comparisons whose assumptions fail, beside tests that do not need them.
 std::string alternatives_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string calibration_section(const stats::Analysis& analysis, const TextOptions& options);

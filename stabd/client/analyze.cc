@@ -18,6 +18,7 @@
 #include "stabd/client/input.h"
 #include "stabd/client/output.h"
 #include "stabd/client/own_export.h"
+#include "stabd/client/table_design.h"
 #include "stats/analyse/analyse.h"
 #include "stats/analyse/paper.h"
 #include "stats/numbers/decimal.h"
@@ -104,6 +105,10 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   else if (!options.subject.empty())
     spec.design = stats::Design::within_subjects;
   spec.log_scale = options.scale == "log";
+  spec.independent_blocks = options.independent_blocks;
+  if (options.estimand == "typical") spec.estimand = stats::Estimand::typical;
+  spec.resolution = options.resolution;
+  spec.number_is_measured = true;
   spec.alpha = options.alpha;
   if (options.error == "pooled") spec.error = stats::Error::pooled;
   if (spec.error == stats::Error::pooled && !options.subject.empty())
@@ -111,6 +116,8 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
         "--error pooled and --subject do not go together: what is said of several subjects rests "
         "on "
         "their blocks");
+  if (options.seeds != "auto" && options.random.empty())
+    return fail("--seeds says how the seeds of --random are meant, and there is no --random");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   spec.all_pairs = options.pairs == "all";
   spec.higher_is_better = options.higher_is_better;
@@ -264,8 +271,15 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
   if (!tables) return std::unexpected(tables.error());
   if (tables->size() == 1) {
     task.data = std::move(tables->front());
+    if (!is_own_export(inputs.front().text()))
+      if (auto set = set_seeds(options.seeds, task.data, task.spec); !set)
+        return std::unexpected(set.error());
+    if (auto set = set_fraction(options.generators, task.data, task.spec, task.notes); !set)
+      return std::unexpected(set.error());
     return task;
   }
+  if (!options.generators.empty())
+    return fail("--generators is of one table, and there are several");
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
     return fail(
         fmt::format("the files are called {}, and so is a column: --factor calls them "
@@ -349,6 +363,7 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
   task.spec.subject = std::move(table->subject);
   // Google Benchmark may have mixed them: their order in the file is not that of time.
   task.spec.in_order = format == foreign::Format::hyperfine;
+  task.spec.one_after_other = true;  // note_cautions() says so
   task.data = std::move(table->data);
   task.failed = table->failed > 0;
   std::ranges::move(table->notes, std::back_inserter(task.notes));

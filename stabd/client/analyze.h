@@ -23,6 +23,11 @@ struct AnalyzeOptions {
   std::string block;
   std::string subject;
   std::string random;                   // a factor nested in the treatments
+  std::string seeds = "auto";           // whether it is: "nested", "crossed"
+  std::vector<std::string> generators;  // "d=a:b:c"; none: found from the table
+  std::string estimand = "mean";        // "typical"
+  bool independent_blocks = false;
+  std::optional<double> resolution;     // steps of what measured the response
   std::string order;                    // when a row was measured
   std::vector<std::string> baselines;   // "opt=O2"
   std::string scale = "raw";            // "log"

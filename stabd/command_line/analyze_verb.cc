@@ -50,6 +50,33 @@ void CommandLine::add_analyze() {
       "Column that says when a row was measured: a time (number or ISO 8601) or a running number. "
       "Rows are sorted by it, and only then are neighbours in time tested for being alike "
       "(independence); files of stabctl export have started_ns, which is used by itself");
+  analyze
+      ->add_option("--seeds", a.seeds,
+                   "With --random: nested, each cell drew seeds of its own; crossed, a seed is one "
+                   "layout that cells share; auto: nested, and an error if cells share a seed")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "nested", "crossed"}));
+  analyze
+      ->add_option("--generators", a.generators,
+                   "The generators of a fractional design, with commas: d=a:b:c. Without it they "
+                   "are found, if the "
+                   "table has a regular part of all combinations of two levels")
+      ->delimiter(',');
+  analyze
+      ->add_option(
+          "--estimand", a.estimand,
+          "The subject of the verdict: mean, to which every block counts; typical, the mean "
+          "without a fifth of the blocks at each end. Both are shown")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"mean", "typical"}));
+  analyze->add_flag("--independent-blocks", a.independent_blocks,
+                    "Do not allow for blocks that resemble their neighbours in time: narrower "
+                    "intervals, which are wrong if they do");
+  analyze
+      ->add_option("--resolution", a.resolution,
+                   "Steps of the clock in the unit of the response, which intervals allow for; 0: "
+                   "the numbers are exact. Without it steps are found where numbers repeat")
+      ->check(CLI::NonNegativeNumber);
   analyze->add_option("--baseline", a.baselines,
                       "factor=level to compare with; without it, the first level");
   CLI::Option* log = analyze->add_flag_callback(

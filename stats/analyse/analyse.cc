@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "stats/analyse/paper.h"
+#include "stats/analyse/refusals.h"
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
 #include "stats/designs/contrasts.h"
@@ -189,20 +190,29 @@ void note_few(const Analysis& analysis, Notes& notes) {
     if (std::ranges::find(said, sentence) == said.end()) notes.add(sentence + ".");
 }
 
-// With fewer blocks, intervals contain the truth less often than they say if a few layouts act much
-// more strongly than the others (bench/soundness, doc/statistics.md).
-constexpr std::size_t enough_blocks = 60;
-
-void note_skew(const Prepared& data, const Analysis& analysis, Notes& notes) {
-  std::size_t fewest = enough_blocks;
+// What so many layouts can't show: of n that were drawn, none of a kind means that the kind may
+// make up to 1 - 0.05^(1 / n) of all (95 %, about 3 / n).
+void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
+  const Effect* fewest = nullptr;
   for (const Effect& effect : analysis.effects)
-    if (effect.unit == data.spec.block && effect.df && effect.units > 0)
-      fewest = std::min(fewest, effect.units);
-  if (fewest < enough_blocks)
-    notes.add(fmt::format(
-        "Where a few layouts act much more strongly than the rest, intervals of fewer than {} {}s "
-        "hold less often than they say (doc/statistics.md); these have {}.",
-        enough_blocks, data.spec.block, fewest));
+    if (effect.unit == data.spec.block && effect.df && effect.units > 1 && effect.detectable &&
+        (fewest == nullptr || effect.units < fewest->units))
+      fewest = &effect;
+  if (fewest == nullptr) return;
+  const double unseen = 1 - std::pow(0.05, 1 / static_cast<double>(fewest->units));
+  constexpr double rare = 0.01;
+  const double all = std::ceil(std::log(0.05) / std::log(1 - rare));
+  constexpr double enough = 300;
+  if (static_cast<double>(fewest->units) >= enough) return;
+  notes.add(
+      fmt::format("A layout that is seldom drawn may be missing: {0} {1}s can't exclude one that "
+                  "is drawn up to "
+                  "{2:.2g} % of the time (95 %), and if it made one level 20 % slower the mean "
+                  "would move by up "
+                  "to {3:.2g} %. It takes {4:.0f} {1}s to exclude all but 1 in 100. The typical "
+                  "change, without "
+                  "a fifth of the {1}s at each end, does not depend on it.",
+                  fewest->units, data.spec.block, 100 * unseen, 20 * unseen, all));
 }
 
 void note_pooling(const Prepared& data, Notes& notes) {
@@ -248,9 +258,11 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   note_interactions(analysis, notes);
   set_adjusted_intervals(prepared, analysis);
   if (prepared.spec.assumptions) add_foresight(prepared, analysis);
+  refuse(prepared, analysis, notes);
+  note_empty_cells(prepared, analysis, notes);
   note_multiplicity(analysis, notes);
   note_few(analysis, notes);
-  if (!prepared.spec.block.empty()) note_skew(prepared, analysis, notes);
+  if (!prepared.spec.block.empty()) note_rare(prepared, analysis, notes);
   note_pooling(prepared, notes);
   note_looks(prepared, notes);
   analysis.notes = notes.sentences();

@@ -77,8 +77,15 @@ Collected collect(const Dataset& data, std::span<const Row> rows, const Views& v
   Collected result;
   result.trials.reserve(rows.size());
   double largest = 0;
+  std::vector<std::uint32_t> rank(views.block.used, unused);
+  std::uint32_t blocks = 0;
+  bool rising = true;
   for (const Row row : rows) {
     const Group place = views.place(row);
+    if (rank[place.block] == unused) {
+      rising = rising && place.block == blocks;
+      rank[place.block] = blocks++;
+    }
     const std::uint64_t key =
         ((std::uint64_t{place.subject} * views.block.used + place.block) * cells + place.cell) *
             views.seed.used +
@@ -92,6 +99,7 @@ Collected collect(const Dataset& data, std::span<const Row> rows, const Views& v
   }
   const double rounding = 16 * std::numeric_limits<double>::epsilon() * largest;
   out.noise = rounding * rounding;
+  if (out.spec.in_order && !rising) out.block_rank = std::move(rank);
   std::vector<std::uint32_t> order;
   result.groups = std::move(collector).sorted(order);
   for (Trial& trial : result.trials) trial.group = order[trial.group];

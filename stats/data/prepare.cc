@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -68,6 +71,52 @@ void check_columns(Prepared& out) {
   if (seeds && !out.spec.seed.empty()) out.spec.block.clear();
 }
 
+// 0 if there is none, or if the numbers are too many to tell.
+double common_step(const Dataset& data, std::span<const Row> rows) {
+  constexpr std::size_t most = 64;
+  constexpr std::size_t least = 8;
+  if (rows.size() < least) return 0;
+  std::set<double> seen;
+  for (const Row row : rows) {
+    seen.insert(data.response[row]);
+    if (seen.size() > most) return 0;
+  }
+  if (seen.size() < 2 || 2 * seen.size() > rows.size()) return 0;
+  double step = std::numeric_limits<double>::max();
+  for (auto next = std::next(seen.begin()); next != seen.end(); ++next)
+    step = std::min(step, *next - *std::prev(next));
+  const double first = *seen.begin();
+  const bool on_grid = std::ranges::all_of(seen, [&](double x) {
+    const double steps = (x - first) / step;
+    return std::abs(steps - std::round(steps)) < 1e-6 * std::max(1.0, steps);
+  });
+  // Numbers of the grid themselves: 0.30 and 0.32 may be steps of 0.02, 0.31 and 0.33 are not.
+  const double steps = (first + data.centre) / step;
+  return on_grid && std::abs(steps - std::round(steps)) < 1e-6 * std::max(1.0, steps) ? step : 0;
+}
+
+void set_step(const Dataset& data, std::span<const Row> rows, Prepared& out) {
+  const Spec& spec = out.spec;
+  out.step = spec.resolution.value_or(0);
+  if (spec.resolution || spec.origin != Origin::trial || spec.unit == Unit::bytes) return;
+  if (spec.unit == Unit::number && !spec.number_is_measured) return;
+  const double step = common_step(data, rows);
+  if (spec.unit == Unit::nanoseconds || step != 1) out.step = step;
+}
+
+void count_lost(const Dataset& data, const Views& views, Prepared& out) {
+  const auto is_known = [](const View& view, std::size_t row) {
+    return view.column == nullptr || view.code(row) != unused;
+  };
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    if (std::isfinite(data.response[row]) || !is_known(views.subject, row)) continue;
+    if (!std::ranges::all_of(views.treatments, [&](const View& v) { return is_known(v, row); }))
+      continue;
+    const Group place = views.place(row);
+    ++out.lost[{place.subject, place.cell}];
+  }
+}
+
 void set_looks(Prepared& out) {
   if (!out.spec.looks) return;
   auto repeated = Repeated::at(*out.spec.looks);
@@ -125,6 +174,8 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   out.scale = {
       .log = spec.log_scale, .origin = first + data.centre, .centre = data.centre, .first = first};
   const Views views = make_views(data, rows, out);
+  set_step(data, rows, out);
+  if (rows.size() < data.response.size()) count_lost(data, views, out);
   const auto keys = key_space(views);
   if (!keys) {
     out.notes.add("The columns have more combinations of levels than can be analysed.");

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stats/data/dataset.h"
@@ -67,8 +69,15 @@ struct Prepared {
   Spec spec;  // without the columns that the data lacks
   Scale scale;
   std::vector<Treatment> treatments{};
-  std::vector<Subject> subjects{};     // those that have data
-  std::vector<std::string> seeds{};    // their names, by the codes of groups
+  std::vector<Subject> subjects{};   // those that have data
+  std::vector<std::string> seeds{};  // their names, by the codes of groups
+  // When each block began, by its code; empty: blocks are numbered in the order of time.
+  std::vector<std::uint32_t> block_rank{};
+  // Rows without a number, by subject and cell; levels that have no number at all are not there.
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> lost{};
+  // The response moves in steps of this; 0: finer ones than matter. It is found where there are few
+  // different numbers, all whole multiples of a step apart. Bytes and steps of 1 are counts.
+  double step = 0;
   double noise = 0;                    // what rounding alone may add to a sum of squares, per trial
   std::optional<Repeated> repeated{};  // where the spec has looks
   Notes notes;

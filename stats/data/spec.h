@@ -53,6 +53,10 @@ enum class Error {
   pooled,  // from the residuals of y ~ block + a * b: all treatments act alike in all blocks
 };
 
+// What a verdict is about: the mean over blocks (or other units), to which each counts, or a typical
+// one, which those that stand out don't move (own_error.h: trimmed_mean_of).
+enum class Estimand { mean, typical };
+
 // How the numbers of the response come about; see of_builds.h.
 enum class Origin {
   trial,     // each trial measures its own
@@ -90,6 +94,8 @@ struct Spec {
   bool log_scale = true;             // compare geometric means: effects are ratios
   SumsOfSquares sums_of_squares = SumsOfSquares::type2;
   Error error = Error::own;  // factorial designs with blocks
+  Estimand estimand = Estimand::mean;
+  bool independent_blocks = false;  // the error of a mean over blocks allows for no dependence
   Programs programs = Programs::like_these;
   bool all_pairs = false;         // compare all levels with each other, not only with the first
   bool higher_is_better = false;  // of the response
@@ -98,7 +104,13 @@ struct Spec {
   std::string control{};
   // Treatments that the question names, as it does: the answer begins with them.
   std::vector<std::string> asked{};
-  bool in_order = true;     // rows are in the order of time
+  bool in_order = true;  // rows are in the order of time
+  // The steps of the clock (or whatever measured the response), which intervals allow for. Nothing:
+  // found from the numbers, of those that no count can be (prepare.h). 0: they are exact.
+  std::optional<double> resolution{};
+  bool number_is_measured = false;  // a response without a unit may be one that a clock measured
+  // All trials of a level come before those of the next, as the notes of the caller say.
+  bool one_after_other = false;
   bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter

@@ -134,15 +134,38 @@ Ordered block_contrasts(const Prepared& data, const Subject& subject) {
   return result;
 }
 
+// Residuals times what their cell weighs in a contrast, each contrast a series. Neighbours that are
+// alike matter to a comparison only where they are of one side: in random order of the cells the
+// products of neighbours have either sign, so these series are independent then.
+Ordered signed_residuals(const Subject& subject, std::span<const double> residuals) {
+  constexpr std::size_t most_series = 15;
+  const std::vector<Group> cells = by_cell(subject);
+  Ordered result{.series = 0, .kind = "residuals in the order of trials, signed by level"};
+  for (std::size_t k = 1; k < cells.size() && result.series < most_series; ++k) {
+    const double size = static_cast<double>(k);
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      const std::uint32_t cell = subject.groups[subject.trials[i].group].cell;
+      const double weight = cell < cells[k].cell ? 1 / size : cell == cells[k].cell ? -1 : 0;
+      result.values.push_back(weight * residuals[i]);
+    }
+    ++result.series;
+  }
+  return result;
+}
+
 void add_independence(const Prepared& data, const Subject& subject, const Ordered& ordered,
                       Analysis& analysis, Notes& notes) {
   if (!data.spec.in_order) {
     notes.add("Independence is not tested: nothing says that the rows are in the order of time.");
     return;
   }
+  const bool allowed_for = has_own_blocks(data) && !data.spec.independent_blocks &&
+                           ordered.values.size() >= least_for_dependence * ordered.series;
   const char* instead =
-      "no test of single numbers: intervals are too narrow if neighbours are alike; use blocks or "
-      "compare more runs";
+      allowed_for
+          ? "the changes, whose intervals and p allow for neighbours that are alike"
+          : "no test of single numbers: intervals are too narrow if neighbours are alike; use "
+            "blocks or compare more runs";
   const auto lag = autocorrelation(ordered);
   const auto runs = runs_test(ordered.values);
   if (!lag || !runs) {
@@ -153,9 +176,12 @@ void add_independence(const Prepared& data, const Subject& subject, const Ordere
   const std::size_t n = ordered.values.size();
   Assumption& first = add(analysis, subject.name, Property::independence, "lag-1 autocorrelation",
                           ordered.kind, n, lag->r, lag->p);
+  // Two tests of one assumption share its level.
+  first.holds = 2 * lag->p >= data.spec.alpha;
   if (!first.holds) first.instead = instead;
   Assumption& second = add(analysis, subject.name, Property::independence, "runs", ordered.kind, n,
                            static_cast<double>(runs->runs), runs->p);
+  second.holds = 2 * runs->p >= data.spec.alpha;
   if (!second.holds) second.instead = instead;
 }
 
@@ -188,9 +214,18 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   const char* instead = n > most_for_shapiro_wilk
                             ? "nothing else is needed, the means of so many trials are normal"
                             : "the rank-sum and the permutation test";
-  add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);
+  // Two numbers are equally far from their mean, whatever their distribution is.
+  constexpr std::size_t least_of_cell = 3;
+  if (n >= least_of_cell * by_cell(subject).size())
+    add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);
+  else
+    notes.add(subject.name, "normality is not tested: there are fewer than three trials a cell.");
   add_variances(data, subject, analysis, notes);
-  if (data.spec.block.empty()) add_independence(data, subject, residuals, analysis, notes);
+  if (!data.spec.block.empty()) return;
+  const bool compares = data.spec.seed.empty() && by_cell(subject).size() > 1;
+  add_independence(data, subject,
+                   compares ? signed_residuals(subject, residuals.values) : residuals, analysis,
+                   notes);
 }
 
 void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {

@@ -64,7 +64,9 @@ TEST(Assumptions, TestsOfABlockedFactorialAgreeWithR) {
 }
 
 TEST(Assumptions, TheSignedRankTestStandsBesideABlockedEffect) {
-  const Effect effect = analyse(two_by_two(), blocked()).effects.at(0);
+  Spec spec = blocked();
+  spec.independent_blocks = true;  // as R's paired t-test has it
+  const Effect effect = analyse(two_by_two(), spec).effects.at(0);
   expect_close(effect.ratio, 0.953612762606241);
   expect_close(effect.p, 3.97693744434839e-22, 1e-6);
   expect_close(find(effect, "signed-rank")->p, 1.9073486328125e-06, 1e-6);
@@ -232,9 +234,11 @@ TEST_P(Level, TrueAssumptionsAreRejectedAsOftenAsAlpha) {
   }
   EXPECT_EQ(rejected.size(), 3U);
   for (const auto& [test, count] : rejected) {
-    EXPECT_LE(count, 71) << test;
+    // The two tests of independence share alpha: each rejects about 25, give or take 5.
+    const bool shares = test == "runs" || test == "lag-1 autocorrelation";
+    EXPECT_LE(count, shares ? 40 : 71) << test;
     // Contrasts have the spread that was divided out of them; the runs test is discrete.
-    EXPECT_GE(count, test == "runs" ? 5 : 20) << test;
+    EXPECT_GE(count, test == "runs" ? 2 : shares ? 8 : 20) << test;
   }
 }
 

@@ -5,6 +5,8 @@
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
 #include "stats/designs/interactions.h"
+#include "stats/models/own_error.h"
+#include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {
@@ -17,6 +19,9 @@ void analyse_factorial(const Prepared& data, const Subject& subject, bool with_t
 
 // Whether the comparisons of a subject take their error from its blocks.
 bool has_own_blocks(const Prepared& data);
+
+// The mean over blocks, which may depend on their neighbours in time unless the spec denies that.
+Estimate mean_over_blocks(const Prepared& data, const UnitNumbers& numbers);
 
 // The trials of blocks that have each of the subject's `cells` cells: the first block's, then the
 // next one's.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "stats/verdicts/decide.h"
 
@@ -29,6 +30,43 @@ void set_intervals(const Prepared& data, const Estimate& estimate, Effect& effec
     effect.difference_low = own->low;
     effect.difference_high = own->high;
   }
+}
+
+// How far rounding to the clock's steps may shift the mean of a cell. Noise of half a step or more
+// averages it away: with a standard deviation of s the mean is off by at most
+// step / pi exp(-2 pi^2 s^2 / step^2) (Sheppard's corrections; Kollar, IEEE TIM 1994). Numbers on one
+// or two steps do not show their noise.
+double shift_of(const Moments& raw, double step) {
+  const double n = static_cast<double>(raw.n);
+  const double most = step / 2;
+  // Numbers on two neighbouring steps have at most this variance.
+  if (n < 2 || raw.ss <= 0.2501 * step * step * n) return most;
+  const double variance = std::max(0.0, raw.ss / (n - 1) / step / step - 1.0 / 12);
+  return std::min(most, step / std::numbers::pi *
+                            std::exp(-2 * std::numbers::pi * std::numbers::pi * variance));
+}
+
+// How far the difference of a comparison may be off by the clock's steps, on the model's scale.
+double step_bound(const Prepared& data, const Comparison& comparison) {
+  if (!(data.step > 0)) return 0;
+  double sum = 0;
+  double subjects = 0;
+  for (const Subject& subject : data.subjects) {
+    if (comparison.scope == Scope::subject && subject.name != comparison.subject) continue;
+    ++subjects;
+    double shift = 0;
+    double cells = 0;
+    for (const Group& cell : by_cell(subject)) {
+      const std::size_t level = data.levels_of(cell.cell)[comparison.treatment];
+      if (level != comparison.base && level != comparison.level) continue;
+      const double mean = cell.raw.mean + data.scale.centre;
+      shift += shift_of(cell.raw, data.step) / (data.scale.log ? mean : 1);
+      ++cells;
+    }
+    // Two sides, each the mean of half of these cells.
+    if (cells > 0) sum += 2 * shift / cells;
+  }
+  return subjects > 0 ? sum / subjects : 0;
 }
 
 std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
@@ -77,6 +115,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   }
   Estimate own = *estimate;
   own.log = data.scale.log;
+  own.bound = step_bound(data, comparison);
   if (!own.log && own.base) *own.base += data.scale.origin;
   effect.estimate = own;
   effect.units = own.units;
@@ -92,9 +131,38 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
         effect.p_same = data.repeated->one_sided_p(*effect.p_same);
     }
   }
+  constexpr double noticeable = 0.01;  // of the interval
+  if (own.bound > noticeable * std::sqrt(own.variance))
+    notes.add(comparison.subject,
+              fmt::format(
+                  "the numbers of {} move in steps of {:.6g}: they are no finer than that, and the "
+                  "intervals allow for it.{}",
+                  data.spec.response, data.step,
+                  data.spec.resolution ? ""
+                                       : " If it is a count, and exact, say '--resolution "
+                                         "0'; a finer clock has no such limit."));
   // What does not vary gets its own words (of_builds.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));
+  return effect;
+}
+
+Effect make_effect(const Prepared& data, const Comparison& comparison,
+                   const std::optional<Estimate>& mean, const UnitNumbers& numbers,
+                   const Source& source, Notes& notes) {
+  const auto typical = mean ? trimmed_mean_of(numbers, *mean, data.noise) : std::nullopt;
+  const bool typical_decides = data.spec.estimand == Estimand::typical && typical;
+  Effect effect = make_effect(data, comparison, typical_decides ? typical : mean, source, notes);
+  if (!typical) return effect;
+  Notes unused;
+  const Effect other =
+      make_effect(data, comparison, typical_decides ? mean : typical, source, unused);
+  if (other.p)
+    effect.beside = Alternative{.method = typical_decides ? "mean" : "typical",
+                                .ratio = other.ratio,
+                                .low = other.low,
+                                .high = other.high,
+                                .p = *other.p};
   return effect;
 }
 

@@ -38,6 +38,12 @@ struct Source {
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& estimate, const Source& source, Notes& notes);
 
+// The same of an estimate over units whose numbers are known: the estimand of the spec decides, and
+// the other one stands beside it. Without numbers, or where these are too few, it is the mean.
+Effect make_effect(const Prepared& data, const Comparison& comparison,
+                   const std::optional<Estimate>& mean, const UnitNumbers& numbers,
+                   const Source& source, Notes& notes);
+
 // Sets low_adjusted and high_adjusted of all effects: each family's intervals hold together with
 // probability 1 - alpha (Bonferroni).
 void set_adjusted_intervals(const Prepared& data, Analysis& analysis);

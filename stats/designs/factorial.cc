@@ -65,13 +65,14 @@ AnovaTable pooled_table(const Prepared& data, const std::string& subject, const 
   return table;
 }
 
-void note_fit(const Prepared& data, const std::string& subject, const FactorialFit& fit,
-              Notes& notes) {
+void note_fit(const Prepared& data, const std::string& subject, std::size_t cells,
+              const FactorialFit& fit, Notes& notes) {
   if (!fit.balanced)
     notes.add(subject, fmt::format("some cells have fewer trials than others; sums of squares are "
                                    "of type {}.",
                                    fit.type == SumsOfSquares::type3 ? "III" : "II"));
-  if (!fit.balanced && fit.type == SumsOfSquares::type2 && data.active().size() > 1)
+  if (!fit.balanced && fit.type == SumsOfSquares::type2 && data.active().size() > 1 &&
+      cells == data.cells())
     notes.add(subject,
               "changes are averages over the other treatments' levels, each with the same weight; "
               "sums of squares of type II give each the weight of its trials, so the two may "
@@ -113,16 +114,21 @@ Estimator by_blocks(const Prepared& data, const Subject& subject, const std::vec
   return [&](const Contrast& contrast) -> std::optional<Estimate> {
     const UnitNumbers numbers = block_numbers(subject, cells, contrast);
     if (numbers.units.empty()) return std::nullopt;
-    return mean_of(numbers, data.noise);
+    return mean_over_blocks(data, numbers);
   };
 }
 
 Estimator by_residuals(const Prepared& data, const FactorialModel& model,
                        const std::vector<Group>& cells) {
   std::vector<std::size_t> numbers;
-  for (const Group& cell : cells) numbers.push_back(cell.cell);
-  return [&model, numbers, noise = data.noise](const Contrast& contrast) {
+  std::size_t trials = 0;
+  for (const Group& cell : cells) {
+    numbers.push_back(cell.cell);
+    trials += cell.y.n;
+  }
+  return [&model, numbers, trials, noise = data.noise](const Contrast& contrast) {
     auto estimate = model.contrast(numbers, contrast);
+    if (estimate) estimate->units = trials;
     if (estimate && estimate->variance == 0 && estimate->difference * estimate->difference <= noise)
       estimate->difference = 0;
     return estimate;
@@ -185,7 +191,10 @@ void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
     if (source.unit == data.spec.block)
       source.method = data.spec.block + ":" + data.treatments[comparison.treatment].name;
     const auto estimate = contrast.weights.empty() ? std::nullopt : parts.estimator(contrast);
-    analysis.effects.push_back(make_effect(data, comparison, estimate, source, notes));
+    UnitNumbers numbers;
+    if (source.unit == data.spec.block && estimate)
+      numbers = block_numbers(parts.subject, parts.cells, contrast);
+    analysis.effects.push_back(make_effect(data, comparison, estimate, numbers, source, notes));
     Effect& effect = analysis.effects.back();
     effect.aliases = aliases_of(data.spec, 1U << comparison.treatment);
     if (!data.spec.assumptions || contrast.weights.empty()) continue;
@@ -229,7 +238,7 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
   const FactorialFit& fit = model->result();
   if (with_table) {
     analysis.tables.push_back(pooled_table(data, subject.name, fit));
-    note_fit(data, subject.name, fit, notes);
+    note_fit(data, subject.name, cells.size(), fit, notes);
     note_confounding(data, names, subject.name, notes);
   }
   if (data.spec.assumptions && data.spec.method == Method::standard) {
@@ -249,6 +258,11 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
 
 bool has_own_blocks(const Prepared& data) {
   return !data.spec.block.empty() && data.spec.error == Error::own;
+}
+
+Estimate mean_over_blocks(const Prepared& data, const UnitNumbers& numbers) {
+  return data.spec.independent_blocks ? mean_of(numbers, data.noise)
+                                      : mean_over_time(numbers, data.block_rank, data.noise);
 }
 
 std::vector<Moments> complete_blocks(const Subject& subject, std::size_t cells) {

@@ -92,7 +92,8 @@ std::optional<Estimate> like_these_estimate(const Prepared& data, std::span<cons
   if (!data.spec.block.empty()) {
     const std::vector<UnitNumbers> own = own_numbers(members, contrast);
     const std::vector<UnitNumbers> common = in_common(own);
-    if (common.front().units.size() > 1) return crossed_mean_of(common, data.noise);
+    if (common.front().units.size() > 1)
+      return crossed_mean_of(common, data.noise, mean_over_blocks(data, averaged(common)));
     if (!are_disjoint(own)) return std::nullopt;
   }
   return mean_of(subject_numbers(data, members, contrast), data.noise);
@@ -107,7 +108,7 @@ std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Mem
   if (!data.spec.block.empty()) {
     const std::vector<UnitNumbers> own = own_numbers(members, contrast);
     const std::vector<UnitNumbers> common = in_common(own);
-    if (common.front().units.size() > 1) return mean_of(averaged(common), data.noise);
+    if (common.front().units.size() > 1) return mean_over_blocks(data, averaged(common));
     if (!are_disjoint(own)) return std::nullopt;
   }
   std::vector<Estimate> estimates;
@@ -202,6 +203,13 @@ struct Suite {
     if (scope == Scope::these) return these_estimate(data, members, contrast);
     return like_these_estimate(data, members, contrast);
   }
+  // The numbers that the estimate is the mean of; none where they are of several kinds.
+  [[nodiscard]] UnitNumbers numbers(const Contrast& contrast) const {
+    if (scope == Scope::like_these)
+      return data.spec.block.empty() ? subject_numbers(data, members, contrast) : UnitNumbers{};
+    if (data.spec.block.empty()) return {};
+    return averaged(in_common(own_numbers(members, contrast)));
+  }
   [[nodiscard]] std::string unit() const {
     if (scope == Scope::like_these) return data.spec.subject;
     return data.spec.block.empty() ? "trial" : data.spec.block;
@@ -227,7 +235,7 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
     const Contrast contrast = contrast_of(data, cells, comparison);
     const std::string& treatment = data.treatments[comparison.treatment].name;
     analysis.effects.push_back(
-        make_effect(data, comparison, suite.estimate(contrast),
+        make_effect(data, comparison, suite.estimate(contrast), suite.numbers(contrast),
                     {.method = suite.unit() + ":" + treatment, .unit = suite.unit()}, notes));
     if (data.spec.assumptions && suite.scope == Scope::like_these)
       add_subject_tests(suite, comparison, contrast, analysis);

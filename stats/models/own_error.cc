@@ -2,6 +2,8 @@
 #include "stats/models/own_error.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
 
 namespace stab::stats {
@@ -13,6 +15,9 @@ struct Sum {
   double base = 0;
   std::size_t needed = 0;
 };
+
+// Of a few units that depend on each other strongly; with fewer, no change could be large enough.
+constexpr double least_df = 3;
 
 bool has_weight(const Contrast& contrast, std::size_t i) {
   return contrast.weights[i] != 0 || (!contrast.base.empty() && contrast.base[i] != 0);
@@ -138,7 +143,8 @@ MeanProducts mean_products(const Table& a, const Table& b) {
 
 }  // namespace
 
-Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
+Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise,
+                         const std::optional<Estimate>& over_time) {
   Table difference;
   Table base;
   for (const UnitNumbers& one : all) {
@@ -149,6 +155,10 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
   const double n = static_cast<double>(difference.front().size());
   MeanProducts squares = mean_products(difference, difference);
   if (!(squares.rows > noise)) squares.rows = squares.rest;  // its expectation is no less
+  const bool dependent = over_time && over_time->independent > 0;
+  const double inflation = dependent ? n / over_time->independent : 1;
+  const double columns_df = dependent ? std::max(least_df, over_time->independent - 1) : n - 1;
+  squares.columns *= inflation;
   const bool blocks_act = squares.columns > squares.rest;
   const auto part = [&](const MeanProducts& of) {
     return (of.rows + (blocks_act ? of.columns - of.rest : 0)) / (k * n);
@@ -158,7 +168,9 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
   result.df = std::min(k, n) - 1;
   if (!base.empty()) {
     result.base = mean(means.base);
-    result.base_variance = part(mean_products(base, base));
+    MeanProducts bases = mean_products(base, base);
+    bases.columns *= inflation;
+    result.base_variance = part(bases);
   }
   if (!(squares.rows + squares.columns + squares.rest > noise)) {
     if (k * n < static_cast<double>(least_exact)) result.df = 0;
@@ -166,17 +178,26 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise) {
     return result;
   }
   result.variance = part(squares);
-  if (!base.empty()) result.base_covariance = part(mean_products(base, difference));
+  if (!base.empty()) {
+    MeanProducts both = mean_products(base, difference);
+    both.columns *= inflation;
+    result.base_covariance = part(both);
+  }
   const double total = result.variance * k * n;
   const auto share = [&](double square, double df) {
     return square / total * (square / total) / df;
   };
   double inverse = share(squares.rows, k - 1);
   if (blocks_act)
-    inverse += share(squares.columns, n - 1) + share(squares.rest, (k - 1) * (n - 1));
-  else
-    result.units = all.size();
-  result.df = std::max(1 / inverse, std::min(k, n) - 1);
+    inverse += share(squares.columns, columns_df) + share(squares.rest, (k - 1) * (n - 1));
+  result.units = all.size();
+  result.fixed = blocks_act ? (squares.columns - squares.rest) / (k * n) : 0;
+  result.df = std::max(1 / inverse, std::min(k - 1, columns_df));
+  if (dependent && blocks_act) {
+    result.autocorrelation = over_time->autocorrelation;
+    result.independent = over_time->independent;
+    result.in_time = over_time->in_time;
+  }
   return result;
 }
 
@@ -204,6 +225,95 @@ Estimate mean_of(const UnitNumbers& numbers, double noise) {
   return result;
 }
 
+namespace {
+
+// n times the variance of the mean of n numbers of a first-order autoregressive series, whose own
+// variance is 1.
+double mean_variance(double correlation, std::size_t n) {
+  double sum = 1;
+  double power = 1;
+  for (std::size_t lag = 1; lag < n; ++lag) {
+    power *= correlation;
+    if (power < 1e-12) break;
+    sum += 2 * power * (1 - static_cast<double>(lag) / static_cast<double>(n));
+  }
+  return sum;
+}
+
+}  // namespace
+
+Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_t> rank,
+                        double noise) {
+  Estimate result = mean_of(numbers, noise);
+  const std::size_t units = numbers.units.size();
+  if (units < least_for_dependence || !(result.variance > 0)) return result;
+  std::vector<std::size_t> order(units);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!rank.empty())
+    std::ranges::sort(order, {}, [&](std::size_t i) { return rank[numbers.units[i]]; });
+  double squares = 0;
+  double products = 0;
+  double last = 0;
+  for (const std::size_t i : order) {
+    const double distance = numbers.difference[i] - result.difference;
+    squares += distance * distance;
+    products += distance * last;
+    last = distance;
+  }
+  const double n = static_cast<double>(units);
+  // r of n independent numbers is -1 / n on average, and falls short of a correlation c by another
+  // 3 c / n (Marriott and Pope, Biometrika 1954; Kendall, ibid.).
+  constexpr double most = 0.9;
+  const double correlation = std::clamp((n * products / squares + 1) / (n - 3), 0.0, most);
+  const double inflation = mean_variance(correlation, units);
+  // Numbers that are alike also lie closer to their own mean than to the true one.
+  const double factor = inflation / std::max(0.05, 1 - (inflation - 1) / (n - 1));
+  result.autocorrelation = correlation;
+  result.in_time = units;
+  result.independent = n / inflation;
+  result.variance *= factor;
+  result.base_variance *= factor;
+  result.base_covariance *= factor;
+  result.df = std::max(least_df, result.independent - 1);
+  return result;
+}
+
+std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estimate& mean,
+                                        double noise) {
+  constexpr double share = 0.2;
+  std::vector<double> sorted = numbers.difference;
+  const std::size_t units = sorted.size();
+  if (units < least_exact || !mean.has_error()) return std::nullopt;
+  std::ranges::sort(sorted);
+  const auto cut = static_cast<std::size_t>(share * static_cast<double>(units));
+  const Moments kept = moments(std::span(sorted).subspan(cut, units - 2 * cut));
+  for (std::size_t i = 0; i < cut; ++i) {
+    sorted[i] = sorted[cut];
+    sorted[units - 1 - i] = sorted[units - 1 - cut];
+  }
+  const double n = static_cast<double>(units);
+  const double h = static_cast<double>(kept.n);
+  const Moments winsorized = moments(sorted);
+  Estimate result = mean;
+  result.difference = kept.mean;
+  result.df = h - 1;
+  result.variance = winsorized.ss > n * noise ? winsorized.ss / (h * (h - 1)) : 0;
+  result.base_variance = 0;
+  result.base_covariance = 0;
+  if (mean.independent > 0 && mean.independent < n) {
+    result.variance *= n / mean.independent;
+    result.df = std::max(1.0, std::min(result.df, mean.independent * h / n - 1));
+  }
+  return result;
+}
+
+bool too_few_independent(const Estimate& estimate) {
+  constexpr double enough = 7;
+  constexpr double share = 3;  // of few units, strong dependence alone
+  return estimate.independent > 0 &&
+         estimate.independent < std::min(enough, static_cast<double>(estimate.in_time) / share);
+}
+
 double satterthwaite(std::span<const std::pair<double, double>> variances) {
   if (variances.empty()) return 0;
   double total = 0;
@@ -229,6 +339,7 @@ Estimate mean_of(std::span<const Estimate> estimates) {
   bool has_base = true;
   for (const Estimate& each : estimates) {
     const double variance = share * share * each.variance;
+    result.units += each.units;
     result.difference += share * each.difference;
     result.variance += variance;
     result.base_variance += share * share * each.base_variance;

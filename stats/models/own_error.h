@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -53,14 +54,37 @@ bool are_disjoint(std::span<const UnitNumbers> all);
 // of fewer has no error.
 Estimate mean_of(const UnitNumbers& numbers, double noise);
 
+// With fewer units nothing can be learnt of how neighbours depend on each other.
+inline constexpr std::size_t least_for_dependence = 10;
+
+// The mean over units that were run one after the other, in the order of `rank` (by unit; empty: as
+// they are numbered). Neighbours may be alike, so the error is that of a first-order autoregressive
+// series. Its correlation comes from the data, without the bias of short series and never below 0,
+// and the degrees of freedom are those of as many independent units. Below least_for_dependence
+// units it is mean_of().
+Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_t> rank,
+                        double noise);
+
+// The mean without a fifth of the units at each end, with the error of the winsorized numbers
+// (Tukey and McLaughlin, 1963; Yuen, Biometrika 1974): what a typical unit does. It needs five
+// units. `mean` is their mean_over_time() or mean_of(), by whose allowance for dependence its own
+// error grows.
+std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estimate& mean,
+                                        double noise);
+
+// Whether so few independent units remain that interval and p hold less often than they say.
+bool too_few_independent(const Estimate& estimate);
+
 // The mean over subjects, where both subjects and blocks are samples. `all` has the same units for
 // each subject, two or more subjects and two or more units. A block draws its layouts for all
 // subjects, so what it does to a change is common to them, and more subjects do not average it out.
 // The variance is the sum of the parts of subjects, of blocks and of their interaction (Clark,
 // Journal of Verbal Learning and Verbal Behavior 1973: quasi-F). Its degrees of freedom are
-// Satterthwaite's, but at least the fewer of those of subjects and of blocks. Estimate::units is
-// the number of subjects if blocks have no part of their own.
-Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise);
+// Satterthwaite's, but at least the fewer of those of subjects and of blocks. More subjects
+// would leave Estimate::fixed, which is the blocks' part. `over_time` is mean_over_time() of
+// the means over subjects, by which the blocks' part grows; nothing: blocks are independent.
+Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise,
+                         const std::optional<Estimate>& over_time = {});
 
 // The degrees of freedom of a sum of independent variances, which come with their own
 // (Satterthwaite, Biometrics Bulletin 1946). If all variances are 0 it is the fewest of these;

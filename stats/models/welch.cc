@@ -23,6 +23,7 @@ Estimate welch(std::span<const Moments> cells, const Contrast& contrast) {
       complete = false;
       continue;
     }
+    result.units += cells[i].n;
     const double n = static_cast<double>(cells[i].n);
     const double part = weight * weight * *variance / n;
     result.variance += part;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stats/planning/power.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -105,6 +106,26 @@ Result<std::size_t> t_needed(Samples kind, double difference, double sd, double 
     return std::unexpected(usable.error());
   return smallest_n([&](std::size_t n) {
     const auto reached = t_power(kind, n, difference, sd, alpha);
+    return reached && *reached >= power;
+  });
+}
+
+Result<std::size_t> t_needed(const Shown& shown, double difference, double alpha, double power) {
+  if (const auto usable = require_power(alpha, power); !usable)
+    return std::unexpected(usable.error());
+  if (difference == 0) return fail("no number of repetitions shows a difference of 0");
+  if (const auto usable = require_positive(shown.error, "a standard error"); !usable)
+    return std::unexpected(usable.error());
+  if (const auto usable = require_positive(shown.df, "degrees of freedom"); !usable)
+    return std::unexpected(usable.error());
+  if (shown.units < 2) return fail("the power of a t-test needs two repetitions or more");
+  const double units = static_cast<double>(shown.units);
+  const double own = std::max(0.0, shown.error * shown.error - shown.fixed);
+  return smallest_n([&](std::size_t n) {
+    const double size = static_cast<double>(n);
+    const double error = std::sqrt(shown.fixed + own * units / size);
+    const double df = shown.df == units - 1 ? size - 1 : std::max(1.0, shown.df * size / units);
+    const auto reached = power_at(df, std::abs(difference) / error, alpha);
     return reached && *reached >= power;
   });
 }

@@ -25,6 +25,18 @@ Result<double> t_detectable(double error, double df, double alpha, double power)
 Result<std::size_t> t_needed(Samples kind, double difference, double sd, double alpha,
                              double power);
 
+// What so many units showed. More units make the error smaller and the degrees of freedom more, in
+// proportion; a part of the variance may be of another kind, which they leave.
+struct Shown {
+  std::size_t units = 0;
+  double error = 0;  // standard error of the difference
+  double df = 0;
+  double fixed = 0;  // variance that more units leave
+};
+
+// The smallest number of units with at least this power; at most 10 million.
+Result<std::size_t> t_needed(const Shown& shown, double difference, double alpha, double power);
+
 // The smallest n for which the (1 - alpha) interval's half width is at most `half_width` with
 // probability `assurance` (Kupper and Hafner, American Statistician 1989).
 Result<std::size_t> needed_for_half_width(Samples kind, double half_width, double sd, double alpha,

@@ -22,15 +22,16 @@ std::optional<Interval> fieller(const Estimate& estimate, double alpha) {
   const double c = difference * difference - t2 * estimate.variance;
   if (!(a > 0)) return std::nullopt;
   const double root = std::sqrt(std::max(0.0, b * b - a * c));
-  return Interval{1 + (b - root) / a, 1 + (b + root) / a};
+  const double bound = estimate.bound / base;
+  return Interval{1 + (b - root) / a - bound, 1 + (b + root) / a + bound};
 }
 
 // The one-sided p of "the change is `bound` or farther from 0 on that side".
 std::optional<double> one_sided(const Estimate& estimate, double bound, double side) {
-  double distance = estimate.difference - bound;
+  double distance = estimate.difference + side * estimate.bound - bound;
   double variance = estimate.variance;
   if (!estimate.log) {
-    distance = estimate.difference - bound * *estimate.base;
+    distance = estimate.difference + side * estimate.bound - bound * *estimate.base;
     variance += bound * bound * estimate.base_variance - 2 * bound * estimate.base_covariance;
   }
   const bool inside = side * distance < 0;
@@ -44,15 +45,16 @@ std::optional<double> one_sided(const Estimate& estimate, double bound, double s
 
 std::optional<double> p_value(const Estimate& estimate) {
   if (!estimate.has_error()) return std::nullopt;
-  if (estimate.variance == 0) return estimate.difference == 0 ? 1 : 0;
-  return t_two_sided(estimate.difference / std::sqrt(estimate.variance), estimate.df);
+  const double distance = std::max(0.0, std::abs(estimate.difference) - estimate.bound);
+  if (estimate.variance == 0) return distance == 0 ? 1 : 0;
+  return t_two_sided(distance / std::sqrt(estimate.variance), estimate.df);
 }
 
 std::optional<Interval> difference_interval(const Estimate& estimate, double alpha) {
   if (!estimate.has_error()) return std::nullopt;
   const auto t = t_upper_quantile(alpha / 2, estimate.df);
   if (!t) return std::nullopt;
-  const double half = *t * std::sqrt(estimate.variance);
+  const double half = *t * std::sqrt(estimate.variance) + estimate.bound;
   return Interval{estimate.difference - half, estimate.difference + half};
 }
 

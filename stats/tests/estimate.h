@@ -21,6 +21,14 @@ struct Estimate {
   double base_covariance = 0;  // of the baseline's mean with the difference
   bool log = false;            // of logarithms: the change is the ratio exp(difference)
   std::size_t units = 0;       // independent numbers behind it, where they are of one kind
+  // Units in the order of time (own_error.h): how alike neighbours are, and as how many independent
+  // units these count. 0: the error takes the units as independent.
+  double autocorrelation = 0;
+  double independent = 0;
+  std::size_t in_time = 0;  // how many units these are; 0: none
+  double fixed = 0;         // the part of the variance that more units would leave
+  // What the measurement itself may be off by, either way: intervals and p allow for all of it.
+  double bound = 0;
 
   [[nodiscard]] bool has_error() const { return df > 0 && variance >= 0; }
   // Whether a change can be given as a ratio: logarithms always have one, raw numbers only if the

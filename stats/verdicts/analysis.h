@@ -134,9 +134,14 @@ struct Effect {
   std::optional<double> detectable{};
   std::optional<std::size_t> needed{};
   std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
-  std::string reason{};   // why the verdict is what it is, where no number says so
-  bool exact = false;     // a fact that differs by just this: there is no test and no interval
+  // Where trials are missing: the ratio that they leave possible, with its error (refusals.h).
+  std::optional<double> loss_low{};
+  std::optional<double> loss_high{};
+  std::string reason{};  // why the verdict is what it is, where no number says so
+  bool exact = false;    // a fact that differs by just this: there is no test and no interval
   std::vector<Alternative> alternatives{};
+  // Beside the estimand that the verdict is about, the other one: "typical" or "mean".
+  std::optional<Alternative> beside{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
   // The verdict that the comparison's own numbers allow and the control of the same run does not.

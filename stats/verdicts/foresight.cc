@@ -18,14 +18,21 @@ constexpr double few_df = 5;
 
 void foresee(Effect& effect, double alpha, std::optional<double> margin) {
   const Estimate& estimate = *effect.estimate;
-  if (estimate.units < 2 || !(estimate.variance > 0) || !estimate.has_ratio()) return;
+  if (!estimate.has_error() || estimate.units < 2 || !(estimate.variance > 0) ||
+      !estimate.has_ratio())
+    return;
   const double scale = estimate.log ? 1 : *estimate.base;
-  const double sd = std::sqrt(estimate.variance * static_cast<double>(estimate.units)) / scale;
-  const auto seen = t_detectable(Samples::paired, estimate.units, sd, alpha, foreseen_power);
-  if (seen) effect.detectable = estimate.log ? std::expm1(*seen) : *seen;
+  const Shown shown{.units = estimate.units,
+                    .error = std::sqrt(estimate.variance) / scale,
+                    .df = estimate.df,
+                    .fixed = estimate.fixed / scale / scale};
+  const double bound = estimate.bound / scale;
+  const auto seen = t_detectable(shown.error, shown.df, alpha, foreseen_power);
+  if (seen) effect.detectable = estimate.log ? std::expm1(*seen + bound) : *seen + bound;
   if (!margin) return;
-  const double wanted = estimate.log ? std::log1p(*margin) : *margin;
-  const auto needed = t_needed(Samples::paired, wanted, sd, alpha, foreseen_power);
+  const double wanted = (estimate.log ? std::log1p(*margin) : *margin) - bound;
+  if (!(wanted > 0)) return;
+  const auto needed = t_needed(shown, wanted, alpha, foreseen_power);
   if (needed) effect.needed = *needed;
 }
 

@@ -9,7 +9,7 @@ namespace stab::stats {
 
 inline constexpr double foreseen_power = 0.8;
 
-// Sets `detectable` and `needed` of the effects whose error comes from units of one kind, at the
+// Sets `detectable` and `needed` of the effects that have an error and a number of units, at the
 // level that each has after the correction for its family.
 void add_foresight(const Prepared& data, Analysis& analysis);
 

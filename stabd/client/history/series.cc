@@ -179,6 +179,22 @@ std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longe
                                              std::max(always, std::floor(work / each))));
 }
 
+// Unlike change points, alarms hold for somebody who asks again after each experiment.
+void watch_all(History& history) {
+  stats::WatchOptions options;
+  for (Series& each : history.series)
+    each.watched = !each.exact && each.points.size() > options.start;
+  // All that may ever be watched share alpha, so that a further series changes no earlier answer.
+  const auto exact = std::ranges::count_if(history.series, &Series::exact);
+  const std::size_t all = history.series.size() - static_cast<std::size_t>(exact);
+  options.alpha = history.options.alpha / static_cast<double>(std::max<std::size_t>(1, all));
+  for (Series& each : history.series) {
+    if (!each.watched) continue;
+    bool logarithms = false;
+    each.alarms = stats::watch(numbers_of(each, logarithms), options);
+  }
+}
+
 // The series that are tested share alpha; those that are too short for any p below it are not.
 void test_all(History& history) {
   for (Series& each : history.series) {
@@ -246,6 +262,7 @@ History make_history(const std::string& benchmark, std::vector<Experiment> exper
   }
   history.series = series_of(history.experiments);
   test_all(history);
+  watch_all(history);
   return history;
 }
 

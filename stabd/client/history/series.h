@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "stats/series/change_points.h"
+#include "stats/series/watch.h"
 
 namespace stab::client::history {
 
@@ -64,6 +65,8 @@ struct Series {
   bool exact = false;  // of facts: each difference is a change, and there is no test
   bool tested = false;
   std::vector<Change> changes{};
+  bool watched = false;  // long enough for the watch, which holds however often one asks
+  std::vector<stats::Alarm> alarms{};
 };
 
 struct LeftOut {

@@ -156,6 +156,7 @@ class Text {
                             history_.options.alpha)
               : ""));
     note_on_untested();
+    notes_on_alarms();
     if (std::ranges::any_of(history_.series, &Series::exact))
       note("A size is a fact of a build: each difference is a change, and there is no test.");
     const auto fixed = std::ranges::count(history_.experiments, false, &Experiment::all_moved);
@@ -187,6 +188,26 @@ class Text {
         "{} too short to be tested for changes: below {} experiments no order of them has a p of "
         "{:.2g} or less, the alpha of each series.",
         some, needed, history_.alpha_of_each));
+  }
+
+  // Change points are for one look at a history, alarms for a look after each experiment.
+  void notes_on_alarms() {
+    const auto watched = std::ranges::count_if(history_.series, &Series::watched);
+    if (watched == 0) return;
+    bool any = false;
+    for (const Series& series : history_.series)
+      for (const stats::Alarm& each : series.alarms) {
+        any = true;
+        note(fmt::format("Alarm{}: another level from {} on, seen with {}.",
+                         series.levels.empty() ? "" : " of " + cell_name(series.levels),
+                         history_.experiments[series.points[each.at].experiment].id,
+                         history_.experiments[series.points[each.raised].experiment].id));
+      }
+    note(fmt::format(
+        "{}Who asks after each experiment finds changes where there are none more often than alpha "
+        "says: p is that of a single look. Alarms hold for all looks together, up to 1,000 "
+        "experiments.",
+        any ? "" : "No alarm. "));
   }
 
   void notes_on_left_out() {
@@ -226,11 +247,16 @@ Json json_of(const History& history, const Series& series) {
                        {"ratio", or_null(each.ratio)},
                        {"difference", each.difference},
                        {"p", or_null(each.p)}});
-  return {{"levels", series.levels},
-          {"exact", series.exact},
-          {"tested", series.tested},
-          {"points", std::move(points)},
-          {"changes", std::move(changes)}};
+  Json alarms = Json::array();
+  const auto id_of = [&](std::size_t place) {
+    return history.experiments[series.points[place].experiment].id;
+  };
+  for (const stats::Alarm& each : series.alarms)
+    alarms.push_back({{"id", id_of(each.at)}, {"raised", id_of(each.raised)}});
+  return {{"levels", series.levels},     {"exact", series.exact},
+          {"tested", series.tested},     {"watched", series.watched},
+          {"points", std::move(points)}, {"changes", std::move(changes)},
+          {"alarms", std::move(alarms)}};
 }
 
 }  // namespace

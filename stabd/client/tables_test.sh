@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# 'stabctl analyze' of tables (tables/) that a plain test of means answers wrongly, or with advice that can't help.
+set -euo pipefail
+stabctl=$2/bin/stabctl
+tables=$1/stabd/client/tables
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+analyze() { # analyze EXPECTED-EXIT-CODE TABLE ARGUMENTS...; the output is left in out and err, and in words as one line
+  local expected=$1 table=$2 code=0
+  shift 2
+  "$stabctl" analyze "$tables/$table.csv" --response y "$@" --fail-on regressed,unsure >out 2>err || code=$?
+  tr -s ' \n' ' ' <out >words
+  [[ $code == "$expected" ]] || fail "exit code $code, not $expected: $table $*: $(cat out err)"
+}
+says() { # says FILE TEXT
+  grep -qF -- "$2" "$1" || fail "'$2' is not in: $(cat "$1")"
+}
+lacks() {
+  if grep -qF -- "$2" "$1"; then fail "'$2' is in: $(cat "$1")"; fi
+}
+
+# A cell without trials: nothing is said of it, and the words name the cells that are compared.
+analyze 2 empty_cell --factors a,b
+says words "The levels a=a1 and a=a2 are compared at b=b2 only"
+says words "The levels b=b1 and b=b2 are compared at a=a2 only"
+lacks words "averages over the other treatments' levels"
+analyze 2 empty_cell_blocks --factors a,b --block k
+says words "The levels a=a1 and a=a2 are compared at b=b2 only"
+
+# All of one level before all of the other: time may have made the change.
+analyze 3 drift --factors v --order t
+says words "no verdict on v=old against v=new"
+says words "were measured one after the other"
+# In random order neighbours that are alike do no harm, and raise no alarm.
+analyze 3 random_order --factors v --order t
+lacks words "Independence"
+lacks words "one after the other"
+
+# A clock that ticks: its steps are part of the interval.
+analyze 3 ticks --factors v --block k
+says words "The numbers of y move in steps of 10"
+lacks words "10.0 to 10.0 %"
+analyze 0 ticks --factors v --block k --resolution 0
+says words "y than v=new (95 % interval 9.09 to 9.09 %"
+analyze 3 ticks --factors v --block k --resolution 20
+
+# Programs of different size: a mean of raw numbers is that of the largest.
+analyze 3 raw_suite --factors v --block k --subject prog
+says words "no verdict on v=old against v=new"
+says words "is decided by the largest"
+says words "'--log' of 'stabctl analyze'"
+analyze 3 raw_suite --factors v --block k --subject prog --log
+lacks words "is decided by the largest"
+
+# One level lost trials that the other kept.
+analyze 3 lost_in_one_arm --factors v --block k
+says words "v=new lacks 13 of 30, old lacks 0 of 30"
+says words "that it does not depend on the cell"
+analyze 3 lost_in_one_arm --factors v --block k --json
+says out '"loss_low": 0.9'
+
+# Advice that fits: what more trials can't do is not offered.
+analyze 3 confounded --factors v --block k
+says words "The levels v=new and v=old can't be told from k"
+says words "More trials can't help"
+lacks words "it takes more"
+analyze 2 small --factors v
+lacks words "normality."
+
+# Seeds that both levels share: two designs are possible, and the user decides.
+analyze 1 seeds --factors v --random seed
+says err "'--seeds crossed'"
+says err "'--seeds nested'"
+analyze 3 seeds --factors v --random seed --seeds crossed --full
+says words "seed:v"
+analyze 3 seeds --factors v --random seed --seeds nested --full
+says words "Error(v:seed)"
+analyze 1 seeds --factors v --seeds crossed
+says err "there is no --random"
+
+# Without blocks it is known, too, what such an experiment can see.
+analyze 3 big --factors v --equivalence 0.1%
+says words "with 1000 trials a change of"
+says words "for 0.1 % it takes about"
+lacks words "6 or more"
+
+# A fraction of all combinations: what its effects can't be told apart from is found, or given.
+analyze 2 frac --factors a,b,c,d --block k --log --full
+says words "I = a:b:c:d"
+says words "b:c:d"
+cp out found
+analyze 2 frac --factors a,b,c,d --block k --log --full --generators d=a:b:c
+diff <(grep -v "fraction of the factors" found) <(grep -v "fraction of the factors" out) | grep -q '[0-9]\.[0-9]' &&
+  fail "the given generators give other numbers"
+analyze 1 frac --factors a,b,c,d --block k --log --generators d=a:b
+says err "the table has cells that d = a:b does not allow"
+
+# What stands out does not move a typical run. Both are shown, and the user says which one decides.
+awk 'BEGIN { print "k,v,y"; for (k = 0; k < 24; ++k) { a = 100 + (k * 7) % 5
+  printf "%d,old,%.2f\n%d,new,%.2f\n", k, a, k, (a - 2 + (k * 11) % 3 / 10) * (k % 12 == 5 ? 1.6 : 1) } }' >tail.csv
+tables=$work
+analyze 3 tail --factors v --block k --log --baseline v=old
+says out "A typical run"
+analyze 0 tail --factors v --block k --log --baseline v=old --estimand typical
+says out "The mean"
+
+# Blocks that resemble their neighbours: the interval is wider than that of independent ones, or there is no verdict.
+dependent() { # dependent CORRELATION BLOCKS
+  awk -v r="$1" -v n="$2" 'BEGIN { srand(7); print "k,v,y"; for (k = 0; k < n; ++k) {
+    z = 0; for (i = 0; i < 12; ++i) z += rand(); e = r * e + sqrt(1 - r * r) * (z - 6)
+    printf "%d,old,100\n%d,new,%.4f\n", k, k, 101 + e } }'
+}
+dependent 0.95 40 >slow.csv
+analyze 3 slow --factors v --block k --baseline v=old
+says words "too few for a verdict"
+analyze 3 slow --factors v --block k --baseline v=old --json
+says out '"independent_units"'
+width() { # of the first change
+  awk -F'[:,]' '/"low":/ && !l { l = $2 } /"high":/ && !h { h = $2 } END { print h - l }' out
+}
+dependent 0.5 60 >some.csv
+"$stabctl" analyze some.csv --response y --factors v --block k --baseline v=old --json >out
+sed -n '/"effects"/,$p' out >effects && mv effects out
+wide=$(width)
+"$stabctl" analyze some.csv --response y --factors v --block k --baseline v=old --json --independent-blocks >out
+sed -n '/"effects"/,$p' out >effects && mv effects out
+awk -v wide="$wide" -v narrow="$(width)" 'BEGIN { exit !(wide > 1.3 * narrow) }' || fail "dependent blocks: $wide, taken as independent: $(width)"
+echo "all as promised"

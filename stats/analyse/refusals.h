@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Reasons why a comparison has no verdict although it has numbers: what the numbers can't tell apart,
+// whatever their interval says. Each reason is in the effect, and a note says what would help.
+//  1. No block (or pair of cells) has both levels.
+//  2. One level was measured before the other, so that time may have made the change.
+//  3. A mean over programs of different size, without logarithms, is that of the largest program.
+//  4. More trials of one level were lost, and those may turn the sign around.
+//  5. Neighbouring blocks are so alike that too few independent ones remain, unless the adjusted p is
+//     below 0.001.
+#pragma once
+
+#include "stats/data/notes.h"
+#include "stats/data/prepare.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::stats {
+
+// Notes which cells a comparison rests on where the design has others without trials.
+void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes);
+
+// Takes back the verdicts of effects that have one of the reasons. Sets the bounds that lost trials
+// leave, for all effects that lost some.
+void refuse(const Prepared& data, Analysis& analysis, Notes& notes);
+
+}  // namespace stab::stats

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Watches a series that is looked at again after each new number: has its level changed? At most 5 %
+// of series without a change ever raise an alarm in 1,000 numbers, however often one looks, because
+// the limit is one for all looks together (simulated: watch_test.cc, doc/history.md).
+//
+// At each number all recent places of a change are compared: the mean behind the place with the mean
+// before it, by a t statistic on the scale of a normal one. The numbers before the place give the
+// variance and how alike neighbours are, so nothing must be known beforehand; but a change among the
+// first numbers becomes part of what is normal.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace stab::stats {
+
+struct WatchOptions {
+  double alpha = 0.05;      // that a series without a change ever raises an alarm
+  std::size_t start = 10;   // numbers that are taken as normal
+  std::size_t window = 60;  // places that are compared: so many numbers back
+};
+
+struct Alarm {
+  std::size_t raised = 0;  // the number after which the alarm is raised
+  std::size_t at = 0;      // the first number of the new level, by what was known then
+};
+
+// The numbers are finite. After an alarm the watch begins anew at the change.
+std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& options);
+
+}  // namespace stab::stats

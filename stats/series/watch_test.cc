@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "stats/series/watch.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace stab::stats {
+namespace {
+
+std::vector<double> series(std::size_t n, double correlation, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> result;
+  double last = normal(engine);
+  for (std::size_t i = 0; i < n; ++i) {
+    result.push_back(100 + last);
+    last = correlation * last + std::sqrt(1 - correlation * correlation) * normal(engine);
+  }
+  return result;
+}
+
+// Of 300 series in which nothing changes, 5 % may ever raise an alarm in 1,000 numbers; more than 26
+// of 300 would be one in a thousand such tests.
+TEST(Watch, FewSeriesEverRaiseAnAlarm) {
+  for (const double correlation : {0.0, 0.3}) {
+    int alarmed = 0;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed)
+      alarmed += watch(series(1000, correlation, seed), {}).empty() ? 0 : 1;
+    EXPECT_LE(alarmed, 26) << correlation;
+  }
+}
+
+TEST(Watch, FindsAStepAndWhereItIs) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    std::vector<double> numbers = series(300, 0, seed);
+    for (std::size_t i = 200; i < 300; ++i) numbers[i] += 4;
+    const std::vector<Alarm> alarms = watch(numbers, {});
+    if (alarms.empty() || alarms.back().at < 195 || alarms.back().at > 205) continue;
+    EXPECT_LE(alarms.back().raised, 215U);
+    ++found;
+  }
+  EXPECT_GE(found, 90);
+}
+
+// What was said stays said: an alarm does not depend on later numbers.
+TEST(Watch, LaterNumbersTakeNothingBack) {
+  std::vector<double> numbers = series(120, 0, 3);
+  for (std::size_t i = 60; i < 120; ++i) numbers[i] += 5;
+  const std::vector<Alarm> all = watch(numbers, {});
+  ASSERT_FALSE(all.empty());
+  for (std::size_t n = all.front().raised + 1; n <= numbers.size(); ++n) {
+    const std::vector<Alarm> part = watch(std::span(numbers).first(n), {});
+    ASSERT_FALSE(part.empty()) << n;
+    EXPECT_EQ(part.front().raised, all.front().raised);
+    EXPECT_EQ(part.front().at, all.front().at);
+  }
+  EXPECT_TRUE(watch(std::span(numbers).first(all.front().raised), {}).empty());
+}
+
+TEST(Watch, NeedsAStartAndNumbersThatVary) {
+  EXPECT_TRUE(watch({}, {}).empty());
+  EXPECT_TRUE(watch(series(10, 0, 1), {}).empty());
+  EXPECT_TRUE(watch(std::vector<double>(100, 7.0), {}).empty());
+}
+
+}  // namespace
+}  // namespace stab::stats
