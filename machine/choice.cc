@@ -160,18 +160,29 @@ Result<CpuChoice> Topology::choose_cpus(unsigned n, const CpuSet& earlier) const
   return completed(std::move(trial), allowed_, chooser);
 }
 
+Result<CpuChoice> Topology::take_cpus(const CpuSet& wanted) const {
+  if (const CpuSet other = difference(wanted, allowed_); wanted.empty() || !other.empty())
+    return fail(fmt::format("CPU {} was asked for, but only {} can be used here", to_string(other),
+                            to_string(allowed_)));
+  CpuChoice choice = completed(wanted, allowed_, Chooser(cores_, larger_parts_, allowed_));
+  choice.named = true;
+  return choice;
+}
+
 std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   std::vector<std::string> reasons;
+  if (choice.named) reasons.emplace_back("the plan names them");
   if (fastest_ != allowed_)
     reasons.emplace_back(
-        difference(choice.trial, fastest_).empty()
-            ? "they are the machine's fast cores"
+        difference(choice.trial, fastest_).empty() ? "they are the machine's fast cores"
+        : choice.named
+            ? "they are not all fast cores"
             : "they are not all of one kind: there are too few fast cores, and run times depend on "
               "which one a thread gets");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
   reasons.emplace_back(
-      first ? "one is in the core of CPU 0, where the kernel's own work tends to be: "
-              "no other was left"
+      first ? fmt::format("one is in the core of CPU 0, where the kernel's own work tends to be{}",
+                          choice.named ? "" : ": no other was left")
             : "they are not in the core of CPU 0, where the kernel's own work tends "
               "to be");
   if (choice.shared)
@@ -184,9 +195,11 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
     reasons.push_back(fmt::format("each has a core of its own, whose other CPUs ({}) stay idle",
                                   to_string(choice.idle)));
   if (!intersection(cores_with(cores_, of_devices_), choice.trial).empty())
-    reasons.emplace_back(
-        "they or their core's other CPUs serve interrupts of devices, and no others are as good "
-        "otherwise or the experiment began there (the knob irq_affinity moves interrupts)");
+    reasons.push_back(fmt::format(
+        "they or their core's other CPUs serve interrupts of devices{} (the knob irq_affinity "
+        "moves "
+        "interrupts)",
+        choice.named ? "" : ", and no others are as good otherwise or the experiment began there"));
   else if (!of_devices_.empty())
     reasons.push_back(
         fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));

@@ -101,11 +101,13 @@ CpuSet cpus_in(std::string_view list) {
     const std::string_view part = list.substr(0, list.find(','));
     list.remove_prefix(std::min(part.size() + 1, list.size()));
     unsigned first = 0;
-    const auto begin = std::from_chars(part.data(), part.data() + part.size(), first);
+    const char* const stop = part.data() + part.size();
+    auto read = std::from_chars(part.data(), stop, first);
     unsigned last = first;
-    if (begin.ptr != part.data() + part.size() && *begin.ptr == '-')
-      std::from_chars(begin.ptr + 1, part.data() + part.size(), last);
-    if (begin.ec != std::errc{} || last < first || last >= most_cpus || cpus.size() >= most_cpus)
+    if (read.ec == std::errc{} && read.ptr != stop && *read.ptr == '-')
+      read = std::from_chars(read.ptr + 1, stop, last);
+    if (read.ec != std::errc{} || read.ptr != stop || last < first || last >= most_cpus ||
+        cpus.size() >= most_cpus)
       return {};
     for (unsigned cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
   }

@@ -32,6 +32,7 @@ struct CpuChoice {
   CpuSet others{};      // for everything else; never empty
   CpuSet idle{};        // siblings of trial CPUs in the same core: nobody uses them
   bool shared = false;  // there were no CPUs left: others and trials use the same ones
+  bool named = false;   // the user named the CPUs of trials
   bool siblings =
       false;  // some CPUs of `others`, or several of `trial`, are in the same core as a trial CPU
 
@@ -80,6 +81,9 @@ class Topology {
   // gets them if there are n of them and all are allowed. An error if n is 0 or more than allowed()
   // has.
   [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n, const CpuSet& earlier = {}) const;
+  // The CPUs that the user names, ascending and each once, whatever they are like. An error if one of
+  // them is not allowed().
+  [[nodiscard]] Result<CpuChoice> take_cpus(const CpuSet& wanted) const;
   // Why these: a sentence for each preference that the machine could meet or not.
   [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
 

@@ -156,6 +156,28 @@ TEST(ChooseCpus, SaysWhoServesDevices) {
   EXPECT_THAT(reasons({1, 2}), Contains(HasSubstr("they or their core's other CPUs serve")));
 }
 
+TEST(TopologyTest, CpusThatTheUserNamesAreTakenWhateverTheyAre) {
+  const auto topology = Topology::synthetic("Package:1 Core:4 PU:2", {0, 1, 2, 3, 4, 5});
+  ASSERT_TRUE(topology);
+  const auto choice = topology->take_cpus({0});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->trial, CpuSet({0}));
+  EXPECT_EQ(choice->idle, CpuSet({1}));
+  EXPECT_EQ(choice->others, CpuSet({2, 3, 4, 5}));
+  EXPECT_THAT(topology->reasons(*choice),
+              AllOf(Contains("the plan names them"), Each(Not(HasSubstr("no other was left")))));
+  const auto refused = topology->take_cpus({1, 7});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "CPU 7 was asked for, but only 0-5 can be used here");
+  EXPECT_FALSE(topology->take_cpus({}));
+}
+
+TEST(TopologyTest, ALineThatIsNoListOfCpusIsNone) {
+  for (const char* bad : {"x", "1x", "2-", "1-0", "1,x", "-1", "0-9999999"})
+    EXPECT_EQ(cpus_in(bad), CpuSet()) << bad;
+  EXPECT_EQ(cpus_in("3,0-1"), CpuSet({0, 1, 3}));
+}
+
 TEST(ChooseCpus, SharesTheMachineWhenAllIsAskedFor) {
   const CpuChoice choice = choose(big, 128);
   EXPECT_EQ(choice.trial, range(0, 127));

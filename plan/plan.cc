@@ -17,6 +17,17 @@ bool is_resolved(std::string_view revision) {
           revision.find_first_not_of("0123456789abcdef") == std::string_view::npos);
 }
 
+bool Check::accepts(int code) const {
+  return code == exit || std::ranges::find(other_exits, code) != other_exits.end();
+}
+
+std::string exits_of(const Check& check) {
+  std::string text = fmt::format("{}", check.exit);
+  for (const int code : check.other_exits)
+    text += fmt::format("{}{}", code == check.other_exits.back() ? " or " : ", ", code);
+  return text;
+}
+
 bool Factor::is_treatment() const {
   const auto* fixed = std::get_if<FixedLevels>(&levels);
   return fixed != nullptr && fixed->levels.size() >= 2;

@@ -21,10 +21,15 @@ using Variables = std::map<std::string, std::string>;
 // What a trial must do to count as right.
 struct Check {
   int exit = 0;
+  std::vector<int> other_exits{};  // codes that are as right as `exit`
   std::optional<std::string> stdout_sha256;
   std::optional<std::string> stdout_file;  // relative to the plan's directory
   std::optional<std::string> command;      // for /bin/sh; gets the trial's stdout on its stdin
+
+  [[nodiscard]] bool accepts(int code) const;
 };
+// "0", "0 or 1": the codes that it accepts.
+std::string exits_of(const Check& check);
 
 struct Benchmark {
   std::string name;
@@ -321,6 +326,7 @@ struct Plan {
   std::uint32_t exclude_repeats = 0;  // further attempts at a position that was disturbed
   OnBuildFailure on_build_failure = OnBuildFailure::fail_benchmark;
   std::uint32_t cpus = 0;           // reserved for a trial
+  std::vector<unsigned> cpu;        // these, as the kernel numbers them, ascending; empty: any
   bool privileges = false;          // builds and trials keep root's capabilities
   std::vector<std::string> notify;  // a command that is told of the end; empty: none
   bool aslr = false;                // where no factor says otherwise

@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t steps = 20;  // of speedup, up to the whole line
 constexpr uint32_t permille_of_step = 50;
 constexpr uint64_t longest_times = 64;
+constexpr uint64_t longest_ns = uint64_t{30} * 1000 * 1000 * 1000;
 
 bool is_coordinator;
 uint32_t is_over;  // 1: the program ends, and wakes who waits for something
@@ -202,7 +203,17 @@ bool is_without_experiments() {
   return head().is_without_pauses != 0 || shared_file.line_count == 0;
 }
 
-void run_one(rt::Random& random, uint64_t& length_ns) {
+// Whether another half of the room that was left for experiments is used, so that those of a program
+// that runs for hours have to be longer. `halves`: how often it was so.
+bool is_half_of_room_gone(uint32_t& halves) {
+  if (halves == 31) return false;
+  const uint64_t capacity = shared_file.experiment_capacity;
+  if (head().experiments < capacity - (capacity >> (halves + 1))) return false;
+  ++halves;
+  return true;
+}
+
+void run_one(rt::Random& random, uint64_t& length_ns, uint32_t& half_rooms) {
   const uint32_t line = next_line();
   if (line == no_line) return;
   begin(line, next_speedup(random));
@@ -210,19 +221,22 @@ void run_one(rt::Random& random, uint64_t& length_ns) {
   // Who has the store for good is the end of the program.
   if (load(is_over) != 0 || !may_store()) return;
   const bool is_short = store() < head().least_visits;
+  const bool fills_up = is_half_of_room_gone(half_rooms);
   __atomic_store_n(&storing, 0u, __ATOMIC_RELEASE);
-  if (is_short && length_ns < longest_times * head().experiment_ns) length_ns *= 2;
+  const uint64_t most = longest_times * head().experiment_ns;
+  if ((is_short || fills_up) && length_ns < (most > longest_ns ? most : longest_ns)) length_ns *= 2;
   kernel::wait_until(os::monotonic_ns() + head().cooldown_ns, is_over);
 }
 
 void* coordinate(void*) {
   rt::Random random(head().seed + load(head().experiments));
   uint64_t length_ns = head().experiment_ns;
+  uint32_t half_rooms = 0;
   // Without a progress point there is nothing to be seen.
   constexpr uint64_t most_ns = 16 * look_ns;
   for (uint64_t ns = look_ns; counters_there() == 0; ns = ns < most_ns ? 2 * ns : ns)
     if (!wait_for_look(ns)) return nullptr;
-  while (load(is_over) == 0) run_one(random, length_ns);
+  while (load(is_over) == 0) run_one(random, length_ns, half_rooms);
   return nullptr;
 }
 

@@ -18,15 +18,17 @@
 namespace stab::machine {
 namespace {
 
-// The page that all our children share with us, one at a time.
+// The page that all our children share with us, one at a time. A process that was forked from us makes
+// its own: its children would write into those of ours.
 struct SharedNote {
   Fd file;
   Note* page = nullptr;
+  pid_t owner = 0;
 };
 
 SharedNote* shared_note() {
   static SharedNote shared;
-  if (shared.page == nullptr) {
+  if (shared.page == nullptr || shared.owner != getpid()) {
     shared.file = sealable_file("stab-note", 0);
     // Whoever may open it could make it shorter, and we would crash at the next look.
     if (!shared.file || ftruncate(shared.file.get(), sizeof(Note)) != 0 ||
@@ -36,6 +38,7 @@ SharedNote* shared_note() {
         mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED, shared.file.get(), 0);
     if (page == MAP_FAILED) return nullptr;
     shared.page = static_cast<Note*>(page);
+    shared.owner = getpid();
   }
   *shared.page = Note{};
   return &shared;

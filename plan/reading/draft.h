@@ -3,9 +3,11 @@
 // is read by itself (read_*.cc), then the tables are checked against each other (check_*.cc).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.h"
@@ -87,6 +89,11 @@ struct Draft {
 
 // Every key a variable's name, every value a text.
 Variables variables_of(const Table& table);
+
+// One whole number up to `most`, or an array of some, each once; empty: none, or not so, which then
+// is a problem.
+std::vector<std::uint32_t> whole_numbers(const Table& table, std::string_view key,
+                                         std::uint32_t most);
 
 // Variables that stabd sets itself, for builds and runs.
 inline const Words own_variables{"OUT", "DIR", "SRC"};

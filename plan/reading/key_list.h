@@ -150,7 +150,8 @@ inline constexpr Key keys[] = {
      "for `/bin/sh`, after each trial; not measured"},
     {"benchmark.sources", Texts{is_relative_path, relative_path_rule},
      "files and folders that the build reads", "the plan's folder"},
-    {"benchmark.check.exit", Count{0, 255, 0}, "the exit code that is right"},
+    {"benchmark.check.exit", Other{"0 to 255, or an array of such numbers"},
+     "the exit code that is right, or those that are", "0"},
     {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule},
      "the digest that stdout must have"},
     {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
@@ -226,8 +227,9 @@ inline constexpr Key keys[] = {
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
      "FILE:LINE each, for programs without progress points: samples of these lines are counted",
      "none"},
-    {"causal.experiment", Duration{std::chrono::milliseconds(500)},
-     "the first experiment's length, 10ms to 10min"},
+    {"causal.experiment", Duration{std::chrono::milliseconds(50)},
+     "the first experiment's length, 10ms to 10min; the next ones are longer where progress points "
+     "are seldom visited"},
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
      "CPU time from one sample to the next, 100us to 1s"},
     {"causal.end_to_end", Flag{false}, "a trial is one experiment and its end the progress point"},
@@ -282,6 +284,8 @@ inline constexpr Key keys[] = {
      "(\"Measures of your own\")"},
 
     {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
+    {"machine.cpu", Other{"0 to 1023, or an array of 1 to 1024 such numbers"},
+     "the CPU that trials run on, or those that they do, as the kernel numbers them", "any"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
      "treatment of settings of the machine that disturb trials: `best-effort` changes what it "
      "can before the first trial and names the rest, `strict` measures nothing unless all are "

@@ -57,8 +57,11 @@ void read_limits(const Table& table, Benchmark& benchmark, Draft& draft) {
 Check read_check(const Table& benchmark) {
   Check check;
   const auto table = benchmark.table("check", names_below("benchmark.check"));
-  check.exit = static_cast<int>(value<"benchmark.check.exit">(table));
   if (!table) return check;
+  if (const auto codes = whole_numbers(*table, "exit", 255); !codes.empty()) {
+    check.exit = static_cast<int>(codes.front());
+    check.other_exits.assign(codes.begin() + 1, codes.end());
+  }
   check.stdout_sha256 = given<"benchmark.check.stdout_sha256">(*table);
   if (check.stdout_sha256)
     for (char& c : *check.stdout_sha256)

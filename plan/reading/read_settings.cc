@@ -2,6 +2,7 @@
 // [experiment], [variables], [measure], [machine], [analysis].
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "plan/reading/draft.h"
@@ -35,6 +36,40 @@ void use_paper(const Table& table, Draft& draft) {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> whole_numbers(const Table& table, std::string_view key,
+                                         std::uint32_t most) {
+  const std::string words = fmt::format("a whole number from 0 to {}", most);
+  std::vector<std::uint32_t> numbers;
+  const Pair* pair = table.find(key);
+  if (pair == nullptr) return numbers;
+  const auto* items = std::get_if<Items>(&pair->value.data);
+  if (items == nullptr) {
+    if (std::holds_alternative<std::int64_t>(pair->value.data)) {
+      if (const auto number = table.integer(key, 0, most))
+        numbers.push_back(static_cast<std::uint32_t>(*number));
+    } else {
+      table.refuse(*pair, words + " or an array of such numbers");
+    }
+    return numbers;
+  }
+  if (items->empty() || items->size() > most + 1) {
+    table.refuse(*pair, words + " or an array of such numbers, each once");
+    return numbers;
+  }
+  for (const Value& item : *items) {
+    const auto* number = std::get_if<std::int64_t>(&item.data);
+    if (number == nullptr || *number < 0 || *number > most) {
+      table.refuse_item(*pair, item, words);
+    } else if (std::ranges::find(numbers, *number) != numbers.end()) {
+      table.problems().add(item.at, fmt::format("'{}' names {} twice: leave one of them out",
+                                                table.path(key), *number));
+    } else {
+      numbers.push_back(static_cast<std::uint32_t>(*number));
+    }
+  }
+  return numbers;
+}
 
 Variables variables_of(const Table& table) {
   Variables variables;
@@ -100,11 +135,25 @@ void read_wait(const Table& table, Draft& draft) {
                                                name));
 }
 
+void read_cpu(const Table& table, Draft& draft) {
+  plan::Plan& plan = draft.plan;
+  for (const std::uint32_t cpu : whole_numbers(table, "cpu", 1023)) plan.cpu.push_back(cpu);
+  if (plan.cpu.empty()) return;
+  std::ranges::sort(plan.cpu);
+  if (table.find("cpus") != nullptr && plan.cpus != plan.cpu.size())
+    draft.problems.add(table.find("cpus")->at,
+                       fmt::format("'machine.cpus' is {}, and 'machine.cpu' names {}: leave out "
+                                   "'cpus'",
+                                   plan.cpus, plan.cpu.size()));
+  plan.cpus = static_cast<std::uint32_t>(plan.cpu.size());
+}
+
 void read_machine(const Table& root, Draft& draft) {
   const auto table = root.table("machine", names_below("machine"));
   draft.plan.cpus = value<"machine.cpus">(table);
   draft.plan.aslr = value<"machine.aslr">(table);
   if (!table) return;
+  read_cpu(*table, draft);
   read_wait(*table, draft);
   const auto quiesce = given<"machine.quiesce">(*table);
   if (quiesce == to_string(Quiesce::strict)) draft.plan.quiesce = Quiesce::strict;

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "plan/reading/draft.h"
 
@@ -14,6 +17,53 @@ std::unexpected<std::vector<Problem>> only(Position at, std::string message) {
   Problems problems;
   problems.add(at, std::move(message));
   return std::unexpected(std::move(problems).take());
+}
+
+// A header "[name]" or "[[name]]" that stands alone on its line.
+struct Header {
+  std::string_view name;
+  bool doubled = false;
+  Position at;
+};
+
+std::vector<Header> headers_in(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto trimmed = [&](std::string_view part) {
+    const std::size_t first = part.find_first_not_of(blanks);
+    if (first == std::string_view::npos) return std::string_view();
+    return part.substr(first, part.find_last_not_of(blanks) - first + 1);
+  };
+  std::vector<Header> headers;
+  std::uint32_t line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view whole = text.substr(at, end - at);
+    const std::string_view part = trimmed(whole.substr(0, whole.find('#')));
+    const auto column = static_cast<std::uint32_t>(whole.find('[') + 2);
+    if (part.starts_with("[[") && part.ends_with("]]"))
+      headers.push_back({trimmed(part.substr(2, part.size() - 4)), true, {line, column}});
+    else if (part.starts_with('[') && part.ends_with(']'))
+      headers.push_back({trimmed(part.substr(1, part.size() - 2)), false, {line, column}});
+    at = end + 1;
+  }
+  return headers;
+}
+
+// A table that may be there several times, and whose header at one place says that it may not. The
+// parser of TOML complains of another line, in words about tables.
+std::optional<toml::SyntaxError> single_header(std::string_view text) {
+  const auto headers = headers_in(text);
+  for (const Header& header : headers) {
+    const bool repeated = std::ranges::count(headers, header.name, &Header::name) > 1;
+    const bool several = header.name == "benchmark" || header.name == "exclude" ||
+                         header.name == "measure.output" || header.name == "design.cells";
+    if (several && repeated && !header.doubled)
+      return toml::SyntaxError{
+          header.at, fmt::format("[{0}] may be there once only: write [[{0}]], which may be there "
+                                 "several times",
+                                 header.name)};
+  }
+  return std::nullopt;
 }
 
 void read_tables(const Value& tree, Draft& draft) {
@@ -68,7 +118,10 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
     return only({}, fmt::format("the plan has {} bytes, at most {} are read: is it the right file?",
                                 text.size(), max_plan_bytes));
   const auto tree = toml::parse_toml(text);
-  if (!tree) return only(tree.error().at, tree.error().message);
+  if (!tree) {
+    const auto header = single_header(text);
+    return header ? only(header->at, header->message) : only(tree.error().at, tree.error().message);
+  }
   if (std::get<Pairs>(tree->data).empty())
     return only(
         {}, "the plan is empty: it needs at least [experiment] with a name and one [[benchmark]]");

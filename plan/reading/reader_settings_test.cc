@@ -153,6 +153,22 @@ TEST(ReaderBenchmark, ThereIsAtLeastOne) {
             "p:1:14: each item of 'benchmark' must be a table: write [[benchmark]], not 1\n");
 }
 
+// TOML's own complaint is about another line, and in words about tables.
+TEST(ReaderBenchmark, ASingleHeaderThatIsThereTwiceIsNamedWhereItStands) {
+  const std::string start = "[experiment]\nname = 't'\n";
+  const std::string one = "name = 'a'\nrun = ['/bin/true']\n";
+  const std::string expected =
+      ": [benchmark] may be there once only: write [[benchmark]], which may be there several "
+      "times\n";
+  EXPECT_EQ(problems_of(start + "[benchmark]\n" + one + "[benchmark]\n" + one), "p:3:2" + expected);
+  EXPECT_EQ(problems_of(start + "[[benchmark]]\n" + one + "  [ benchmark ] # b\n" + one),
+            "p:6:4" + expected);
+  EXPECT_THAT(more("[exclude]\nwhen = 'a > 1'\n[exclude]\nwhen = 'b > 1'\n"),
+              HasSubstr("p:6:2: [exclude] may be there once only: write [[exclude]]"));
+  // Another mistake is TOML's.
+  EXPECT_THAT(problems_of(start + "[[benchmark]]\n" + one + "[benchmark.env\n"), HasSubstr("p:6:"));
+}
+
 TEST(ReaderBenchmark, NamesAreUniqueAndPlain) {
   EXPECT_EQ(more("[[benchmark]]\nname = 'b'\nrun = ['/bin/false']\n"),
             "p:7:1: two benchmarks are called 'b': rename this one\n");
@@ -255,6 +271,38 @@ TEST(ReaderMachine, IsBounded) {
             "p:8:1: 'machine.quiesce' must be \"off\" or \"best-effort\" or \"strict\", not "
             "\"strikt\", did you mean 'strict'?\n"
             "p:9:1: 'machine.aslr' must be true or false, not \"no\"\n");
+}
+
+TEST(ReaderCheck, SeveralExitCodesMayBeRight) {
+  const Check check = good_plan(smallest + "check = { exit = [1, 0, 7] }\n").benchmarks[0].check;
+  for (const int code : {0, 1, 7}) EXPECT_TRUE(check.accepts(code)) << code;
+  EXPECT_FALSE(check.accepts(2));
+  EXPECT_EQ(exits_of(check), "1, 0 or 7");
+  EXPECT_EQ(exits_of(Check()), "0");
+  EXPECT_EQ(more("check = { exit = [] }\n"),
+            "p:6:11: 'benchmark.check.exit' must be a whole number from 0 to 255 or an array of "
+            "such numbers, each once, not an array\n");
+  EXPECT_EQ(more("check = { exit = [0, 0] }\n"),
+            "p:6:22: 'benchmark.check.exit' names 0 twice: leave one of them out\n");
+}
+
+TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
+  const auto machine = [](const std::string& lines) { return more("[machine]\n" + lines + "\n"); };
+  const Plan plan = good_plan(smallest + "[machine]\ncpu = [3, 1]\n");
+  EXPECT_EQ(plan.cpu, (std::vector<unsigned>{1, 3}));
+  EXPECT_EQ(plan.cpus, 2U);
+  EXPECT_EQ(machine("cpu = 5\ncpus = 1"), "");
+  EXPECT_EQ(machine("cpu = 5\ncpus = 2"),
+            "p:8:1: 'machine.cpus' is 2, and 'machine.cpu' names 1: leave out 'cpus'\n");
+  EXPECT_EQ(machine("cpu = 1024"),
+            "p:7:1: 'machine.cpu' must be a whole number from 0 to 1023, not 1024\n");
+  EXPECT_EQ(machine("cpu = [1, 1, -1]"),
+            "p:7:11: 'machine.cpu' names 1 twice: leave one of them out\n"
+            "p:7:14: each item of 'machine.cpu' must be a whole number from 0 to 1023, not -1\n");
+  EXPECT_EQ(
+      machine("cpu = '1'"),
+      "p:7:1: 'machine.cpu' must be a whole number from 0 to 1023 or an array of such numbers, "
+      "not \"1\"\n");
 }
 
 TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {

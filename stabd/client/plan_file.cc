@@ -3,13 +3,82 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "plan/reading/reader.h"
+#include "stabd/client/output.h"
 #include "stabd/revisions/of_plan.h"
 
 namespace stab::client {
+namespace {
+
+// ">", "2>&1", ">out", "|", "&&".
+bool is_for_a_shell(std::string_view word) {
+  constexpr std::array<std::string_view, 7> whole{"|", "||", "&&", "&", ";", "|&", "<"};
+  if (std::ranges::find(whole, word) != whole.end()) return true;
+  const std::string_view rest = word.substr(std::min(word.find_first_not_of("012&"), word.size()));
+  return rest.starts_with('>');
+}
+
+// Its own arguments may look like this: a shell's script, and programs that compare or search.
+bool takes_such_words(std::string_view program) {
+  constexpr std::array<std::string_view, 13> known{"sh",      "bash", "dash", "zsh",  "ksh",
+                                                   "busybox", "env",  "expr", "test", "[",
+                                                   "awk",     "find", "xargs"};
+  return std::ranges::find(known, program.substr(program.rfind('/') + 1)) != known.end();
+}
+
+// Of revisions only those of the working tree have their files here.
+bool has_files_of_commits(const plan::Plan& plan) {
+  for (const plan::Factor& factor : plan.factors)
+    if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
+      for (const plan::Level& level : fixed->levels)
+        if (!level.revision.empty() && level.revision != plan::working_tree) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> shell_warnings(const plan::Plan& plan) {
+  std::vector<std::string> warnings;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    if (takes_such_words(benchmark.run.front())) continue;
+    const auto word = std::find_if(benchmark.run.begin() + 1, benchmark.run.end(), is_for_a_shell);
+    if (word != benchmark.run.end())
+      warnings.push_back(fmt::format(
+          "benchmark '{}' gives its program the argument '{}', for 'run' starts no shell: if one "
+          "is "
+          "meant, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command in place of "
+          "the dots; what a trial prints is not shown anyway",
+          benchmark.name, one_line(*word, 60)));
+  }
+  return warnings;
+}
+
+void tell_shell_warnings(const PlanFile& file) {
+  if (const auto plan = plan::read_plan(file.text))
+    for (const std::string& warning : shell_warnings(*plan)) tell("warning: " + warning);
+}
+
+Result<void> check_sources(const plan::Plan& plan, const PlanFile& file) {
+  if (has_files_of_commits(plan)) return {};
+  for (const plan::Benchmark& benchmark : plan.benchmarks)
+    for (const std::string& name : benchmark.sources) {
+      std::error_code error;
+      const auto path = std::filesystem::path(file.directory) / name;
+      if (!std::filesystem::exists(path, error))
+        return fail(
+            fmt::format("{}: 'benchmark.sources' of '{}' names {}, and there is no such file "
+                        "or folder in {}",
+                        file.path, benchmark.name, one_line(name, 200), file.directory));
+    }
+  return {};
+}
 
 Result<PlanFile> read_plan_file(const std::string& path) {
   namespace fs = std::filesystem;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "plan/plan.h"
 
 namespace stab::client {
 
@@ -13,6 +15,15 @@ struct PlanFile {
   std::string directory;  // absolute
   std::string text;       // with the commits of the revisions that it names
 };
+
+// Words of `run` that a shell would take for itself, and that a program gets as arguments because no
+// shell is there: a sentence a benchmark.
+std::vector<std::string> shell_warnings(const plan::Plan& plan);
+// The same on stderr, unless something else is wrong with the plan.
+void tell_shell_warnings(const PlanFile& file);
+
+// What `sources` names and the plan's folder does not have.
+Result<void> check_sources(const plan::Plan& plan, const PlanFile& file);
 
 // Says what is wrong with a missing, empty, binary or huge file.
 Result<PlanFile> read_plan_file(const std::string& path);

@@ -71,6 +71,7 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
                    bool wait) {
   const auto plan = read_plan_file(plan_path);
   if (!plan) return std::unexpected(plan.error());
+  tell_shell_warnings(*plan);
   const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,
                                                           .directory = plan->directory,
                                                           .file = plan->path,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +82,10 @@ struct RunOptions {
   bool again = false;  // measure, whatever there is of this plan
   FailOn fail_on{};
   Follower follow{};  // none: on the terminal alone
+  // What is unfinished in the folder is cancelled if it is of another plan; else that is an error.
+  bool cancel_others = false;
+  // Is told the database's folder before anything is measured.
+  std::function<Result<void>(const std::string& folder)> begin{};
 };
 // The runs that `run` has left where it keeps them if no folder is named.
 Result<int> runs(const Common& common);

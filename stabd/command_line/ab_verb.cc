@@ -43,6 +43,20 @@ void CommandLine::add_ab() {
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
+  ab->add_option("--metric,--response", a.ab.response,
+                 "What is compared: a time, max_rss, a region, code-size, or an event of 'stabctl "
+                 "counters'; less of it is better")
+      ->type_name("NAME:{wall,user,system,cpu,max_rss,main_to_exit,region,code-size}")
+      ->capture_default_str();
+  ab->add_option(
+        "--exit-codes", a.ab.exit_codes,
+        "Exit codes of versions that are right, with commas; another one is a failed trial")
+      ->type_name("CODES")
+      ->capture_default_str();
+  ab->add_option("--cpu", a.ab.cpus,
+                 "The CPU that trials run on, as the kernel numbers it, or several, as 2-3; else a "
+                 "quiet one is chosen")
+      ->type_name("CPUS");
   ab->add_option("--env", a.ab.env,
                  "NAME or NAME=VALUE: an environment variable for the versions, beside PATH")
       ->expected(1)
@@ -55,6 +69,15 @@ void CommandLine::add_ab() {
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
         "Leave the heap of all versions as it is")
       ->excludes(heap);
+  CLI::Option* stack = ab->add_flag_callback(
+      "--stack", [&a] { a.ab.pads = client::ab::Pads::always; },
+      "Measure only if stack frames have pads of random sizes in all versions. Without a word of "
+      "it "
+      "they do where szc built all of them");
+  ab->add_flag_callback(
+        "--no-stack", [&a] { a.ab.pads = client::ab::Pads::never; },
+        "The stack frames of the versions stay as they are")
+      ->excludes(stack);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
       "Do not measure the first version a second time as a control; then no verdict is held back "

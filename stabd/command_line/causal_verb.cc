@@ -33,7 +33,11 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
       ->check(CLI::Range(1, 10000));
   causal->add_option("--sample-period", of.sample_period, "CPU time from sample to sample")
       ->capture_default_str();
-  causal->add_option("--experiment", of.experiment, "How long the first experiment of a run lasts")
+  causal
+      ->add_option(
+          "--experiment", of.experiment,
+          "How long the first experiment of a run lasts; the next ones get longer until each sees "
+          "some visits")
       ->capture_default_str();
   causal->add_option(
       "--timeout", of.timeout,

@@ -2,9 +2,11 @@
 #include "stabd/command_line/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "stabd/client/web/web.h"
 #include "stabd/command_line/examples.h"
 #include "stabd/command_line/exit_codes.h"
+#include "stabd/manual/manual.h"
 #include "stabd/paths.h"
 
 namespace stab::command_line {
@@ -89,9 +92,12 @@ Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   try {
     parse({argv, argv + argc});
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error) == 0 ? exit_ok : exit_error;
-    return fail(refusal(error));
+    if (error.get_exit_code() != 0) return fail(refusal({argv, argv + argc}));
+    app_->exit(error);  // --help and --version
+    return exit_ok;
   }
+  if (const std::string wrong = wrong_words_of_ab({argv, argv + argc}); !wrong.empty())
+    return fail(wrong);
   if (auto right = after_parsing(); !right) return std::unexpected(right.error());
   return action_();
 }
@@ -114,14 +120,33 @@ Result<void> CommandLine::after_parsing() {
   return {};
 }
 
+// Words on both sides of -- may be programs and their arguments, or a mistake.
+std::string CommandLine::wrong_words_of_ab(std::span<const char* const> argv) const {
+  const AbOptions& ab = arguments_.ab;
+  const auto mark = std::ranges::find_if(argv, [](std::string_view word) { return word == "--"; });
+  if (mark == argv.end() || !ab.programs.empty() || !ab.build.empty()) return "";
+  const std::vector<std::string> behind(mark + 1, argv.end());
+  std::vector<std::string> before = ab.words;
+  if (before.size() >= behind.size() && std::equal(behind.rbegin(), behind.rend(), before.rbegin()))
+    before.resize(before.size() - behind.size());
+  if (behind.empty() || before.empty()) return "";
+  const std::string programs = one_line(fmt::format("{}", fmt::join(before, " ")), 100);
+  return fmt::format(
+      "'stabctl ab' can't tell whether {} are programs: if they are, write 'stabctl ab --program "
+      "{} "
+      "-- {}'; if not, put whole commands behind --, each in quotes",
+      programs, programs, one_line(fmt::format("{}", fmt::join(behind, " ")), 100));
+}
+
 Result<void> CommandLine::accepts(const std::vector<std::string>& words) {
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
   try {
-    parse(std::move(argv));
+    parse(argv);
   } catch (const CLI::ParseError& error) {
-    return fail(refusal(error));
+    return error.get_exit_code() == 0 ? fail("this is a call for help") : fail(refusal(argv));
   }
+  if (const std::string wrong = wrong_words_of_ab(argv); !wrong.empty()) return fail(wrong);
   return after_parsing();
 }
 
@@ -161,22 +186,129 @@ CommandLine::Called CommandLine::called() const {
   return called;
 }
 
-std::string CommandLine::refusal(const CLI::ParseError& error) const {
-  const std::string unknown = unknown_word();
-  if (!unknown.empty()) return unknown;
-  return fmt::format("{}; '{} --help' shows how to call it", one_line(error.what(), 500),
-                     called().name);
-}
-
 std::string CommandLine::unknown_word() const {
   const auto [app, name] = called();
-  for (const std::string& word : app_->remaining(true)) {
-    if (word == "--") break;
+  auto words = app_->remaining(true);
+  words.erase(std::ranges::find(words, "--"), words.end());
+  for (const std::string& word : words) {
     if (word.starts_with("--")) return no_such_option(*app, name, word.substr(0, word.find('=')));
     if (!word.starts_with('-') && app->get_require_subcommand_min() > 0)
       return no_such_verb(*app, name, word);
   }
   return "";
+}
+
+namespace {
+
+// "--runs", or "ID" of what has no name on a command line.
+std::string shown_name(const CLI::Option& option) {
+  if (!option.get_lnames().empty()) return "--" + option.get_lnames().front();
+  if (!option.get_snames().empty()) return "-" + option.get_snames().front();
+  return option.get_name(true);
+}
+
+bool is_number(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
+}
+
+// "a whole number from 1 to 10000", out of how CLI11 describes a type and its bounds.
+std::string rule_of(const CLI::Option& option) {
+  const auto words = manual::words_of(option);
+  if (!words.empty()) return fmt::format("one of {}", fmt::join(words, ", "));
+  const std::string type = option.get_type_name();
+  if (!is_number(option)) return "another text";
+  std::string rule = type.starts_with("FLOAT") ? "a number" : "a whole number";
+  const std::size_t open = type.find(" in [");
+  const std::size_t close = type.find(']');
+  const std::size_t dash = type.find(" - ");
+  if (open < dash && dash < close && close != std::string::npos)
+    return fmt::format("{} from {} to {}", rule, type.substr(open + 5, dash - open - 5),
+                       type.substr(dash + 3, close - dash - 3));
+  if (type.contains("NONNEGATIVE") || type.starts_with("UINT"))
+    return rule + " that is not negative";
+  return type.contains("POSITIVE") ? rule + " above 0" : rule;
+}
+
+bool is_right(CLI::Option& option, std::string value) {
+  if (is_number(option)) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool whole = value.find_first_of(".eE") == std::string::npos;
+    if (error != std::errc() || end != value.data() + value.size() ||
+        (!whole && !option.get_type_name().starts_with("FLOAT")))
+      return false;
+  }
+  for (int i = 0;; ++i) {
+    CLI::Validator* validator = nullptr;
+    try {
+      validator = option.get_validator(i);
+    } catch (const CLI::OptionNotFound&) {
+      return true;
+    }
+    if (!(*validator)(value).empty()) return false;
+  }
+}
+
+// What is wrong with the values of this option, or what it lacks; "" if nothing is.
+std::string wrong_in(CLI::Option& option, const std::string& verb,
+                     std::span<const char* const> argv) {
+  const std::string name = shown_name(option);
+  const int least = option.get_items_expected_min();
+  const auto is_named = [&](std::string_view word) {
+    return word.starts_with('-') && option.check_name(std::string(word.substr(0, word.find('='))));
+  };
+  if (option.count() == 0) {
+    if (least > 0 && option.nonpositional() && std::ranges::any_of(argv, is_named))
+      return fmt::format("'{} {}' needs a value behind it", verb, name);
+    if (option.get_required())
+      return fmt::format("'{}' needs {}: {}", verb, name, option.get_description());
+    return "";
+  }
+  const auto values = option.results();
+  if (std::cmp_less(values.size(), least))
+    return fmt::format("'{} {}' needs at least {} values, and has {}", verb, name, least,
+                       values.size());
+  if (least > 0 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::Throw &&
+      std::cmp_greater(values.size(), option.get_items_expected_max()))
+    return fmt::format("'{} {}' takes at most {} value{}, and has {}", verb, name,
+                       option.get_items_expected_max(),
+                       option.get_items_expected_max() == 1 ? "" : "s", values.size());
+  if (least > 0)
+    for (const std::string& value : values)
+      if (!is_right(option, value))
+        return fmt::format("'{} {}' must be {}, not '{}'", verb, name, rule_of(option),
+                           one_line(value, 60));
+  for (const CLI::Option* other : option.get_excludes())
+    if (other->count() > 0)
+      return fmt::format("'{}': {} and {} exclude each other, leave one of them out", verb, name,
+                         shown_name(*other));
+  for (const CLI::Option* other : option.get_needs())
+    if (other->count() == 0)
+      return fmt::format("'{}': {} needs {}, too", verb, name, shown_name(*other));
+  return "";
+}
+
+}  // namespace
+
+// In our own words, whatever the parser's are.
+std::string CommandLine::refusal(std::span<const char* const> argv) const {
+  const std::string unknown = unknown_word();
+  if (!unknown.empty()) return unknown;
+  if (const std::string wrong = wrong_words_of_ab(argv); !wrong.empty()) return wrong;
+  const auto [called_app, name] = called();
+  const std::string help = fmt::format("; '{} --help' shows how to call it", name);
+  auto words = app_->remaining(true);
+  words.erase(std::ranges::find(words, "--"), words.end());
+  if (!words.empty())
+    return fmt::format("'{}' takes no '{}'{}", name, one_line(words.front(), 60), help);
+  for (CLI::App* app = called_app; app != nullptr; app = app->get_parent())
+    for (CLI::Option* option : app->get_options())
+      if (const std::string wrong = wrong_in(*option, name, argv); !wrong.empty())
+        return wrong + help;
+  if (called_app->get_require_subcommand_min() > 0)
+    return fmt::format("a verb is required; '{} --help' lists them", name);
+  return fmt::format("these words do not fit '{}'{}", name, help);
 }
 
 void CommandLine::add_examples(CLI::App& app, const std::string& name) {

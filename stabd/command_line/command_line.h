@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,14 +96,16 @@ class CommandLine {
   void parse(std::vector<const char*> argv);
   // The verb that the parsed words name, and how users write it.
   struct Called {
-    const CLI::App* app;
+    CLI::App* app;
     std::string name;
   };
   Called called() const;
   // A message about words that do not parse. It ends with the command that helps.
-  std::string refusal(const CLI::ParseError& error) const;
+  std::string refusal(std::span<const char* const> argv) const;
   // The message if a verb or an option does not exist; else "".
   std::string unknown_word() const;
+  // What is wrong with the words of `ab` around --; "" if nothing is.
+  std::string wrong_words_of_ab(std::span<const char* const> argv) const;
   static std::string no_such_option(const CLI::App& app, const std::string& name,
                                     const std::string& word);
   static std::string no_such_verb(const CLI::App& app, const std::string& name,

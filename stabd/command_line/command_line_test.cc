@@ -156,5 +156,39 @@ TEST(CommandLine, EndsEachRefusalWithTheCommandThatHelps) {
   EXPECT_THAT(refusal({"stabctl", "repot"}), HasSubstr("'stabctl --help'"));
 }
 
+TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
+  const std::vector<std::pair<Words, std::string>> refused = {
+      {{"report", "nope"}, "'stabctl report id' must be a whole number above 0, not 'nope'"},
+      {{"report", "0"}, "'stabctl report id' must be a whole number above 0, not '0'"},
+      {{"submit", "p.toml", "--priority", "500"},
+       "'stabctl submit --priority' must be a whole number from -100 to 100, not '500'"},
+      {{"report", "1", "--format", "pdf"},
+       "'stabctl report --format' must be one of text, json, html, not 'pdf'"},
+      {{"analyze", "x.csv", "--alpha", "many"}, "'stabctl analyze --alpha' must be a number from "},
+      {{"submit"}, "'stabctl submit' needs plan: The plan, a TOML file"},
+      {{"ab", "--budget"}, "'stabctl ab --budget' needs a value behind it"},
+      {{"ab", "--program", "./a"}, "'stabctl ab --program' needs at least 2 values, and has 1"},
+      {{"ab", "--heap", "--no-heap", "--", "a", "b"}, "exclude each other, leave one of them out"},
+      {{"profile", "1", "--attempt", "2"}, "'stabctl profile': --attempt needs position, too"},
+      {{"list", "all"}, "'stabctl list' takes no 'all'; 'stabctl list --help' shows"},
+      {{"list", "-x"}, "'stabctl list' takes no '-x'"},
+      {{"quiesce"}, "a verb is required; 'stabctl qui"},
+      {{"ab", "./a", "./b", "--", "100"},
+       "'stabctl ab' can't tell whether ./a ./b are programs: if they are, write 'stabctl ab "
+       "--program ./a ./b -- 100'"}};
+  for (const auto& [words, expected] : refused) {
+    Words all = words;
+    all.insert(all.begin(), "stabctl");
+    EXPECT_THAT(refusal(all), HasSubstr(expected));
+  }
+  // Words on one side of -- are commands, or revisions.
+  for (const Words& words :
+       {Words{"ab", "--", "a", "b"}, Words{"ab", "a", "b"}, Words{"ab", "a", "b", "--"}}) {
+    Words all = words;
+    all.insert(all.begin(), "stabctl");
+    EXPECT_EQ(refusal(all), "");
+  }
+}
+
 }  // namespace
 }  // namespace stab::command_line

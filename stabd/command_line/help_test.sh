@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Help and completion of stabctl as users and their shells meet them.
+# Help and completion of stabctl as users and their shells meet them, and what users meet when they err.
 set -euo pipefail
 export PATH=$2/bin:$PATH
 work=$(mktemp -d)
@@ -40,6 +40,40 @@ grep -qF "there is no 'stabctl repot', did you mean 'report'?" said || fail "$(c
 if stabctl help quiesce aply 2>said; then fail "an unknown verb is taken"; fi
 grep -qF "did you mean 'apply'?" said || fail "$(cat said)"
 
+# refused WORDS ARGUMENT...: stabctl fails and says these words, none of them the parser's.
+refused() {
+  local words=$1
+  shift
+  if stabctl "$@" >said 2>&1; then fail "it takes: stabctl $*"; fi
+  grep -qF -- "$words" said || fail "stabctl $* says: $(cat said)"
+  ! grep -qE 'Could not convert|Run with --help|were not expected|Value .* not in range' said || fail "the parser's words: $(cat said)"
+}
+refused "'stabctl report id' must be a whole number above 0, not 'nope'" report nope
+refused "'stabctl causal --runs' must be a whole number from 1 to 10000, not '0'" causal --runs 0 -- true
+refused "'stabctl run' needs plan" run
+refused "write 'stabctl ab --program ./a ./b -- 100'" ab ./a ./b -- 100
+
+# Mistakes in plans.
+one=$'name = "b"\nrun = ["true"]\n'
+printf '[experiment]\nname = "t"\n[benchmark]\n%s[benchmark]\n%s' "$one" "$one" >twice.toml
+refused "twice.toml:3:2: [benchmark] may be there once only: write [[benchmark]]" check twice.toml
+printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nbuild = "cp x.sh ${OUT}"\nrun = ["${OUT}"]\nsources = ["x.sh", "gone"]\n' >gone.toml
+printf '#!/bin/sh\n' >x.sh
+refused "gone.toml: 'benchmark.sources' of 'b' names gone, and there is no such file" check gone.toml
+mkdir gone
+stabctl check gone.toml >/dev/null || fail "a folder is no source"
+for words in '">", "/dev/null"' '">/dev/null"' '"2>&1"' '"|", "cat"' '"<", "x"'; do
+  printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["echo", "x", %s]\n' "$words" >shell.toml
+  stabctl check shell.toml 2>said >/dev/null || fail "$(cat said)"
+  grep -q "warning: benchmark 'b' gives its program the argument .*starts no shell: if one is meant, write run = \[\"/bin/sh\"" said || fail "$words: $(cat said)"
+  stabctl check --json shell.toml 2>said | grep -q "'run' starts no shell" || fail "JSON has no warning of $words"
+done
+for run in '"/bin/sh", "-c", "echo x > /dev/null", ">"' '"expr", "1", ">", "2"' '"echo", "a>b", "->", "1"'; do
+  printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = [%s]\n' "$run" >shell.toml
+  stabctl check shell.toml 2>said >/dev/null || fail "$(cat said)"
+  [[ ! -s said ]] || fail "a warning of $run: $(cat said)"
+done
+
 # offered WORD...: what bash offers in place of the last word.
 stabctl completion bash >script.bash
 offered() {
@@ -62,6 +96,9 @@ completes "apply" quiesce a
 completes "--folder --format --fail-on --full" report --f
 completes "text json html" report --format ''
 completes "trials regressed unsure none" watch --fail-on ''
+completes "wall user system cpu max_rss main_to_exit region code-size" ab --response ''
+completes "" ab --cpu ''
+completes "--exit-codes" ab --exit
 completes "own" analyze numbers.csv --error o
 completes "plan.toml plans" run p
 completes "plan.toml plans" submit --wait --priority 3 p

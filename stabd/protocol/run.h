@@ -19,7 +19,7 @@ BOOST_DESCRIBE_STRUCT(Reading, (), (name, unit, status, value, coverage, reason)
 }  // namespace stab::counters
 
 namespace stab::plan {
-BOOST_DESCRIBE_STRUCT(Check, (), (exit, stdout_sha256, stdout_file, command))
+BOOST_DESCRIBE_STRUCT(Check, (), (exit, other_exits, stdout_sha256, stdout_file, command))
 BOOST_DESCRIBE_STRUCT(OutputMeasure, (),
                       (name, unit, regex, json, google_benchmark, pick, from_stderr))
 BOOST_DESCRIBE_STRUCT(DerivedMeasure, (), (name, formula))

@@ -53,6 +53,7 @@ struct SetupRequest {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
   std::uint32_t cpus = 1;
+  std::vector<unsigned> wanted_cpus{};   // that the plan names; none: any
   std::vector<unsigned> earlier_cpus{};  // on which the experiment's trials ran at first; or none
   // That each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
@@ -65,8 +66,8 @@ struct SetupRequest {
   bool causal = false;                // all trials are runs of a causal profile
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
-                      (protocol, cpus, earlier_cpus, counters, rotated, profile, profile_hz,
-                       refuse_absent, needed, simulate, causal))
+                      (protocol, cpus, wanted_cpus, earlier_cpus, counters, rotated, profile,
+                       profile_hz, refuse_absent, needed, simulate, causal))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
@@ -83,6 +84,19 @@ BOOST_DESCRIBE_STRUCT(SetupReply, (),
                       (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
                        machine_facts, simulator))
 
+// A build that will be asked for, in the same cache and of the same plan.
+struct NextBuild {
+  std::string command{};
+  std::vector<std::string> sources{};
+  std::string revision{};
+  bool keep_tree = false;
+  std::string known_key{};
+  std::chrono::nanoseconds timeout{0};
+};
+BOOST_DESCRIBE_STRUCT(NextBuild, (), (command, sources, revision, keep_tree, known_key, timeout))
+template <>
+inline constexpr Field field<&NextBuild::timeout>{.name = "timeout_ns", .least = 0};
+
 struct BuildRequest {
   static constexpr Tag tag{.key = "kind", .value = "build"};
   std::string command{};               // still holds ${OUT}, ${DIR}, ${SRC}
@@ -96,10 +110,11 @@ struct BuildRequest {
   std::chrono::nanoseconds timeout{0};
   // Bytes to which the cache is cut after this build, the experiment's last one; 0: none.
   std::uint64_t cache_limit = 0;
+  std::vector<NextBuild> next{};  // that may be begun at the same time, in their order
 };
 BOOST_DESCRIBE_STRUCT(BuildRequest, (),
                       (command, directory, sources, revision, cache, keep_tree, known_key, timeout,
-                       cache_limit))
+                       cache_limit, next))
 template <>
 inline constexpr Field field<&BuildRequest::timeout>{.name = "timeout_ns", .least = 0};
 

@@ -21,6 +21,7 @@ constexpr const char* bad_bytes = "a\xff\xc3(\xed\xa0\x80z";
 
 TEST(Work, ARequestToSetUpGoesThereAndBack) {
   const SetupRequest full{.cpus = 7,
+                          .wanted_cpus = {1, 2},
                           .counters = {{"a"}},
                           .rotated = {{"b", "c"}, {"d"}},
                           .profile = "p",

@@ -76,10 +76,10 @@ machine::Launch launch_with(const protocol::RunRequest& request, const TrialCont
   return launch;
 }
 
-TrialStatus status_of(const machine::Ended& ended, int expected_exit) {
+TrialStatus status_of(const machine::Ended& ended, const plan::Check& check) {
   switch (ended.how) {
     case machine::End::exited:
-      return ended.exit_code == expected_exit ? TrialStatus::ok : TrialStatus::wrong_exit;
+      return check.accepts(ended.exit_code) ? TrialStatus::ok : TrialStatus::wrong_exit;
     case machine::End::signalled:
       return TrialStatus::signalled;
     case machine::End::timeout:
@@ -349,7 +349,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   counters::Profile profile;
   if (profiler != nullptr) profile = profiler->end();
   protocol::RunReply reply;
-  reply.status = status_of(ended, request.check.exit);
+  reply.status = status_of(ended, request.check);
   reply.reason = ended.reason;
   reply.started_ns = ended.started_ns;
   reply.stderr_tail = tail(ended.err, protocol::kept_output);
@@ -380,8 +380,8 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   add_of_builds(request, context, launch.environment, reply);
   add_measures(request, ended, reply);
   if (reply.status == TrialStatus::wrong_exit)
-    reply.reason =
-        fmt::format("ended with exit code {}, not {}", ended.exit_code, request.check.exit);
+    reply.reason = fmt::format("ended with exit code {}, not {}", ended.exit_code,
+                               plan::exits_of(request.check));
   if (ended.stuck) reply.status = TrialStatus::check_failed;
   if (reply.status != TrialStatus::ok) return reply;
   const auto judge = [&](TrialStatus status, std::string fault) {

@@ -66,7 +66,10 @@ class Worker {
     reply.machine_key = facts.key;
     reply.machine_host = facts.host;
     reply.machine_facts = facts.facts_json;
-    const auto choice = topology->choose_cpus(request.cpus, request.earlier_cpus);
+    builder_.run_at_once(topology->allowed().size());
+    const auto choice = request.wanted_cpus.empty()
+                            ? topology->choose_cpus(request.cpus, request.earlier_cpus)
+                            : topology->take_cpus(request.wanted_cpus);
     if (!choice) {
       reply.error = choice.error().message;
       return reply;

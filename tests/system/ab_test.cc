@@ -2,8 +2,11 @@
 // Versions are compared without a plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -254,6 +257,81 @@ TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
   EXPECT_FALSE(document["same_output"]);
 }
 
+TEST_F(Ab, TheResponseIsTheUsersChoice) {
+  lab_.write(
+      "a.c",
+      "#include <stdlib.h>\n#include <string.h>\nint main(int n, char **v) { char *volatile p "
+      "= malloc(SIZE); memset(p, n, SIZE); return p[SIZE / 2] - n; }\n");
+  ASSERT_EQ(
+      run_program({"/bin/sh", "-c",
+                   "cc -O1 -DSIZE=4000000 a.c -o small && cc -O1 -DSIZE=64000000 a.c -o large"},
+                  lab_.folder())
+          .code,
+      0);
+  const Output memory =
+      ab(6, {"--response", "max_rss", "--markdown", "--program", "./small", "./large"});
+  EXPECT_EQ(memory.code, 0) << memory.err;
+  EXPECT_THAT(memory.out, AllOf(HasSubstr("| version | peak memory | change |"), HasSubstr(" MB |"),
+                                HasSubstr("large has more peak memory than small: "),
+                                HasSubstr(" times as much (")));
+  const Output time = ab(3, {"--response", "cpu", "--json", "--", "true", "exit 0"});
+  ASSERT_EQ(time.code, 0) << time.err;
+  const json document = json::parse(time.out);
+  EXPECT_EQ(document["report"]["analysis"]["response"], "cpu");
+  EXPECT_THAT(document["control"]["sentence"].get<std::string>(), HasSubstr("true"));
+  const Output event = ab(3, {"--response", "page-faults:u", "--json", "--", "true", "exit 0"});
+  if (event.code == 0)
+    EXPECT_EQ(json::parse(event.out)["report"]["analysis"]["response"], "page-faults:u");
+  else
+    EXPECT_THAT(event.err, HasSubstr("--response page-faults:u: "));
+}
+
+TEST_F(Ab, ExitCodesAndCpusAreTheUsersChoice) {
+  const Output codes = ab(3, {"--exit-codes", "0,3", "--json", "--", "exit 3", "true"});
+  ASSERT_EQ(codes.code, 0) << codes.err;
+  EXPECT_EQ(json::parse(codes.out)["report"]["trials"]["failed"], 0);
+  const Output other = ab({"--exit-codes", "3,4", "--", "exit 3", "true"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err,
+              HasSubstr("true cannot be measured: it ended with exit code 0, not 3 or 4"));
+
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  const std::string number = std::to_string(cpu);
+  const std::string is_there =
+      "test \"$(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status)\" = " + number;
+  const Output bound = ab(3, {"--cpu", number, "--json", "--", is_there, is_there + " # the same"});
+  ASSERT_EQ(bound.code, 0) << bound.err;
+  EXPECT_EQ(json::parse(bound.out)["report"]["trials"]["failed"], 0);
+}
+
+// szc's programs have pads of random sizes in their frames, others do not.
+TEST_F(Ab, StackFramesHavePadsWhereSzcBuiltAllVersions) {
+  build("a", STAB_BIN_DIR "/szc", 1);
+  build("b", STAB_BIN_DIR "/szc", 1);
+  build("c", "cc", 1);
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--no-control", "--json"});
+    const Output told = ab(2, more);
+    EXPECT_EQ(told.code, 0) << told.err;
+    return told;
+  };
+  const Output padded = run({"--program", "./a", "./b"});
+  EXPECT_THAT(randomized(padded),
+              AllOf(HasSubstr("the sizes of stack frames."), Not(HasSubstr("Not random"))));
+  EXPECT_THAT(json::parse(padded.out)["report"]["layouts"]["kinds"].get<std::string>(),
+              HasSubstr("code stack heap"));
+  EXPECT_THAT(randomized(run({"--no-stack", "--program", "./a", "./b"})),
+              HasSubstr("Not random: the sizes of stack frames (--no-stack)."));
+  EXPECT_THAT(randomized(run({"--program", "./a", "./c"})),
+              HasSubstr("of c, the sizes of stack frames."));
+  const Output refused = ab({"--stack", "--program", "./a", "./c"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--stack: szc did not build c"));
+}
+
 // A working tree is compared with the commit at which its branch left main.
 TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   lab_.write("Makefile", "bench: bench.c\n\t$(CC) -O1 -o $@ bench.c\n");
@@ -270,8 +348,10 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   arguments.insert(arguments.end(), {"--heap", "--fail-on", "regressed"});
   const Output told = ab(60, arguments);
   EXPECT_EQ(told.code, 2) << told.err << told.out;
-  EXPECT_THAT(told.out, AllOf(HasSubstr("working-tree is slower than "),
-                              HasSubstr("environment, addresses, functions, heap blocks (costs ")));
+  EXPECT_THAT(told.out,
+              AllOf(HasSubstr("working-tree is slower than "),
+                    ContainsRegex("environment, addresses, functions, heap blocks \\(costs "
+                                  "[^)]*\\), stack frames")));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",
@@ -410,6 +490,126 @@ TEST_F(Ab, CtrlCEndsABuildAndWhatItStarted) {
   EXPECT_NE(run_program({"/usr/bin/pgrep", "-f", "sleep 4711[.]"}, "/").code, 0);
 }
 
+bool is_over(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
+}
+
+// What is measured by the same command, interrupted and then to its end, is one experiment.
+TEST_F(Ab, TheSameCommandGoesOnAfterCtrlCUnlessAFileHasChanged) {
+  const std::string state = lab_.path("state");
+  std::vector<std::string> command = {STAB_BIN_DIR "/stabctl",
+                                      "ab",
+                                      "--budget",
+                                      "100s",
+                                      "--no-heap",
+                                      "--state",
+                                      state,
+                                      "--",
+                                      "./short",
+                                      "./long"};
+  // Interrupted once there are some trials, and long before the rule's first look.
+  const auto interrupted = [&] {
+    for (int tries = 0; tries < 6; ++tries) {
+      std::filesystem::remove_all(state);
+      lab_.write("short", "#!/bin/sh\nexec sleep 0.1\n", true);
+      lab_.write("long", "#!/bin/sh\nexec sleep 0.4\n", true);
+      const pid_t child = start_program(command, lab_.folder(), lab_.path("said"));
+      for (std::size_t rows = 0; rows < 4 && !is_over(child);) {
+        const Output trials = lab_.ctl({"export", "1", "--state", state});
+        rows = static_cast<std::size_t>(std::ranges::count(trials.out, '\n'));
+      }
+      kill(child, SIGINT);
+      if (end_of(child) == 128 + SIGINT) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(interrupted());
+  const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
+  EXPECT_THAT(said, AllOf(HasSubstr("interrupted: the same command goes on with what is left"),
+                          HasSubstr("short: ./short\nlong: ./long\n")))
+      << "it shows what it has";
+  const Output listed = lab_.ctl({"export", "1", "--state", state});
+
+  const Output more = run_program(command, lab_.folder());
+  EXPECT_EQ(more.code, 0) << more.err;
+  EXPECT_THAT(more.err, ContainsRegex("the same command was interrupted before and goes on, with "
+                                      "[^\n]* left of its budget of 100s"));
+  EXPECT_THAT(more.out, HasSubstr("long is slower than short: "));
+  const Output all = lab_.ctl({"export", "1", "--state", state});
+  EXPECT_TRUE(
+      all.out.starts_with(listed.out.substr(0, listed.out.rfind('\n', listed.out.size() - 2))))
+      << "what was measured before counts";
+  EXPECT_EQ(lab_.ctl({"report", "2", "--state", state}).code, 1) << "there is one experiment";
+  const Output third = run_program(command, lab_.folder());
+  EXPECT_THAT(third.err, Not(HasSubstr("interrupted"))) << "that run has ended";
+
+  ASSERT_TRUE(interrupted());
+  lab_.write("long", "#!/bin/sh\nexec sleep 0.3\n", true);
+  const Output anew = run_program(command, lab_.folder());
+  EXPECT_EQ(anew.code, 0) << anew.err;
+  EXPECT_THAT(anew.err, HasSubstr("interrupted before; it begins anew, for ./long has changed"));
+  EXPECT_EQ(lab_.ctl({"report", "2", "--state", state}).code, 0) << "there is a second one";
+}
+
+// Where no folder is named it is found among the user's runs, with the builds of its revisions.
+TEST_F(Ab, ARunOfRevisionsGoesOnWithItsBuilds) {
+  if (!own_state_folder(lab_.path("default"))) GTEST_SKIP() << "mounts are not allowed here";
+  ASSERT_EQ(run_program(
+                {"/bin/sh", "-c",
+                 "git init -q -b main . && echo 0.1 >pause && git add pause && git -c user.name=a "
+                 "-c user.email=a@b commit -qm one && echo 0.4 >pause"},
+                lab_.folder())
+                .code,
+            0);
+  const std::vector<std::string> command = {STAB_BIN_DIR "/stabctl",
+                                            "ab",
+                                            "--budget",
+                                            "100s",
+                                            "--no-heap",
+                                            "--build",
+                                            "echo >>" + lab_.path("builds"),
+                                            "--run",
+                                            "sleep $(cat pause)",
+                                            "HEAD",
+                                            "."};
+  const auto runs = [&] { return json::parse(lab_.ctl({"runs", "--json"}).out); };
+  const pid_t child = start_program(command, lab_.folder(), lab_.path("said"));
+  while (!is_over(child)) {
+    const json found = runs();
+    if (!found.empty() && found[0]["done"].is_number() && found[0]["done"] >= 2) break;
+  }
+  kill(child, SIGINT);
+  ASSERT_EQ(end_of(child), 128 + SIGINT) << read_file(lab_.path("said"), 1 << 20).value_or("");
+  EXPECT_THAT(lab_.ctl({"runs"}).out, HasSubstr("(the same 'stabctl ab' goes on)"));
+  EXPECT_EQ(runs()[0]["verb"], "ab");
+  const Output more = run_program(command, lab_.folder());
+  EXPECT_EQ(more.code, 0) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("working-tree is slower than HEAD-"));
+  EXPECT_EQ(read_file(lab_.path("builds"), 100).value_or(""), "\n\n") << "nothing was built again";
+  EXPECT_EQ(runs().size(), 1U);
+  drop_state_folder();
+}
+
+// Each waits for the other one, which is there only while both build.
+TEST_F(Ab, RevisionsAreBuiltAtTheSameTime) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "there is one CPU";
+  ASSERT_EQ(run_program({"/bin/sh", "-c",
+                         "git init -q -b main . && touch x && git add x && git -c user.name=a "
+                         "-c user.email=a@b commit -qm one"},
+                        lab_.folder())
+                .code,
+            0);
+  const std::string meet = "n=$(basename \"$PWD\"); touch " + lab_.path("here-") +
+                           "$n; for i in $(seq 600); do [ -e " + lab_.path("here-001") + " -a -e " +
+                           lab_.path("here-002") + " ] && exit 0; sleep 0.1; done; exit 1";
+  const Output told = ab(3, {"--build", meet, "--run", "true", "HEAD", "."});
+  EXPECT_EQ(told.code, 0) << told.err;
+}
+
 TEST_F(Ab, ThePlanThatItSavesIsOneAndNoFileIsReplaced) {
   const std::vector<std::string> twice = {"--save", "saved.toml", "--", "true", "exit 0"};
   ASSERT_EQ(ab(2, twice).code, 0);
@@ -439,6 +639,15 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--budget", "soon", "--", "true", "exit 0"}), HasSubstr("--budget soon"));
   EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));
   EXPECT_THAT(refusal({"--fail-on", "rain", "--", "true", "exit 0"}), HasSubstr("--fail-on rain"));
+  EXPECT_THAT(refusal({"--response", "nope", "--", "true", "exit 0"}),
+              AllOf(HasSubstr("--response nope: it is none of wall, user, "),
+                    HasSubstr("'stabctl counters'")));
+  for (const char* codes : {"", "x", "256", "-1", "0,", "0;1"})
+    EXPECT_THAT(refusal({"--exit-codes", codes, "--", "true", "exit 0"}), HasSubstr("as in 0,1"));
+  for (const char* cpus : {"x", "1x", "2-", "1-0"})
+    EXPECT_THAT(refusal({"--cpu", cpus, "--", "true", "exit 0"}), HasSubstr("as in 1 or 2-3"));
+  EXPECT_THAT(refusal({"--cpu", "1022", "--", "true", "exit 0"}),
+              AllOf(HasSubstr("CPU 1022 was asked for, but only "), HasSubstr("can be used here")));
   EXPECT_THAT(refusal({"--env", "NO_SUCH_VARIABLE", "--", "true", "exit 0"}),
               HasSubstr("there is no such variable"));
 }

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -123,6 +124,30 @@ TEST_F(CausalProgramsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
   EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or shorter experiments"),
                           Not(HasSubstr("No progress point"))));
   EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited: add STAB_PRO"));
+}
+
+// Who has forgotten them does not wait for five runs.
+TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
+  const std::string path = program();
+  const Output made =
+      causal({"--runs", "3", "--scope", "*/causal_subject.c", "--", path, "silent", "6000"});
+  EXPECT_EQ(made.code, 1);
+  EXPECT_THAT(made.err, AllOf(HasSubstr("run 1 of 3: "), Not(HasSubstr("run 2 of 3: ")),
+                              HasSubstr("No progress point was visited: add STAB_PROGRESS")));
+  EXPECT_THAT(made.err, HasSubstr("No progress point was visited in the first 2 s: if the program "
+                                  "has none, end it by Ctrl-C"));
+}
+
+// A progress point that is visited all the time needs no experiments of half a second.
+TEST_F(CausalProgramsTest, ExperimentsAreAsLongAsTheProgressPointNeeds) {
+  const std::string path = program();
+  const Output made =
+      causal({"--runs", "1", "--scope", "*/causal_subject.c", "--", path, "work", "3000"});
+  std::smatch run;
+  ASSERT_TRUE(std::regex_search(
+      made.err, run, std::regex("run 1 of 1: ([0-9]+) experiments, [0-9]+ visits in ([0-9.]+) s")))
+      << made.err;
+  EXPECT_GT(std::stod(run[1]), 2.5 * std::stod(run[2])) << made.err;
 }
 
 TEST_F(CausalProgramsTest, SigtermEndsTheProgramAndLeavesNothing) {

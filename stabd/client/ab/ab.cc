@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/duration.h"
 #include "base/fd.h"
@@ -18,10 +19,12 @@
 #include "report/text.h"
 #include "stabd/client/ab/conclusion.h"
 #include "stabd/client/ab/first_runs.h"
+#include "stabd/client/ab/interrupted.h"
 #include "stabd/client/ab/prepare.h"
 #include "stabd/client/ab/versions.h"
 #include "stabd/client/follow.h"
 #include "stabd/client/output.h"
+#include "stabd/client/run/folder.h"
 #include "stabd/client/run/page.h"
 #include "stabd/client/run/run.h"
 #include "stabd/client/stored.h"
@@ -65,6 +68,8 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   if (comparison.heap_cost) result.heap_cost = said(*comparison.heap_cost);
   if (!comparison.heap_changes.empty())
     result.heap_cost += fmt::format("; it changes what is measured: {}", comparison.heap_changes);
+  result.padded = comparison.pads;
+  result.why_no_pads = comparison.why_no_pads;
   const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
     const auto version = trial.levels.find("version");
     if (!trial.last || trial.warmup || version == trial.levels.end()) return true;
@@ -162,8 +167,7 @@ json heap_of(const Comparison& comparison) {
   return found;
 }
 
-Result<void> show_json(const Answered& answered, const Comparison& comparison,
-                       const std::string& state) {
+Result<void> show_json(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
   json versions = json::array();
   for (const Version& each : comparison.versions)
@@ -180,7 +184,8 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison,
       {"heap", heap_of(comparison)},
       {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
       {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
-      {"state", state},
+      {"state", ran.state},
+      {"interrupted", ran.signal != 0},
       {"report",
        answered.report}}.dump(2, ' ', false, json::error_handler_t::replace));
 }
@@ -232,6 +237,69 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
       "", Colours::ours);
 }
 
+// What a run that was interrupted found out before its first trial.
+void recall(const Begun& begun, Comparison& comparison) {
+  comparison.heap = begun.heap;
+  comparison.why_no_heap = begun.why_no_heap;
+  comparison.heap_cost = begun.heap_cost;
+  comparison.heap_changes = begun.heap_changes;
+  comparison.pads = begun.pads;
+  comparison.why_no_pads = begun.why_no_pads;
+}
+
+// Builds, first runs and the plan of what is measured from the beginning.
+Result<Begun> begin_anew(const AbOptions& options, const std::string& directory, nanoseconds budget,
+                         int stop_fd, Comparison& comparison, WorkFolder& work) {
+  if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
+    return fail(fmt::format("--save: there is a file {} already", options.save));
+  if (auto built = build_versions(options, comparison, work, stop_fd); !built)
+    return std::unexpected(built.error());
+  const auto began = std::chrono::steady_clock::now();
+  const auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
+  if (!pace) return std::unexpected(pace.error());
+  if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
+  // A program that gets slower, or a machine, does not get more time.
+  comparison.time = budget - (std::chrono::steady_clock::now() - began);
+  tell(fmt::format("all versions took {} for their turns: at most {} rounds in about {}",
+                   format_duration(pace->round), comparison.blocks, format_duration(budget)));
+  Begun begun{.call = {},
+              .plan = plan_of(comparison),
+              .work = work.path(),
+              .time = comparison.time,
+              .heap = comparison.heap,
+              .why_no_heap = comparison.why_no_heap,
+              .heap_cost = comparison.heap_cost,
+              .heap_changes = comparison.heap_changes,
+              .pads = comparison.pads,
+              .why_no_pads = comparison.why_no_pads};
+  if (auto saved = save_plan(options.save, begun.plan); !saved)
+    return std::unexpected(saved.error());
+  // A plan that is kept needs what it measures.
+  if (!options.save.empty()) work.keep();
+  return begun;
+}
+
+// What an earlier call of the same command left, unless what it names has changed since.
+std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& call,
+                                         bool& begins_anew) {
+  auto found = find_interrupted(options.state_directory, call);
+  if (!found) return found;
+  if (const std::string why = why_anew(*found, call); !why.empty()) {
+    tell(fmt::format("the same command was interrupted before; it begins anew, for {}", why));
+    begins_anew = true;
+    forget_begun(found->folder);
+    mark_ended({.path = found->folder, .claim = Fd()});
+    WorkFolder of_earlier(false);  // its builds go
+    if (is_work_folder(found->begun.work)) of_earlier.adopt(found->begun.work);
+    return std::nullopt;
+  }
+  tell(
+      fmt::format("the same command was interrupted before and goes on, with {} left of its "
+                  "budget of {}",
+                  format_duration(time_left(*found)), options.budget));
+  return found;
+}
+
 // Where revisions are and what ends a build or a first run.
 Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
@@ -241,40 +309,55 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   if (error) return fail("the current folder cannot be read: " + error.message());
   if (auto adopted = machine::adopt_orphans(); !adopted) return std::unexpected(adopted.error());
   WorkFolder work(false);
-  auto comparison = comparison_of(options, directory, work, stop_fd);
+  auto comparison = comparison_of(options, directory, work);
   if (!comparison) return std::unexpected(comparison.error());
-  const auto began = std::chrono::steady_clock::now();
-  const auto pace = first_runs(*comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
-  if (!pace) return std::unexpected(pace.error());
-  if (auto fits = fit_into(*comparison, *pace, budget); !fits) return std::unexpected(fits.error());
-  // A program that gets slower, or a machine, does not get more time.
-  comparison->time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format("all versions took {} for their turns: at most {} rounds in about {}",
-                   format_duration(pace->round), comparison->blocks, format_duration(budget)));
-  const PlanFile plan{
-      .path = "the plan of ab", .directory = directory, .text = plan_of(*comparison)};
-  if (auto saved = save_plan(options.save, plan.text); !saved)
-    return std::unexpected(saved.error());
-  // A plan that is kept needs what it measures.
-  if (!options.save.empty()) work.keep();
+  const Call call = call_of(options, *comparison, directory);
+  bool begins_anew = false;  // in place of an interrupted run
+  const auto found = to_go_on_with(options, call, begins_anew);
+  Begun begun;
+  if (found) {
+    begun = found->begun;
+    recall(begun, *comparison);
+    if (!begun.work.empty()) work.adopt(begun.work);
+  } else {
+    auto anew = begin_anew(options, directory, budget, stop_fd, *comparison, work);
+    if (!anew) return std::unexpected(anew.error());
+    begun = std::move(*anew);
+  }
+  begun.call = call;
+  const PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
   RunOptions run;
   run.state_directory = options.state_directory;
-  run.again = true;
+  run.again = !found;
+  run.cancel_others = begins_anew;
   run.follow = options.follow;
+  run.begin = [&](const std::string& folder) { return write_begun(folder, begun); };
   const auto ran = run_to_end(plan, run);
   if (!ran) return std::unexpected(ran.error());
+  const bool interrupted = ran->signal != 0;
+  if (interrupted)
+    work.keep();
+  else
+    forget_begun(ran->state);
   const auto answered = answers_of(*ran, *comparison, options.full);
-  if (!answered) return std::unexpected(answered.error());
-  if (auto shown = options.json ? show_json(*answered, *comparison, ran->state)
-                   : options.markdown || options.full
-                       ? show(*answered, *comparison, options.markdown)
-                       : show_screen(*answered, *comparison, *ran);
-      !shown)
-    return std::unexpected(shown.error());
-  if (ran->signal != 0) {
-    tell("stopped; for the trials so far: stabctl report --state " + shell_quote(ran->state));
+  const auto show_all = [&]() -> Result<void> {
+    if (options.json) return show_json(*answered, *comparison, *ran);
+    if (options.markdown || options.full) return show(*answered, *comparison, options.markdown);
+    return show_screen(*answered, *comparison, *ran);
+  };
+  if (interrupted) {
+    // Before the first trial there is nothing to show.
+    if (answered)
+      if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
+    tell(
+        fmt::format("interrupted: the same command goes on with what is left of its budget{}; what "
+                    "was measured: stabctl report --state {}",
+                    begun.work.empty() ? "" : ", and until then its builds stay in " + begun.work,
+                    shell_quote(ran->state)));
     return exit_interrupted + ran->signal;
   }
+  if (!answered) return std::unexpected(answered.error());
+  if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
   if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
   if (!answered->over.empty()) tell(answered->over);
   tell(fmt::format("the database is {}/stabd.db", ran->state));

@@ -19,6 +19,13 @@ enum class Heap {
   never,
 };
 
+// Whether stack frames have pads of random sizes.
+enum class Pads {
+  where_possible,  // where szc built all versions
+  always,          // else it is an error
+  never,
+};
+
 struct AbOptions {
   std::vector<std::string> programs;  // the versions; empty: `words` are, as commands of /bin/sh
   std::vector<std::string> words;     // with programs: what each gets as its arguments
@@ -30,8 +37,12 @@ struct AbOptions {
   std::vector<std::string> env;       // NAME, whose value is ours, or NAME=VALUE
   std::string budget = "5min";
   std::string margin = "1%";  // the smallest change that matters
+  std::string response = "wall";
+  std::string exit_codes = "0";  // that are right, as in "0,1"
+  std::string cpus;              // that trials run on, as in "1" or "2-3"; "": any one
   std::int64_t seed = 1;
   Heap heap = Heap::where_possible;
+  Pads pads = Pads::where_possible;
   bool control = true;  // the first version is measured against itself, too
   std::string state_directory;
   std::string save;  // where the plan goes; "": nowhere

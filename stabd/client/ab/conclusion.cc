@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration.h"
+#include "base/text.h"
 
 namespace stab::client::ab {
 namespace {
@@ -20,14 +21,38 @@ std::string duration(double ns) {
   return format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
 }
 
+// What the comparison is about, in words.
+struct Subject {
+  bool time = true;
+  std::string noun;  // "CPU time", "peak memory"
+  std::string of;    // " in CPU time"; "" of the wall time, which goes without saying
+};
+
+Subject subject_of(const json& report) {
+  const auto analysis = report.find("analysis");
+  const std::string response =
+      analysis == report.end() ? "wall" : analysis->value("response", "wall");
+  Subject subject;
+  if (analysis != report.end() && analysis->contains("unit"))
+    subject.time = (*analysis)["unit"] == "ns";
+  subject.noun = response == "wall"      ? "wall time"
+                 : response == "user"    ? "user CPU time"
+                 : response == "system"  ? "system CPU time"
+                 : response == "cpu"     ? "CPU time"
+                 : response == "max_rss" ? "peak memory"
+                                         : response;
+  if (response != "wall") subject.of = " in " + subject.noun;
+  return subject;
+}
+
 // "+5.2 % (95 % interval +4.1 % to +6.3 %)"; from twice as long on in times.
-std::string numbers_of(const json& effect) {
+std::string numbers_of(const json& effect, const Subject& subject) {
   const double ratio = effect["ratio"].get<double>();
   const double low = effect["low"].get<double>();
   const double high = effect["high"].get<double>();
   if (ratio >= 2)
-    return fmt::format("{:.3g} times as long (95 % interval {:.3g} to {:.3g} times)", ratio, low,
-                       high);
+    return fmt::format("{:.3g} times as {} (95 % interval {:.3g} to {:.3g} times)", ratio,
+                       subject.time ? "long" : "much", low, high);
   const auto percent = [](double value) { return fmt::format("{:+.2g} %", 100 * (value - 1)); };
   return fmt::format("{} (95 % interval {} to {})", percent(ratio), percent(low),
                      high < 10 ? percent(high) : fmt::format("{:.3g} times", high));
@@ -93,18 +118,30 @@ class Judge {
     const auto verdict = effect["verdict"].get<std::string>();
     if (const auto held = effect.find("held_back"); held != effect.end() && held->is_string())
       return {version, "unsure", held_back(effect, *held == "same")};
-    if (verdict == "same")
-      return {
-          version, verdict,
-          fmt::format("{} is as fast as {}, within {:g} %: {}", version, baseline,
-                      100 * report_["analysis"]["equivalence"].get<double>(), numbers_of(effect))};
+    const Subject subject = subject_of(report_);
+    const std::string numbers = numbers_of(effect, subject);
+    if (verdict == "same") {
+      const double margin = 100 * report_["analysis"]["equivalence"].get<double>();
+      return {version, verdict,
+              subject.time ? fmt::format("{} is as fast as {}{}, within {:g} %: {}", version,
+                                         baseline, subject.of, margin, numbers)
+                           : fmt::format("{} has as much {} as {}, within {:g} %: {}", version,
+                                         subject.noun, baseline, margin, numbers)};
+    }
     if (verdict == "faster" || verdict == "slower")
       return {version, verdict,
-              fmt::format("{} is {} than {}: {}", version, verdict, baseline, numbers_of(effect))};
+              subject.time ? fmt::format("{} is {} than {}{}: {}", version, verdict, baseline,
+                                         subject.of, numbers)
+                           : fmt::format("{} has {} {} than {}: {}", version,
+                                         verdict == "faster" ? "less" : "more", subject.noun,
+                                         baseline, numbers)};
     // A verdict that is not known is none.
     return {version, "unsure",
-            fmt::format("cannot tell whether {} is faster or slower than {}: {}{}", version,
-                        baseline, numbers_of(effect), what_it_takes(report_, effect))};
+            subject.time
+                ? fmt::format("cannot tell whether {} is faster or slower than {}{}: {}{}", version,
+                              baseline, subject.of, numbers, what_it_takes(report_, effect))
+                : fmt::format("cannot tell whether {} has less or more {} than {}: {}{}", version,
+                              subject.noun, baseline, numbers, what_it_takes(report_, effect))};
   }
 
   // What its own numbers say and the control does not allow.
@@ -119,9 +156,11 @@ class Judge {
     if (same)
       return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
                          version, baseline, 100 * report_["analysis"]["equivalence"].get<double>(),
-                         numbers_of(effect), control, what_it_takes(report_, effect));
+                         numbers_of(effect, subject_of(report_)), control,
+                         what_it_takes(report_, effect));
     return fmt::format("cannot tell whether {} is faster or slower than {}: {}, but {}{}", version,
-                       baseline, numbers_of(effect), control, what_it_takes(report_, effect));
+                       baseline, numbers_of(effect, subject_of(report_)), control,
+                       what_it_takes(report_, effect));
   }
 
   const json& report_;
@@ -145,7 +184,8 @@ Control control_of(const json& report, const Judge& judge, const Compared& compa
   const json& effect = *std::ranges::find_if(
       report["effects"], [&](const json& each) { return each["level"] == compared.control; });
   control.reach = number_in(effect, "control_reach");
-  const std::string found = fmt::format("the control, {} twice: {}", first, numbers_of(effect));
+  const std::string found =
+      fmt::format("the control, {} twice: {}", first, numbers_of(effect, subject_of(report)));
   if (!control.reach) {
     line.sentence = found + ": it has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {
@@ -174,7 +214,14 @@ std::string random_words(const Judge& judge, const Compared& compared) {
               (compared.heap_cost.empty() ? "" : fmt::format(" (costs {})", compared.heap_cost));
   else
     fixed += fmt::format("heap blocks ({}), ", compared.why_no_heap);
-  return fmt::format("{}; not: {}stack frames", random, fixed);
+  if (compared.padded)
+    random += ", stack frames";
+  else
+    fixed += compared.why_no_pads.empty()
+                 ? "stack frames, "
+                 : fmt::format("stack frames ({}), ", compared.why_no_pads);
+  if (!fixed.empty()) fixed.resize(fixed.size() - 2);  // without the last ", "
+  return random + (fixed.empty() ? "" : "; not: " + fixed);
 }
 
 std::string randomized_parts(const Judge& judge, const Compared& compared) {
@@ -201,10 +248,17 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                            compared.heap_cost)));
   else
     rest.push_back(fmt::format("the places of blocks in the heap ({})", compared.why_no_heap));
-  rest.emplace_back("the sizes of stack frames");
-  const std::string text = fmt::format(
-      "Random: the size of the environment in each block; in each trial {}. Not random: {}.",
-      fmt::join(random, ", "), fmt::join(rest, ", "));
+  const std::string frames = "the sizes of stack frames";
+  if (compared.padded)
+    random.push_back(frames);
+  else
+    rest.push_back(compared.why_no_pads.empty()
+                       ? frames
+                       : fmt::format("{} ({})", frames, compared.why_no_pads));
+  std::string text =
+      fmt::format("Random: the size of the environment in each block; in each trial {}.",
+                  fmt::join(random, ", "));
+  if (!rest.empty()) text += fmt::format(" Not random: {}.", fmt::join(rest, ", "));
   if (some)
     return text + fmt::format(
                       " The places of functions are random of {} and not of {}: what szc's "
@@ -285,17 +339,25 @@ Conclusion conclude(const json& report, const Compared& compared) {
 }
 
 std::string as_markdown(const json& report, const Conclusion& conclusion) {
-  std::string text = "| version | wall time | change | verdict |\n|---|---|---|---|\n";
+  const Subject subject = subject_of(report);
+  const auto number = [&](const json& mean) {
+    if (!mean.is_number()) return std::string();
+    const double value = mean.get<double>();
+    if (subject.time) return duration(value);
+    return subject.noun == "peak memory" ? fmt::format("{:.3g} MB", value / 1e6)
+                                         : fmt::format("{:.6g}", value);
+  };
+  std::string text =
+      fmt::format("| version | {} | change | verdict |\n|---|---|---|---|\n", subject.noun);
   for (const json& mean : report["means"]) {
     const auto version = mean["levels"]["version"].get<std::string>();
     const auto line = std::ranges::find(conclusion.lines, version, &Line::version);
     std::string change;
     if (line != conclusion.lines.end() && line->verdict != "none")
       for (const json& effect : report["effects"])
-        if (effect["level"] == version) change = numbers_of(effect);
-    text += fmt::format("| `{}` | {} | {} | {} |\n", version,
-                        mean["mean"].is_number() ? duration(mean["mean"].get<double>()) : "",
-                        change, line == conclusion.lines.end() ? "" : line->verdict);
+        if (effect["level"] == version) change = numbers_of(effect, subject);
+    text += fmt::format("| `{}` | {} | {} | {} |\n", version, number(mean["mean"]), change,
+                        line == conclusion.lines.end() ? "" : line->verdict);
   }
   return fmt::format("{}\n- {}\n", text, fmt::join(conclusion.sentences(), "\n- "));
 }

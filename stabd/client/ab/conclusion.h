@@ -30,6 +30,8 @@ struct Compared {
   std::map<std::string, TrialsOf> trials{};  // of each
   std::string why_no_heap{};  // why its blocks were not placed at random; "": they were
   std::string heap_cost{};    // what that costs; "": it is not known
+  bool padded = false;        // their stack frames had pads of random sizes
+  std::string why_no_pads{};  // "": nobody need be told
 };
 
 struct Line {

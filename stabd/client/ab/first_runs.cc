@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "machine/topology.h"
 #include "stabd/client/ab/layer_check.h"
 #include "stabd/protocol/work.h"
 #include "stabd/worker/preload.h"
@@ -23,6 +26,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
+constexpr std::string_view not_built = "szc did not build ";
 constexpr std::uint64_t output_kept = std::uint64_t{16} << 20;
 
 struct Tried {
@@ -32,14 +36,15 @@ struct Tried {
 
 // Once. `what` says which of them it is.
 Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
-                      const std::string& what, const Surroundings& around, nanoseconds most,
-                      Tried& tried) {
+                      const plan::Check& check, const std::string& what, const Surroundings& around,
+                      nanoseconds most, Tried& tried) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : comparison.env) variables[name] = value;
   machine::Launch launch;
   launch.argv = std::move(argv);
   launch.environment = machine::make_environment(std::move(variables), 0);
   launch.directory = around.directory;
+  launch.bind = around.bind;
   launch.stop_fd = around.stop_fd;
   launch.timeout = most;
   launch.output_limit = output_kept;
@@ -48,9 +53,11 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   const nanoseconds took = steady_clock::now() - before;
   tried.all += took;
   tried.longest = std::max(tried.longest, took);
-  if (ended.how == machine::End::exited && ended.exit_code == 0) return {};
+  if (ended.how == machine::End::exited && check.accepts(ended.exit_code)) return {};
+  const bool usual = check.exit == 0 && check.other_exits.empty();
   const std::string why = ended.how == machine::End::exited
-                              ? fmt::format("it ended with exit code {}", ended.exit_code)
+                              ? fmt::format("it ended with exit code {}{}", ended.exit_code,
+                                            usual ? "" : ", not " + plan::exits_of(check))
                               : ended.reason;
   const std::string said = one_line(tail(ended.err, 400), 500);
   return fail(fmt::format("{}: {}{}", what, why, said.empty() ? "" : ": " + said));
@@ -60,16 +67,19 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
 Result<Tried> try_out(const Comparison& comparison, const Version& version,
                       const Surroundings& around, nanoseconds most) {
   Tried tried;
-  const auto run = [&](std::vector<std::string> argv, const std::string& what) {
-    return run_once(comparison, std::move(argv), what, around, most, tried);
+  const auto run = [&](std::vector<std::string> argv, const plan::Check& check,
+                       const std::string& what) {
+    return run_once(comparison, std::move(argv), check, what, around, most, tried);
   };
   const auto step = [&](const std::string& name, const std::string& command) -> Result<void> {
     if (command.empty()) return {};
-    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)},
+    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)}, {},
                fmt::format("--{} of {}", name, version.name));
   };
   auto done = step("prepare", comparison.prepare);
-  if (done) done = run(command_of(comparison, version), version.name + " cannot be measured");
+  if (done)
+    done = run(command_of(comparison, version), comparison.check,
+               version.name + " cannot be measured");
   auto cleaned = step("cleanup", comparison.cleanup);
   if (!done) return std::unexpected(done.error());
   if (!cleaned) return std::unexpected(cleaned.error());
@@ -88,35 +98,76 @@ std::string why_not(const Version& version, const protocol::RunReply& reply) {
       version.name);
 }
 
-// As the worker will run it, and judge it; or as users run it, without the layer.
-Result<Tried> try_heap(const Comparison& comparison, const Version& version,
-                       const Surroundings& around, nanoseconds most, std::uint64_t seed, Run& run) {
+// A preloaded heap reports, too, and pads nothing.
+bool is_built_by_szc(const protocol::RunReply& reply) {
+  return reply.layout.kind.starts_with("code ");
+}
+
+// Why this one's frames had no pads; "" if they had.
+std::string why_no_pads(const Version& version, const protocol::RunReply& reply) {
+  if (reply.status == store::TrialStatus::not_randomized ||
+      (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply)))
+    return fmt::format("{}{}", not_built, version.name);
+  if (reply.status == store::TrialStatus::ok) return "";
+  return fmt::format("{} does not run so: {}", version.name, one_line(reply.reason, 200));
+}
+
+// As the worker will run it, and judge it.
+protocol::RunReply run_as_trial(const Comparison& comparison, const Version& version,
+                                const Surroundings& around, nanoseconds most,
+                                plan::Variables options, plan::Needs needs, nanoseconds& took) {
   const auto step = [&](const std::string& command) {
     return command.empty() ? command : step_of(comparison, version.text, command);
   };
-  plan::Variables options{{"seed", fmt::format("{}", seed)}};
-  if (comparison.heap) options.insert({{"heap", "1"}, {"allocator", "layer"}});
-  const protocol::RunRequest request{
-      .argv = command_of(comparison, version),
-      .env = comparison.env,
-      .directory = around.directory,
-      .prepare = step(comparison.prepare),
-      .cleanup = step(comparison.cleanup),
-      .aslr = true,
-      .timeout = most,
-      .output_limit = output_kept,
-      .options = std::move(options),
-      .needs = comparison.heap ? plan::Needs::randomized : plan::Needs::nothing};
+  const protocol::RunRequest request{.argv = command_of(comparison, version),
+                                     .env = comparison.env,
+                                     .directory = around.directory,
+                                     .prepare = step(comparison.prepare),
+                                     .cleanup = step(comparison.cleanup),
+                                     .aslr = true,
+                                     .timeout = most,
+                                     .output_limit = output_kept,
+                                     .check = comparison.check,
+                                     .options = std::move(options),
+                                     .needs = needs};
   worker::TrialContext context;
   context.stop_fd = around.stop_fd;
+  context.bind = around.bind;
   const auto before = steady_clock::now();
   const protocol::RunReply reply = worker::run_trial(request, context);
-  const nanoseconds took = steady_clock::now() - before;
+  took = steady_clock::now() - before;
+  return reply;
+}
+
+plan::Variables options_of(const Comparison& comparison, std::uint64_t seed) {
+  plan::Variables options{{"seed", fmt::format("{}", seed)}};
+  if (comparison.heap) options.insert({{"heap", "1"}, {"allocator", "layer"}});
+  return options;
+}
+
+// With the layer, or as users run it, without.
+Result<Tried> try_heap(const Comparison& comparison, const Version& version,
+                       const Surroundings& around, nanoseconds most, std::uint64_t seed, Run& run) {
+  nanoseconds took{0};
+  const auto reply =
+      run_as_trial(comparison, version, around, most, options_of(comparison, seed),
+                   comparison.heap ? plan::Needs::randomized : plan::Needs::nothing, took);
   if (reply.status != store::TrialStatus::ok) return fail(why_not(version, reply));
   run.cpu_ns = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
   if (const auto faults = store::number_of(reply, "page-faults-minor"))
     run.faults = counters::to_double(faults->value);
   if (reply.max_rss_bytes) run.peak = static_cast<double>(*reply.max_rss_bytes);
+  return Tried{.all = took, .longest = took};
+}
+
+Result<Tried> try_pads(const Comparison& comparison, const Version& version,
+                       const Surroundings& around, nanoseconds most) {
+  nanoseconds took{0};
+  plan::Variables options = options_of(comparison, 1);
+  options["stack"] = "1";
+  const auto reply = run_as_trial(comparison, version, around, most, std::move(options),
+                                  plan::Needs::randomized, took);
+  if (const std::string why = why_no_pads(version, reply); !why.empty()) return fail(why);
   return Tried{.all = took, .longest = took};
 }
 
@@ -193,13 +244,41 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
   return round;
 }
 
+Result<Pace> round_with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
+  auto round = round_of(comparison, [&](const Version& version) {
+    return try_pads(comparison, version, around, most_of(pace));
+  });
+  comparison.pads = round.has_value();
+  return round;
+}
+
+// After the heap's turn, which says whether what is tried here has a random heap, too.
+Result<Pace> with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
+  comparison.why_no_pads = comparison.wanted_pads == Pads::never ? "--no-stack" : "";
+  if (comparison.wanted_pads == Pads::never) return pace;
+  const auto padded = round_with_pads(comparison, around, pace);
+  if (padded) return padded;
+  if (comparison.wanted_pads == Pads::always) return fail("--stack: " + padded.error().message);
+  // Of programs that szc did not build the answer says what is not random anyway.
+  if (!padded.error().message.starts_with(not_built))
+    comparison.why_no_pads = padded.error().message;
+  return pace;
+}
+
 }  // namespace
 
 nanoseconds most_of(const Pace& pace) {
   return 10 * pace.longest + std::chrono::seconds(10);
 }
 
-Result<Pace> first_runs(Comparison& comparison, const Surroundings& around, nanoseconds budget) {
+Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds budget) {
+  std::optional<machine::Topology> topology;
+  if (!comparison.cpu.empty()) {
+    auto loaded = machine::Topology::load();
+    if (!loaded) return std::unexpected(loaded.error());
+    topology = std::move(*loaded);
+    around.bind = [&] { return topology->bind(comparison.cpu).has_value(); };
+  }
   const auto plain = [&] {
     return round_of(comparison, [&](const Version& version) {
       return try_out(comparison, version, around, budget);
@@ -213,12 +292,16 @@ Result<Pace> first_runs(Comparison& comparison, const Surroundings& around, nano
       comparison.why_no_heap = "the budget is too short to see what that costs";
     return first;
   }
-  if (comparison.wanted_heap == Heap::never) return plain();
+  if (comparison.wanted_heap == Heap::never) {
+    const auto second = plain();
+    return second ? with_pads(comparison, around, *second) : second;
+  }
   const auto random = round_with_heap(comparison, around, *first, budget);
-  if (random) return random;
+  if (random) return with_pads(comparison, around, *random);
   comparison.why_no_heap = random.error().message;
   if (comparison.wanted_heap == Heap::always) return fail("--heap: " + comparison.why_no_heap);
-  return plain();
+  const auto second = plain();
+  return second ? with_pads(comparison, around, *second) : second;
 }
 
 }  // namespace stab::client::ab

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@ namespace stab::client::ab {
 struct Surroundings {
   std::string directory;
   int stop_fd = -1;
+  std::function<bool()> bind{};  // in the trial's process, to the CPUs that it is to have
 };
 
 struct Pace {
@@ -30,7 +32,8 @@ std::chrono::nanoseconds most_of(const Pace& pace);
 // budget. They are measured without it where one of them does not run with it, does not say that
 // its blocks are drawn, or is changed by it (layer_check.h). Sets `heap` and what belongs to it.
 // Where Heap::always is wanted, changes are allowed and all else is an error.
-Result<Pace> first_runs(Comparison& comparison, const Surroundings& around,
+// Then, where pads may be, they run once with pads in their stack frames, and the same holds of `pads`.
+Result<Pace> first_runs(Comparison& comparison, Surroundings around,
                         std::chrono::nanoseconds budget);
 
 }  // namespace stab::client::ab

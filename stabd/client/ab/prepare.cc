@@ -2,7 +2,9 @@
 #include "stabd/client/ab/prepare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +15,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "counters/events/counting.h"
+#include "machine/topology.h"
+#include "plan/measures/builds.h"
+#include "plan/reading/key_list.h"
 #include "stabd/client/ab/build.h"
 #include "stabd/client/output.h"
 #include "stabd/paths.h"
@@ -69,39 +75,93 @@ bool is_margin(const std::string& text) {
   return error == std::errc() && std::string_view(stop, end) == "%" && percent > 0 && percent < 50;
 }
 
+Result<plan::Check> check_of(const std::string& codes) {
+  plan::Check check;
+  std::vector<int> all;
+  for (std::size_t at = 0; at <= codes.size();) {
+    const std::size_t end = std::min(codes.find(',', at), codes.size());
+    int code = -1;
+    const auto [stop, error] = std::from_chars(codes.data() + at, codes.data() + end, code);
+    if (error != std::errc() || stop != codes.data() + end || code < 0 || code > 255)
+      return fail(
+          fmt::format("--exit-codes {}: whole numbers from 0 to 255 are needed, with commas, "
+                      "as in 0,1",
+                      one_line(codes, 60)));
+    if (std::ranges::find(all, code) == all.end()) all.push_back(code);
+    at = end + 1;
+  }
+  check.exit = all.front();
+  check.other_exits.assign(all.begin() + 1, all.end());
+  return check;
+}
+
+// Those that trials can have here.
+Result<std::vector<unsigned>> cpus_of(const std::string& list) {
+  if (list.empty()) return std::vector<unsigned>();
+  const machine::CpuSet cpus = machine::cpus_in(list);
+  if (cpus.empty())
+    return fail(fmt::format("--cpu {}: the numbers of CPUs are needed, as in 1 or 2-3",
+                            one_line(list, 60)));
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::unexpected(topology.error());
+  if (auto choice = topology->take_cpus(cpus); !choice)
+    return fail(fmt::format("--cpu {}: {}", one_line(list, 60), choice.error().message));
+  return cpus;
+}
+
+// An event is opened once, so that a name that nothing can be counted by is refused at once.
+Result<void> check_response(const std::string& name) {
+  if (is_response(name)) return {};
+  std::string why =
+      name == plan::compile_time ? "versions are not built by the plan" : "nothing has this name";
+  if (name != plan::compile_time) {
+    if (const auto event = counters::find_event(name); !event) {
+      why = event.error().message;
+    } else {
+      const auto opened = counters::open_event(*event, 0);
+      if (opened) return {};
+      why = opened.error();
+    }
+  }
+  return fail(
+      fmt::format("--response {}: it is none of {} and {}, and no event that can be counted "
+                  "here ('stabctl counters' lists those): {}",
+                  one_line(name, 60), fmt::join(plan::words::responses, ", "), plan::code_size,
+                  one_line(why, 300)));
+}
+
 Kind kind_of(const AbOptions& options) {
   if (!options.build.empty()) return Kind::folders;
   return options.programs.empty() ? Kind::commands : Kind::programs;
 }
 
+// Of a revision, by its place among them.
+std::string copy_of(const WorkFolder& work, std::size_t i) {
+  return fmt::format("{}/{:03}", work.path(), i + 1);
+}
+
 // Where the user stands in the repository, the builds and runs stand in its copies.
-Result<std::vector<Version>> build_revisions(const AbOptions& options, const Comparison& comparison,
-                                             const std::string& directory, WorkFolder& work,
-                                             int stop_fd) {
+Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
+                                                 const std::string& directory, WorkFolder& work) {
   const auto said_ones = revisions::revisions_to_compare(options.words, directory);
   if (!said_ones) return std::unexpected(said_ones.error());
   const auto way = revisions::way_from_top(directory);
   if (!way) return std::unexpected(way.error());
   if (auto made = work.make(); !made) return std::unexpected(made.error());
-  const auto copy = [&](std::size_t i) { return fmt::format("{}/{:03}", work.path(), i + 1); };
   std::vector<Revision> all;
   for (const std::string& said : *said_ones) {
     const auto commit =
         said == revisions::working_tree ? "" : revisions::commit_of(directory, said);
     if (!commit) return std::unexpected(commit.error());
-    all.push_back(
-        {.said = said, .commit = *commit, .folder = fmt::format("{}/{}", copy(all.size()), *way)});
+    all.push_back({.said = said,
+                   .commit = *commit,
+                   .folder = fmt::format("{}/{}", copy_of(work, all.size()), *way)});
   }
   auto versions = versions_of_revisions(all);
   if (!versions) return versions;
-  BuildOf build{.command = options.build, .stop_fd = stop_fd, .variables = comparison.env};
-  const std::string szc = companion("szc");
-  build.variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + build.variables["PATH"];
-  build.variables["CC"] = "szc";
-  build.variables["CXX"] = "szc++";
   for (std::size_t i = 0; i < versions->size(); ++i)
-    if (auto there =
-            revisions::check_out(directory, {.folder = copy(i), .revision = (*said_ones)[i]});
+    if (auto there = revisions::check_out(
+            directory, {.folder = copy_of(work, i), .revision = (*said_ones)[i]});
         !there)
       return std::unexpected(there.error());
   // Before anything is built, or it would take over what the last one's build made.
@@ -110,22 +170,46 @@ Result<std::vector<Version>> build_revisions(const AbOptions& options, const Com
     if (each.text != last)
       if (auto same = revisions::take_over(options.same, last, each.text); !same)
         return std::unexpected(same.error());
-  for (std::size_t i = versions->size(); i-- > 0;) {
-    const Version& version = (*versions)[i];
-    tell("building " + version.name);
-    if (auto built = build_in(version.text, copy(i) + ".log", build); !built) {
-      work.keep();
-      return fail(version.name + " cannot be built: " + built.error().message);
-    }
-  }
   return versions;
 }
 
 }  // namespace
 
+Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
+                            WorkFolder& work, int stop_fd) {
+  if (comparison.kind != Kind::folders) return {};
+  BuildOf build{.command = options.build, .stop_fd = stop_fd, .variables = comparison.env};
+  const std::string szc = companion("szc");
+  build.variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + build.variables["PATH"];
+  build.variables["CC"] = "szc";
+  build.variables["CXX"] = "szc++";
+  std::vector<BuildPlace> places;
+  for (std::size_t i = comparison.versions.size(); i-- > 0;)
+    places.push_back({.name = comparison.versions[i].name,
+                      .folder = comparison.versions[i].text,
+                      .log = copy_of(work, i) + ".log"});
+  auto built = build_all(places, build);
+  if (!built) work.keep();
+  return built;
+}
+
 WorkFolder::~WorkFolder() {
   std::error_code error;
   if (!kept_ && !path_.empty()) fs::remove_all(path_, error);
+}
+
+void WorkFolder::adopt(std::string path) {
+  std::error_code error;
+  if (!path_.empty()) fs::remove_all(path_, error);
+  path_ = std::move(path);
+}
+
+bool is_work_folder(const std::string& path) {
+  std::error_code error;
+  const fs::path folder(path);
+  return folder.parent_path() == fs::absolute(default_cache_directory()) &&
+         folder.filename().string().starts_with("ab-") &&
+         fs::is_directory(fs::symlink_status(folder, error));
 }
 
 Result<void> WorkFolder::make() {
@@ -146,6 +230,9 @@ Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
     return fail(fmt::format("--margin {}: a percentage below 50 % is needed, as in 1%",
                             one_line(options.margin, 60)));
+  if (auto good = check_response(options.response); !good) return good;
+  if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
+  if (auto good = cpus_of(options.cpus); !good) return std::unexpected(good.error());
   for (const auto* texts : {&options.words, &options.programs, &options.env})
     for (const std::string& text : *texts)
       if (!is_utf8(text))
@@ -154,8 +241,6 @@ Result<void> check_options(const AbOptions& options) {
        {std::pair{"--run", options.run}, std::pair{"--prepare", options.prepare},
         std::pair{"--cleanup", options.cleanup}})
     if (!is_utf8(text)) return fail(fmt::format("{}: a plan is UTF-8", name));
-  if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
-    return fail(fmt::format("--save: there is a file {} already", options.save));
   const bool builds = !options.build.empty();
   if (builds && !options.programs.empty())
     return fail("--build is about revisions and --program about programs that are there");
@@ -166,14 +251,13 @@ Result<void> check_options(const AbOptions& options) {
 }
 
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
-                                 WorkFolder& work, int stop_fd) {
+                                 WorkFolder& work) {
   Comparison result;
   result.kind = kind_of(options);
   auto env = environment_of(options.env);
   if (!env) return std::unexpected(env.error());
   result.env = std::move(*env);
-  auto versions = result.kind == Kind::folders
-                      ? build_revisions(options, result, directory, work, stop_fd)
+  auto versions = result.kind == Kind::folders    ? check_out_revisions(options, directory, work)
                   : result.kind == Kind::commands ? versions_of_commands(options.words)
                                                   : versions_of_programs(options.programs);
   if (!versions) return std::unexpected(versions.error());
@@ -183,8 +267,16 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   result.prepare = options.prepare;
   result.cleanup = options.cleanup;
   result.margin = options.margin;
+  result.response = options.response;
+  auto check = check_of(options.exit_codes);
+  if (!check) return std::unexpected(check.error());
+  result.check = std::move(*check);
+  auto cpus = cpus_of(options.cpus);
+  if (!cpus) return std::unexpected(cpus.error());
+  result.cpu = std::move(*cpus);
   result.seed = options.seed;
   result.wanted_heap = options.heap;
+  result.wanted_pads = options.pads;
   result.control = options.control;
   return result;
 }

@@ -44,10 +44,10 @@ TEST(Options, WhatAPlanCannotHoldIsRefusedAtOnce) {
   WorkFolder work(false);
   for (const char* variable : {"A B=1", "=1", "1A=2", "STABD_VERSION=1", "A-B=1"}) {
     options.env = {variable};
-    EXPECT_FALSE(comparison_of(options, "/", work, -1)) << variable;
+    EXPECT_FALSE(comparison_of(options, "/", work)) << variable;
   }
   options.env = {"A=b=c"};
-  EXPECT_EQ(comparison_of(options, "/", work, -1).value().env.at("A"), "b=c");
+  EXPECT_EQ(comparison_of(options, "/", work).value().env.at("A"), "b=c");
   options.words = {"true", "echo \xff"};
   EXPECT_FALSE(check_options(options));
 }

@@ -12,6 +12,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "plan/measures/builds.h"
+#include "plan/measures/regions.h"
+#include "plan/reading/key_list.h"
 
 namespace stab::client::ab {
 namespace {
@@ -169,6 +172,11 @@ std::string step_of(const Comparison& comparison, const std::string& folder,
   return comparison.kind == Kind::folders ? fmt::format("cd '{}' || exit\n{}", folder, step) : step;
 }
 
+bool is_response(std::string_view name) {
+  return std::ranges::find(plan::words::responses, name) != plan::words::responses.end() ||
+         name == plan::code_size || plan::region_of(name);
+}
+
 std::string plan_of(const Comparison& comparison) {
   const auto& versions = comparison.versions;
   std::string text;
@@ -202,6 +210,11 @@ std::string plan_of(const Comparison& comparison) {
     if (comparison.kind == Kind::folders) put_version(command);
     fmt::format_to(out, "{} = {}\n", key, command);
   }
+  if (!comparison.check.other_exits.empty())
+    fmt::format_to(out, "check = {{ exit = [{}, {}] }}\n", comparison.check.exit,
+                   fmt::join(comparison.check.other_exits, ", "));
+  else if (comparison.check.exit != 0)
+    fmt::format_to(out, "check = {{ exit = {} }}\n", comparison.check.exit);
   // What differs between a version and its control; always as long.
   fmt::format_to(out, "env.STABD_VERSION = \"${{STABD_NUMBER}}\"\n");
   for (const auto& [name, value] : comparison.env)
@@ -214,8 +227,12 @@ std::string plan_of(const Comparison& comparison) {
   fmt::format_to(out,
                  "\n[factor.version]\nlevels = {{ {} }}\n\n"
                  "[factor.env_bytes]\nrandom = {{ per = \"block\" }}\n\n"
-                 "[machine]\naslr = true\n\n[design]\nkind = \"one-way\"\n",
+                 "[machine]\naslr = true\n",
                  fmt::join(levels, ", "));
+  if (!comparison.cpu.empty()) fmt::format_to(out, "cpu = [{}]\n", fmt::join(comparison.cpu, ", "));
+  if (!is_response(comparison.response))
+    fmt::format_to(out, "\n[measure]\ncounters = [{}]\n", quoted(comparison.response));
+  fmt::format_to(out, "\n[design]\nkind = \"one-way\"\n");
   if (sequence && comparison.time.count() > 0)
     fmt::format_to(
         out, "time = \"{}ms\"\n",
@@ -224,8 +241,13 @@ std::string plan_of(const Comparison& comparison) {
   if (sequence)
     fmt::format_to(out, "stop = {{ rule = \"sequential\", min = {}, max = {}, looks = {} }}\n",
                    fewest_rounds, comparison.blocks, looks);
-  if (comparison.heap) fmt::format_to(out, "\n[randomize]\nheap = true\nallocator = \"layer\"\n");
+  if (comparison.heap || comparison.pads)
+    fmt::format_to(out, "\n[randomize]\n{}{}",
+                   comparison.heap ? "heap = true\nallocator = \"layer\"\n" : "",
+                   comparison.pads ? "stack = true\n" : "");
   fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
+  if (comparison.response != plan::words::responses.front())
+    fmt::format_to(out, "response = {}\n", quoted(comparison.response));
   if (comparison.control)
     fmt::format_to(out, "control = {}\n", quoted(name_of_control(comparison)));
   return text;

@@ -7,9 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "plan/plan.h"
 #include "stabd/client/ab/ab.h"
 
 namespace stab::client::ab {
@@ -58,6 +60,9 @@ struct Comparison {
   std::string cleanup;                 // after it
   std::map<std::string, std::string> env;
   std::string margin;
+  std::string response = "wall";
+  plan::Check check{};        // which exit codes are right
+  std::vector<unsigned> cpu;  // that trials run on; empty: any one
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
   bool heap = false;                    // blocks of the heap lie at random places
@@ -65,6 +70,9 @@ struct Comparison {
   std::string why_no_heap{};            // where they do not
   std::string heap_changes{};           // what the layer changes; "": nothing that matters
   std::optional<HeapCost> heap_cost{};  // where it was measured
+  Pads wanted_pads = Pads::where_possible;
+  bool pads = false;          // stack frames have pads of random sizes
+  std::string why_no_pads{};  // where they do not; "": nobody need be told
   bool control = false;
   std::uint64_t blocks = 0;          // at most
   std::chrono::nanoseconds time{0};  // in which no block may end later; 0: any
@@ -80,6 +88,9 @@ std::vector<std::string> command_of(const Comparison& comparison, const Version&
 // A step of this version, for /bin/sh. A version's folder has no quotation mark.
 std::string step_of(const Comparison& comparison, const std::string& folder,
                     const std::string& step);
+
+// A number that each trial has without an event being counted.
+bool is_response(std::string_view name);
 
 // A whole plan, which `stabctl run` takes as well.
 std::string plan_of(const Comparison& comparison);

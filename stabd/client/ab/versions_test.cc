@@ -121,6 +121,30 @@ TEST(Versions, WhatAShellStartsIsPreloadedWhereTheHeapIsRandom) {
   EXPECT_EQ(plan.benchmarks[0].run[4], "${VERSION}");
 }
 
+TEST(Versions, WhatIsAskedForStandsInThePlan) {
+  Comparison comparison = of_commands({"a", "b"});
+  plan::Plan plan = read(comparison);
+  EXPECT_EQ(plan.analysis.response, "wall");
+  EXPECT_TRUE(plan.cpu.empty());
+  EXPECT_TRUE(plan.benchmarks[0].check.other_exits.empty());
+  comparison.response = "page-faults:u";
+  comparison.check = {.exit = 1, .other_exits = {0, 3}};
+  comparison.cpu = {1, 3};
+  comparison.pads = true;
+  plan = read(comparison);
+  EXPECT_EQ(plan.analysis.response, "page-faults:u");
+  EXPECT_EQ(plan::counter_names(plan), std::vector<std::string>{"page-faults:u"});
+  for (const int code : {0, 1, 3}) EXPECT_TRUE(plan.benchmarks[0].check.accepts(code));
+  EXPECT_FALSE(plan.benchmarks[0].check.accepts(2));
+  EXPECT_EQ(plan.cpu, (std::vector<unsigned>{1, 3}));
+  EXPECT_TRUE(plan.randomize.contains("stack"));
+  EXPECT_FALSE(plan.randomize.contains("heap"));
+  for (const char* response : {"cpu", "max_rss", "region-a-ns", "code-size"}) {
+    comparison.response = response;
+    EXPECT_EQ(read(comparison).analysis.response, response);
+  }
+}
+
 TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   Comparison comparison = of_commands({"a", "a-again", "b"});
   EXPECT_EQ(levels_of(read(comparison)).size(), 3U);

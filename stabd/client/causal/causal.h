@@ -29,7 +29,7 @@ struct CausalOptions {
   std::string arrival_speedup{};        // a duration
   std::string load{};                   // "1.25x" or "1x,1.25x"
   std::string sample_period = "1ms";
-  std::string experiment = "500ms";
+  std::string experiment = "50ms";
   std::string timeout{};  // of a run; "": none
   bool end_to_end = false;
   unsigned runs = 5;

@@ -123,8 +123,10 @@ class Runs {
       if (auto measured = measure(loads); !measured) return std::unexpected(measured.error());
     for (unsigned block = 0; block < options_.runs; ++block)
       for (const std::size_t load : order_of(block)) {
-        if (made_.interrupted != 0) break;
+        if (made_.interrupted != 0 || is_in_vain_) break;
         if (auto ran = run(block, load); !ran) return std::unexpected(ran.error());
+        // The others would be as this one, and show nothing either.
+        is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
       }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
       return fail("the program failed in all runs; nothing of them is kept");
@@ -212,7 +214,19 @@ class Runs {
     unsigned looks = 0;
     return run_program(command(), session, [&] {
       if (++looks % 5 == 0) look(name, session);
+      if (looks == 2) look_for_points(session);
     });
+  }
+
+  // Who has forgotten them need not wait for a run's end.
+  void look_for_points(const SessionFile& session) {
+    if (options_.end_to_end || begun_ > 1) return;
+    for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
+      if (now_of(session.counters()[i].count) != 0) return;
+    tell(
+        "No progress point was visited in the first 2 s: if the program has none, end it by "
+        "Ctrl-C, "
+        "and add one or use --progress FILE:LINE or --end-to-end.");
   }
 
   void look(const std::string& name, const SessionFile& session) {
@@ -302,6 +316,7 @@ class Runs {
   unsigned empty_ = 0;
   bool has_begun_ = false;
   bool left_behind_ = false;
+  bool is_in_vain_ = false;  // a run has ended without any visit
 };
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include "stabd/client/check/wait_words.h"
 #include "stabd/client/check/words.h"
 #include "stabd/client/client.h"
+#include "stabd/client/output.h"
 #include "stabd/client/plan_file.h"
 #include "stabd/client/verbs.h"
 #include "stabd/daemon/session/builds.h"
@@ -210,7 +211,8 @@ struct CpusHere {
 std::optional<CpusHere> cpus_here(const plan::Plan& plan) {
   const auto topology = machine::Topology::load();
   if (!topology) return std::nullopt;
-  const auto choice = topology->choose_cpus(plan.cpus);
+  const auto choice =
+      plan.cpu.empty() ? topology->choose_cpus(plan.cpus) : topology->take_cpus(plan.cpu);
   if (!choice) return std::nullopt;
   return CpusHere{.list = machine::to_string(choice->trial), .reasons = topology->reasons(*choice)};
 }
@@ -271,6 +273,8 @@ ordered_json as_json(const Design& design) {
       {"simulated", design.plan.simulated},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
+  for (const std::string& warning : shell_warnings(design.plan))
+    root["warnings"].push_back(warning);
   return root;
 }
 
@@ -362,6 +366,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
   if (!plan) return fail(toml::describe(plan.error(), file->path));
+  if (auto there = check_sources(*plan, *file); !there) return std::unexpected(there.error());
   if (const char* path = getenv("PATH"); plan->simulated)
     if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
       return std::unexpected(there.error());
@@ -385,6 +390,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     fmt::print("{}\n", as_json(design).dump(2));
     return exit_ok;
   }
+  for (const std::string& warning : shell_warnings(design.plan)) tell("warning: " + warning);
   print(design);
   print_comparisons(design, !sd.empty());
   return exit_ok;

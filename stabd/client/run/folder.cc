@@ -54,7 +54,8 @@ std::optional<RunFolder> interrupted_in(const std::string& folder, const std::st
   return RunFolder{.path = folder, .claim = std::move(claim)};
 }
 
-std::optional<RunFolder> newest_interrupted(const std::string& runs, const std::string& digest) {
+// The newest first.
+std::vector<std::string> marked_folders(const std::string& runs) {
   std::error_code error;
   std::set<std::pair<fs::file_time_type, std::string>> marks;
   for (const auto& entry : fs::directory_iterator(runs, error)) {
@@ -62,8 +63,14 @@ std::optional<RunFolder> newest_interrupted(const std::string& runs, const std::
     const auto time = fs::last_write_time(mark_of(entry.path()), none);
     if (!none) marks.emplace(time, entry.path().string());
   }
-  for (auto each = marks.rbegin(); each != marks.rend(); ++each)
-    if (auto found = interrupted_in(each->second, digest)) return found;
+  std::vector<std::string> folders;
+  for (auto each = marks.rbegin(); each != marks.rend(); ++each) folders.push_back(each->second);
+  return folders;
+}
+
+std::optional<RunFolder> newest_interrupted(const std::string& runs, const std::string& digest) {
+  for (const std::string& folder : marked_folders(runs))
+    if (auto found = interrupted_in(folder, digest)) return found;
   return std::nullopt;
 }
 
@@ -92,6 +99,15 @@ std::string folder_of_runs() {
 
 bool is_unfinished(const std::string& folder, const RunOf& run) {
   return has_mark(folder, digest_of(run));
+}
+
+std::vector<std::string> interrupted_runs() {
+  std::vector<std::string> folders = marked_folders(folder_of_runs());
+  std::erase_if(folders, [](const std::string& folder) {
+    const Fd mark(open(mark_of(folder).c_str(), O_RDONLY | O_CLOEXEC));
+    return !mark || flock(mark.get(), LOCK_EX | LOCK_NB) != 0;
+  });
+  return folders;
 }
 
 Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again) {

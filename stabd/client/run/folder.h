@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -29,6 +30,12 @@ std::string folder_of_runs();
 
 // Whether the same command would go on with the run in there, if nobody is at it.
 bool is_unfinished(const std::string& folder, const RunOf& run);
+
+// The file in a run's folder that says how `stabctl ab` began it; there until the run has ended.
+inline constexpr const char* ab_mark = "ab.json";
+
+// Folders below folder_of_runs() whose run was interrupted and that nobody is at, the newest first.
+std::vector<std::string> interrupted_runs();
 
 // The run in there has come to its end: the same command begins a new one.
 void mark_ended(const RunFolder& folder);

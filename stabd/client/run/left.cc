@@ -49,6 +49,8 @@ LeftRun run_of(store::Reader& reader, const std::string& folder, const store::Ex
   run.goes_on =
       !run.running && row.ended_ns == 0 &&
       is_unfinished(folder, {.experiment = row.name, .plan = row.plan, .directory = row.directory});
+  std::error_code error;
+  run.of_ab = fs::exists(folder + "/" + ab_mark, error);
   count_trials(reader, run);
   return run;
 }

@@ -23,7 +23,8 @@ struct LeftRun {
   std::int64_t submitted_ns = 0;
   std::optional<std::int64_t> ended_ns{};
   bool running = false;   // somebody is at it now
-  bool goes_on = false;   // the `stabctl run` that began it goes on with it
+  bool goes_on = false;   // the `stabctl run` or `ab` that began it goes on with it
+  bool of_ab = false;     // that was `ab`
   std::string problem{};  // why something is missing here; "": nothing is
 };
 

@@ -33,7 +33,7 @@ struct Earlier {
 
 // The last experiment of this plan that the folder holds. What is unfinished there must be of the
 // same plan.
-Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan) {
+Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan, bool cancel_others) {
   const auto answer = client.ask(protocol::ListRequest{});
   if (!answer) return std::unexpected(answer.error());
   std::optional<Earlier> found;
@@ -43,7 +43,10 @@ Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan) {
     const bool ended = is_final(row.state);
     if (status->plan == plan.text && status->experiment.directory == plan.directory)
       found = {.id = row.id, .ended = ended};
-    else if (!ended)
+    else if (!ended && cancel_others) {
+      if (auto gone = client.ask(protocol::CancelRequest{.id = row.id}); !gone)
+        return std::unexpected(gone.error());
+    } else if (!ended)
       return fail(
           fmt::format("the folder holds an unfinished experiment of another plan, '{}': run that "
                       "plan, or name another folder "
@@ -53,8 +56,9 @@ Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan) {
   return found;
 }
 
-Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool again) {
-  const auto known = earlier(client, plan);
+Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool again,
+                                      bool cancel_others) {
+  const auto known = earlier(client, plan, cancel_others);
   if (!known) return std::unexpected(known.error());
   if (*known && !(*known)->ended && again) {
     if (auto ended = client.ask(protocol::CancelRequest{.id = (*known)->id}); !ended)
@@ -90,6 +94,9 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
       {.experiment = plan->name, .plan = file.text, .directory = file.directory}, options.again);
   if (!folder) return std::unexpected(folder.error());
 
+  if (options.begin)
+    if (auto begun = options.begin(folder->path); !begun) return std::unexpected(begun.error());
+
   const SignalFd signals;
   const auto daemon = EmbeddedDaemon::start(folder->path);
   if (!daemon) return std::unexpected(daemon.error());
@@ -99,7 +106,7 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
       options.calibrations.empty() ? calibrations_file() : options.calibrations;
   if (auto told = tell_calibrations(*client, known); !told)
     tell("earlier calibrations are not quoted: " + told.error().message);
-  const auto id = submit_or_resume(*client, file, options.again);
+  const auto id = submit_or_resume(*client, file, options.again, options.cancel_others);
   if (!id) return std::unexpected(id.error());
   const auto follow_it = options.follow ? options.follow : Follower(follow_on_terminal);
   const auto followed = follow_it({daemon->socket_path()}, *id, signals);
@@ -117,6 +124,7 @@ Result<int> run(const RunOptions& options) {
   if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
   const auto file = read_plan_file(options.plan_path);
   if (!file) return std::unexpected(file.error());
+  tell_shell_warnings(*file);
   const auto ran = run_to_end(*file, options);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {

@@ -22,7 +22,8 @@ std::string line_of(const LeftRun& run) {
       "{:<11}  {:>7} of {:>7} trials  {:<19}  {}  {}", state_of(run),
       run.done ? std::to_string(*run.done) : "?", run.trials, local_time(run.submitted_ns),
       run.name.empty() ? "?" : one_line(run.name, 100), for_terminal(run.folder));
-  if (run.goes_on) line += "  (the same 'stabctl run' goes on)";
+  if (run.goes_on)
+    line += fmt::format("  (the same 'stabctl {}' goes on)", run.of_ab ? "ab" : "run");
   if (!run.problem.empty()) line += "  (" + one_line(run.problem, 300) + ")";
   return line;
 }
@@ -42,6 +43,7 @@ std::string json_of(const std::vector<LeftRun>& found) {
                     {"ended_ns", run.ended_ns ? json(*run.ended_ns) : json()},
                     {"running", run.running},
                     {"goes_on", run.goes_on},
+                    {"verb", run.goes_on ? json(run.of_ab ? "ab" : "run") : json()},
                     {"problem", run.problem}});
   return protocol::dump(list, 2);
 }

@@ -77,6 +77,7 @@ void Session::start_worker() {
   }
   has_worker_ = true;
   ask(protocol::SetupRequest{.cpus = plan_.cpus,
+                             .wanted_cpus = plan_.cpu,
                              .earlier_cpus = earlier_cpus(),
                              .counters = plan_.counters,
                              .rotated = plan_.rotated,
