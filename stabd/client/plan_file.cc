@@ -54,7 +54,7 @@ std::vector<std::string> shell_warnings(const plan::Plan& plan) {
           "benchmark '{}' gives its program the argument '{}', for 'run' starts no shell: if one "
           "is "
           "meant, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command in place of "
-          "the dots; what a trial prints is not shown anyway",
+          "the dots: the output of trials is not shown anyway",
           benchmark.name, one_line(*word, 60)));
   }
   return warnings;

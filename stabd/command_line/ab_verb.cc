@@ -43,9 +43,10 @@ void CommandLine::add_ab() {
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
-  ab->add_option("--metric,--response", a.ab.response,
-                 "What is compared: a time, max_rss, a region, code-size, or an event of 'stabctl "
-                 "counters'; less of it is better")
+  ab->add_option(
+        "--metric,--response", a.ab.response,
+        "The number to compare: a time, max_rss, a region, code-size, or an event of 'stabctl "
+        "counters'; less of it is better")
       ->type_name("NAME:{wall,user,system,cpu,max_rss,main_to_exit,region,code-size}")
       ->capture_default_str();
   ab->add_option(

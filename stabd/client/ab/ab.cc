@@ -350,8 +350,8 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     if (answered)
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(
-        fmt::format("interrupted: the same command goes on with what is left of its budget{}; what "
-                    "was measured: stabctl report --state {}",
+        fmt::format("interrupted: the same command goes on with what is left of its budget{}; for "
+                    "the trials so far: stabctl report --state {}",
                     begun.work.empty() ? "" : ", and until then its builds stay in " + begun.work,
                     shell_quote(ran->state)));
     return exit_interrupted + ran->signal;

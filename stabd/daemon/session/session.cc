@@ -40,7 +40,7 @@ std::string refusal_of(const protocol::SetupReply& reply) {
     return "it says too much of its machine";
   for (const std::string* text :
        {&reply.machine_key, &reply.machine_host, &reply.trial_cpus, &reply.simulator})
-    if (!is_short_line(*text)) return "what it says of its machine is no line";
+    if (!is_short_line(*text)) return "its description of the machine is not a line";
   return std::ranges::all_of(reply.notes, is_short_line) ? "" : "a note of it is no line";
 }
 
