@@ -40,7 +40,7 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
   std::string text = fmt::format(" --response y --factors {} --log --equivalence 1% --json",
                                  fmt::join(spec.treatments, ","));
   if (!spec.block.empty()) text += " --block block";
-  if (!spec.seed.empty()) text += " --random seed";
+  if (!spec.seed.empty()) text += " --random seed --seeds nested";
   if (spec.design == stats::Design::within_subjects) text += " --subject program";
   if (spec.estimand == stats::Estimand::typical) text += " --estimand typical";
   if (spec.error == stats::Error::pooled) text += " --error pooled";

@@ -181,9 +181,11 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     if (lacking == 0 || lacking == all) continue;
     const std::string why = fmt::format("{} of {} trials{} have no {}{}", lacking, all,
                                         name.empty() ? "" : " of " + name, spec.response, above);
-    // Levels that are the same program are the same whatever was measured.
+    // Levels that are the same program are the same whatever was measured. A reason that the numbers
+    // alone gave is less than this one.
     for (stats::Effect& effect : analysis.effects)
-      if ((effect.subject.empty() || effect.subject == name) && effect.reason.empty())
+      if ((effect.subject.empty() || effect.subject == name) &&
+          (effect.reason.empty() || stats::is_withheld(effect)))
         stats::withhold(effect, why);
     analysis.notes.insert(
         analysis.notes.begin(),

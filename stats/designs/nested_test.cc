@@ -21,7 +21,7 @@ Analysis nested(const Dataset& data) {
   spec.design = Design::nested;
   spec.treatments = {"opt"};
   spec.seed = "seed";
-  spec.in_order = false;  // one level's rows come before the other's
+  spec.one_after_other = true;  // one level's rows come before the other's
   return analyse(data, spec);
 }
 
