@@ -92,6 +92,7 @@ struct NextBuild {
   bool keep_tree = false;
   std::string known_key{};
   std::chrono::nanoseconds timeout{0};
+  bool operator==(const NextBuild&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(NextBuild, (), (command, sources, revision, keep_tree, known_key, timeout))
 template <>
