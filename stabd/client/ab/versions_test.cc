@@ -128,7 +128,8 @@ TEST(Versions, WhatIsAskedForStandsInThePlan) {
   EXPECT_TRUE(plan.cpu.empty());
   EXPECT_TRUE(plan.benchmarks[0].check.other_exits.empty());
   comparison.response = "page-faults:u";
-  comparison.check = {.exit = 1, .other_exits = {0, 3}};
+  comparison.check.exit = 1;
+  comparison.check.other_exits = {0, 3};
   comparison.cpu = {1, 3};
   comparison.pads = true;
   plan = read(comparison);
