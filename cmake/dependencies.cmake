@@ -18,8 +18,9 @@ find_package(SQLiteCpp REQUIRED)
 # Who only runs stabd has no GoogleTest. The targets of tests exist all the same, and cannot be built.
 find_package(GTest)
 if(NOT GTest_FOUND)
-  add_library(GTest::gmock INTERFACE IMPORTED)
-  add_library(GTest::gtest_main INTERFACE IMPORTED)
+  foreach(part gtest gtest_main gmock gmock_main)
+    add_library(GTest::${part} INTERFACE IMPORTED)
+  endforeach()
 endif()
 find_package(Boost 1.81 REQUIRED)
 
