@@ -15,6 +15,17 @@ std::string at(double place) {
   return fmt::format("{:.2f}", place);
 }
 
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+// The words at the end never leave the name less than half of its first line.
+std::vector<std::string> label_lines(std::string_view name, std::string_view at_end) {
+  const std::size_t taken = at_end.empty() ? 0 : characters(at_end) + 1;
+  return wrapped(name, label_letters - std::min(taken, label_letters / 2), label_letters);
+}
+
 }  // namespace
 
 std::string colour_class(std::size_t group) {
@@ -32,26 +43,22 @@ std::string shortened(std::string_view text, std::size_t most) {
                      text.substr(begins[begins.size() - tail]));
 }
 
-std::vector<std::string> wrapped(std::string_view text, std::size_t most) {
-  const auto characters = [](std::string_view part) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        part, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
-  };
-  if (characters(text) <= most) return {std::string(text)};
-  std::size_t end = std::string_view::npos;  // of the first line
-  for (std::size_t at = text.find(' '); at != std::string_view::npos; at = text.find(' ', at + 1))
-    if (characters(text.substr(0, at)) <= most) end = at;
-  if (end == std::string_view::npos) return {shortened(text, most)};
+std::vector<std::string> wrapped(std::string_view text, std::size_t first, std::size_t second) {
+  if (characters(text) <= first) return {std::string(text)};
+  std::size_t end = text.find(' ');  // of the first line
+  if (end == std::string_view::npos) return {shortened(text, first)};
+  for (std::size_t at = end; at != std::string_view::npos; at = text.find(' ', at + 1))
+    if (characters(text.substr(0, at)) <= first) end = at;
   std::string rest(text.substr(end + 1));
   for (std::size_t at = rest.rfind(' ');
-       characters(rest) > most && at != std::string::npos && at > 0; at = rest.rfind(' ', at - 1))
-    if (characters(std::string_view(rest).substr(0, at)) + 2 <= most)
+       characters(rest) > second && at != std::string::npos && at > 0; at = rest.rfind(' ', at - 1))
+    if (characters(std::string_view(rest).substr(0, at)) + 2 <= second)
       rest = rest.substr(0, at) + " \u2026";
-  return {std::string(text.substr(0, end)), shortened(rest, most)};
+  return {shortened(text.substr(0, end), first), shortened(rest, second)};
 }
 
-double label_height(std::string_view name, std::size_t most) {
-  return label_line * static_cast<double>(wrapped(name, most).size());
+double label_height(std::string_view name, std::string_view at_end) {
+  return label_line * static_cast<double>(label_lines(name, at_end).size());
 }
 
 Canvas::Canvas(double height, std::string_view label) {
@@ -102,8 +109,8 @@ void Canvas::name(double x, double y, const std::string& text, std::size_t most,
   markup_.close();
 }
 
-void Canvas::label(double y, const std::string& name, std::size_t most, std::string_view at_end) {
-  const auto lines = wrapped(name, most);
+void Canvas::label(double y, const std::string& name, std::string_view at_end) {
+  const auto lines = label_lines(name, at_end);
   rectangle(0, y, width, label_line * static_cast<double>(lines.size()) + 2, "back");
   std::string shown;
   for (std::size_t i = 0; i < lines.size(); ++i) shown += (i == 0 ? "" : " ") + lines[i];

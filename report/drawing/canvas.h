@@ -23,12 +23,17 @@ std::string colour_class(std::size_t group);
 // ends.
 std::string shortened(std::string_view text, std::size_t most);
 
-// The same in one line or two, broken between words as long as there are such.
-std::vector<std::string> wrapped(std::string_view text, std::size_t most);
+// The text in one line of at most `first` characters, or in two, the second of at most `second`. It
+// breaks between words; a word that is longer than its line is shortened.
+std::vector<std::string> wrapped(std::string_view text, std::size_t first, std::size_t second);
 
-// How high the label of a row with this name is.
-inline constexpr double label_line = 15;
-double label_height(std::string_view name, std::size_t most);
+// A line of a label holds this many characters on a phone, where letters are largest. Words at the
+// label's end take theirs from its first line.
+inline constexpr std::size_t label_letters = 48;
+
+// How high the label of a row with this name is, with these words at its end.
+inline constexpr double label_line = 16;
+double label_height(std::string_view name, std::string_view at_end = "");
 
 class Canvas {
  public:
@@ -48,7 +53,7 @@ class Canvas {
 
   // The name of a row above what is drawn of it, and words at its end. No line of the axis crosses it,
   // so it comes behind those. The whole name is its tip where the label has not all of it.
-  void label(double y, const std::string& name, std::size_t most, std::string_view at_end = "");
+  void label(double y, const std::string& name, std::string_view at_end = "");
 
   // Ticks of the axis with lines through the picture from `top` to `bottom` and a title below.
   void horizontal(const Axis& axis, double top, double bottom, std::string_view title);

@@ -21,7 +21,6 @@ using stats::CellMean;
 
 constexpr double row_height = 17;  // below its label
 constexpr double top = 6;
-constexpr std::size_t most_letters = 54;
 
 struct Bar {
   std::string name{};
@@ -29,6 +28,10 @@ struct Bar {
   double percent = 0;
   std::optional<stats::Interval> interval{};
 };
+
+std::string words_at_end(const Bar& bar) {
+  return fmt::format("{:+.2f} %", bar.percent);
+}
 
 Markup draw(const std::vector<Bar>& bars, const std::string& label, const std::string& title) {
   const std::size_t shown = std::min(bars.size(), most_lines);
@@ -42,18 +45,18 @@ Markup draw(const std::vector<Bar>& bars, const std::string& label, const std::s
   const Axis axis(range.padded(), 14, width - 14);
   double bottom = top;
   for (std::size_t i = 0; i < shown; ++i)
-    bottom += row_height + label_height(bars[i].name, most_letters);
+    bottom += row_height + label_height(bars[i].name, words_at_end(bars[i]));
   Canvas canvas(bottom + 38, label);
   canvas.horizontal(axis, top, bottom, title);
   double y = top;
   for (std::size_t i = 0; i < shown; ++i) {
     const Bar& bar = bars[i];
-    const double below = y + label_height(bar.name, most_letters);
+    const double below = y + label_height(bar.name, words_at_end(bar));
     const double zero = axis.place(0);
     const double end = axis.place(bar.percent);
-    canvas.label(y, bar.name, most_letters, fmt::format("{:+.2f} %", bar.percent));
+    canvas.label(y, bar.name, words_at_end(bar));
     canvas.rectangle(std::min(zero, end), below + 3, std::max(zero, end) - std::min(zero, end), 10,
-                     bar.colour, fmt::format("{}: {:+.2f} %", bar.name, bar.percent));
+                     bar.colour, fmt::format("{}: {}", bar.name, words_at_end(bar)));
     if (bar.interval)
       canvas.line(axis.place(bar.interval->low), below + 8, axis.place(bar.interval->high),
                   below + 8, "mean");

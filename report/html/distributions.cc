@@ -109,7 +109,9 @@ class Picture {
   }
 
   void draw_cell(const CellShots& each, double y) {
-    canvas_.label(y, shortened(row_name(shots_.cells[each.number]), 60), 60);
+    // A label of one line: all rows have the same height.
+    canvas_.rectangle(0, y, width, label_line + 2, "back");
+    canvas_.name(4, y + 13, row_name(shots_.cells[each.number]), label_letters, "strong");
     if (dots_ || each.values.empty()) return;
     const auto at = [&](double share) { return place(stats::sorted_quantile(each.values, share)); };
     const std::string colour = colour_class(each.colour);

@@ -102,13 +102,16 @@ std::string unit_of(const Scale& scale) {
 
 constexpr double row_height = 23;  // below its label
 constexpr double top = 6;
-constexpr std::size_t most_letters = 52;
+
+std::string_view words_at_end(const Analysis& analysis, const Row& row) {
+  return verdict_word(row.effect->verdict, analysis.spec);
+}
 
 void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Row& row, double y,
               double middle) {
   const std::string colour = colour_of(analysis, *row.effect);
   const ChangeWords words = change_words(analysis, *row.effect);
-  canvas.label(y, row.name, most_letters, verdict_word(row.effect->verdict, analysis.spec));
+  canvas.label(y, row.name, words_at_end(analysis, row));
   if (row.low_adjusted && row.high_adjusted)
     canvas.line(axis.place(*row.low_adjusted), middle, axis.place(*row.high_adjusted), middle,
                 colour + " thin");
@@ -160,7 +163,7 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
   const Axis axis(range.padded(), 14, width - 14);
   double bottom = top;
   for (std::size_t i = 0; i < shown; ++i)
-    bottom += row_height + label_height(rows[i].name, most_letters);
+    bottom += row_height + label_height(rows[i].name, words_at_end(analysis, rows[i]));
   Figure figure{.title = unit == "%" ? "Changes in percent" : "Changes as differences"};
   Canvas canvas(bottom + 38, figure.title + ", sorted");
   if (margin)
@@ -172,7 +175,7 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
                                 better_words(analysis.spec)));
   double y = top;
   for (std::size_t i = 0; i < shown; ++i) {
-    const double below = y + label_height(rows[i].name, most_letters);
+    const double below = y + label_height(rows[i].name, words_at_end(analysis, rows[i]));
     draw_row(canvas, analysis, axis, rows[i], y, below + 11);
     y = below + row_height;
   }
