@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/worker/builder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -79,20 +71,6 @@ std::vector<counters::Reading> readings_of(const std::string& out,
                                               "the size of the code in ${OUT} is not known: " +
                                                   bytes.error().message));
   return readings;
-}
-
-// Apart from what comes next.
-bool is_same(const protocol::BuildRequest& a, const protocol::BuildRequest& b) {
-  return a.command == b.command && a.directory == b.directory && a.sources == b.sources &&
-         a.revision == b.revision && a.cache == b.cache && a.keep_tree == b.keep_tree &&
-         a.known_key == b.known_key && a.timeout == b.timeout;
-}
-
-// Requests of which this is equal read the same sources.
-std::string name_of_sources(const protocol::BuildRequest& request) {
-  std::string name = request.directory + '\n' + request.revision;
-  for (const std::string& source : request.sources) name += '\n' + source;
-  return name;
 }
 
 // Where our own szc is, first in PATH unless it is there anyway.
@@ -161,7 +139,8 @@ Builder::Builder(machine::Containment containment, int stop_fd, std::string mark
 
 // Nobody removes the copy while this experiment goes on.
 Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
-  const std::string name = name_of_sources(request);
+  std::string name = request.directory + '\n' + request.revision;
+  for (const std::string& source : request.sources) name += '\n' + source;
   if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
   for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
     auto taken = request.revision.empty()
@@ -213,122 +192,14 @@ std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest&
   return cached({.cache = request.cache, .key = request.known_key}, request);
 }
 
-Builder::~Builder() {
-  for (const Ahead& each : ahead_) kill(each.pid, SIGKILL);
-  finish_ahead();
-}
-
 protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
-  begin_ahead(request);
-  auto earlier = take_ahead(request);
-  if (!earlier) {
-    // What runs here ends all that we have started.
-    finish_ahead();
-    earlier = known(request);
-  }
+  auto earlier = known(request);
   protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
   if (request.cache_limit > 0)
     reply.tidied =
         cut_cache(request.cache, request.cache_limit,
                   {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + most_tidying});
   return reply;
-}
-
-// Fills the CPUs with this build and those that come next, unless it is the only one.
-void Builder::begin_ahead(const protocol::BuildRequest& request) {
-  std::vector<protocol::BuildRequest> wanted{request};
-  wanted.front().next.clear();
-  wanted.front().cache_limit = 0;
-  for (const protocol::NextBuild& each : request.next)
-    wanted.push_back({.command = each.command,
-                      .directory = request.directory,
-                      .sources = each.sources,
-                      .revision = each.revision,
-                      .cache = request.cache,
-                      .keep_tree = each.keep_tree,
-                      .known_key = each.known_key,
-                      .timeout = each.timeout});
-  std::erase_if(wanted, [&](const protocol::BuildRequest& each) {
-    return std::ranges::any_of(ahead_,
-                               [&](const Ahead& begun) { return is_same(begun.request, each); });
-  });
-  if (at_once_ < 2 || wanted.size() + ahead_.size() < 2) return;
-  const auto running = [&] { return std::ranges::count(ahead_, false, &Ahead::has_ended); };
-  // Git is run for sources, which ends all that we have started.
-  if (running() == 0)
-    for (const protocol::BuildRequest& each : wanted)
-      if (auto sources = sources_for(each); !sources) return;
-  for (const protocol::BuildRequest& each : wanted) {
-    if (std::cmp_greater_equal(running(), at_once_) || !taken_.contains(name_of_sources(each)))
-      return;
-    auto started = start_ahead(each);
-    if (!started) return;
-    ahead_.push_back(std::move(*started));
-  }
-}
-
-Result<Builder::Ahead> Builder::start_ahead(const protocol::BuildRequest& request) {
-  int ends[2] = {};
-  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
-  Fd from(ends[0]);
-  Fd to(ends[1]);
-  const pid_t us = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) return fail_errno("cannot start a process");
-  if (pid > 0) return Ahead{.request = request, .pid = pid, .said = std::move(from)};
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  containment_ = machine::Containment::process_tree;
-  if (getppid() != us || !machine::adopt_orphans()) _exit(1);
-  auto reply = known(request);
-  if (!reply) reply = find_or_build(request);
-  const auto written = write_all(to.get(), protocol::encode(*reply));
-  _exit(written ? 0 : 1);
-}
-
-// Until one of them says something or ends; what it says is kept.
-void Builder::wait_ahead() {
-  std::vector<pollfd> polled;
-  for (const Ahead& each : ahead_)
-    polled.push_back({.fd = each.has_ended ? -1 : each.said.get(), .events = POLLIN, .revents = 0});
-  while (poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) {
-  }
-  char piece[4096];
-  for (std::size_t i = 0; i < ahead_.size(); ++i) {
-    if (polled[i].revents == 0) continue;
-    const ssize_t got = read(ahead_[i].said.get(), piece, sizeof piece);
-    if (got > 0) ahead_[i].text.append(piece, static_cast<std::size_t>(got));
-    if (got > 0 || (got < 0 && errno == EINTR)) continue;
-    ahead_[i].has_ended = true;
-    while (waitpid(ahead_[i].pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-}
-
-// Waits for all of them; their builds are in the cache.
-void Builder::finish_ahead() {
-  while (std::ranges::count(ahead_, false, &Ahead::has_ended) > 0) wait_ahead();
-  ahead_.clear();
-}
-
-// What came of it; nothing: it was not begun, or nobody knows how it ended.
-std::optional<protocol::BuildReply> Builder::take_ahead(const protocol::BuildRequest& request) {
-  const auto find = [&] {
-    return std::ranges::find_if(ahead_,
-                                [&](const Ahead& each) { return is_same(each.request, request); });
-  };
-  if (find() == ahead_.end()) return std::nullopt;
-  while (!find()->has_ended) {
-    wait_ahead();
-    begin_ahead(request);
-  }
-  const std::string text = std::move(find()->text);
-  ahead_.erase(find());
-  auto reply = protocol::decode<protocol::BuildReply>(text);
-  if (!reply) return std::nullopt;
-  if (reply->status == store::BuildStatus::failed) return std::move(*reply);
-  // The other process has given its lock back: nobody removes the entry from now on.
-  if (!cached({.cache = request.cache, .key = reply->key}, request)) return std::nullopt;
-  return std::move(*reply);
 }
 
 protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& request) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs build commands, each distinct one once, and as many at a time as there are CPUs: in a private copy of the sources, cached by the
+// Runs build commands, each distinct one once: in a private copy of the sources, cached by the
 // content of the command, the sources and the programs that it uses.
 //
 // Without a limit nothing is ever removed from the cache; with one, what no experiment uses
@@ -10,16 +10,12 @@
 // is built anew.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
 #include "machine/child.h"
 #include "machine/processes.h"
 #include "stabd/protocol/work.h"
@@ -34,34 +30,12 @@ class Builder {
   // `marker`: see protocol/containment.h.
   Builder(machine::Containment containment, int stop_fd, std::string marker,
           std::function<bool()> bind);
-  // Ends builds that nobody has asked for yet.
-  ~Builder();
-  Builder(const Builder&) = delete;
-  Builder& operator=(const Builder&) = delete;
 
-  // So many builds at the same time; else one.
-  void run_at_once(std::size_t builds) { at_once_ = builds; }
-
-  // A failing build is a reply with its output, no error. Those that come next may run meanwhile, and
-  // on when this one has ended: each in a process that holds what it starts, because what a build leaves
-  // running is ended with it.
+  // A failing build is a reply with its output, no error.
   protocol::BuildReply build(const protocol::BuildRequest& request);
 
  private:
   struct CacheFolder;
-  // A build that runs in a process of its own.
-  struct Ahead {
-    protocol::BuildRequest request;
-    pid_t pid = 0;
-    Fd said{};  // its reply, and then its end
-    std::string text{};
-    bool has_ended = false;
-  };
-  void begin_ahead(const protocol::BuildRequest& request);
-  Result<Ahead> start_ahead(const protocol::BuildRequest& request);
-  void wait_ahead();
-  void finish_ahead();
-  std::optional<protocol::BuildReply> take_ahead(const protocol::BuildRequest& request);
   [[nodiscard]] machine::Launch git() const;
   [[nodiscard]] LockWait wait_of(const protocol::BuildRequest& request) const;
   std::optional<protocol::BuildReply> cached(const CacheFolder& folder,
@@ -78,8 +52,6 @@ class Builder {
   std::function<bool()> bind_;
   std::map<std::string, Sources> taken_;  // by directory and names
   std::map<std::string, Fd> in_use_;      // locks of entries of the cache, until we end
-  std::size_t at_once_ = 1;
-  std::vector<Ahead> ahead_;
 };
 
 }  // namespace stab::worker

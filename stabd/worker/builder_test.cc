@@ -393,33 +393,5 @@ TEST_F(BuilderTest, BinariesThatDifferInTheirCodeDiffer) {
             build("clang-19 -DCODE=2 -o ${OUT} hello.c").binary_sha256);
 }
 
-// Each waits until the other one has begun, too.
-TEST_F(BuilderTest, BuildsThatComeNextRunAtTheSameTime) {
-  const auto meeting = [&](const std::string& own, const std::string& other) {
-    return "touch " + (folder_ / own) + "; for i in $(seq 600); do [ ! -e " + (folder_ / other) +
-           " ] || { " + compile + "; exit; }; sleep 0.1; done; exit 1";
-  };
-  const std::vector<std::string> commands{meeting("a", "b"), meeting("b", "a"), counted("false"),
-                                          counted(compile)};
-  Builder builder = fresh();
-  builder.run_at_once(2);
-  std::vector<protocol::BuildReply> replies;
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    protocol::BuildRequest wanted = request(commands[i]);
-    for (std::size_t next = i + 1; next < commands.size(); ++next)
-      wanted.next.push_back({.command = commands[next], .timeout = wanted.timeout});
-    replies.push_back(builder.build(wanted));
-  }
-  EXPECT_EQ(replies[0].status, BuildStatus::built) << replies[0].output;
-  EXPECT_EQ(replies[1].status, BuildStatus::built) << replies[1].output;
-  EXPECT_FALSE(replies[1].binary_sha256.empty());
-  EXPECT_EQ(replies[2].status, BuildStatus::failed);
-  EXPECT_THAT(replies[2].output, HasSubstr("exit code 1"));
-  EXPECT_EQ(replies[3].status, BuildStatus::built);
-  EXPECT_EQ(runs(), 2U) << "each once";
-  for (std::size_t i : {0, 1, 3})
-    EXPECT_EQ(fresh().build(request(commands[i])).status, BuildStatus::cached);
-}
-
 }  // namespace
 }  // namespace stab::worker

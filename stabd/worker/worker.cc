@@ -66,7 +66,6 @@ class Worker {
     reply.machine_key = facts.key;
     reply.machine_host = facts.host;
     reply.machine_facts = facts.facts_json;
-    builder_.run_at_once(topology->allowed().size());
     const auto choice = request.wanted_cpus.empty()
                             ? topology->choose_cpus(request.cpus, request.earlier_cpus)
                             : topology->take_cpus(request.wanted_cpus);

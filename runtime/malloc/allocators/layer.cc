@@ -60,6 +60,7 @@ bool key_made;
 
 __thread Bags* own __attribute__((tls_model("initial-exec")));
 __thread bool ends __attribute__((tls_model("initial-exec")));
+Bags** own_of_first;
 
 rt::Random stream(uint64_t number) {
   rt::Random mix(seed_of_streams + number * 0x9e3779b97f4a7c15u);
@@ -129,10 +130,11 @@ Bags* make_bags() {
   return bags;
 }
 
-// The first thread needs no destructor, because the process ends with it. pthread_setspecific() may
-// allocate: `own` must be set before.
+// The thread that opened the layer is the first one, which needs no destructor, because the process
+// ends with it. Its `own` tells it from others without a system call, which a sandbox may forbid.
+// pthread_setspecific() may allocate: `own` must be set before.
 void destroy_at_end(Bags* bags) {
-  if (os::thread_id() == os::process_id()) return;
+  if (&own == own_of_first) return;
   {
     const Guard guard(registry_lock);
     if (!key_made) key_made = pthread_key_create(&key, thread_ended) == 0;
@@ -252,6 +254,7 @@ constinit const Allocator layer = {"layer",
 void open_layer(uint64_t seed) {
   using namespace shuffling;
   seed_of_streams = seed;
+  own_of_first = &own;
   uint64_t slots = 0;
   for (unsigned i = 0; i <= steps; ++i) {
     const size_t request = i == 0 ? 1 : i * step;

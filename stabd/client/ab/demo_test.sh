@@ -26,7 +26,7 @@ verdicts=$(grep -oP '"verdict":"\K(slower|faster|cannot tell|as fast within 2 %)
 grep -q '^  fixed .* % \[.*, .*\]' "$work/text" || fail "no line of fixed layouts: $(cat "$work/text")"
 grep -q '^  random .* % \[.*, .*\]' "$work/text" || fail "no line of random layouts: $(cat "$work/text")"
 grep -q '^Next: stabctl ab ' "$work/text" || fail "it does not say what comes next"
-longest=$(LC_ALL=C.UTF-8 awk 'length > most { most = length } END { print most }' "$work/text")
+longest=$(LC_ALL=C.UTF-8 wc -L <"$work/text")
 [[ $longest -le 80 ]] || fail "a line has $longest columns"
 grep -q 'about 20 seconds' "$work/said" || fail "it does not say how long it takes: $(cat "$work/said")"
 [[ -z $(ls -A "$TMPDIR") ]] || fail "it leaves files: $(ls "$TMPDIR")"

@@ -22,9 +22,6 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
 constexpr std::size_t most_versions = 1000;
-// Of builds that a worker is told of before it is asked for them.
-constexpr std::size_t most_next_builds = 64;
-constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
 
 // Whether the trials need the sources after the build.
 bool uses_tree(const plan::Benchmark& benchmark) {
@@ -45,7 +42,7 @@ void Session::ask_for_build() {
   if (next_build_ >= builds_.slots.size()) return builds_complete();
   const BuildSlot& slot = builds_.slots[next_build_];
   const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
-  protocol::BuildRequest request{
+  const protocol::BuildRequest request{
       .command = slot.command,
       .directory = experiment_.directory,
       .sources = benchmark.sources,
@@ -55,19 +52,6 @@ void Session::ask_for_build() {
       .known_key = known_key(slot),
       .timeout = benchmark.build_timeout,
       .cache_limit = next_build_ + 1 == builds_.slots.size() ? ports_.cache_limit : 0};
-  const auto rest = std::span(builds_.slots).subspan(next_build_ + 1);
-  std::size_t bytes = 0;
-  for (const BuildSlot& each : rest.first(std::min(rest.size(), most_next_builds))) {
-    bytes += each.command.size();
-    if (bytes > most_next_bytes) break;
-    const plan::Benchmark& of = plan_.benchmarks[each.benchmark];
-    request.next.push_back({.command = each.command,
-                            .sources = of.sources,
-                            .revision = each.revision,
-                            .keep_tree = uses_tree(of),
-                            .known_key = known_key(each),
-                            .timeout = of.build_timeout});
-  }
   // Another daemon may be at the same build, and sources are copied before it begins.
   // Two locks and the build have that time each, and so has another's build that is waited for.
   ask(request, 5 * benchmark.build_timeout + build_grace);
