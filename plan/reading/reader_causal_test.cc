@@ -47,7 +47,7 @@ TEST(ReaderCausal, TheOptionsOfTheProfilerAreKeys) {
 
 TEST(ReaderCausal, ItNeedsNoTableOfItsOwn) {
   const Plan plan = good_plan(smallest + kind);
-  EXPECT_EQ(plan.causal.experiment, 500ms);
+  EXPECT_EQ(plan.causal.experiment, 50ms);
   EXPECT_EQ(plan.causal.sample_period, 1ms);
   EXPECT_FALSE(plan.causal.end_to_end);
   EXPECT_FALSE(good_plan(smallest).is_causal());
