@@ -128,7 +128,7 @@ TEST_F(BuilderTest, TheCacheKeepsWhatABuildTook) {
 TEST_F(BuilderTest, WhatIsNoProgramHasNoSizeOfCode) {
   const auto script = build("printf '#!/bin/sh\\n' >${OUT}");
   ASSERT_EQ(script.status, BuildStatus::built) << script.output;
-  EXPECT_THAT(reading(script, "code-size").reason, HasSubstr("no program of the 64-bit ELF"));
+  EXPECT_THAT(reading(script, "code-size").reason, HasSubstr("not a program of the 64-bit ELF"));
   const auto nothing = build("true");
   ASSERT_EQ(nothing.status, BuildStatus::built) << nothing.output;
   EXPECT_EQ(nothing.readings.size(), 1U);
