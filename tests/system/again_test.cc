@@ -45,7 +45,7 @@ class Again : public ::testing::Test {
   }
   // With a state folder of that name beside the plan.
   Output run(const std::string& state) const {
-    return lab_.ctl({"run", "--fail-on", "trials", "--state", lab_.path("work/" + state),
+    return lab_.ctl({"run", "--full", "--fail-on", "trials", "--state", lab_.path("work/" + state),
                      lab_.path("work/plan.toml")});
   }
   // "cached cached", as the store has them.

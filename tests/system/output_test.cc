@@ -28,7 +28,7 @@ Words all_verbs(const std::string& help) {
   std::string line;
   std::getline(lines, line);
   while (std::getline(lines, line) && line.starts_with("  "))
-    verbs.push_back(line.substr(2, line.find(' ', 2) - 2));
+    verbs.push_back(line.substr(2, line.find_first_of(" ,", 2) - 2));
   return verbs;
 }
 
