@@ -194,9 +194,10 @@ void Daemon::start_upkeep() {
 
 void Daemon::look_for_old() {
   const settings::Retention& retention = options_.retention;
+  // Without a limit nothing is written, so a damaged database stays as it was found.
+  if (retention.output_days == 0 && retention.experiments_days == 0) return;
   if (const auto looked = upkeep_->look(retention, clocks()); !looked)
     spdlog::error("old experiments can't be looked for: {}", looked.error().message);
-  if (retention.output_days == 0 && retention.experiments_days == 0) return;
   uv_timer_start(
       &old_timer_,
       [](uv_timer_t* timer) {

@@ -166,7 +166,7 @@ TEST_F(Damage, WithoutItsFirstPageNothingIsServedAndAllIsRecovered) {
   const Output done = lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")});
   EXPECT_EQ(done.code, 5);
   EXPECT_THAT(done.out,
-              AllOf(HasSubstr("meta                3 kept        0 lost\n"),
+              AllOf(HasSubstr("meta                2 kept        0 lost\n"),
                     HasSubstr("build               1 kept        0 lost, and more may be\n"),
                     HasSubstr("trial              30 kept        0 lost, and more may be\n"),
                     Not(HasSubstr("nothing was lost"))));
