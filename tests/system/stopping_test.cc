@@ -95,7 +95,7 @@ TEST_F(Stopping, ASequentialExperimentEndsWhenItIsDecided) {
   EXPECT_EQ(report["stopping"]["rule"], "sequential");
   EXPECT_EQ(report["stopping"]["blocks"], 10);
   EXPECT_EQ(report["verdict"], "faster");
-  const std::string text = lab_.ctl({"report", "1"}).out;
+  const std::string text = lab_.ctl({"report", "1", "--full"}).out;
   EXPECT_THAT(text, HasSubstr("Reason    stopped after 10 of 20 blocks"));
   EXPECT_THAT(text, HasSubstr("of at most 40 planned"));
   EXPECT_THAT(text, HasSubstr("looks at its data up to 3 times"));
@@ -109,7 +109,7 @@ TEST_F(Stopping, APreciseExperimentEndsAfterItsFewestBlocksAndItsIntervalsAreWid
   const json report = json::parse(lab_.ctl({"report", "1", "--json"}).out);
   EXPECT_DOUBLE_EQ(report["analysis"]["alpha"].get<double>(), 0.0375);
   EXPECT_EQ(report["stopping"]["alpha"], 0.05);
-  const std::string text = lab_.ctl({"report", "1"}).out;
+  const std::string text = lab_.ctl({"report", "1", "--full"}).out;
   EXPECT_THAT(text, HasSubstr("96.25 % interval"));
   EXPECT_THAT(text, HasSubstr("by precision: when every interval is within +-50 %"));
 }
