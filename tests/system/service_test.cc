@@ -285,7 +285,8 @@ TEST_F(Service, WhatIsPassedMustBeASocketThatListens) {
   daemon_ = start_as_service({stabd(), "--config", "/dev/null", "--state", lab_.path("state")}, "",
                              deaf.get(), "", lab_.path("log"));
   EXPECT_EQ(end_of(std::exchange(daemon_, 0)), 1);
-  EXPECT_THAT(text("log"), HasSubstr("the descriptor that stabd got is not a listening unix socket"));
+  EXPECT_THAT(text("log"),
+              HasSubstr("the descriptor that stabd got is not a listening unix socket"));
 }
 
 TEST_F(Service, ByDefaultAStopAbandonsTheTrialUnderWay) {
