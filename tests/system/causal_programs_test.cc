@@ -142,7 +142,7 @@ TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
 TEST_F(CausalProgramsTest, ExperimentsAreAsLongAsTheProgressPointNeeds) {
   const std::string path = program();
   const Output made =
-      causal({"--runs", "1", "--scope", "*/causal_subject.c", "--", path, "work", "3000"});
+      causal({"--runs", "1", "--scope", "*/causal_subject.c", "--", path, "work", "40000"});
   std::smatch run;
   ASSERT_TRUE(std::regex_search(
       made.err, run, std::regex("run 1 of 1: ([0-9]+) experiments, [0-9]+ visits in ([0-9.]+) s")))
