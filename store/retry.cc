@@ -97,4 +97,11 @@ Outcome<std::optional<Store::Place>> Store::go_on_with_retry(Id experiment, Plac
   return next;
 }
 
+Outcome<void> Store::reopen(Id experiment, std::uint32_t from, std::uint32_t end) {
+  return write(fmt::format("trials {} to {} of experiment {}", from, end, experiment), [&] {
+    unmark("WHERE experiment = ? AND position >= ? AND position < ? AND last = 1",
+           {experiment, std::int64_t{from}, std::int64_t{end}});
+  });
+}
+
 }  // namespace stab::store

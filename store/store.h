@@ -124,6 +124,9 @@ class Store : public Reader {
   // stores the row in its next state.
   Outcome<std::optional<Place>> go_on_with_retry(Id experiment, Place after);
 
+  // Attempts at the positions from `from` to before `end` stand no longer: those trials are measured again.
+  Outcome<void> reopen(Id experiment, std::uint32_t from, std::uint32_t end);
+
   // About, and with all that is being removed: what a user's experiments take, and what one does.
   [[nodiscard]] std::uint64_t bytes_of_user(std::uint32_t uid) const;
   [[nodiscard]] std::uint64_t bytes_of_experiment(Id experiment) const;

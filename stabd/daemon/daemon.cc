@@ -100,9 +100,10 @@ void Daemon::open_loop() {
   uv_signal_init(&loop_, &on_int_);
   uv_signal_init(&loop_, &on_hup_);
   uv_idle_init(&loop_, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_,
-                            &import_timer_, &look_timer_, &stop_timer_, &upkeep_timer_,
-                            &retry_timer_, &leavings_timer_, &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer :
+       {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
+        &look_timer_, &turn_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_, &leavings_timer_,
+        &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
@@ -158,31 +159,38 @@ void Daemon::run_next() {
     if (!first) return;
     auto experiment = store_->experiment(first->id);
     if (!experiment && experiment.error().temporary) {
+      queue_.end_turn();
       queue_.add(*first);
       return look_again_later();
     }
     if (!experiment || !*experiment) {
       spdlog::error("experiment {} cannot be read: {}", first->id,
                     experiment ? "it is gone" : experiment.error().message);
+      queue_.end_turn();
       continue;
     }
     auto plan = plan::read_plan((*experiment)->plan);
-    if (!plan) {
+    const auto fits = plan ? fits_a_turn(first->uid, *plan) : Result<void>();
+    if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->reason =
-          "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
+          plan ? fits.error().message
+               : "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
       (*experiment)->ended_ns = wall_clock_ns();
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);
+      queue_.end_turn();
       tell(**experiment, nullptr, (*experiment)->state, (*experiment)->reason, std::nullopt);
       continue;
     }
-    session_ =
-        std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), ports());
-    session_->start();
+    session_ = std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan),
+                                         ports(first->id));
     queue_.had_turn(first->uid, wall_clock_ns());
+    begin_turn();
+    session_->start();
     after_session_step();
   }
+  watch_turn();
 }
 
 // The storage is in trouble: what could not be read or stored is tried once more.
@@ -213,9 +221,10 @@ void Daemon::after_session_step() {
   forget_session_reading();
   if (is_final(session_->state()))
     tell(ended, &session_->plan(), ended.state, ended.reason, session_->counts());
+  end_turn(ended);
   session_.reset();
   allow_readers();
-  if (ended.state == to_string(State::paused)) queue_.add(waiting_from(ended));
+  if (!is_final(*state_from(ended.state))) queue_.add(waiting_from(ended));
   if (stopping_)
     leave();
   else
@@ -223,7 +232,7 @@ void Daemon::after_session_step() {
   tell_status();
 }
 
-SessionPorts Daemon::ports() {
+SessionPorts Daemon::ports(store::Id experiment) {
   return {
       .start_worker = [this] { return start_worker(); },
       .send =
@@ -269,6 +278,8 @@ SessionPorts Daemon::ports() {
             return let_readers_run(std::move(go_on), within_block);
           },
       .readers_are_due = [this] { return readers_waited_ != Waited::little; },
+      .turn_is_over = [this] { return turn_is_over(); },
+      .abandoned_block = abandoned_block(experiment),
       .call_again =
           [this] {
             uv_idle_start(&again_, [](uv_idle_t* handle) {

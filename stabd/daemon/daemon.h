@@ -86,6 +86,8 @@ class Daemon {
   // Whether plans of this user may change settings of the machine.
   [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
 
+  // Whether each trial of this user's plan ends within a turn (limits.turn).
+  [[nodiscard]] Result<void> fits_a_turn(std::uint32_t uid, const plan::Plan& plan) const;
   // Whether this user may add an experiment with a plan of this size.
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
   // Whether so many bytes more may be stored of this user's.
@@ -138,9 +140,17 @@ class Daemon {
   void end_idle_clients();
   void load_queue();
   void run_next();
+  // The turn of the user whose experiment runs, in turns.cc.
+  void begin_turn();
+  void charge_turn();
+  void end_turn(const store::Experiment& experiment);
+  [[nodiscard]] bool turn_is_over();
+  [[nodiscard]] std::optional<BlockId> abandoned_block(store::Id id) const;
+  void watch_turn();
+  void cut_turn_short();
   void look_again_later();
   void after_session_step();
-  SessionPorts ports();
+  SessionPorts ports(store::Id experiment);
   Result<void> start_worker();
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void publish_progress();
@@ -213,6 +223,10 @@ class Daemon {
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;
+  // Of the session's user: when it was last charged, and how long it has been.
+  std::chrono::steady_clock::time_point charged_;
+  std::chrono::nanoseconds turn_{0};
+  std::map<store::Id, BlockId> abandoned_blocks_;  // of experiments that gave the machine away
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
   // Those of a user's experiments wait for each other, and for nobody else's: by user, with whether
@@ -253,6 +267,7 @@ class Daemon {
   uv_timer_t overdue_timer_{};  // while readers wait for trials
   uv_timer_t import_timer_{};   // while an import does
   uv_timer_t look_timer_{};
+  uv_timer_t turn_timer_{};  // while another user waits for the end of a turn
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
   uv_timer_t upkeep_timer_{};            // while there is something to remove and no trial runs

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "base/text.h"
@@ -18,7 +19,22 @@ auto with_id(store::Id id) {
 }  // namespace
 
 void Queue::add(const Waiting& experiment) {
+  do_not_save_up(experiment.uid);
   waiting_.push_back(experiment);
+}
+
+// Q3
+void Queue::do_not_save_up(std::uint32_t uid) {
+  std::optional<std::chrono::nanoseconds> least;
+  const auto look_at = [&](const Waiting& each) {
+    const auto turn = turns_.find(each.uid);
+    const auto had = turn == turns_.end() ? std::chrono::nanoseconds(0) : turn->second.had;
+    least = std::min(least.value_or(had), had);
+  };
+  if (running_) look_at(*running_);
+  for (const Waiting& each : waiting_)
+    if (!each.held) look_at(each);
+  if (least) turns_[uid].had = std::max(turns_[uid].had, *least);
 }
 
 bool Queue::remove(store::Id id) {
@@ -26,8 +42,12 @@ bool Queue::remove(store::Id id) {
 }
 
 void Queue::had_turn(std::uint32_t uid, std::int64_t began_ns) {
-  std::int64_t& last = turns_[uid];
+  std::int64_t& last = turns_[uid].began_ns;
   last = std::max(last, began_ns);
+}
+
+void Queue::charge(std::chrono::nanoseconds time) {
+  if (running_) turns_[running_->uid].had += time;
 }
 
 // Q1
@@ -36,7 +56,7 @@ std::vector<Waiting>::const_iterator Queue::next(const std::vector<Waiting>& wai
   return std::ranges::min_element(waiting, {}, [&](const Waiting& each) {
     const auto turn = turns.find(each.uid);
     return std::tuple(each.held, -each.priority, !each.begun,
-                      turn == turns.end() ? 0 : turn->second, each.id);
+                      turn == turns.end() ? Turn() : turn->second, each.id);
   });
 }
 
@@ -45,7 +65,23 @@ std::optional<Waiting> Queue::take() {
   if (first == waiting_.end() || first->held) return std::nullopt;
   const Waiting taken = *first;
   waiting_.erase(first);
+  running_ = taken;
   return taken;
+}
+
+bool Queue::another_user_is_next() const {
+  if (!running_) return false;
+  std::vector<Waiting> all{*running_};
+  all.front().begun = all.front().held = false;
+  std::ranges::copy_if(waiting_, std::back_inserter(all),
+                       [this](const Waiting& each) { return each.uid != running_->uid; });
+  return next(all, turns_)->id != running_->id;
+}
+
+bool Queue::another_user_waits() const {
+  return running_ && std::ranges::any_of(waiting_, [this](const Waiting& each) {
+           return !each.held && each.uid != running_->uid;
+         });
 }
 
 const Waiting* Queue::find(store::Id id) const {
@@ -53,17 +89,20 @@ const Waiting* Queue::find(store::Id id) const {
   return found == waiting_.end() ? nullptr : &*found;
 }
 
-// As if each ended at once.
+// As if each took one turn.
 std::vector<store::Id> Queue::order() const {
   std::vector<Waiting> rest = waiting_;
   Turns turns = turns_;
+  constexpr std::chrono::nanoseconds usual = std::chrono::hours(1);
+  const auto one_turn = limits_.turn.count() > 0 ? limits_.turn : usual;
   std::int64_t latest = 0;
-  for (const auto& [uid, began] : turns) latest = std::max(latest, began);
+  for (const auto& [uid, turn] : turns) latest = std::max(latest, turn.began_ns);
   std::vector<store::Id> order;
   while (!rest.empty()) {
     const auto first = next(rest, turns);
     order.push_back(first->id);
-    turns[first->uid] = ++latest;
+    Turn& turn = turns[first->uid];
+    turn = {.had = turn.had + one_turn, .began_ns = ++latest};
     rest.erase(first);
   }
   return order;

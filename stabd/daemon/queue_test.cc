@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <vector>
 
 namespace stab::daemon {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -46,6 +48,50 @@ TEST_F(QueueTest, UsersTakeTurnsHoweverManyOneHas) {
   add(6, bob);
   EXPECT_THAT(queue_.order(), ElementsAre(1, 5, 2, 6, 3, 4));
   EXPECT_THAT(run_all(), ElementsAre(1, 5, 2, 6, 3, 4));
+}
+
+TEST_F(QueueTest, UsersHaveTheMachineForTheSameTimeHoweverManyExperimentsThatTakes) {
+  for (store::Id id = 1; id <= 3; ++id) add(id, ada);
+  for (store::Id id = 11; id <= 20; ++id) add(id, bob);
+  std::vector<store::Id> ran;
+  while (const auto each = queue_.take()) {
+    ran.push_back(each->id);
+    queue_.charge(each->uid == ada ? 30min : 10min);
+    queue_.end_turn();
+  }
+  EXPECT_THAT(ran, ElementsAre(1, 11, 12, 13, 2, 14, 15, 16, 3, 17, 18, 19, 20));
+}
+
+TEST_F(QueueTest, NobodySavesUpTimeWhileTheyHaveNothing) {
+  add(1, ada);
+  ASSERT_TRUE(queue_.take());
+  queue_.charge(10h);
+  add(2, bob);  // comes for the first time
+  EXPECT_TRUE(queue_.another_user_waits());
+  EXPECT_FALSE(queue_.another_user_is_next()) << "bob has had nothing, but has not waited either";
+  queue_.charge(1s);
+  EXPECT_TRUE(queue_.another_user_is_next());
+  queue_.end_turn();
+  add(1, ada);
+  ASSERT_EQ(queue_.take()->id, 2);
+  queue_.charge(2s);
+  EXPECT_TRUE(queue_.another_user_is_next()) << "and does not get ten hours now";
+}
+
+TEST_F(QueueTest, NobodyWhoWaitsBehindEndsATurn) {
+  add(1, ada);
+  ASSERT_TRUE(queue_.take());
+  queue_.charge(1h);
+  add(2, ada);
+  EXPECT_FALSE(queue_.another_user_waits());
+  add(3, bob, -1);
+  EXPECT_TRUE(queue_.another_user_waits());
+  queue_.add({.id = 4, .uid = bob, .held = true});
+  queue_.charge(1h);
+  EXPECT_FALSE(queue_.another_user_is_next()) << "a lower priority, and one that is held";
+  add(5, bob);
+  queue_.charge(1h);
+  EXPECT_TRUE(queue_.another_user_is_next());
 }
 
 TEST_F(QueueTest, WhoHadTheLastTurnWaits) {

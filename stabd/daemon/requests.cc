@@ -81,6 +81,8 @@ Result<protocol::SubmitReply> answer(const Context& context,
         fmt::format("{} is not a commit yet: stabctl submits plans with the commits of their "
                     "revisions in a table [revisions]",
                     what));
+  if (auto fits = context.daemon.fits_a_turn(peer.uid, *plan); !fits)
+    return std::unexpected(fits.error());
   if (plan->privileges && peer.uid != 0)
     return fail("'experiment.privileges' is for plans that root submits: leave it out");
   for (const auto& [key, names] :

@@ -84,6 +84,12 @@ inline constexpr toml::Key keys[] = {
      "how large one user's builds are together; beyond it the builds that were unused for the "
      "longest time go",
      "none"},
+    {"limits.turn", toml::Duration{std::chrono::hours(1), true},
+     "while another user waits, an experiment gives the machine away before its next block after "
+     "so long, and after twice "
+     "as long it is cut short: its block runs again later. A plan whose trials may take longer is "
+     "refused, unless root or "
+     "stabd's own user submits it"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
      "whose plans may change settings of the machine (`machine.quiesce`): the plans of root and "
@@ -126,6 +132,7 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"limits.unread_of_user">(settings.limits.unread_of_user);
   visit.template operator()<"limits.import_bytes_of_user">(settings.limits.import_bytes_of_user);
   visit.template operator()<"limits.cache_of_user">(settings.limits.cache_of_user);
+  visit.template operator()<"limits.turn">(settings.limits.turn);
   visit.template operator()<"machine.quiesce_for">(settings.quiesce_for);
   visit.template operator()<"notify.command">(settings.notify.command);
   visit.template operator()<"notify.when">(settings.notify.when);

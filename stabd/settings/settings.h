@@ -42,6 +42,9 @@ struct Limits {
   std::uint64_t unread_of_user = 0;                     // bytes of answers in memory
   std::optional<std::uint64_t> import_bytes_of_user{};  // of archives that are sent at once
   std::optional<std::uint64_t> cache_of_user;           // bytes of builds, of every user
+  // How long an experiment may have the machine while another user waits; 0: until its end. It bounds root's and the
+  // owner's experiments too, but these are never cut short.
+  std::chrono::nanoseconds turn{0};
 };
 
 struct Notify {

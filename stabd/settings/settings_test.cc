@@ -32,6 +32,7 @@ TEST(Settings, WithoutATextAreTheDefaultsOfTheList) {
   EXPECT_EQ(settings->limits.plan_bytes_of_user, std::uint64_t{8} << 20);
   EXPECT_EQ(settings->limits.stored_bytes_of_user, std::uint64_t{10} << 30);
   EXPECT_FALSE(settings->limits.cache_of_user);
+  EXPECT_EQ(settings->limits.turn, 1h);
   EXPECT_EQ(settings->quiesce_for, Quiescers::owner);
   EXPECT_TRUE(settings->notify.command.empty());
 }
@@ -58,6 +59,7 @@ waiting_of_user = 14
 plan_bytes_of_user = 15
 stored_bytes_of_user = "3MiB"
 cache_of_user = "2GiB"
+turn = "20min"
 [machine]
 quiesce_for = "nobody"
 [notify]
@@ -88,6 +90,7 @@ experiments_days = 365
   EXPECT_EQ(settings->limits.plan_bytes_of_user, 15U);
   EXPECT_EQ(settings->limits.stored_bytes_of_user, std::uint64_t{3} << 20);
   EXPECT_EQ(settings->limits.cache_of_user, std::uint64_t{2} << 30);
+  EXPECT_EQ(settings->limits.turn, 20min);
   EXPECT_EQ(settings->quiesce_for, Quiescers::nobody);
   EXPECT_EQ(settings->notify.command, (std::vector<std::string>{"/bin/tell", "a \"word\""}));
   EXPECT_EQ(settings->notify.when, Notices::trouble);

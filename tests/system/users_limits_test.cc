@@ -90,6 +90,67 @@ TEST_F(Users, HaveTheLimitsOfTheSettings) {
   EXPECT_EQ(as(bob, {"list"}).code, 0);
 }
 
+TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
+  const auto plan = [&](const std::string& benchmark, const std::string& program = "true") {
+    lab_.write(
+        "61234/long.toml",
+        "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 1\nrun = [\"" +
+            program + "\"]\n" + benchmark + "\n");
+    return lab_.path("61234/long.toml");
+  };
+  EXPECT_THAT(
+      as(ada, {"submit", plan("timeout = \"24h\"")}).err,
+      HasSubstr("a trial of 'b' may take 24h (its timeout), and limits.turn is 1h: set its "
+                "timeout to 1h at most, or have root submit the plan or raise limits.turn"));
+  EXPECT_THAT(as(ada, {"submit", plan("timeout = \"1h\"\nprepare = \"true\"")}).err,
+              HasSubstr("may take 2h (2 commands with a timeout of 1h each), and limits.turn is "
+                        "1h: set its timeout to 30min at most"));
+  EXPECT_THAT(
+      as(ada, {"submit", plan("build = \"cp /bin/true ${OUT}\"\nbuild_timeout = \"2h\"", "${OUT}")})
+          .err,
+      HasSubstr("a build of 'b' may take 2h, and limits.turn is 1h"));
+  EXPECT_THAT(as(ada, {"submit", plan("[machine]\nwait_for_quiet = \"2h\"")}).err,
+              HasSubstr("a block may wait 2h for a quiet machine"));
+  EXPECT_EQ(as(ada, {"submit", plan("timeout = \"1h\"")}).code, 0);
+  EXPECT_EQ(as(0, {"submit", "--wait", plan("timeout = \"24h\"")}).code, 0);
+  restart("[limits]\nturn = \"never\"\n");
+  EXPECT_EQ(as(ada, {"submit", "--wait", plan("timeout = \"24h\"")}).code, 0);
+}
+
+// Ada's would take hours; bob's has its turn at the end of a block, or in the middle of one that is long.
+TEST_F(Users, GiveTheMachineAwayWhenTheirTurnIsOver) {
+  restart("[limits]\nturn = \"1s\"\n");
+  const auto plan = [&](uid_t user, const std::string& design, const std::string& command) {
+    const std::string folder = std::to_string(user) + "/";
+    lab_.write(folder + "turns.toml",
+               "[experiment]\nname = \"turns\"\n[[benchmark]]\nname = \"b\"\nrun = [" + command +
+                   "]\ntimeout = \"1s\"\n" + design);
+    return lab_.path(folder + "turns.toml");
+  };
+  constexpr const char* short_blocks =
+      "repetitions = 100000\n[factor.env_bytes]\nlevels = [0, 64]\n";
+  std::string long_blocks = "repetitions = 100\n[factor.env_bytes]\nlevels = [";
+  for (int level = 0; level < 500; ++level) long_blocks += std::to_string(level * 16) + ", ";
+  long_blocks += "8000]\n";
+  int id = 0;
+  for (const std::string& design : {std::string(short_blocks), long_blocks}) {
+    const std::string of_ada = std::to_string(++id);
+    ASSERT_EQ(as(ada, {"submit", plan(ada, design, "\"sleep\", \"0.05\"")}).code, 0);
+    const Output bobs = as(bob, {"submit", "--wait", "--fail-on", "trials",
+                                 plan(bob, "repetitions = 3\n", "\"true\"")});
+    EXPECT_EQ(bobs.code, 0) << bobs.err;
+    ++id;
+    const std::string said = as(ada, {"logs", of_ada}).out;
+    EXPECT_THAT(said, HasSubstr("another user's turn has come"));
+    if (design == long_blocks) EXPECT_THAT(said, HasSubstr("with block 1 from its first trial"));
+    const json row = json::parse(as(ada, {"list", "--json"}).out).back();
+    EXPECT_THAT(row["state"].get<std::string>(), ::testing::AnyOf("queued", "building", "running"));
+    ASSERT_EQ(as(ada, {"cancel", of_ada}).code, 0);
+    for (const json& trial : json::parse(as(ada, {"export", "--format", "json", of_ada}).out))
+      EXPECT_EQ(trial["status"], "ok") << trial;
+  }
+}
+
 // Each trial keeps the end of its stderr.
 TEST_F(Users, StoreOnlySoMuchAndOthersGoOn) {
   restart("[limits]\nstored_bytes_of_user = \"60KiB\"\n");

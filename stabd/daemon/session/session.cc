@@ -74,6 +74,7 @@ Session::Session(store::Store& store, store::Experiment experiment, plan::Plan p
       expansion_(plan::expand(plan_)),
       ports_(std::move(ports)),
       state_(state_from(experiment_.state).value_or(State::queued)),
+      abandoned_(ports_.abandoned_block),
       since_(steady_clock::now()) {
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, std::vector<store::Store::Progress>());
 }
@@ -110,9 +111,12 @@ void Session::add_duration() {
 
 store::Experiment Session::shown() const {
   store::Experiment row = experiment_;
-  if ((!is_final(state_) && !is_held()) || finished()) return row;
+  if ((!is_final(state_) && !rests()) || finished()) return row;
   row.state = to_string(before_);
-  row.reason = (is_final(state_) ? "it is being ended: " : "it is being paused: ") + row.reason;
+  row.reason = (is_final(state_) ? "it is being ended: "
+                : is_held()      ? "it is being paused: "
+                                 : "it gives the machine away: ") +
+               row.reason;
   row.ended_ns = 0;
   return row;
 }
@@ -326,6 +330,7 @@ void Session::keep(store::Trial row) {
   losses_ = 0;
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
   idle();
+  measured_ += was_run ? 1 : 0;
   // Rows without a run come by the thousand: clients get their turn between them.
   if (!has_worker_) return;
   if (was_run)
@@ -386,6 +391,47 @@ Result<void> Session::hold(std::uint32_t uid) {
   if (experiment_.held_by != 0) experiment_.held_by = uid;
   apply(Event::hold, held_reason(*experiment_.held_by));
   return {};
+}
+
+void Session::give_way_for(const std::string& why) {
+  if (!next(state_, Event::give_way)) return;
+  gave_way_ = true;
+  apply(Event::give_way, why);
+}
+
+// E8
+void Session::give_way() {
+  if (!next(state_, Event::give_way)) return;
+  const auto step = schedule_->next();
+  if (state_ != State::running || !step || step->position == 0)
+    return give_way_for(std::string(turn_is_over));
+  const BlockId block = block_at(step->position);
+  const auto positions = positions_of_block(step->position);
+  // A retry fills gaps of blocks that were measured long ago.
+  const bool split = abandoned_ == block || !positions || schedule_->goes_back(step->position);
+  abandoned_ = block;
+  if (split) return give_way_for(std::string(turn_is_over));
+  if (!stored(store_.reopen(experiment_.id, positions->first, positions->second))) return;
+  give_way_for(fmt::format("{}, with {} {} from its first trial", turn_is_over,
+                           block.first ? "warm-up block" : "block", block.second + 1));
+}
+
+BlockId Session::block_at(std::uint32_t position) const {
+  const plan::Trial trial = expansion_.trials[position];
+  return {trial.warmup, trial.block};
+}
+
+// From the first one to before the last; nothing if it has so many trials that nobody waits until they have run again.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::positions_of_block(
+    std::uint32_t position) const {
+  constexpr std::uint32_t most = 1000;
+  const BlockId block = block_at(position);
+  std::uint32_t from = position;
+  while (from > 0 && position - from <= most && block_at(from - 1) == block) --from;
+  std::uint32_t end = position + 1;
+  while (end < expansion_.trials.size() && end - from <= most && block_at(end) == block) ++end;
+  if (end - from > most) return std::nullopt;
+  return std::pair(from, end);
 }
 
 void Session::cancel() {

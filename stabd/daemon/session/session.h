@@ -15,6 +15,9 @@
 //      there after a restart, and a pause is no part of it.
 //  E5  Only in `quiescing` and `running` is anything of the machine changed: whatever else follows,
 //      it is put back first.
+//  E8  A session that gives the machine away before a block has measured a trial before, so that turns
+//      lead to an end however short they are. A block that is abandoned runs again from its first
+//      trial, but only once: from then on it is split between two trials, which stand.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order, and what it
 //      knows is not stored: who goes on waits anew.
 #pragma once
@@ -43,6 +46,12 @@
 #include "store/store.h"
 
 namespace stab::daemon {
+
+// Whether it is a warm-up, and which of them.
+using BlockId = std::pair<bool, std::uint32_t>;
+// Why an experiment rests in the queue that gave the machine away.
+inline constexpr std::string_view turn_is_over =
+    "another user's turn has come; this goes on when its own comes again";
 
 // What the daemon does for a session.
 struct SessionPorts {
@@ -74,8 +83,12 @@ struct SessionPorts {
   // wait only for those that have waited for long themselves.
   std::function<bool(std::function<void()> go_on, bool within_block)> let_readers_run;
   std::function<bool()> readers_are_due;  // those have
-  std::function<void()> call_again;       // calls continue_work() soon
-  std::function<void()> retry_later;      // calls retry_storage() in a while
+  std::function<bool()>
+      turn_is_over;  // it had the machine for limits.turn, and another user is next
+  // The block that an earlier session of this experiment had to abandon (E8).
+  std::optional<BlockId> abandoned_block{};
+  std::function<void()> call_again;   // calls continue_work() soon
+  std::function<void()> retry_later;  // calls retry_storage() in a while
   // The folder for its builds; the worker can write there.
   std::function<std::string(const store::Experiment&)> cache;
   std::uint64_t cache_limit = 0;  // bytes; 0: none
@@ -110,13 +123,16 @@ class Session {
   }
   // From now on, or no longer, something is done beside trials that else waits for their end; rows say for how long.
   void has_company(bool company);
+  // Its turn is over: it rests in the queue. The block under way is abandoned.
+  void give_way();
+  [[nodiscard]] std::optional<BlockId> abandoned_block() const { return abandoned_; }
   // This user pauses it: the trial under way is measured again when it goes on.
   Result<void> hold(std::uint32_t uid);
 
   [[nodiscard]] State state() const { return state_; }
   // Its turn is over: it has ended, or somebody holds it.
   [[nodiscard]] bool finished() const {
-    return (is_final(state_) || is_held()) && !has_worker_ && !unsaved_ && !pending_;
+    return (is_final(state_) || rests()) && !has_worker_ && !unsaved_ && !pending_;
   }
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
   // As it is shown: it has not ended, and nobody can let it go on, while something of it may be alive.
@@ -162,6 +178,13 @@ class Session {
   void idle() { activity_ = std::monostate{}; }
 
   [[nodiscard]] bool is_held() const { return experiment_.held_by.has_value(); }
+  [[nodiscard]] bool gave_way() const { return gave_way_ && state_ == State::queued; }
+  [[nodiscard]] bool rests() const { return is_held() || gave_way(); }
+  [[nodiscard]] bool gives_way_before(const Schedule::Step& step);
+  [[nodiscard]] BlockId block_at(std::uint32_t position) const;
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> positions_of_block(
+      std::uint32_t position) const;
+  void give_way_for(const std::string& why);
   void apply(Event event, const std::string& reason);
   void save_state();
   void add_duration();
@@ -237,7 +260,10 @@ class Session {
   std::string stopped_;    // by the plan's rule: why
   std::string last_look_;
   std::vector<protocol::Change> last_changes_{};
-  bool last_ = false;             // no further trial is asked for
+  bool last_ = false;  // no further trial is asked for
+  bool gave_way_ = false;
+  std::optional<BlockId> abandoned_;
+  std::uint64_t measured_ = 0;    // trials, by this session
   bool told_of_storage_ = false;  // since a trial could be stored
   bool told_of_limit_ = false;
   Activity activity_;

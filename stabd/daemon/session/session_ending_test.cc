@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "stabd/daemon/session/testing.h"
@@ -150,6 +151,87 @@ TEST(Session, APauseIsNoPartOfItsTime) {
   around.session_->start();
   const std::chrono::nanoseconds driven(around.row().duration_ns.value_or(0) - held);
   EXPECT_LE(driven, std::chrono::steady_clock::now() - before - pause);
+}
+
+TEST(Session, GivesTheMachineAwayBeforeABlockAndGoesOnThere) {
+  Around around(two_levels);
+  around.turn_is_over_ = true;
+  around.session_->start();
+  while (!around.stopping_) around.answer();
+  EXPECT_EQ(around.session_->counts().ok, 4U) << "the warm-up block is whole";
+  EXPECT_EQ(around.session_->state(), State::queued);
+  EXPECT_EQ(around.session_->shown().state, "running") << "its worker is alive";
+  EXPECT_FALSE(around.session_->finished());
+  around.end_worker();
+  EXPECT_TRUE(around.session_->finished());
+  EXPECT_EQ(around.row().state, "queued");
+  EXPECT_THAT(around.row().reason, testing::HasSubstr("another user's turn has come"));
+  for (int turns = 1; around.row().state != "done" && turns < 9; ++turns) {
+    around.begin();
+    around.session_->start();
+    around.settle();
+    EXPECT_EQ(around.session_->counts().ok, 4U * (turns + 1U));
+  }
+  EXPECT_EQ(around.row().state, "done");
+  for (const store::Trial& trial : store::trials_of(*around.store_, around.id_))
+    EXPECT_EQ(trial.attempt, 0U);
+}
+
+TEST(Session, ABlockThatIsAbandonedRunsAgainOnceAndIsSplitThen) {
+  Around around(two_levels);
+  const auto run = [&](unsigned trials) {
+    around.session_->start();
+    around.answer_until(Kind::run);
+    for (unsigned i = 0; i < trials; ++i) around.answer();
+  };
+  const auto end = [&] {
+    ASSERT_TRUE(around.stopping_);
+    around.end_worker();
+    ASSERT_TRUE(around.session_->finished());
+  };
+  run(6);  // two of the first measured block
+  around.session_->give_way();
+  EXPECT_THAT(around.row().reason, testing::HasSubstr("with block 1 from its first trial"));
+  end();
+  EXPECT_EQ(around.session_->abandoned_block(), BlockId(false, 0));
+  around.begin();
+  run(0);
+  EXPECT_EQ(around.session_->counts().ok, 4U) << "what it had is measured again";
+  for (int i = 0; i < 2; ++i) around.answer();
+  around.session_->give_way();
+  EXPECT_THAT(around.row().reason, testing::Not(testing::HasSubstr("first trial")));
+  end();
+  // From now on each turn has a trial of this block at least, and what was measured stands.
+  around.turn_is_over_ = true;
+  around.begin();
+  run(1);
+  EXPECT_EQ(around.session_->counts().ok, 7U);
+  end();
+  around.turn_is_over_ = false;
+  around.begin();
+  around.session_->start();
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  std::map<std::uint32_t, std::uint32_t> attempts;
+  for (const store::Trial& trial : store::trials_of(*around.store_, around.id_))
+    ++attempts[trial.position];
+  EXPECT_EQ(attempts.size(), 12U);
+  for (const auto& [position, count] : attempts)
+    EXPECT_EQ(count, position == 4 || position == 5 ? 2U : 1U) << position;
+}
+
+TEST(Session, ATurnHasATrialHoweverShortItIs) {
+  Around around(two_levels);
+  around.turn_is_over_ = true;
+  std::size_t before = 0;
+  for (int turns = 0; around.row().state != "done" && turns < 20; ++turns) {
+    if (turns > 0) around.begin();
+    around.session_->start();
+    around.settle();
+    EXPECT_GT(around.rows(), before);
+    before = around.rows();
+  }
+  EXPECT_EQ(around.row().state, "done");
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ bool Session::is_looked_at(const Schedule::Step& step) const {
 
 bool Session::waits_before(const Schedule::Step& step) {
   if (passed_ == step.position) return false;
+  if (gives_way_before(step)) return true;
   if (!begins_block(step))
     return ports_.readers_are_due() && waits_for_readers(step.position, true);
   look_whether_still_quiet(expansion_.trials[step.position].block);
@@ -74,6 +75,15 @@ bool Session::waits_before(const Schedule::Step& step) {
   if (!is_looked_at(step) || schedule_->goes_back(step.position))
     return waits_for_readers(step.position);
   ask_rule(step.position, 1);
+  return true;
+}
+
+// E8
+bool Session::gives_way_before(const Schedule::Step& step) {
+  if (measured_ == 0) return false;
+  const bool may = begins_block(step) || abandoned_ == block_at(step.position);
+  if (!may || !ports_.turn_is_over()) return false;
+  give_way_for(std::string(turn_is_over));
   return true;
 }
 

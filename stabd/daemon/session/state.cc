@@ -30,6 +30,7 @@ constexpr std::array rows{
     Row{State::building, Event::damaged, State::failed},
     Row{State::building, Event::cancel, State::cancelled},
     Row{State::building, Event::hold, State::paused},
+    Row{State::building, Event::give_way, State::queued},
 
     Row{State::quiescing, Event::start, State::building},
     Row{State::quiescing, Event::quiet, State::running},
@@ -40,6 +41,7 @@ constexpr std::array rows{
     Row{State::quiescing, Event::damaged, State::failed},
     Row{State::quiescing, Event::cancel, State::cancelled},
     Row{State::quiescing, Event::hold, State::paused},
+    Row{State::quiescing, Event::give_way, State::queued},
 
     Row{State::running, Event::start, State::building},
     Row{State::running, Event::trials_complete, State::analysing},
@@ -49,6 +51,7 @@ constexpr std::array rows{
     Row{State::running, Event::damaged, State::failed},
     Row{State::running, Event::cancel, State::cancelled},
     Row{State::running, Event::hold, State::paused},
+    Row{State::running, Event::give_way, State::queued},
 
     Row{State::paused, Event::start, State::building},
     Row{State::paused, Event::storage_ok, State::building},

@@ -36,9 +36,10 @@ enum class Event {
   gave_up,          // it did so again and again
   damaged,          // stored rows do not match their checksums
   cancel,
-  hold,    // somebody pauses it
-  let_go,  // whoever paused it, or who may do anything
-  retry,   // what did not succeed is to be measured once more
+  hold,      // somebody pauses it
+  let_go,    // whoever paused it, or who may do anything
+  retry,     // what did not succeed is to be measured once more
+  give_way,  // its turn is over: somebody else is next
 };
 
 inline constexpr std::array all_states{State::queued,  State::building, State::quiescing,
@@ -51,7 +52,8 @@ inline constexpr std::array all_events{Event::start,      Event::built,
                                        Event::storage_ok, Event::worker_lost,
                                        Event::gave_up,    Event::damaged,
                                        Event::cancel,     Event::hold,
-                                       Event::let_go,     Event::retry};
+                                       Event::let_go,     Event::retry,
+                                       Event::give_way};
 
 // Nothing: the event has no meaning in this state.
 std::optional<State> next(State state, Event event);

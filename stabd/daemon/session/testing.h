@@ -124,6 +124,7 @@ class Around {
       row.held_by.reset();
       row.state = "queued";
     }
+    abandoned_ = session_ ? session_->abandoned_block() : std::nullopt;
     ran_ = rows() - not_run();  // what a killed daemon could not store is lost
     session_ = std::make_unique<Session>(*store_, row, plan_, ports());
   }
@@ -218,6 +219,8 @@ class Around {
                   return true;
                 },
             .readers_are_due = [this] { return readers_are_due_; },
+            .turn_is_over = [this] { return turn_is_over_; },
+            .abandoned_block = abandoned_,
             .call_again = [this] { again_ = true; },
             .retry_later = [this] { retry_ = true; },
             .cache = [](const store::Experiment&) { return "/cache"; },
@@ -380,6 +383,8 @@ class Around {
   bool workers_start_ = true;
   bool stores_too_much_ = false;
   bool readers_are_due_ = false;
+  bool turn_is_over_ = false;
+  std::optional<BlockId> abandoned_;  // by the session before
   bool readers_wait_ = false;
   bool refused_ = false;
   bool lost_ = false;
