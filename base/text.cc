@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -152,6 +153,14 @@ std::string about_bytes(std::uint64_t bytes) {
     if (const auto one = std::uint64_t{1} << shift; bytes >= one)
       return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one), unit);
   return fmt::format("{} bytes", bytes);
+}
+
+std::string rounded(double value, int digits) {
+  constexpr double million = 1e6;
+  const double size = std::abs(value);
+  return size >= std::pow(10, digits) - 0.5 && size < million - 0.5
+             ? fmt::format("{:.0f}", value)
+             : fmt::format("{:.{}g}", value, digits);
 }
 
 std::string shell_quote(std::string_view word) {

@@ -35,6 +35,10 @@ std::string format_bytes(std::uint64_t bytes);
 // "8.0 MiB", "512 bytes".
 std::string about_bytes(std::uint64_t bytes);
 
+// The value with so many significant digits, and without a power of ten below a million:
+// rounded(128, 2) is "128", and rounded(4.24, 2) is "4.2".
+std::string rounded(double value, int digits);
+
 // 'it'\''s': one word for /bin/sh.
 std::string shell_quote(std::string_view word);
 

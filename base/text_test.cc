@@ -82,6 +82,16 @@ TEST(Text, BytesAreWrittenExactly) {
   EXPECT_EQ(format_bytes(0), "0 bytes");
 }
 
+TEST(Text, NumbersAreRoundedWithoutPowersOfTen) {
+  EXPECT_EQ(rounded(0.0354, 2), "0.035");
+  EXPECT_EQ(rounded(4.24, 2), "4.2");
+  EXPECT_EQ(rounded(99.4, 2), "99");
+  EXPECT_EQ(rounded(99.7, 2), "100");
+  EXPECT_EQ(rounded(-128, 2), "-128");
+  EXPECT_EQ(rounded(1234.6, 3), "1235");
+  EXPECT_EQ(rounded(3.2e9, 2), "3.2e+09");
+}
+
 TEST(Text, BytesAreWrittenInRoundNumbers) {
   EXPECT_EQ(about_bytes(0), "0 bytes");
   EXPECT_EQ(about_bytes(1023), "1023 bytes");

@@ -220,7 +220,7 @@ std::string control_known(const Analysis& analysis) {
   });
   if (control == analysis.effects.end()) return "";
   if (!control->reach || !control->reach->share)
-    return "it has no interval, so no change is a verdict";
+    return "it has no interval, so there is no verdict";
   return fmt::format(
       "the first level measured twice differs by {}: no verdict says more than "
       "that allows",

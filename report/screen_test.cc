@@ -105,7 +105,7 @@ TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
   ASSERT_TRUE(document.analysis.effects[0].held_back) << *document.analysis.effects[0].p;
   const std::string report = words_of(text(document));
   EXPECT_THAT(report, ContainsRegex("the control, opt=L0 once more, may differ from it by [0-9.]+ "
-                                    "%: a smaller change is no verdict"));
+                                    "%: a smaller change cannot be told from that"));
   EXPECT_THAT(report, HasSubstr("Control the first level measured twice differs by "));
   EXPECT_THAT(report, HasSubstr("(control)"));
 }

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# plain_english_test.sh SOURCE [BUILD | --list [AREA]]: counts the sentences that open with a word such as "Of" or "Those"
-# where a noun should stand, in documents, comments of plans, help texts and messages. Fails when an area has more of them
-# than tests/plain_english.txt allows; --list prints each of them, or those of one area.
+# plain_english_test.sh SOURCE [BUILD | --list [AREA] | --draw SEED]: counts the sentences that open with a word such as
+# "Of" or "Those" where a noun should stand, in documents, comments of plans, help texts and messages. Fails when an area
+# has more of them than tests/plain_english.txt allows; --list prints each of them, or those of one area. --draw prints 50
+# random sentences of documents, help texts and messages for somebody to read who does not know the code.
 set -euo pipefail
 cd "$1"
 list='' area=''
 [[ ${2:-} != --list ]] || list=yes area=${3:-}
+[[ ${2:-} != --draw ]] || export EACH_SENTENCE=yes
 
 openings() {  # reads file names, prints area, file and sentence
   perl -ne '
@@ -33,6 +35,10 @@ openings() {  # reads file names, prints area, file and sentence
       $text =~ s/^ | $//g;
       for (split /(?<=[.?!:;])\)? (?=["(]?[A-Z])/, $text) {
         s/^["(]+//;
+        if ($ENV{EACH_SENTENCE}) {
+          print "$area\t$file\t$_\n" if split(/ /) > 5;
+          next;
+        }
         print "$area\t$file\t$_\n" if bad($_);
         while (/; ((?:of|those of|those that|that of|who|whoever|what) [^;]*)/g) { print "$area\t$file\t...; $1\n" }
       }
@@ -89,6 +95,11 @@ openings() {  # reads file names, prints area, file and sentence
 
 files=$(git ls-files README.md CHANGELOG.md 'doc/*.md' 'plans/*.toml' '*.cc' '*.h' '*.inc' |
   grep -vE '_(test|fuzz)\.cc$|testing\.h$|test_support\.h$|^(tests|bench)/|/(corpus|testdata|oracle|programs)/')
+if [[ ${2:-} == --draw ]]; then
+  openings <<<"$files" | sort -u |
+    shuf -n 50 --random-source=<(yes "${3:?--draw needs a seed}") | awk -F '\t' '{ print $2 ": " $3 }'
+  exit 0
+fi
 found=$(openings <<<"$files")
 if [[ -n $list ]]; then
   awk -F '\t' -v area="$area" 'area == "" || $1 == area { print $2 ": " $3 }' <<<"$found"

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 bad=0
 files=$(git ls-files -co --exclude-standard | while read -r file; do [[ ! -f $file ]] || echo "$file"; done)
-licensed=$(grep -E '\.(h|cc|cpp|c|inc|cmake|sh|R|toml|S)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/run$|^bench/[^./]+$' <<<"$files" |
+licensed=$(grep -E '\.(h|cc|cpp|c|inc|cmake|sh|R|toml|S)$|(^|/)CMakeLists\.txt$|^dev$|^\.ci/run$|^(bench|doc/pictures)/[^./]+$' <<<"$files" |
   grep -v '/corpus/\|/testdata/')
 # Empty files have no first line, so each name is compared with those that have the line.
 while read -r file; do
@@ -37,6 +37,18 @@ for file in doc/*.md; do
   [[ $file == doc/README.md ]] || grep -qF "](${file#doc/})" doc/README.md || { echo "doc/README.md does not name $file"; bad=1; }
 done
 [[ $(wc -l <README.md) -le 150 && $(wc -L <README.md) -le 120 ]] || { echo "README.md has at most 150 lines of 120 characters"; bad=1; }
+
+# The pictures: doc/pictures/make draws each of them, a document shows it, it loads nothing, and all together are small.
+made=$(doc/pictures/make --list | sort)
+[[ $(wc -l <<<"$made") -ge 4 ]] || { echo "doc/pictures/make draws $(wc -l <<<"$made") pictures"; bad=1; }
+[[ $(cd doc/pictures && ls -- *.*) == "$made" ]] || { echo "doc/pictures/make --list and the files in doc/pictures differ"; bad=1; }
+while read -r picture; do
+  grep -qE "\]\((doc/)?pictures/$picture\)" README.md doc/*.md || { echo "no document shows doc/pictures/$picture"; bad=1; }
+done <<<"$made"
+grep -q '](doc/pictures/bias.svg)' README.md || { echo "README.md does not show doc/pictures/bias.svg"; bad=1; }
+if grep -lE '(href|src)=|@import|url\((https?:)?/|<script' doc/pictures/*.svg; then echo "these pictures load something"; bad=1; fi
+size=$(cat doc/pictures/*.* | wc -c)
+[[ $size -lt 500000 ]] || { echo "the pictures have $size bytes, and at most 500 KB are wanted"; bad=1; }
 
 # What the README of a folder names is there.
 while IFS=: read -r file name; do

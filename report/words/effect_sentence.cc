@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
 #include "report/words/answer.h"
 #include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"
@@ -134,9 +135,9 @@ bool within_margin(const Effect& effect, const Spec& spec) {
 // Why the control of the run keeps the comparison from the verdict that its own numbers allow.
 std::string control_words(const Effect& effect, const Spec& spec) {
   if (!effect.reach || (!effect.reach->share && !effect.reach->difference))
-    return fmt::format("; the control {} has no interval, so no change is a verdict", spec.control);
+    return fmt::format("; the control {} has no interval, so there is no verdict", spec.control);
   const std::string reach =
-      effect.reach->share ? fmt::format("{:.2g} %", 100 * *effect.reach->share)
+      effect.reach->share ? rounded(100 * *effect.reach->share, 2) + " %"
                           : Differences(effect, spec).with_unit(*effect.reach->difference, false);
   return effect.held_back == Verdict::same
              ? fmt::format(
@@ -145,7 +146,7 @@ std::string control_words(const Effect& effect, const Spec& spec) {
                    level_name(effect, effect.baseline), reach)
              : fmt::format(
                    "; the control, {} once more, may differ from it by {}: a smaller "
-                   "change is no verdict",
+                   "change cannot be told from that",
                    level_name(effect, effect.baseline), reach);
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/text.h"
 #include "report/words/answer.h"
 #include "stats/data/notes.h"
 #include "stats/verdicts/decide.h"
@@ -16,10 +17,10 @@ namespace {
 using stats::count_words;
 using stats::Effect;
 
-// In percent. With hardly any degree of freedom it may have any size, which says no more.
+// In percent. With very few degrees of freedom the size can be huge, and then the number says nothing.
 std::string size_of(double change) {
   constexpr double most = 10;
-  return change > most ? "more than 1000" : fmt::format("{:.2g}", 100 * change);
+  return change > most ? "more than 1000" : rounded(100 * change, 2);
 }
 
 // Half an interval takes four times as many numbers.

@@ -90,6 +90,9 @@ struct RunOptions {
 // The runs that `run` has left where it keeps them if no folder is named.
 Result<int> runs(const Common& common);
 
+// The same folders for a shell that completes one, the newest first: "FOLDER", a tab and what it holds.
+std::vector<std::string> completed_folders(const std::string& beginning);
+
 // With a daemon of its own, which ends with it. A signal pauses the experiment; the same call goes
 // on.
 Result<int> run(const RunOptions& options);

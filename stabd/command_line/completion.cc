@@ -87,6 +87,7 @@ struct Reached {
   int values = 0;
   int positionals = 0;
   bool only_positionals = false;
+  std::string folder{};
 
   void pass(const std::string& word) {
     if (only_positionals) {
@@ -95,11 +96,16 @@ struct Reached {
       only_positionals = true;
       values = 0;
     } else if (word.size() > 1 && word.front() == '-') {
-      option = find_option(app, word);
-      values = option == nullptr ? 0 : option->get_items_expected_max();
+      const std::size_t equals = word.find('=');
+      option = find_option(app, word.substr(0, equals));
+      values =
+          option == nullptr || equals != std::string::npos ? 0 : option->get_items_expected_max();
+      if (option != nullptr && equals != std::string::npos && option->check_lname("folder"))
+        folder = word.substr(equals + 1);
     } else if (word == "=") {  // bash has it apart
     } else if (values > 0) {
       --values;
+      if (option != nullptr && option->check_lname("folder")) folder = word;
     } else if (const CLI::App* verb = find_verb(*app, word)) {
       *this = {.app = verb};
     } else {
@@ -119,8 +125,9 @@ void add_options(const CLI::App* app, std::vector<Candidate>& candidates) {
     }
 }
 
-// By the kind of a value: numbers are nobody's files.
+// A number is not a file, and a folder is mostly that of a run.
 Also files_unless_number(const CLI::Option& option) {
+  if (option.check_lname("folder")) return Also::folders;
   const std::string type = option.get_type_name();
   return type.starts_with("TEXT") ? Also::files : Also::nothing;
 }
@@ -169,6 +176,7 @@ Completion complete(const CLI::App& app, std::span<const std::string> words) {
             {.word = verb->get_name(), .about = verb->get_description()});
     add_positional(reached, completion);
   }
+  completion.folder = reached.folder;
   std::erase_if(completion.candidates,
                 [&](const Candidate& each) { return !each.word.starts_with(current); });
   return completion;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What may come next on a command line of stabctl: one answer for all shells, whose scripts only ask.
+// Says which words may come next on a command line of stabctl. The scripts of all shells ask here.
 #pragma once
 
 #include <span>
@@ -18,18 +18,19 @@ struct Candidate {
   std::string about;
 };
 
-// What else may come than the candidates.
-enum class Also { nothing, files, plans, experiments };
+// What the shell, the daemon or a database adds to the candidates.
+enum class Also { nothing, files, plans, experiments, folders };
 
 struct Completion {
   std::vector<Candidate> candidates;
   Also also = Also::nothing;
+  std::string folder{};  // named before: its database has the experiments
 };
 
-// `words` are those behind "stabctl"; the last one is being typed and may be empty.
+// `words` follow "stabctl"; the last one is being typed and may be empty.
 Completion complete(const CLI::App& app, std::span<const std::string> words);
 
-// For this shell, "bash", "zsh" or "fish".
+// The script for this shell: "bash", "zsh" or "fish".
 std::string_view completion_script(std::string_view shell);
 
 }  // namespace stab::command_line

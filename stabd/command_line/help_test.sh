@@ -135,6 +135,47 @@ for _ in {1..50}; do
 done
 grep -q "^1	kept: this (" said || fail "what 1 is does not stand there: $(cat said)"
 
+# Without a daemon: the numbers in a folder that is named, and the folders of runs.
+for _ in {1..50}; do
+  got=$(offered report --folder "$work/state" '')
+  [[ $got != 1 ]] || break
+done
+[[ $got == 1 ]] || fail "'$got' and not experiment 1 of the folder"
+for _ in {1..50}; do
+  got=$(offered report "--folder=$work/state" '')
+  [[ $got != 1 ]] || break
+done
+[[ $got == 1 ]] || fail "'$got' and not experiment 1 after --folder=PATH"
+completes "" report --folder "$work/state" 2
+completes "" report --folder "$work/nowhere" ''
+# Root's runs are below /var/lib, which is then a folder of the test's own.
+offered_runs() {
+  if [[ $EUID == 0 ]]; then
+    unshare -m bash -c 'mount -t tmpfs none /var/lib && mkdir -p /var/lib/stabd/runs && cp -r state /var/lib/stabd/runs/kept
+      source ./script.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _stabctl "$1"; echo "${COMPREPLY[*]}"' bash stabctl "$@"
+  else
+    offered "$@"
+  fi
+}
+if [[ $EUID == 0 ]] && ! unshare -m mount -t tmpfs none /var/lib 2>/dev/null; then
+  echo "skipped: mounts of our own are not allowed here"
+else
+  runs=/var/lib/stabd/runs
+  if [[ $EUID != 0 ]]; then
+    export XDG_STATE_HOME=$work/xdg
+    runs=$work/xdg/stabd/runs
+    mkdir -p "$runs" && cp -r state "$runs/kept"
+  fi
+  for line in "report --folder" "report --state" "export --folder" "run --folder"; do
+    for _ in {1..50}; do
+      # shellcheck disable=SC2086
+      got=$(offered_runs $line "$runs/")
+      [[ $got != "$runs/kept "* ]] || break
+    done
+    [[ $got == "$runs/kept "* || $got == "$runs/kept" ]] || fail "'$got' and not the folder of the run for: stabctl $line"
+  done
+fi
+
 # Not everybody has these shells.
 for shell in zsh fish; do
   stabctl completion $shell >script.$shell

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "stabd/client/client.h"
 #include "stabd/client/output.h"
+#include "stabd/client/stored.h"
 #include "stabd/command_line/command_line.h"
 #include "stabd/command_line/completion.h"
 #include "stabd/command_line/exit_codes.h"
@@ -22,7 +23,7 @@ using namespace client;
 
 namespace {
 
-// Without what a flag stands for if it has no value, as in "--web{0}".
+// The name alone: an option such as "--web{0}" also says what it stands for without a value.
 std::string name_of(const CLI::Option& option) {
   const std::string name = option.get_name(true, true);
   return name.substr(0, name.find('{'));
@@ -60,11 +61,32 @@ std::string manual_of(const CLI::App& app, const std::string& name) {
                                          {.title = "SEE ALSO", .text = "stabd(8), szc(1)\n"}}});
 }
 
-// Nobody waits for long at a prompt: what is not there by then is left out.
+// Nobody waits for long at a prompt: candidates that come later are left out.
 void end_soon() {
   signal(SIGALRM, [](int) { _exit(0); });
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
   setitimer(ITIMER_REAL, &soon, nullptr);
+}
+
+void print_experiment(std::int64_t id, const std::string& name, const std::string& state,
+                      const std::string& current) {
+  if (const std::string number = std::to_string(id); number.starts_with(current))
+    fmt::print("{}\t{} ({})\n", number, one_line(name, 60), one_line(state, 20));
+}
+
+void print_experiments_in(const std::string& folder, const std::string& current) {
+  end_soon();
+  const auto stored = open_stored(folder);
+  if (!stored) return;
+  const auto found = stored->reader->experiments();
+  if (!found) return;
+  for (const store::Experiment& each : found->intact)
+    print_experiment(each.id, each.name, each.state, current);
+}
+
+void print_folders(const std::string& current) {
+  end_soon();
+  for (const std::string& line : completed_folders(current)) fmt::print("{}\n", line);
 }
 
 void print_experiments(const std::vector<std::string>& sockets, const std::string& current) {
@@ -74,8 +96,7 @@ void print_experiments(const std::vector<std::string>& sockets, const std::strin
   const auto answer = client->ask(protocol::ListRequest{});
   if (!answer) return;
   for (const protocol::Summary& row : answer->experiments)
-    if (const std::string id = std::to_string(row.id); id.starts_with(current))
-      fmt::print("{}\t{} ({})\n", id, one_line(row.name, 60), one_line(row.state, 20));
+    print_experiment(row.id, row.name, row.state, current);
 }
 
 }  // namespace
@@ -109,10 +130,15 @@ Result<int> CommandLine::print_completion(const std::string& shell,
   const Completion completion = complete(*app_, words);
   for (const Candidate& each : completion.candidates)
     fmt::print("{}\t{}\n", each.word, one_line(each.about, 100));
-  if (completion.also == Also::files) fmt::print(":files\n");
+  if (completion.also == Also::files || completion.also == Also::folders) fmt::print(":files\n");
   if (completion.also == Also::plans) fmt::print(":plans\n");
   if (auto printed = flush_output(); !printed) return std::unexpected(printed.error());
+  if (completion.also == Also::folders) print_folders(words.back());
   if (completion.also != Also::experiments) return exit_ok;
+  if (!completion.folder.empty()) {
+    print_experiments_in(completion.folder, words.back());
+    return exit_ok;
+  }
   const auto named = std::ranges::find(words, "--socket");
   print_experiments(words.end() - named > 2 ? std::vector{*(named + 1)} : arguments_.common.sockets,
                     words.back());

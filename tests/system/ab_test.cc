@@ -593,6 +593,63 @@ TEST_F(Ab, ARunOfRevisionsGoesOnWithItsBuilds) {
   drop_state_folder();
 }
 
+// The measured command writes a log into the user's own tree, which git neither tracks nor ignores. That is
+// not a change of what is measured; a new source file is.
+TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
+  std::filesystem::create_directories(lab_.path("tree/sub"));
+  lab_.write("tree/sub/pause", "0.1\n");
+  ASSERT_EQ(
+      run_program({"/bin/sh", "-c",
+                   "git init -q -b main . && git add . && git -c user.name=a "
+                   "-c user.email=a@b commit -qm one && echo 0.3 >sub/pause && echo 1 >notes"},
+                  lab_.path("tree"))
+          .code,
+      0);
+  const std::string state = lab_.path("state-of-tree");
+  const std::vector<std::string> command = {
+      STAB_BIN_DIR "/stabctl",
+      "ab",
+      "--state",
+      state,
+      "--budget",
+      "100s",
+      "--no-heap",
+      "--build",
+      "true",
+      "--run",
+      "echo run >>" + lab_.path("tree/run.log") + "; sleep $(cat pause)",
+      "HEAD",
+      "."};
+  const auto trials = [&] {
+    return lab_.ctl({"sql", "--state", state, "SELECT count(*) FROM trial"}).out;
+  };
+  // Once it has said the words and a trial more has ended.
+  const auto interrupt = [&](const std::string& words) {
+    const pid_t child = start_program(command, lab_.path("tree/sub"), lab_.path("said"));
+    const auto has_said = [&] {
+      return read_file(lab_.path("said"), 1 << 20).value_or("").contains(words);
+    };
+    while (!is_over(child) && !has_said()) usleep(20'000);
+    for (const std::string before = trials(); !is_over(child) && trials() == before;)
+      usleep(20'000);
+    kill(child, SIGINT);
+    const int code = end_of(child);
+    const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
+    EXPECT_EQ(code, 128 + SIGINT) << said;
+    return said;
+  };
+  EXPECT_THAT(interrupt("one run of each"), Not(HasSubstr("begins anew")));
+  ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/run.log")));
+  const std::string second = interrupt("goes on");
+  EXPECT_THAT(second, HasSubstr("was interrupted before and goes on"));
+  EXPECT_THAT(second, HasSubstr("do not count as a change: run.log"));
+  lab_.write("tree/sub/new.c", "int x;\n");
+  EXPECT_THAT(interrupt("one run of each"),
+              HasSubstr("begins anew, for sub/new.c is new in the working tree"));
+  lab_.write("tree/notes", "2\n");
+  EXPECT_THAT(interrupt("one run of each"), HasSubstr("begins anew, for notes has changed"));
+}
+
 // Each waits for the other one, which is there only while both build.
 TEST_F(Ab, RevisionsAreBuiltAtTheSameTime) {
   cpu_set_t allowed;

@@ -255,14 +255,16 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
   if (auto built = build_versions(options, comparison, work, stop_fd); !built)
     return std::unexpected(built.error());
   const auto began = std::chrono::steady_clock::now();
+  const OwnFiles own(comparison, directory);
   const auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A program that gets slower, or a machine, does not get more time.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format("all versions took {} for their turns: at most {} rounds in about {}",
+  tell(fmt::format("one run of each version takes {}, so there are at most {} rounds in about {}",
                    format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = {},
+              .own_files = own.since(),
               .plan = plan_of(comparison),
               .work = work.path(),
               .time = comparison.time,
@@ -297,6 +299,10 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
       fmt::format("the same command was interrupted before and goes on, with {} left of its "
                   "budget of {}",
                   format_duration(time_left(*found)), options.budget));
+  if (!found->begun.own_files.empty())
+    tell(fmt::format(
+        "files that the command writes into the working tree do not count as a change: {}",
+        one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
   return found;
 }
 

@@ -21,7 +21,7 @@ std::string duration(double ns) {
   return format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
 }
 
-// What the comparison is about, in words.
+// The number that is compared, in words.
 struct Subject {
   bool time = true;
   std::string noun;  // "CPU time", "peak memory"
@@ -51,14 +51,16 @@ std::string numbers_of(const json& effect, const Subject& subject) {
   const double low = effect["low"].get<double>();
   const double high = effect["high"].get<double>();
   if (ratio >= 2)
-    return fmt::format("{:.3g} times as {} (95 % interval {:.3g} to {:.3g} times)", ratio,
-                       subject.time ? "long" : "much", low, high);
-  const auto percent = [](double value) { return fmt::format("{:+.2g} %", 100 * (value - 1)); };
+    return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
+                       subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
+  const auto percent = [](double value) {
+    return fmt::format("{}{} %", value < 1 ? "" : "+", rounded(100 * (value - 1), 2));
+  };
   return fmt::format("{} (95 % interval {} to {})", percent(ratio), percent(low),
-                     high < 10 ? percent(high) : fmt::format("{:.3g} times", high));
+                     high < 10 ? percent(high) : rounded(high, 3) + " times");
 }
 
-// What who cannot tell does next.
+// Suggests what to do when the trials cannot tell two versions apart.
 std::string what_it_takes(const json& report, const json& effect) {
   std::uint64_t blocks = 0;
   for (const json& mean : report["means"])
@@ -150,8 +152,8 @@ class Judge {
     const auto baseline = effect["baseline"].get<std::string>();
     const json& reach = effect["control_reach"];
     const std::string control = reach.is_number()
-                                    ? fmt::format("{} differs from itself by up to {:.2g} %",
-                                                  baseline, 100 * reach.get<double>())
+                                    ? fmt::format("{} differs from itself by up to {} %", baseline,
+                                                  rounded(100 * reach.get<double>(), 2))
                                     : baseline + " has no control";
     if (same)
       return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
@@ -190,12 +192,13 @@ Control control_of(const json& report, const Judge& judge, const Compared& compa
     line.sentence = found + ": it has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {
     line.sentence = fmt::format(
-        "this machine finds {} different from itself ({}): only changes of more than {:.2g} % are "
+        "this machine finds {} different from itself ({}): only changes of more than {} % are "
         "verdicts; 'stabctl doctor' says what disturbs it",
-        first, found, 100 * *control.reach);
+        first, found, rounded(100 * *control.reach, 2));
   } else {
     control.can_tell = control.reach;
-    line.sentence = fmt::format("{}: this machine can tell {:.2g} %", found, 100 * *control.reach);
+    line.sentence =
+        fmt::format("{}: this machine can tell {} %", found, rounded(100 * *control.reach, 2));
   }
   return control;
 }

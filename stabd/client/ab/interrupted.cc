@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@
 #include "stabd/client/ab/prepare.h"
 #include "stabd/client/run/folder.h"
 #include "stabd/client/stored.h"
+#include "stabd/revisions/git.h"
+#include "stabd/revisions/revisions.h"
 
 namespace stab::client::ab {
 namespace {
@@ -37,8 +40,29 @@ std::string digest_of_file(const fs::path& path) {
   return hash.hex();
 }
 
-// Of all that was checked out there; builds have not been in it yet.
-std::string digest_of_tree(const std::string& folder) {
+bool is_working_tree(const Version& version) {
+  return version.said.starts_with("the working tree");
+}
+
+// The folder of a copy, or of the user's own tree, without the way from its top to where the user stands.
+std::string top_of(const std::string& folder, const std::string& directory) {
+  const auto way = revisions::way_from_top(directory);
+  fs::path top = fs::path(folder + "/").lexically_normal().parent_path();
+  for (const fs::path& part : fs::path(way.value_or("")))
+    if (!part.empty()) top = top.parent_path();
+  return top.string();
+}
+
+// Paths from the top of the working tree of all files that git neither tracks nor ignores.
+std::vector<std::string> untracked_in(const std::string& directory) {
+  const auto listed = revisions::git(top_of(directory, directory),
+                                     {"ls-files", "--others", "--exclude-standard", "-z"});
+  return listed ? revisions::split_at_zeros(*listed) : std::vector<std::string>();
+}
+
+// The digest of everything that was checked out there, before any build, without the files in `apart`.
+std::string digest_of_tree(const std::string& folder,
+                           const std::map<std::string, std::string>& apart) {
   std::error_code error;
   std::vector<fs::path> all;
   for (auto it = fs::recursive_directory_iterator(folder, error); !error && it != fs::end(it);
@@ -47,7 +71,7 @@ std::string digest_of_tree(const std::string& folder) {
       it.disable_recursion_pending();
       continue;
     }
-    all.push_back(it->path());
+    if (!apart.contains(it->path().lexically_relative(folder).string())) all.push_back(it->path());
   }
   std::ranges::sort(all);
   Sha256 hash;
@@ -97,6 +121,8 @@ std::optional<HeapCost> heap_cost_of(const json& read) {
 json as_json(const Begun& begun) {
   return {{"command", begun.call.command},
           {"inputs", begun.call.inputs},
+          {"untracked", begun.call.untracked},
+          {"own_files", begun.own_files},
           {"plan", begun.plan},
           {"work", begun.work},
           {"time_ns", begun.time.count()},
@@ -114,17 +140,20 @@ std::optional<Begun> read_begun(const std::string& folder) {
   if (!text) return std::nullopt;
   const json read = json::parse(*text, nullptr, false);
   try {
-    return Begun{.call = {.command = read.at("command"),
-                          .inputs = read.at("inputs").get<std::map<std::string, std::string>>()},
-                 .plan = read.at("plan").get<std::string>(),
-                 .work = read.at("work").get<std::string>(),
-                 .time = std::chrono::nanoseconds(read.at("time_ns").get<std::int64_t>()),
-                 .heap = read.at("heap").get<bool>(),
-                 .why_no_heap = read.at("why_no_heap").get<std::string>(),
-                 .heap_cost = heap_cost_of(read.at("heap_cost")),
-                 .heap_changes = read.at("heap_changes").get<std::string>(),
-                 .pads = read.at("pads").get<bool>(),
-                 .why_no_pads = read.at("why_no_pads").get<std::string>()};
+    return Begun{
+        .call = {.command = read.at("command"),
+                 .inputs = read.at("inputs").get<std::map<std::string, std::string>>(),
+                 .untracked = read.at("untracked").get<std::map<std::string, std::string>>()},
+        .own_files = read.at("own_files").get<std::vector<std::string>>(),
+        .plan = read.at("plan").get<std::string>(),
+        .work = read.at("work").get<std::string>(),
+        .time = std::chrono::nanoseconds(read.at("time_ns").get<std::int64_t>()),
+        .heap = read.at("heap").get<bool>(),
+        .why_no_heap = read.at("why_no_heap").get<std::string>(),
+        .heap_cost = heap_cost_of(read.at("heap_cost")),
+        .heap_changes = read.at("heap_changes").get<std::string>(),
+        .pads = read.at("pads").get<bool>(),
+        .why_no_pads = read.at("why_no_pads").get<std::string>()};
   } catch (const json::exception&) {
     return std::nullopt;
   }
@@ -160,14 +189,50 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
       call.inputs[version.said] = digest_of_file(version.text);
     else if (comparison.kind == Kind::commands)
       add_files_of(version.text, directory, call.inputs);
-    else
-      call.inputs[version.said.starts_with("the working tree") ? "the working tree"
-                                                               : version.name] =
-          version.said.starts_with("the working tree") ? digest_of_tree(version.text)
-                                                       : version.said;
+    else if (!is_working_tree(version))
+      call.inputs[version.name] = version.said;
+    else {
+      const std::string top = top_of(version.text, directory);
+      for (const std::string& path : untracked_in(directory)) {
+        std::error_code error;
+        if (fs::is_regular_file(fs::symlink_status(fs::path(top) / path, error)))
+          call.untracked[path] = digest_of_file(fs::path(top) / path);
+      }
+      call.inputs["the working tree"] = digest_of_tree(top, call.untracked);
+    }
   }
   for (const std::string& word : comparison.arguments) add_files_of(word, directory, call.inputs);
   return call;
+}
+
+OwnFiles::OwnFiles(const Comparison& comparison, std::string directory) {
+  if (comparison.kind != Kind::folders ||
+      std::ranges::none_of(comparison.versions, is_working_tree))
+    return;
+  directory_ = std::move(directory);
+  before_ = look();
+}
+
+std::vector<std::string> OwnFiles::since() const {
+  std::vector<std::string> own;
+  if (directory_.empty()) return own;
+  for (const auto& [path, state] : look()) {
+    const auto before = before_.find(path);
+    if (before == before_.end() || before->second != state) own.push_back(path);
+  }
+  return own;
+}
+
+std::map<std::string, std::string> OwnFiles::look() const {
+  std::map<std::string, std::string> files;
+  const fs::path top = top_of(directory_, directory_);
+  for (const std::string& path : untracked_in(directory_)) {
+    struct stat status{};
+    if (lstat((top / path).c_str(), &status) == 0 && S_ISREG(status.st_mode))
+      files[path] = fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                                status.st_mtim.tv_nsec);
+  }
+  return files;
 }
 
 Result<void> write_begun(const std::string& folder, const Begun& begun) {
@@ -197,6 +262,18 @@ std::string why_anew(const Interrupted& found, const Call& call) {
   }
   for (const auto& [name, value] : found.begun.call.inputs)
     if (!call.inputs.contains(name)) return one_line(name, 100) + " is gone";
+  const auto is_own = [&](const std::string& path) {
+    return std::ranges::find(found.begun.own_files, path) != found.begun.own_files.end();
+  };
+  for (const auto& [path, digest] : call.untracked) {
+    const auto before = found.begun.call.untracked.find(path);
+    if (before == found.begun.call.untracked.end() && !is_own(path))
+      return one_line(path, 100) + " is new in the working tree";
+    if (before != found.begun.call.untracked.end() && before->second != digest && !is_own(path))
+      return one_line(path, 100) + " has changed";
+  }
+  for (const auto& [path, digest] : found.begun.call.untracked)
+    if (!call.untracked.contains(path) && !is_own(path)) return one_line(path, 100) + " is gone";
   if (!found.begun.work.empty() && !is_work_folder(found.begun.work))
     return fmt::format("its builds in {} are gone", one_line(found.begun.work, 200));
   return "";

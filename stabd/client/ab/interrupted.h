@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "stabd/client/ab/versions.h"
@@ -18,16 +19,34 @@ namespace stab::client::ab {
 struct Call {
   nlohmann::json command{};                   // its folder, words and options
   std::map<std::string, std::string> inputs;  // what they name, and its commit, digest or value
+  // Files of the working tree that git does not track, and their digests.
+  std::map<std::string, std::string> untracked{};
 };
 
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory);
 
+// Finds the untracked files that the measured commands write into the user's own working tree: those
+// that differ after the first runs. They are not a change of what is measured.
+class OwnFiles {
+ public:
+  // Looks at the tree in which the folder lies, if it is one of the versions.
+  OwnFiles(const Comparison& comparison, std::string directory);
+  [[nodiscard]] std::vector<std::string> since() const;
+
+ private:
+  [[nodiscard]] std::map<std::string, std::string> look() const;
+
+  std::string directory_;  // "": no version is the working tree
+  std::map<std::string, std::string> before_;
+};
+
 // What a run leaves beside its database until it has ended.
 struct Begun {
   Call call;
-  std::string plan;                  // its text
-  std::string work;                  // folder of its builds; "": nothing was built
-  std::chrono::nanoseconds time{0};  // of its budget, which is for trials
+  std::vector<std::string> own_files{};  // paths from the top of the working tree
+  std::string plan;                      // its text
+  std::string work;                      // folder of its builds; "": nothing was built
+  std::chrono::nanoseconds time{0};      // of its budget, which is for trials
   // As in Comparison, from its first runs.
   bool heap = false;
   std::string why_no_heap{};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "stats/tests/estimate.h"
 #include "stats/tests/student.h"
 
@@ -93,8 +94,8 @@ std::string what_costs_more(const std::string& first, const Pairs& of_first,
   if (std::abs(estimate->difference) * shorter < least_difference_ns) return "";
   const auto p = stats::p_value(*estimate);
   if (!p || *p >= 0.05) return "";
-  return fmt::format("it costs {} {:.2g} % {} of its time than {}", second,
-                     100 * std::abs(estimate->difference),
+  return fmt::format("it costs {} {} % {} of its time than {}", second,
+                     rounded(100 * std::abs(estimate->difference), 2),
                      estimate->difference > 0 ? "more" : "less", first);
 }
 

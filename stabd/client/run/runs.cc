@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "base/text.h"
 #include "stabd/client/output.h"
 #include "stabd/client/run/folder.h"
@@ -63,6 +65,17 @@ Result<int> runs(const Common& common) {
     fmt::print("there are no runs in {}: 'stabctl run plan.toml' makes one\n", folder);
   for (const LeftRun& run : *found) fmt::print("{}\n", line_of(run));
   return exit_ok;
+}
+
+std::vector<std::string> completed_folders(const std::string& beginning) {
+  std::vector<std::string> lines;
+  auto found = left_runs(folder_of_runs());
+  if (!found) return lines;
+  for (const LeftRun& run : *found | std::views::reverse)
+    if (run.id != 0 && run.folder.starts_with(beginning))
+      lines.push_back(
+          fmt::format("{}\t{} ({})", run.folder, one_line(run.name, 60), one_line(run.state, 20)));
+  return lines;
 }
 
 }  // namespace stab::client
