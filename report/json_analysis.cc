@@ -137,6 +137,26 @@ Json beside(const stats::Effect& effect) {
   return alternative(*effect.beside);
 }
 
+Json randomization(const stats::Effect& effect) {
+  if (!effect.randomization) return nullptr;
+  const stats::Randomization& test = *effect.randomization;
+  return {{"p", test.p},
+          {"p_low", test.p_low},
+          {"p_high", test.p_high},
+          {"p_adjusted", or_null(test.p_adjusted)},
+          {"p_equivalence", or_null(test.p_same)},
+          {"p_equivalence_adjusted", or_null(test.p_same_adjusted)},
+          {"low", or_null(test.low)},
+          {"high", or_null(test.high)},
+          {"units", test.units},
+          {"draws", test.draws},
+          {"all", test.all},
+          {"seed", test.seed},
+          {"skewness", or_null(test.skewness)},
+          {"influential", or_null(test.influential)},
+          {"without_it", or_null(test.without)}};
+}
+
 // Of units in the order of time that the error allows to depend on each other.
 Json in_time(const stats::Effect& effect, double stats::Estimate::* number) {
   if (!effect.estimate || effect.estimate->in_time == 0) return nullptr;
@@ -254,6 +274,7 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"autocorrelation", in_time(effect, &stats::Estimate::autocorrelation)},
                     {"independent_units", in_time(effect, &stats::Estimate::independent)},
                     {"beside", beside(effect)},
+                    {"randomization", randomization(effect)},
                     {"loss_low", or_null(effect.loss_low)},
                     {"loss_high", or_null(effect.loss_high)},
                     {"alternatives", alternatives(effect)},

@@ -34,7 +34,8 @@ std::string full_sections(const Analysis& analysis, const TextOptions& options) 
          means_section(analysis, options) + interactions_section(analysis, options) +
          spread_section(analysis, options) + components_section(analysis, options) +
          padding_section(analysis, options) + anova_section(analysis, options) +
-         assumptions_section(analysis, options) + alternatives_section(analysis, options);
+         randomization_section(analysis, options) + assumptions_section(analysis, options) +
+         alternatives_section(analysis, options);
 }
 
 bool shows_means(const Analysis& analysis) {
@@ -54,11 +55,12 @@ std::string short_sections(const Analysis& analysis, const TextOptions& options)
 // What a short report leaves out.
 std::string more(const Analysis& analysis, const TextOptions& options) {
   using Section = std::string (*)(const Analysis&, const TextOptions&);
-  static constexpr std::array<std::pair<const char*, Section>, 6> sections{
+  static constexpr std::array<std::pair<const char*, Section>, 7> sections{
       {{"interactions", interactions_section},
        {"changes of the variance", spread_section},
        {"where the variance comes from", components_section},
        {"analysis of variance", anova_section},
+       {"the randomization test", randomization_section},
        {"tests of assumptions", assumptions_section},
        {"comparisons by other tests", alternatives_section}}};
   std::string text;

@@ -73,6 +73,52 @@ std::string typical_section(const Analysis& analysis, const TextOptions& options
       grid, options);
 }
 
+std::string randomization_section(const Analysis& analysis, const TextOptions& options) {
+  const bool subjects = has_subjects(analysis);
+  Grid grid;
+  if (subjects) grid.column(name(analysis.spec.subject), Align::left);
+  grid.column("treatment", Align::left);
+  grid.column("from -> to", Align::left);
+  grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
+  grid.column("p", Align::right);
+  grid.column("orders", Align::right);
+  grid.column("skewness", Align::right);
+  grid.column("correlation", Align::right);
+  grid.column("farthest", Align::left);
+  grid.column("without it", Align::right);
+  std::uint64_t seed = 0;
+  bool any = false;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (!effect.randomization) continue;
+    any = true;
+    const stats::Randomization& test = *effect.randomization;
+    seed = test.seed;
+    std::vector<Cell> row;
+    if (subjects) row.push_back({row_label(analysis, effect.subject, effect.scope)});
+    row.push_back({name(effect.treatment)});
+    row.push_back({name(effect.baseline) + " -> " + name(effect.level)});
+    row.push_back({interval_text(test.low, test.high)});
+    row.push_back({p_text(test.p)});
+    row.push_back({fmt::format("{}{}", test.all ? "all " : "", test.draws)});
+    row.push_back({test.skewness ? fmt::format("{:.2f}", *test.skewness) : ""});
+    row.push_back({effect.estimate && effect.estimate->in_time > 0
+                       ? fmt::format("{:.2f}", effect.estimate->autocorrelation)
+                       : ""});
+    row.push_back({test.influential.empty() ? "" : name(test.influential)});
+    row.push_back({change_text(test.without, {}, {})});
+    grid.row(std::move(row));
+  }
+  if (!any) return "";
+  return table_section(
+      "The order that was drawn",
+      fmt::format("How often another order would have shown as much, if the levels did nothing in "
+                  "any block: that is exact. The interval assumes that the ratio is the same in "
+                  "all blocks. A verdict is about the mean and needs the test above, too. Orders "
+                  "are drawn from seed {}, and go on while chance could change a verdict.",
+                  seed),
+      grid, options);
+}
+
 std::string alternatives_section(const Analysis& analysis, const TextOptions& options) {
   const bool subjects = has_subjects(analysis);
   Grid grid;

@@ -60,6 +60,8 @@ std::string assumptions_section(const stats::Analysis& analysis, const TextOptio
 std::string rejected_assumptions(const stats::Analysis& analysis);
 // The estimand that the verdicts are not about, of the comparisons that decide.
 std::string typical_section(const stats::Analysis& analysis, const TextOptions& options);
+// Where the order was drawn, the randomization test of each comparison.
+std::string randomization_section(const stats::Analysis& analysis, const TextOptions& options);
 // The comparisons whose assumptions fail, beside tests that do not need them.
 std::string alternatives_section(const stats::Analysis& analysis, const TextOptions& options);
 std::string calibration_section(const stats::Analysis& analysis, const TextOptions& options);

@@ -106,6 +106,8 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
     spec.design = stats::Design::within_subjects;
   spec.log_scale = options.scale == "log";
   spec.independent_blocks = options.independent_blocks;
+  spec.order_drawn = options.order_drawn;
+  spec.random_seed = options.seed;
   if (options.estimand == "typical") spec.estimand = stats::Estimand::typical;
   spec.resolution = options.resolution;
   spec.number_is_measured = true;
@@ -246,7 +248,12 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
   std::vector<stats::Dataset> tables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     stats::CsvColumns columns = analyze_columns(task.spec, options.order);
-    if (is_own_export(inputs[i].text())) ask_for_own_data(columns);
+    if (is_own_export(inputs[i].text())) {
+      ask_for_own_data(columns);
+      // Orders are drawn within blocks and for each experiment by itself.
+      if (!several && (task.spec.block == "block" || task.spec.design == stats::Design::nested))
+        task.spec.order_drawn = true;
+    }
     task.spec.in_order = !columns.order.empty() && !several;
     auto csv = stats::read_csv(inputs[i].text(), columns);
     if (!csv) return fail(options.files[i] + ": " + csv.error().message);

@@ -3,6 +3,7 @@
 // hyperfine and Google Benchmark.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct AnalyzeOptions {
   std::vector<std::string> generators;  // "d=a:b:c"; none: found from the table
   std::string estimand = "mean";        // "typical"
   bool independent_blocks = false;
+  bool order_drawn = false;
+  std::uint64_t seed = 1;               // of randomization tests
   std::optional<double> resolution;     // steps of what measured the response
   std::string order;                    // when a row was measured
   std::vector<std::string> baselines;   // "opt=O2"

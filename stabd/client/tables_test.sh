@@ -132,4 +132,49 @@ wide=$(width)
 "$stabctl" analyze some.csv --response y --factors v --block k --baseline v=old --json --independent-blocks >out
 sed -n '/"effects"/,$p' out >effects && mv effects out
 awk -v wide="$wide" -v narrow="$(width)" 'BEGIN { exit !(wide > 1.3 * narrow) }' || fail "dependent blocks: $wide, taken as independent: $(width)"
+# Where the order was drawn a verdict needs the randomization test, too; both tests and their seed are shown.
+drawn() { # drawn BLOCKS CHANGE [OUTLIER-IN-BLOCK]
+  awk -v n="$1" -v change="$2" -v out="${3--1}" 'BEGIN { srand(5); print "k,v,y"; for (k = 0; k < n; ++k) {
+    a = 100 + rand(); b = 100 + change + rand() + (k == out ? 40 : 0)
+    if (rand() < 0.5) printf "%d,old,%.4f\n%d,new,%.4f\n", k, a, k, b; else printf "%d,new,%.4f\n%d,old,%.4f\n", k, b, k, a } }'
+}
+drawn 30 1 >clear.csv
+analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --full
+says words "The order that was drawn"
+says words "drawn from seed 7"
+says words "did nothing in any block"
+says words "the ratio is the same in all blocks"
+analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --json
+says out '"seed": 7'
+says out '"p_adjusted": 0.0'
+cp out once
+analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --json
+cmp -s out once || fail "the same seed gives other numbers"
+analyze 2 clear --factors v --block k --baseline v=old --json
+says out '"randomization": null'
+# Few blocks have few orders: with six all 64 are counted, and with five no p is below 0.06.
+drawn 6 3 >six.csv
+analyze 2 six --factors v --block k --baseline v=old --order-drawn --json
+says out '"draws": 64'
+says out '"p": 0.03125'
+drawn 5 3 >five.csv
+analyze 2 five --factors v --block k --baseline v=old --order-drawn
+says words "are too few for a randomization test"
+# Seven blocks of which two go the other way a little: the test of the mean finds a change, the other one does not.
+printf '%s\n' k,v,y >split.csv
+for k in 1 2 3 4 5 6 7; do
+  case $k in 7) b=99.9 ;; 6) b=99.95 ;; *) b=10$k ;; esac
+  printf '%s,old,100\n%s,new,%s\n' $k $k "$b" >>split.csv
+done
+analyze 2 split --factors v --block k --baseline v=old
+analyze 3 split --factors v --block k --baseline v=old --order-drawn
+says words "Two tests of v=old and new disagree, so there is no verdict"
+says words "a skewness of"
+says words "without k "
+# Without blocks trials are dealt again, and with seeds the seeds.
+tables=$1/stabd/client/tables
+analyze 3 big --factors v --order-drawn --json --equivalence 0.1%
+says out '"units": 1000'
+analyze 3 seeds --factors v --random seed --seeds nested --order-drawn --json
+says out '"units": 12'
 echo "all as promised"

@@ -72,6 +72,12 @@ void CommandLine::add_analyze() {
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Do not allow for blocks that resemble their neighbours in time: narrower "
                     "intervals, which are wrong if they do");
+  analyze->add_flag("--order-drawn", a.order_drawn,
+                    "The order of the trials was drawn at random, within each block if there are "
+                    "blocks: adds a randomization test, and a verdict needs both tests. Files of "
+                    "stabctl export are known to be so");
+  analyze->add_option("--random-seed", a.seed, "Seed of the draws of randomization tests")
+      ->capture_default_str();
   analyze
       ->add_option("--resolution", a.resolution,
                    "Steps of the clock in the unit of the response, which intervals allow for; 0: "

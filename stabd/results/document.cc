@@ -54,6 +54,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   spec.alpha = plan.analysis.alpha;
   spec.equivalence = plan.analysis.equivalence;
   spec.random_seed = plan.seed;
+  spec.order_drawn = true;
   add_chains(plan, spec);
   if (plan.analysis.stabilizer) spec.method = stats::Method::stabilizer;
   if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;

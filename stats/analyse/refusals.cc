@@ -342,6 +342,67 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
                   estimate.independent));
 }
 
+// What the numbers look like where two tests of them disagree, without a guess at why.
+std::string looks_of(const Prepared& data, const Effect& effect) {
+  const Randomization& test = *effect.randomization;
+  std::vector<std::string> words;
+  if (test.skewness)
+    words.push_back(
+        fmt::format("the {}s' changes have a skewness of {:.2g}", effect.unit, *test.skewness));
+  if (effect.estimate && effect.estimate->in_time > 0)
+    words.push_back(fmt::format("their correlation from one to the next is {:.2f}",
+                                effect.estimate->autocorrelation));
+  if (test.without && effect.ratio && !test.influential.empty())
+    words.push_back(fmt::format("without {} {} the change is {:+.3g} % and not {:+.3g} %",
+                                data.spec.block, test.influential, 100 * (*test.without - 1),
+                                100 * (*effect.ratio - 1)));
+  return words.empty() ? "" : fmt::format(" The numbers: {}.", fmt::join(words, ", "));
+}
+
+// 6.
+void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
+  if (!effect.randomization || !effect.reason.empty() || !effect.p_adjusted) return;
+  const Randomization& test = *effect.randomization;
+  const double alpha = data.spec.alpha;
+  const bool is_same = effect.verdict == Verdict::same;
+  const auto& by_order = is_same ? test.p_same_adjusted : test.p_adjusted;
+  const std::string pair =
+      fmt::format("{}={} and {}", effect.treatment, effect.baseline, effect.level);
+  if (test.least * static_cast<double>(std::max<std::size_t>(1, family)) >= alpha) {
+    if (effect.verdict != Verdict::unsure)
+      notes.add(effect.subject,
+                fmt::format("{} are too few for a randomization test at this level, so the verdict "
+                            "rests on the test of the mean change alone.",
+                            count_words(test.units, effect.unit)));
+    return;
+  }
+  if (effect.verdict == Verdict::unsure) {
+    if (effect.held_back || !test.p_adjusted || *test.p_adjusted >= alpha ||
+        *effect.p_adjusted < alpha)
+      return;
+    notes.add(
+        effect.subject,
+        fmt::format("two tests of {} disagree, so there is no verdict: the randomization test "
+                    "finds that the levels differ in some {}s (adjusted {}), the test of the "
+                    "mean change does not ({}).{}",
+                    pair, effect.unit, p_words(*test.p_adjusted), p_words(*effect.p_adjusted),
+                    looks_of(data, effect)));
+    return;
+  }
+  if (by_order && *by_order < alpha) return;
+  const double own = is_same ? effect.p_same_adjusted.value_or(1) : *effect.p_adjusted;
+  notes.add(effect.subject,
+            fmt::format(
+                "two tests of {} disagree, so there is no verdict: the test of the mean change has "
+                "an adjusted {}, the randomization test {}{}.{}",
+                pair, p_words(own), by_order ? p_words(*by_order) : "none",
+                test.settled ? ""
+                             : fmt::format(" after {} draws, which is too close to {} to tell",
+                                           test.draws, alpha),
+                looks_of(data, effect)));
+  withhold(effect, "the randomization test does not agree");
+}
+
 }  // namespace
 
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes) {
@@ -386,6 +447,7 @@ void refuse(const Prepared& data, Analysis& analysis, Notes& notes) {
   for (Effect& effect : analysis.effects) {
     bound_by_loss(data, family[&effect], effect, notes);
     refuse_dependent(data, effect, notes);
+    refuse_by_order(data, family[&effect], effect, notes);
   }
 }
 

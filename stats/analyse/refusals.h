@@ -7,6 +7,7 @@
 //  4. More trials of one level were lost, and those may turn the sign around.
 //  5. Neighbouring blocks are so alike that too few independent ones remain, unless the adjusted p is
 //     below 0.001.
+//  6. The order was drawn, and the randomization test does not agree.
 #pragma once
 
 #include "stats/data/notes.h"

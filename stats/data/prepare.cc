@@ -183,6 +183,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   }
   const std::vector<std::string> names = used_levels(views.subject);
   out.seeds = used_levels(views.seed);
+  if (out.spec.order_drawn) out.blocks = used_levels(views.block);
   Collected collected = collect(data, rows, views, *keys, out);
   if (!can_be_squared(collected.groups)) {
     out.notes.add(fmt::format("The numbers of {} are too large or too far apart to be squared.",

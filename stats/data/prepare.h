@@ -69,8 +69,9 @@ struct Prepared {
   Spec spec;  // without the columns that the data lacks
   Scale scale;
   std::vector<Treatment> treatments{};
-  std::vector<Subject> subjects{};   // those that have data
-  std::vector<std::string> seeds{};  // their names, by the codes of groups
+  std::vector<Subject> subjects{};    // those that have data
+  std::vector<std::string> seeds{};   // their names, by the codes of groups
+  std::vector<std::string> blocks{};  // likewise; only where the order was drawn
   // When each block began, by its code; empty: blocks are numbered in the order of time.
   std::vector<std::uint32_t> block_rank{};
   // Rows without a number, by subject and cell; levels that have no number at all are not there.

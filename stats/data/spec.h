@@ -111,6 +111,9 @@ struct Spec {
   bool number_is_measured = false;  // a response without a unit may be one that a clock measured
   // All trials of a level come before those of the next, as the notes of the caller say.
   bool one_after_other = false;
+  // The order of a block's trials was drawn at random (without blocks: of all trials, or which seeds
+  // each level got), so that randomization tests are exact.
+  bool order_drawn = false;
   bool assumptions = true;  // test them, and compute what holds without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter

@@ -4,35 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/tests/permutation.h"
 #include "stats/tests/wilcoxon.h"
 
 namespace stab::stats {
 namespace {
 
 constexpr std::size_t most_numbers = 2000;  // the shift takes time by the number of pairs
-
-// The numbers of both sides: trials, or in nested designs the means of seeds. There is a stratum
-// for each pair of cells that share the levels of the other treatments.
-std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
-                               const Comparison& comparison) {
-  const std::vector<Group> cells = by_cell(subject);
-  const Sides pairs = sides(data, cells, comparison);
-  std::vector<Stratum> strata(pairs.base.size());
-  std::vector<std::vector<double>*> side(data.cells());
-  for (std::size_t i = 0; i < strata.size(); ++i) {
-    side[cells[pairs.base[i]].cell] = &strata[i].base;
-    side[cells[pairs.level[i]].cell] = &strata[i].level;
-  }
-  const auto take = [&](const Group& group, double y) {
-    if (side[group.cell] != nullptr) side[group.cell]->push_back(y);
-  };
-  if (data.spec.design == Design::nested)
-    for (const Group& group : subject.groups) take(group, group.y.mean);
-  else
-    for (const Trial& trial : subject.trials) take(subject.groups[trial.group], trial.y);
-  return strata;
-}
 
 void scale(const Prepared& data, double shift, const std::optional<Interval>& interval,
            Alternative& result) {
@@ -71,6 +48,26 @@ void add_stratified(const Prepared& data, const std::vector<Stratum>& strata, Ef
 }
 
 }  // namespace
+
+std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
+                               const Comparison& comparison) {
+  const std::vector<Group> cells = by_cell(subject);
+  const Sides pairs = sides(data, cells, comparison);
+  std::vector<Stratum> strata(pairs.base.size());
+  std::vector<std::vector<double>*> side(data.cells());
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    side[cells[pairs.base[i]].cell] = &strata[i].base;
+    side[cells[pairs.level[i]].cell] = &strata[i].level;
+  }
+  const auto take = [&](const Group& group, double y) {
+    if (side[group.cell] != nullptr) side[group.cell]->push_back(y);
+  };
+  if (data.spec.design == Design::nested)
+    for (const Group& group : subject.groups) take(group, group.y.mean);
+  else
+    for (const Trial& trial : subject.trials) take(subject.groups[trial.group], trial.y);
+  return strata;
+}
 
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect) {

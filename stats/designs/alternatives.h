@@ -4,9 +4,11 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "stats/data/prepare.h"
 #include "stats/designs/effects.h"
+#include "stats/tests/permutation.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {
@@ -17,6 +19,11 @@ namespace stab::stats {
 // designs the numbers are the means of seeds. It adds nothing above 2000 numbers a side.
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect);
+
+// The numbers of both sides: trials, or in nested designs the means of seeds. There is a stratum
+// for each pair of cells that share the levels of the other treatments.
+std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
+                               const Comparison& comparison);
 
 // The signed-rank test of units' differences.
 void add_unit_alternatives(const Prepared& data, const UnitNumbers& numbers, Effect& effect);

@@ -13,6 +13,7 @@
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/designs/interactions.h"
+#include "stats/designs/randomized.h"
 #include "stats/designs/table.h"
 #include "stats/models/own_error.h"
 #include "stats/models/welch.h"
@@ -178,6 +179,17 @@ struct Parts {
   Estimator estimator;
 };
 
+void add_randomization(const Parts& parts, const Comparison& comparison, const Contrast& contrast,
+                       Effect& effect) {
+  const Prepared& data = parts.data;
+  if (!data.spec.order_drawn || contrast.weights.empty()) return;
+  const std::size_t family = comparisons(data, parts.subject.name).size() * data.subjects.size();
+  if (data.spec.block.empty())
+    add_randomization(data, parts.subject, comparison, family, effect);
+  else
+    add_randomization(data, block_numbers(parts.subject, parts.cells, contrast), family, effect);
+}
+
 void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
   const Prepared& data = parts.data;
   SpreadOf spread;
@@ -197,6 +209,7 @@ void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
     analysis.effects.push_back(make_effect(data, comparison, estimate, numbers, source, notes));
     Effect& effect = analysis.effects.back();
     effect.aliases = aliases_of(data.spec, 1U << comparison.treatment);
+    add_randomization(parts, comparison, contrast, effect);
     if (!data.spec.assumptions || contrast.weights.empty()) continue;
     add_alternatives(data, parts.subject, comparison, effect);
     effect.spread = spread(contrast.weights);

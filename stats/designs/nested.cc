@@ -10,6 +10,7 @@
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/designs/interactions.h"
+#include "stats/designs/randomized.h"
 #include "stats/designs/table.h"
 #include "stats/models/factorial.h"
 #include "stats/tests/variance_components.h"
@@ -175,8 +176,11 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
         data, comparison, estimate,
         {.method = fmt::format("Welch, means of the seeds of {}", data.spec.seed), .unit = "seed"},
         notes));
-    if (!data.spec.assumptions || contrast.weights.empty()) continue;
     Effect& effect = analysis.effects.back();
+    if (!contrast.weights.empty())
+      add_randomization(data, subject, comparison,
+                        comparisons(data, subject.name).size() * data.subjects.size(), effect);
+    if (!data.spec.assumptions || contrast.weights.empty()) continue;
     add_alternatives(data, subject, comparison, effect);
     effect.spread = spread(contrast.weights);
     if (!effect.spread)

@@ -10,6 +10,7 @@
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/designs/interactions.h"
+#include "stats/designs/randomized.h"
 #include "stats/designs/table.h"
 #include "stats/models/own_error.h"
 #include "stats/models/strata.h"
@@ -237,6 +238,9 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
     analysis.effects.push_back(
         make_effect(data, comparison, suite.estimate(contrast), suite.numbers(contrast),
                     {.method = suite.unit() + ":" + treatment, .unit = suite.unit()}, notes));
+    if (suite.scope == Scope::these && !data.spec.block.empty())
+      add_randomization(data, suite.numbers(contrast), comparisons(data, "").size(),
+                        analysis.effects.back());
     if (data.spec.assumptions && suite.scope == Scope::like_these)
       add_subject_tests(suite, comparison, contrast, analysis);
   }

@@ -280,12 +280,11 @@ Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_
 
 std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estimate& mean,
                                         double noise) {
-  constexpr double share = 0.2;
   std::vector<double> sorted = numbers.difference;
   const std::size_t units = sorted.size();
   if (units < least_exact || !mean.has_error()) return std::nullopt;
   std::ranges::sort(sorted);
-  const auto cut = static_cast<std::size_t>(share * static_cast<double>(units));
+  const auto cut = static_cast<std::size_t>(trimmed_share * static_cast<double>(units));
   const Moments kept = moments(std::span(sorted).subspan(cut, units - 2 * cut));
   for (std::size_t i = 0; i < cut; ++i) {
     sorted[i] = sorted[cut];

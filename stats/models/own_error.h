@@ -65,6 +65,7 @@ inline constexpr std::size_t least_for_dependence = 10;
 Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_t> rank,
                         double noise);
 
+inline constexpr double trimmed_share = 0.2;  // of the units, at each end
 // The mean without a fifth of the units at each end, with the error of the winsorized numbers
 // (Tukey and McLaughlin, 1963; Yuen, Biometrika 1974): what a typical unit does. It needs five
 // units. `mean` is their mean_over_time() or mean_of(), by whose allowance for dependence its own

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -90,6 +91,32 @@ struct Alternative {
   double p = 0;
 };
 
+// Where the order was drawn: how often another order would have shown as much if the levels did
+// nothing in any unit (randomization.h). The interval assumes that the change is the same in all.
+struct Randomization {
+  std::size_t units = 0;  // that were dealt again
+  std::size_t draws = 0;
+  bool all = false;  // these are all arrangements
+  std::uint64_t seed = 0;
+  double p = 1;
+  // Between these lies the p of all arrangements (probability 1 - 1e-5).
+  double p_low = 1;
+  double p_high = 1;
+  std::optional<double> p_same{};
+  std::optional<double> p_same_high{};
+  // From the high ends and corrected like the other p, so that draws can't make a verdict.
+  std::optional<double> p_adjusted{};
+  std::optional<double> p_same_adjusted{};
+  std::optional<double> low{};  // of the ratio
+  std::optional<double> high{};
+  double least = 1;     // the smallest p that so few units can have
+  bool settled = true;  // more draws would change nothing
+  // What a reader may ask of the numbers where tests disagree.
+  std::optional<double> skewness{};
+  std::string influential{};        // the unit without which the change moves most
+  std::optional<double> without{};  // the ratio without it
+};
+
 // How far from nothing the interval of a control reaches: as a share (0.051: up to 5.1 % in either
 // direction), and for raw numbers as a difference in the response's unit, too.
 struct Reach {
@@ -142,6 +169,7 @@ struct Effect {
   std::vector<Alternative> alternatives{};
   // Beside the estimand that the verdict is about, the other one: "typical" or "mean".
   std::optional<Alternative> beside{};
+  std::optional<Randomization> randomization{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
   // The verdict that the comparison's own numbers allow and the control of the same run does not.

@@ -19,15 +19,9 @@ struct Hypothesis {
   std::optional<double>* adjusted = nullptr;
 };
 
-void adjust(std::span<Effect* const> family) {
-  std::vector<Hypothesis> all;
-  std::vector<int> open(family.size());  // hypotheses of a comparison that are not rejected yet
-  for (std::size_t i = 0; i < family.size(); ++i) {
-    Effect& effect = *family[i];
-    if (effect.p) all.push_back({i, *effect.p, &effect.p_adjusted});
-    if (effect.p_same) all.push_back({i, *effect.p_same, &effect.p_same_adjusted});
-    open[i] = (effect.p ? 1 : 0) + (effect.p_same ? 1 : 0);
-  }
+void adjust(std::vector<Hypothesis> all, std::size_t comparisons) {
+  std::vector<int> open(comparisons);  // hypotheses of a comparison that are not rejected yet
+  for (const Hypothesis& hypothesis : all) ++open[hypothesis.effect];
   std::ranges::sort(all, {}, &Hypothesis::p);
   double largest = 0;
   for (const Hypothesis& hypothesis : all) {
@@ -36,6 +30,25 @@ void adjust(std::span<Effect* const> family) {
     *hypothesis.adjusted = largest;
     --open[hypothesis.effect];
   }
+}
+
+void adjust(std::span<Effect* const> family) {
+  std::vector<Hypothesis> by_units;
+  std::vector<Hypothesis> by_order;
+  const auto add = [](std::vector<Hypothesis>& to, std::size_t effect, std::optional<double> p,
+                      std::optional<double>& adjusted) {
+    if (p) to.push_back({effect, *p, &adjusted});
+  };
+  for (std::size_t i = 0; i < family.size(); ++i) {
+    Effect& effect = *family[i];
+    add(by_units, i, effect.p, effect.p_adjusted);
+    add(by_units, i, effect.p_same, effect.p_same_adjusted);
+    if (!effect.randomization) continue;
+    add(by_order, i, effect.randomization->p_high, effect.randomization->p_adjusted);
+    add(by_order, i, effect.randomization->p_same_high, effect.randomization->p_same_adjusted);
+  }
+  adjust(std::move(by_units), family.size());
+  adjust(std::move(by_order), family.size());
 }
 
 // Whether the level needs less of the response. It takes the difference that was tested, so that

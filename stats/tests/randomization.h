@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Randomization tests: how often would the order that was drawn give a comparison as far from
+// nothing, if the levels did nothing in any block? The labels are dealt again as they were drawn,
+// so the tests are exact for that hypothesis, whatever the noise looks like (Fisher, 1935). They say
+// nothing of a mean effect that differs from block to block; verdicts also need the block test.
+//
+// Arrangements are drawn from a stated seed where there are too many to count. `p_low` and `p_high`
+// hold the p of all arrangements with probability 1 - 1e-5, and draws go on while one of the limits
+// lies between them, so that chance can't make a verdict.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "stats/numbers/summary.h"
+#include "stats/tests/permutation.h"
+
+namespace stab::stats {
+
+struct RandomizationOptions {
+  std::uint64_t seed = 0;
+  double alpha = 0.05;               // of the interval
+  std::vector<double> limits{};      // p that a verdict depends on
+  double share = 0;                  // cut off at each end of the numbers (a typical run)
+  std::optional<Interval> margin{};  // of differences that do not matter
+};
+
+// A p as far as the draws know it.
+struct DrawnP {
+  double p = 1;
+  double low = 1;  // of the p of all arrangements
+  double high = 1;
+};
+
+struct RandomizationTest {
+  DrawnP differs{};              // of "nothing differs", two-sided
+  std::optional<DrawnP> same{};  // of "the difference is outside of the margin"
+  // The (1 - alpha) interval of a difference that is the same in all units; nothing if there are too
+  // few arrangements, or where numbers are cut off.
+  std::optional<Interval> interval{};
+  std::size_t units = 0;  // that were dealt, each as a whole
+  std::size_t draws = 0;  // arrangements that were counted
+  bool all = false;       // these are all that there are
+  double least = 1;       // the smallest two-sided p that so few units can have
+  bool settled = true;    // no limit lies between `low` and `high`
+};
+
+// Each number is a block's difference of two levels, which has the other sign if the order had been
+// the other way around. The statistic is the mean; dividing it by its own standard error gives the
+// same test. With a share it is the trimmed mean by its winsorized error (Yuen, 1974). The interval
+// is that of typical values (Hartigan, JASA 1969): quantiles of the means of random subsets. Of more
+// than 2048 numbers runs of neighbours change their sign together. Nothing for fewer than two.
+std::optional<RandomizationTest> test_signs(std::span<const double> differences,
+                                            const RandomizationOptions& options);
+
+// Numbers that were dealt to two levels, in strata. The statistic is the mean of the strata's
+// differences by its own standard error (Welch's), so that unequal variances do not disturb it
+// (Janssen, Statistics and Probability Letters 1997). Of many numbers the means of neighbours are
+// dealt. Nothing if a side has fewer than two.
+std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
+                                            const RandomizationOptions& options);
+
+}  // namespace stab::stats
