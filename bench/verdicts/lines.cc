@@ -3,11 +3,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "stats/numbers/summary.h"
+
 namespace stab::bench {
 namespace {
 
 const std::vector<std::size_t> two{2};
 const std::vector<std::size_t> cube{2, 2, 2};
+
+// What makes the change of a typical unit 0: that of very many blocks, or of programs.
+double typical_shift(World many) {
+  const bool programs = many.programs > 1;
+  constexpr std::size_t units = 20'000;
+  (programs ? many.programs : many.blocks) = units;
+  const double trials = programs ? static_cast<double>(many.blocks) : 1;
+  const stats::Dataset data = simulate(many, 0, 1);
+  std::vector<double> differences(units);
+  for (std::size_t row = 0; row < data.response.size(); ++row)
+    differences[data.columns[programs ? 0 : 1].codes[row]] +=
+        (data.columns[3].codes[row] == 0 ? -1 : 1) * std::log(data.response[row]) / trials;
+  std::ranges::sort(differences);
+  const std::span<const double> kept(differences.begin() + units / 5,
+                                     differences.end() - units / 5);
+  return -stats::moments(kept).mean;
+}
 
 void add_factorial(std::vector<Line>& lines) {
   for (const double sd : {0.0, 0.01, 0.02, 0.04})
@@ -39,6 +62,9 @@ void add_noises(std::vector<Line>& lines) {
   add("bimodal", Noise::bimodal, Claim::verdicts);
   add("t2", Noise::t2, Claim::at_least);
   add("autocorrelated", Noise::autocorrelated, Claim::verdicts);
+  lines.push_back({.name = "2^3, 20 blocks, noise with correlation 0.5 in each cell",
+                   .world = {.shape = cube, .noise_kind = Noise::in_cells},
+                   .claim = Claim::verdicts});
   for (const std::size_t blocks : {10UL, 20UL, 30UL, 60UL})
     lines.push_back(
         {.name = fmt::format("two levels, {} blocks, one layout in ten slow (4 %)", blocks),
@@ -67,6 +93,32 @@ void add_dependence(std::vector<Line>& lines) {
 }
 
 void add_tails(std::vector<Line>& lines) {
+  const auto typical = [](World world) {
+    world.shift = typical_shift(world);
+    return world;
+  };
+  for (const std::size_t blocks : {10UL, 20UL, 40UL, 60UL}) {
+    World slow{.shape = two, .blocks = blocks, .rare = 0.1, .rare_size = 0.2};
+    lines.push_back({.name = fmt::format("two levels, {} blocks, one layout in ten + 20 %: a "
+                                         "typical run",
+                                         blocks),
+                     .world = typical(slow),
+                     .claim = Claim::verdicts,
+                     .estimand = stats::Estimand::typical});
+    slow.rare_in_mean = true;
+    lines.push_back(
+        {.name = fmt::format("two levels, {} blocks, one layout in ten + 20 %: the mean", blocks),
+         .world = slow,
+         .claim = Claim::known_short});
+  }
+  const World outliers{.shape = two, .blocks = 30, .noise_kind = Noise::outliers};
+  lines.push_back({.name = "two levels, 30 blocks, one trial in 100 x 3: the mean",
+                   .world = outliers,
+                   .claim = Claim::verdicts});
+  lines.push_back({.name = "two levels, 30 blocks, one trial in 100 x 3: a typical run",
+                   .world = outliers,
+                   .claim = Claim::verdicts,
+                   .estimand = stats::Estimand::typical});
   const World rare{.shape = two, .blocks = 60, .interaction = 0.01, .rare = 0.01};
   World in_mean = rare;
   in_mean.rare_in_mean = true;
@@ -76,6 +128,33 @@ void add_tails(std::vector<Line>& lines) {
   lines.push_back({.name = "two levels, 60 blocks, one layout in 100 twice as slow: a typical run",
                    .world = rare,
                    .claim = Claim::verdicts,
+                   .estimand = stats::Estimand::typical});
+}
+
+void add_families(std::vector<Line>& lines) {
+  const World suite{.shape = two, .programs = 8, .interaction = 0.02};
+  lines.push_back({.name = "8 programs, half of the interaction is common: any verdict of three "
+                           "families",
+                   .world = suite,
+                   .claim = Claim::verdicts,
+                   .most_wrong = 0.15,
+                   .all_families = true});
+  lines.push_back({.name = "programs like these 20, one in ten + 20 %: the mean",
+                   .world = {.shape = two, .programs = 20, .blocks = 10, .rare_programs = 0.1},
+                   .claim = Claim::known_short,
+                   .programs = stats::Programs::like_these});
+  World typical{.shape = two,
+                .programs = 20,
+                .blocks = 10,
+                .interaction = 0.01,
+                .between_programs = 0.01,
+                .rare_programs = 0.1};
+  // A fifth cut off at each end leaves the middle of the nine tenths unmoved, but for this.
+  typical.shift = typical_shift(typical);
+  lines.push_back({.name = "programs like these 20, one in ten + 20 %: a typical program",
+                   .world = typical,
+                   .claim = Claim::verdicts,
+                   .programs = stats::Programs::like_these,
                    .estimand = stats::Estimand::typical});
 }
 
@@ -155,6 +234,7 @@ std::vector<Line> all_lines() {
   add_dependence(lines);
   add_tails(lines);
   add_loss(lines);
+  add_families(lines);
   add_programs(lines);
   add_seeds(lines);
   add_stops(lines);

@@ -30,6 +30,7 @@ struct Line {
   std::optional<plan::Stop> stop{};
   bool worst = false;  // simulated five times as often
   double most_wrong = 0.05;
+  bool all_families = false;  // any wrong verdict on programs, on these and on programs like these
   stats::Estimand estimand = stats::Estimand::mean;
 };
 

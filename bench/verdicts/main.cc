@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Are verdicts as seldom wrong as reports say? Simulates experiments whose truth is known, analyses
-// them by the functions that reports and the daemon call, and prints a table:
-//   build/bench/soundness                 2,000 experiments a line, 10,000 for the worst (minutes)
+// Are verdicts as seldom wrong as reports say? Simulates experiments whose truth is known, asks
+// 'stabctl analyze' of each (or the functions that it calls), and prints a table:
+//   build/bench/soundness                                2,000 experiments a line, by the functions
+//   build/bench/soundness --command build/bin/stabctl    the same through the command
+//   build/bench/soundness --command build/bin/stabctl --results FILE --table doc/statistics.md
+//     the campaign: what is done is kept in FILE, a later start goes on, and the page's table is made
+//     of it
 //   build/bench/soundness --experiments 200 [--only TEXT]
-//   build/bench/soundness --through build/bin/stabctl    'stabctl analyze' says the same of the
-//   data
-// Ends with 1 if a line misses what it is held to by more than chance does in one of a hundred runs
-// of the whole table.
+//   build/bench/soundness --through build/bin/stabctl    both say the same of the data
+// Stopping rules, fractions and padding studies are in no table of numbers, so those lines are by the
+// functions. Ends with 1 if a line misses what it is held to by more than chance does in one of a
+// hundred runs of the whole table.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
 
 #include "bench/verdicts/lines.h"
 #include "bench/verdicts/through.h"
@@ -54,6 +66,16 @@ stats::Analysis analysed(const Line& line, const stats::Dataset& data) {
   return {};
 }
 
+// How verdicts are asked for, and how far the campaign goes.
+struct Setup {
+  std::string stabctl{};  // "": the functions
+  std::string folder{};
+  std::string results{};  // file of what is done; "": nothing is kept
+  std::string table{};    // page whose table is replaced
+  std::string only{};
+  std::size_t experiments = 2000;
+};
+
 struct Counts {
   std::size_t experiments = 0;
   std::size_t wrong = 0;       // nothing differs: a verdict that something does
@@ -64,42 +86,135 @@ struct Counts {
   std::size_t intervals = 0;
   std::size_t covered = 0;
   double half_widths = 0;
+  // Student's error of independent blocks, without a randomization test.
+  std::size_t wrong_before = 0;
+  std::size_t found_before = 0;
+  std::size_t intervals_before = 0;
+  double half_widths_before = 0;
+
+  // Each number, in the order of the file of results.
+  template <class Visitor>
+  void visit(Visitor visitor) {
+    for (std::size_t* n : {&experiments, &wrong, &same, &wrong_sign, &found, &comparisons,
+                           &intervals, &covered, &wrong_before, &found_before, &intervals_before})
+      visitor(*n);
+    visitor(half_widths);
+    visitor(half_widths_before);
+  }
 };
 
-bool any(const std::vector<const stats::Effect*>& effects, std::vector<stats::Verdict> verdicts) {
-  return std::ranges::any_of(effects, [&](const stats::Effect* effect) {
-    return std::ranges::find(verdicts, effect->verdict) != verdicts.end();
+using Effects = std::vector<stats::Effect>;
+
+// Those that the line is about.
+Effects deciding(const Line& line, Effects effects) {
+  if (line.all_families) return effects;
+  const bool single = line.world.programs == 1 || line.each_program;
+  const stats::Scope scope = single                                    ? stats::Scope::subject
+                             : line.programs == stats::Programs::these ? stats::Scope::these
+                                                                       : stats::Scope::like_these;
+  std::erase_if(effects, [&](const stats::Effect& effect) { return effect.scope != scope; });
+  return effects;
+}
+
+Effects answers(const Line& line, const Setup& setup, const stats::Dataset& data) {
+  if (setup.stabctl.empty() || !bench::has_command(line))
+    return deciding(line, analysed(line, data).effects);
+  auto effects = bench::effects_through(setup.stabctl, setup.folder, line, spec_of(line), data);
+  if (!effects || effects->empty()) {
+    fmt::print(stderr, "soundness: {} says nothing of an experiment of '{}'\n", setup.stabctl,
+               line.name);
+    std::exit(2);
+  }
+  return deciding(line, std::move(*effects));
+}
+
+bool has_before(const Line& line) {
+  return !line.stop && line.error == stats::Error::own && !spec_of(line).block.empty();
+}
+
+Effects answers_before(const Line& line, const stats::Dataset& data) {
+  stats::Spec spec = spec_of(line);
+  spec.independent_blocks = true;
+  spec.order_drawn = false;
+  return deciding(line, stats::analyse(data, spec).effects);
+}
+
+bool any(const Effects& effects, std::vector<stats::Verdict> verdicts) {
+  return std::ranges::any_of(effects, [&](const stats::Effect& effect) {
+    return std::ranges::find(verdicts, effect.verdict) != verdicts.end();
   });
 }
 
-void count_coverage(const std::vector<const stats::Effect*>& effects, double change,
-                    Counts& counts) {
-  for (const stats::Effect* effect : effects) {
-    if (!effect->low) continue;
+void count_coverage(const Effects& effects, double change, Counts& counts) {
+  for (const stats::Effect& effect : effects) {
+    if (!effect.low) continue;
     ++counts.intervals;
     const double truth = std::exp(change);
-    counts.covered += *effect->low <= truth && truth <= *effect->high ? 1 : 0;
-    counts.half_widths += (*effect->high - *effect->low) / 2;
+    counts.covered += *effect.low <= truth && truth <= *effect.high ? 1 : 0;
+    counts.half_widths += (*effect.high - *effect.low) / 2;
   }
 }
 
-Counts run(const Line& line, std::size_t experiments) {
+std::size_t count_slower(const Effects& effects) {
+  return static_cast<std::size_t>(
+      std::ranges::count(effects, stats::Verdict::slower, &stats::Effect::verdict));
+}
+
+// One more experiment of each truth.
+void simulate_one(const Line& line, const Setup& setup, Counts& counts) {
   using stats::Verdict;
-  Counts counts{.experiments = experiments};
   const double at_margin = std::log1p(margin);
-  for (std::uint64_t seed = 1; seed <= experiments; ++seed) {
-    const auto nothing = analysed(line, bench::simulate(line.world, 0, 3 * seed));
-    const auto effects = stats::deciding_effects(nothing);
-    counts.wrong += any(effects, {Verdict::faster, Verdict::slower}) ? 1 : 0;
-    count_coverage(effects, 0, counts);
-    const auto edge = analysed(line, bench::simulate(line.world, at_margin, 3 * seed + 1));
-    counts.same += any(stats::deciding_effects(edge), {Verdict::same, Verdict::faster}) ? 1 : 0;
-    const auto twice = analysed(line, bench::simulate(line.world, 2 * at_margin, 3 * seed + 2));
-    const auto clear = stats::deciding_effects(twice);
-    counts.wrong_sign += any(clear, {Verdict::faster}) ? 1 : 0;
-    counts.comparisons += clear.size();
-    counts.found += static_cast<std::size_t>(
-        std::ranges::count(clear, Verdict::slower, &stats::Effect::verdict));
+  const std::uint64_t seed = ++counts.experiments;
+  const stats::Dataset nothing = bench::simulate(line.world, 0, 3 * seed);
+  const Effects none = answers(line, setup, nothing);
+  counts.wrong += any(none, {Verdict::faster, Verdict::slower}) ? 1 : 0;
+  count_coverage(none, 0, counts);
+  const Effects edge = answers(line, setup, bench::simulate(line.world, at_margin, 3 * seed + 1));
+  counts.same += any(edge, {Verdict::same, Verdict::faster}) ? 1 : 0;
+  const stats::Dataset twice = bench::simulate(line.world, 2 * at_margin, 3 * seed + 2);
+  const Effects clear = answers(line, setup, twice);
+  counts.wrong_sign += any(clear, {Verdict::faster}) ? 1 : 0;
+  counts.comparisons += clear.size();
+  counts.found += count_slower(clear);
+  if (!has_before(line)) return;
+  const Effects before = answers_before(line, nothing);
+  counts.wrong_before += any(before, {Verdict::faster, Verdict::slower}) ? 1 : 0;
+  for (const stats::Effect& effect : before) {
+    if (!effect.low) continue;
+    ++counts.intervals_before;
+    counts.half_widths_before += (*effect.high - *effect.low) / 2;
+  }
+  counts.found_before += count_slower(answers_before(line, twice));
+}
+
+// What earlier starts have done, by line; the last row of a line counts.
+std::map<std::string, Counts> read_results(const std::string& path) {
+  std::map<std::string, Counts> results;
+  std::ifstream file(path);
+  for (std::string row; std::getline(file, row);) {
+    const std::size_t tab = row.find('\t');
+    if (tab == std::string::npos) continue;
+    std::istringstream numbers(row.substr(tab));
+    Counts counts;
+    counts.visit([&](auto& number) { numbers >> number; });
+    if (numbers) results[row.substr(0, tab)] = counts;
+  }
+  return results;
+}
+
+void append_result(const std::string& path, const std::string& name, Counts counts) {
+  if (path.empty()) return;
+  std::string row = name;
+  counts.visit([&](auto& number) { row += fmt::format("\t{}", number); });
+  std::ofstream(path, std::ios::app) << row << '\n';
+}
+
+Counts run(const Line& line, const Setup& setup, std::size_t experiments, Counts counts) {
+  constexpr std::size_t at_once = 50;
+  while (counts.experiments < experiments) {
+    simulate_one(line, setup, counts);
+    if (counts.experiments % at_once == 0 || counts.experiments == experiments)
+      append_result(setup.results, line.name, counts);
   }
   return counts;
 }
@@ -135,29 +250,77 @@ double percent(std::size_t count, std::size_t n) {
   return n == 0 ? 0 : 100 * static_cast<double>(count) / static_cast<double>(n);
 }
 
-void print_row(const Line& line, const Counts& c, const std::vector<std::string>& failed) {
-  fmt::print("| {} | {} | {:.2f} | {:.1f} | {:.2f} | {:.2f} | {:.2f} | {:.0f} |{}\n", line.name,
-             c.experiments, percent(c.wrong, c.experiments), percent(c.covered, c.intervals),
-             100 * c.half_widths / static_cast<double>(std::max<std::size_t>(1, c.intervals)),
-             percent(c.same, c.experiments), percent(c.wrong_sign, c.experiments),
-             percent(c.found, c.comparisons),
-             failed.empty() ? "" : fmt::format(" <- {}", fmt::join(failed, ", ")));
-  std::fflush(stdout);
+std::string row_of(const Line& line, const Counts& c, const std::vector<std::string>& failed) {
+  const auto mean = [](double sum, std::size_t n) {
+    return 100 * sum / static_cast<double>(std::max<std::size_t>(1, n));
+  };
+  const std::string before =
+      has_before(line)
+          ? fmt::format("{:.2f}; {:.2f}; {:.0f}", percent(c.wrong_before, c.experiments),
+                        mean(c.half_widths_before, c.intervals_before),
+                        percent(c.found_before, c.comparisons))
+          : "";
+  return fmt::format("| {} | {} | {:.2f} | {:.1f} | {:.2f} | {:.2f} | {:.2f} | {:.0f} | {} |{}",
+                     line.name, c.experiments, percent(c.wrong, c.experiments),
+                     percent(c.covered, c.intervals), mean(c.half_widths, c.intervals),
+                     percent(c.same, c.experiments), percent(c.wrong_sign, c.experiments),
+                     percent(c.found, c.comparisons), before,
+                     failed.empty() ? "" : fmt::format(" <- {}", fmt::join(failed, ", ")));
 }
 
-int simulate_all(std::size_t experiments, const std::string& only) {
+constexpr std::string_view header =
+    "| experiments | number | wrong verdict where nothing differs, % | own 95 % intervals hold, % "
+    "| "
+    "half width, % | same at the margin, % | wrong sign at twice the margin, % | found at twice "
+    "the "
+    "margin, % | Student's t: wrong; half width; found |";
+constexpr std::string_view header_start = "| experiments | number |";
+
+// The page with the rows in place of those of its table.
+bool replace_table(const std::string& path, const std::vector<std::string>& rows) {
+  std::ifstream in(path);
+  std::string text;
+  bool inside = false;
+  bool replaced = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(header_start)) {
+      inside = replaced = true;
+      text += fmt::format("{}\n|---|---|---|---|---|---|---|---|---|\n{}\n", header,
+                          fmt::join(rows, "\n"));
+    }
+    inside = inside && line.starts_with("|");
+    if (!inside) text += line + "\n";
+  }
+  in.close();
+  if (replaced) std::ofstream(path) << text;
+  return replaced;
+}
+
+int simulate_all(const Setup& setup) {
   std::vector<Line> lines = bench::all_lines();
-  std::erase_if(lines, [&](const Line& line) { return !line.name.contains(only); });
-  fmt::print(
-      "| experiments | number | wrong verdict where nothing differs, % | own 95 % intervals hold, "
-      "% | half width, % | same at the margin, % | wrong sign at twice the margin, % | found at "
-      "twice the margin, % |\n|---|---|---|---|---|---|---|---|\n");
+  const std::size_t tests = 5 * lines.size();
+  auto done = setup.results.empty() ? std::map<std::string, Counts>{} : read_results(setup.results);
+  fmt::print("{}\n|---|---|---|---|---|---|---|---|---|\n", header);
   bool sound = true;
+  std::vector<std::string> rows;
   for (const Line& line : lines) {
-    const Counts counts = run(line, line.worst ? 5 * experiments : experiments);
-    const auto failed = failures(line, counts, 5 * lines.size());
-    print_row(line, counts, failed);
+    const bool asked = line.name.contains(setup.only);
+    const std::size_t experiments = !asked       ? 0
+                                    : line.worst ? 5 * setup.experiments
+                                                 : setup.experiments;
+    const Counts counts = run(line, setup, experiments, done[line.name]);
+    if (counts.experiments == 0) continue;
+    const auto failed = failures(line, counts, tests);
+    rows.push_back(row_of(line, counts, failed));
+    if (!asked) continue;
+    fmt::print("{}\n", rows.back());
+    std::fflush(stdout);
     sound = sound && failed.empty();
+  }
+  if (!setup.table.empty() && !replace_table(setup.table, rows)) {
+    fmt::print(stderr, "soundness: {} has no table that begins with '{}'\n", setup.table,
+               header_start);
+    return 2;
   }
   return sound ? 0 : 1;
 }
@@ -166,20 +329,31 @@ int simulate_all(std::size_t experiments, const std::string& only) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Simulates how often verdicts are wrong and how often intervals hold."};
-  std::size_t experiments = 2000;
-  std::string only;
+  Setup setup;
   std::string through;
-  app.add_option("--experiments", experiments, "A line; the worst one gets five times as many")
+  app.add_option("--experiments", setup.experiments,
+                 "A line; the worst one gets five times as many")
       ->capture_default_str();
-  app.add_option("--only", only, "Lines whose name has this text");
+  app.add_option("--only", setup.only, "Lines whose name has this text");
+  app.add_option("--command", setup.stabctl,
+                 "A stabctl: ask its 'analyze' of each experiment, not the functions");
+  app.add_option("--results", setup.results,
+                 "A file that keeps what is done, so that a later start goes on");
+  app.add_option("--table", setup.table, "A page: its table of experiments is made of the results");
   app.add_option("--through", through,
                  "A stabctl: ask its 'analyze' as well, and compare what it says");
   CLI11_PARSE(app, argc, argv);
-  if (through.empty()) return simulate_all(experiments, only);
+  if (through.empty()) {
+    setup.folder =
+        (std::filesystem::temp_directory_path() / fmt::format("soundness-{}", getpid())).string();
+    std::filesystem::create_directories(setup.folder);
+    const int code = simulate_all(setup);
+    std::filesystem::remove_all(setup.folder);
+    return code;
+  }
   int wrong = 0;
   for (const Line& line : bench::all_lines())
-    if (!line.stop && line.world.kind != bench::Kind::fraction &&
-        line.world.kind != bench::Kind::padding && line.name.contains(only))
-      wrong += bench::compare_through(through, line, spec_of(line), experiments);
+    if (bench::has_command(line) && line.name.contains(setup.only))
+      wrong += bench::compare_through(through, line, spec_of(line), setup.experiments);
   return wrong == 0 ? 0 : 1;
 }

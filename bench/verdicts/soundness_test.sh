@@ -4,7 +4,18 @@
 # 'stabctl analyze' says of the same data what the simulated functions say; beside a control, no verdict contradicts it.
 set -euo pipefail
 build_dir=$2
-"$build_dir/bench/soundness" --experiments 400
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$build_dir/bench/soundness" --experiments 200
+# The campaign through the command goes on where it was stopped, and makes the page's table.
+cp "$1/doc/statistics.md" "$work/page"
+campaign=("$build_dir/bench/soundness" --command "$build_dir/bin/stabctl" --results "$work/results")
+"${campaign[@]}" --experiments 2 --only "two levels, 5 blocks"
+"${campaign[@]}" --experiments 4 --only "two levels, 5 blocks"
+[[ $(awk -F '\t' '{ print $2 }' "$work/results" | paste -sd' ') == "2 4" ]]
+"${campaign[@]}" --experiments 0 --table "$work/page"
+grep -c '^| two levels, 5 blocks, interaction 2 % | 4 |' "$work/page"
+[[ $(grep -c '^| two levels' "$work/page") == 1 ]]
 "$build_dir/bench/soundness" --through "$build_dir/bin/stabctl" --experiments 3
 "$build_dir/bench/turns_soundness" "$build_dir/bin/stabctl" 150
 "$build_dir/bench/control_soundness" "$build_dir/bin/stabctl" 40 --nothing-only

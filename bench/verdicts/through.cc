@@ -43,6 +43,7 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
   if (!spec.seed.empty()) text += " --random seed --seeds nested";
   if (spec.design == stats::Design::within_subjects) text += " --subject program";
   if (spec.estimand == stats::Estimand::typical) text += " --estimand typical";
+  if (spec.order_drawn) text += " --order-drawn";
   if (spec.error == stats::Error::pooled) text += " --error pooled";
   text += line.programs == stats::Programs::these ? " --programs these" : " --programs like-these";
   return text + " --fail-on none";
@@ -98,6 +99,40 @@ int compare_through(const std::string& stabctl, const Line& line, const stats::S
   std::filesystem::remove(path);
   fmt::print("{}: {} of {} experiments differ\n", line.name, different, experiments);
   return different;
+}
+
+bool has_command(const Line& line) {
+  return !line.stop && line.world.kind != Kind::fraction && line.world.kind != Kind::padding;
+}
+
+std::optional<std::vector<stats::Effect>> effects_through(const std::string& stabctl,
+                                                          const std::string& folder,
+                                                          const Line& line, const stats::Spec& spec,
+                                                          const stats::Dataset& data) {
+  stats::Spec own = spec;
+  own.response = "y";
+  if (line.world.programs == 1) own.subject.clear();
+  if (line.world.programs > 1) own.design = stats::Design::within_subjects;
+  const std::string path = folder + "/soundness.csv";
+  write_csv(data, path);
+  const Json report =
+      output_of(fmt::format("'{}' analyze {}{}", stabctl, path, arguments(line, own)));
+  if (!report.is_object() || !report.contains("effects")) return std::nullopt;
+  const auto number = [](const Json& value) {
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+  };
+  std::vector<stats::Effect> effects;
+  for (const Json& each : report["effects"]) {
+    stats::Effect effect{
+        .ratio = number(each["ratio"]), .low = number(each["low"]), .high = number(each["high"])};
+    if (each["programs"] == "these") effect.scope = stats::Scope::these;
+    if (each["programs"] == "like-these") effect.scope = stats::Scope::like_these;
+    for (const auto verdict :
+         {stats::Verdict::same, stats::Verdict::faster, stats::Verdict::slower})
+      if (each["verdict"] == report::verdict_word(verdict, stats::Spec{})) effect.verdict = verdict;
+    effects.push_back(std::move(effect));
+  }
+  return effects;
 }
 
 }  // namespace stab::bench

@@ -32,6 +32,10 @@ class Source {
       case Noise::autocorrelated:
         last_ = 0.5 * last_ + std::sqrt(0.75) * normal();
         return last_;
+      case Noise::in_cells:
+        return normal();
+      case Noise::outliers:
+        return normal();
     }
     return 0;
   }
@@ -93,6 +97,12 @@ std::vector<Effects> programs_of(const World& world, Source& source) {
   std::vector<Effects> all;
   for (std::size_t p = 0; p < world.programs; ++p)
     all.push_back(draw(world, source, world.between_programs, false));
+  const double slow = std::log(1.2);
+  for (Effects& one : all)
+    for (auto& levels : one)
+      for (std::size_t level = 1; world.rare_programs > 0 && level < levels.size(); ++level)
+        levels[level] +=
+            (source.uniform() < world.rare_programs ? slow : 0) - world.rare_programs * slow;
   for (std::size_t t = 0; world.centred && t < world.shape.size(); ++t)
     for (std::size_t level = 1; level < world.shape[t]; ++level) {
       double mean = 0;
@@ -169,6 +179,7 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
   std::vector<Effects> before;
   for (std::size_t p = 0; p < world.programs; ++p)
     before.push_back(draw(world, source, world.correlation > 0 ? world.interaction : 0, false));
+  std::vector<double> last(world.programs * cells.size());
   for (std::size_t block = 0; block < world.blocks; ++block) {
     const double speed = world.kind == Kind::no_blocks ? 0 : drift * source.normal();
     const Effects common = draw(world, source, seeds ? 0 : share * world.interaction, world.skewed);
@@ -182,8 +193,8 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
     for (std::size_t p = 0; world.rare > 0 && p < world.programs; ++p)
       for (auto& levels : acts[p])
         for (std::size_t level = 1; level < levels.size(); ++level)
-          levels[level] += (source.uniform() < world.rare ? std::log(2) : 0) -
-                           (world.rare_in_mean ? world.rare * std::log(2) : 0);
+          levels[level] += (source.uniform() < world.rare ? std::log1p(world.rare_size) : 0) -
+                           (world.rare_in_mean ? world.rare * std::log1p(world.rare_size) : 0);
     // A seed's luck: in a padding study both arms have the same, and a little of their own.
     const double luck = seeds ? world.interaction * source.normal() : 0;
     std::vector<double> lucks;
@@ -200,12 +211,17 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
       std::swap(trials[i - 1], trials[source.below(i)]);
     for (const Trial& trial : trials) {
       const auto& cell = cells[trial.cell];
-      double y = 0.3 * static_cast<double>(trial.program) + (seeds ? 0 : speed) +
+      double y = 0.3 * static_cast<double>(trial.program % 20) + (seeds ? 0 : speed) +
                  sum(programs[trial.program], cell) + sum(common, cell) +
                  sum(acts[trial.program], cell) + lucks[trial.cell];
-      for (const std::size_t level : cell) y += level > 0 ? change : 0;
+      for (const std::size_t level : cell) y += level > 0 ? change + world.shift : 0;
       const bool wild = cell.front() + 1 == world.shape.front();
-      const double noise = source.next();
+      double noise = source.next();
+      if (world.noise_kind == Noise::in_cells) {
+        double& before = last[trial.program * cells.size() + trial.cell];
+        noise = before = block == 0 ? noise : 0.5 * before + std::sqrt(0.75) * noise;
+      }
+      if (world.noise_kind == Noise::outliers && source.uniform() < 0.01) y += std::log(3);
       constexpr double upper_quartile = 0.674;  // of a normal distribution
       if (world.loses_slow && wild && noise > upper_quartile) continue;
       y += world.noise * (wild ? world.wild_level : 1) * noise;
@@ -228,6 +244,7 @@ stats::Dataset first_blocks(const stats::Dataset& data, std::size_t blocks) {
 
 stats::Spec spec_of(const World& world) {
   stats::Spec spec;
+  spec.order_drawn = true;
   spec.assumptions = false;
   for (std::size_t t = 0; t < world.shape.size(); ++t)
     spec.treatments.push_back("t" + std::to_string(t));

@@ -12,7 +12,9 @@
 
 namespace stab::bench {
 
-enum class Noise { normal, log_normal, bimodal, t2, autocorrelated };
+// `autocorrelated` from trial to trial, `in_cells` from block to block in each cell; `outliers`: one
+// trial in 100 takes three times as long.
+enum class Noise { normal, log_normal, bimodal, t2, autocorrelated, in_cells, outliers };
 enum class Kind { blocks, no_blocks, seeds, padding, fraction, listed };
 
 // On the scale of logarithms, in shares: 0.01 is 1 %.
@@ -28,11 +30,14 @@ struct World {
   double interaction = 0;       // sd of a level's effect between blocks; seeds: of a seed's luck
   bool skewed = false;          // one block in ten has most of it
   double correlation = 0;       // of a level's effect in a block with that in the block before
-  double rare = 0;              // share of a level's layouts that double its time
+  double rare = 0;              // share of a level's layouts that are slow
+  double rare_size = 1;         // by how much
   bool rare_in_mean = false;    // `change` is that of the mean, not that without the rare ones
+  double shift = 0;             // of all levels but the first, so that `change` is the truth
   bool loses_slow = false;      // the last level loses its slowest quarter of trials
   double between_programs = 0;  // sd of a level's effect between programs
   bool centred = false;         // the programs' own effects sum to 0
+  double rare_programs = 0;     // share of programs that a level makes 20 % slower, in the mean
 };
 
 // `change`: the true effect of every level but the first, on average. Columns: program, block, seed

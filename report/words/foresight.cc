@@ -47,6 +47,10 @@ constexpr std::string_view name_a_margin =
 std::string more_words(const Effect& effect) {
   constexpr std::size_t enough = 6;  // with so many pairs there are 5 degrees of freedom
   const std::string unit = effect.unit.empty() ? "trial" : effect.unit;
+  if (effect.estimate && effect.estimate->bound > 0 && !(effect.estimate->variance > 0))
+    return "; the change is within a step of the clock, so more numbers can't help: it takes a "
+           "finer "
+           "clock or runs that last longer";
   if (effect.units < enough)
     return fmt::format("; it takes more {}, {} or more", stats::plural(unit), enough);
   return fmt::format("; it takes more than {}", count_words(effect.units, unit));

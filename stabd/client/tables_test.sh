@@ -47,6 +47,8 @@ lacks words "one after the other"
 analyze 3 ticks --factors v --block k
 says words "The numbers of y move in steps of 10"
 lacks words "10.0 to 10.0 %"
+says words "it takes a finer clock"
+lacks words "6 or more"
 analyze 0 ticks --factors v --block k --resolution 0
 says words "y than v=new (95 % interval 9.09 to 9.09 %"
 analyze 3 ticks --factors v --block k --resolution 20
@@ -73,6 +75,11 @@ says words "More trials can't help"
 lacks words "it takes more"
 analyze 2 small --factors v
 lacks words "normality."
+
+# A treatment that helps at one level of the other and harms at the other one: that is part of the answer.
+analyze 3 crossover --factors cc,opt --block k --log
+says words "cc and opt act on each other: their changes differ by -18.3 %"
+says words "opt=O2 -> O3 is +9.95 % at cc=clang and -10.1 % at cc=gcc"
 
 # Seeds that both levels share: two designs are possible, and the user decides.
 analyze 1 seeds --factors v --random seed

@@ -206,8 +206,7 @@ struct Suite {
   }
   // The numbers that the estimate is the mean of; none where they are of several kinds.
   [[nodiscard]] UnitNumbers numbers(const Contrast& contrast) const {
-    if (scope == Scope::like_these)
-      return data.spec.block.empty() ? subject_numbers(data, members, contrast) : UnitNumbers{};
+    if (scope == Scope::like_these) return subject_numbers(data, members, contrast);
     if (data.spec.block.empty()) return {};
     return averaged(in_common(own_numbers(members, contrast)));
   }

@@ -299,7 +299,10 @@ std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estima
   result.variance = winsorized.ss > n * noise ? winsorized.ss / (h * (h - 1)) : 0;
   result.base_variance = 0;
   result.base_covariance = 0;
-  if (mean.independent > 0 && mean.independent < n) {
+  if (mean.fixed > 0) {  // subjects: what blocks do to all of them does not average out
+    result.variance += mean.fixed;
+    result.df = std::max(1.0, std::min(result.df, mean.df));
+  } else if (mean.independent > 0 && mean.independent < n) {
     result.variance *= n / mean.independent;
     result.df = std::max(1.0, std::min(result.df, mean.independent * h / n - 1));
   }

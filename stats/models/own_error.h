@@ -68,8 +68,8 @@ Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_
 inline constexpr double trimmed_share = 0.2;  // of the units, at each end
 // The mean without a fifth of the units at each end, with the error of the winsorized numbers
 // (Tukey and McLaughlin, 1963; Yuen, Biometrika 1974): what a typical unit does. It needs five
-// units. `mean` is their mean_over_time() or mean_of(), by whose allowance for dependence its own
-// error grows.
+// units. `mean` is their mean_over_time(), mean_of() or crossed_mean_of(), by whose allowance for
+// dependence or for the blocks' part its own error grows.
 std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estimate& mean,
                                         double noise);
 

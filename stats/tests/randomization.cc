@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t most_units = 2048;
 constexpr std::size_t first_draws = 9'999;
+constexpr std::size_t first_trimmed = 999;  // a draw sorts all numbers
+constexpr std::size_t first_deals = 1'999;  // also those that an interval is made from
 constexpr std::size_t most_draws = 1'000'000;
 constexpr std::size_t most_dealing_steps = 400'000'000;  // about a second
 constexpr std::size_t most_counted = 14;                 // signs: 16384 arrangements
@@ -61,10 +63,10 @@ void set_p(const Far& far, const RandomizationOptions& options, RandomizationTes
 
 // Draws until no limit is in doubt. `draw(far)` counts one arrangement.
 template <class Draw>
-void draw_all(const RandomizationOptions& options, std::size_t most, Draw draw,
+void draw_all(const RandomizationOptions& options, std::size_t first, std::size_t most, Draw draw,
               RandomizationTest& test) {
   Far far;
-  for (std::size_t target = std::min(first_draws, most);; target = std::min(most, 4 * target)) {
+  for (std::size_t target = first;; target = std::min(most, 4 * target)) {
     for (; test.draws < target; ++test.draws) draw(far);
     set_p(far, options, test);
     if (test.settled || target == most) return;
@@ -197,7 +199,8 @@ void test_trimmed(const std::vector<Signed>& units, const RandomizationOptions& 
   }
   Random random(options.seed);
   draw_all(
-      options, std::max<std::size_t>(first_draws, most_dealing_steps / 40 / units.size()),
+      options, first_trimmed,
+      std::max<std::size_t>(first_draws, most_dealing_steps / 100 / units.size()),
       [&](Far& far) {
         std::uint64_t bits = 0;
         for (std::size_t i = 0; i < signs.size(); ++i, bits >>= 1) {
@@ -239,7 +242,7 @@ void test_means(const std::vector<Signed>& units, const RandomizationOptions& op
     const std::uint64_t used = last == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << last) - 1;
     std::size_t words = 0;
     draw_all(
-        options, most_draws,
+        options, first_draws, most_draws,
         [&](Far& far) {
           words = (units.size() + 63) / 64;
           count(sums.of([&] { return random.next() & (--words == 0 ? used : ~std::uint64_t{0}); }),
@@ -411,10 +414,9 @@ std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
   const double own_high = statistic(observed, margin.high);
   const double own_low = statistic(observed, margin.low);
   Random random(options.seed);
-  constexpr std::size_t kept = 1'999;  // for the interval
   std::vector<Dealt> draws;
   draw_all(
-      options,
+      options, first_deals,
       std::max<std::size_t>(first_draws,
                             std::min(most_draws, most_dealing_steps / 10 / test.units)),
       [&](Far& far) {
@@ -425,7 +427,7 @@ std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
               is_as_far(-statistic(dealt, margin.high), -own_high, std::abs(own_high)) ? 1 : 0;
           far.below += is_as_far(statistic(dealt, margin.low), own_low, std::abs(own_low)) ? 1 : 0;
         }
-        if (draws.size() < kept) draws.push_back(std::move(dealt));
+        if (draws.size() < first_deals) draws.push_back(std::move(dealt));
       },
       test);
   double estimate = 0;
