@@ -71,6 +71,11 @@ void check_columns(Prepared& out) {
   if (seeds && !out.spec.seed.empty()) out.spec.block.clear();
 }
 
+// As far as digits allow; among millions of steps any number would be near a whole one.
+bool is_whole(double steps) {
+  return std::abs(steps - std::round(steps)) < std::min(0.01, 1e-6 * std::max(1.0, steps));
+}
+
 // 0 if there is none, or if the numbers are too many to tell.
 double common_step(const Dataset& data, std::span<const Row> rows) {
   constexpr std::size_t most = 64;
@@ -86,13 +91,11 @@ double common_step(const Dataset& data, std::span<const Row> rows) {
   for (auto next = std::next(seen.begin()); next != seen.end(); ++next)
     step = std::min(step, *next - *std::prev(next));
   const double first = *seen.begin();
-  const bool on_grid = std::ranges::all_of(seen, [&](double x) {
-    const double steps = (x - first) / step;
-    return std::abs(steps - std::round(steps)) < 1e-6 * std::max(1.0, steps);
-  });
+  const bool on_grid =
+      std::ranges::all_of(seen, [&](double x) { return is_whole((x - first) / step); });
   // Numbers of the grid themselves: 0.30 and 0.32 may be steps of 0.02, 0.31 and 0.33 are not.
   const double steps = (first + data.centre) / step;
-  return on_grid && std::abs(steps - std::round(steps)) < 1e-6 * std::max(1.0, steps) ? step : 0;
+  return on_grid && is_whole(steps) ? step : 0;
 }
 
 void set_step(const Dataset& data, std::span<const Row> rows, Prepared& out) {

@@ -45,6 +45,23 @@ TEST(Prepare, CellsPoolTheirBlocks) {
                (data.response[1] + data.response[3] + data.response[5] + data.response[7]) / 4);
 }
 
+// Two numbers that happen to be close are no step of a clock, though millions of such steps would
+// reach near any other number.
+TEST(Prepare, CloseNumbersAreNoClock) {
+  Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 6});
+  ASSERT_EQ(data.response.size(), 12U);
+  data.response.assign(12, 20e6);
+  data.centre = 0;
+  data.response[3] = 21345678.9;
+  data.response[7] = 22987654.3;
+  data.response[9] = 20000000.15;
+  EXPECT_EQ(prepare(data, spec()).step, 0);
+  data.response[9] = 20e6 + 100;
+  data.response[3] = 21e6;
+  data.response[7] = 22e6;
+  EXPECT_EQ(prepare(data, spec()).step, 100);
+}
+
 // More keys than are indexed directly: the same groups come out of the hashed index.
 TEST(Prepare, ManyBlocksGiveTheSameGroups) {
   Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 3});

@@ -20,10 +20,10 @@ bool has_drawn_order(const Prepared& data, const Effect& effect) {
 RandomizationOptions options_of(const Prepared& data, std::size_t family,
                                 const Estimate& estimate) {
   RandomizationOptions options{.seed = data.spec.random_seed, .alpha = data.level(data.spec.alpha)};
-  // Each step of the correction for a family compares with alpha by a number up to its size.
-  constexpr std::size_t most = 100;
-  for (std::size_t i = 1; i <= std::min(family, most); ++i)
-    options.limits.push_back(data.level(data.spec.alpha / static_cast<double>(i)));
+  // A family's first step compares with alpha by its size, the last one with alpha.
+  if (family > 1)
+    options.limits.push_back(data.level(data.spec.alpha / static_cast<double>(family)));
+  options.limits.push_back(data.level(data.spec.alpha));
   if (const auto margin = data.spec.equivalence; margin && estimate.has_ratio()) {
     options.margin = Interval{.low = -std::log1p(*margin), .high = std::log1p(*margin)};
     if (!estimate.log)

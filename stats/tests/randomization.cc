@@ -2,11 +2,8 @@
 #include "stats/tests/randomization.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/random.h"
 
@@ -14,9 +11,8 @@ namespace stab::stats {
 namespace {
 
 constexpr std::size_t most_units = 2048;
-constexpr std::size_t first_draws = 9'999;
+constexpr std::size_t first_draws = 1'999;  // also those that an interval of deals is made from
 constexpr std::size_t first_trimmed = 999;  // a draw sorts all numbers
-constexpr std::size_t first_deals = 1'999;  // also those that an interval is made from
 constexpr std::size_t most_draws = 1'000'000;
 constexpr std::size_t most_dealing_steps = 400'000'000;  // about a second
 constexpr std::size_t most_counted = 14;                 // signs: 16384 arrangements
@@ -46,9 +42,14 @@ DrawnP counted_p(std::size_t far, std::size_t all) {
   return {.p = p, .low = p, .high = p};
 }
 
-bool is_between(const DrawnP& p, std::span<const double> limits) {
-  return std::ranges::any_of(limits,
-                             [&](double limit) { return p.low <= limit && limit <= p.high; });
+// A limit lies within what the draws leave open; or, between the limits of a family, so much is open
+// that the high end says little of p.
+bool is_in_doubt(const DrawnP& p, std::span<const double> limits) {
+  if (limits.empty()) return false;
+  constexpr double close = 1.2;
+  const auto [least, most] = std::ranges::minmax(limits);
+  const auto has = [&](double limit) { return p.low <= limit && limit <= p.high; };
+  return has(least) || has(most) || (p.low > least && p.high < most && p.high > close * p.p);
 }
 
 void set_p(const Far& far, const RandomizationOptions& options, RandomizationTest& test) {
@@ -57,8 +58,8 @@ void set_p(const Far& far, const RandomizationOptions& options, RandomizationTes
   };
   test.differs = p(far.differs);
   if (options.margin) test.same = p(std::max(far.above, far.below));
-  test.settled = test.all || (!is_between(test.differs, options.limits) &&
-                              !(test.same && is_between(*test.same, options.limits)));
+  test.settled = test.all || (!is_in_doubt(test.differs, options.limits) &&
+                              !(test.same && is_in_doubt(*test.same, options.limits)));
 }
 
 // Draws until no limit is in doubt. `draw(far)` counts one arrangement.
@@ -200,7 +201,7 @@ void test_trimmed(const std::vector<Signed>& units, const RandomizationOptions& 
   Random random(options.seed);
   draw_all(
       options, first_trimmed,
-      std::max<std::size_t>(first_draws, most_dealing_steps / 100 / units.size()),
+      std::max<std::size_t>(first_draws, most_dealing_steps / 400 / units.size()),
       [&](Far& far) {
         std::uint64_t bits = 0;
         for (std::size_t i = 0; i < signs.size(); ++i, bits >>= 1) {
@@ -416,7 +417,7 @@ std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
   Random random(options.seed);
   std::vector<Dealt> draws;
   draw_all(
-      options, first_deals,
+      options, first_draws,
       std::max<std::size_t>(first_draws,
                             std::min(most_draws, most_dealing_steps / 10 / test.units)),
       [&](Far& far) {
@@ -427,7 +428,7 @@ std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
               is_as_far(-statistic(dealt, margin.high), -own_high, std::abs(own_high)) ? 1 : 0;
           far.below += is_as_far(statistic(dealt, margin.low), own_low, std::abs(own_low)) ? 1 : 0;
         }
-        if (draws.size() < first_deals) draws.push_back(std::move(dealt));
+        if (draws.size() < first_draws) draws.push_back(std::move(dealt));
       },
       test);
   double estimate = 0;

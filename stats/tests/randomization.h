@@ -23,7 +23,7 @@ namespace stab::stats {
 struct RandomizationOptions {
   std::uint64_t seed = 0;
   double alpha = 0.05;               // of the interval
-  std::vector<double> limits{};      // p that a verdict depends on
+  std::vector<double> limits{};      // the least and the largest p that a verdict may need
   double share = 0;                  // cut off at each end of the numbers (a typical run)
   std::optional<Interval> margin{};  // of differences that do not matter
 };
