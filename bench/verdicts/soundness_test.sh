@@ -6,7 +6,7 @@ set -euo pipefail
 build_dir=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$build_dir/bench/soundness" --experiments 100
+"$build_dir/bench/soundness" --experiments 60
 # The campaign through the command goes on where it was stopped, and makes the page's table.
 cp "$1/doc/statistics.md" "$work/page"
 campaign=("$build_dir/bench/soundness" --command "$build_dir/bin/stabctl" --results "$work/results")
