@@ -89,7 +89,7 @@ allowed() {
     stabd/main_stabctl.cc) echo "base/streams.h stabd/client/output.h stabd/client/exit_code.h stabd/command_line" ;;
     stabd/worker) echo "$below_stabd causal/run/program.h machine/quality stabd/protocol stabd/worker/causal stabd/revisions stabd/testing.h" ;;
     stabd/worker/causal) echo "base causal/run causal/lines/line_map.h machine stats/causal store/records.h stabd/protocol" ;;
-    stabd/reader) echo "$below_stabd stabd/protocol stabd/results stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
+    stabd/reader) echo "$below_stabd machine/quiet/quiet.h stabd/protocol stabd/revisions/of_plan.h stabd/results stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/archive/archive.h" ;;
     stabd/results) echo "$below_stabd stabd/exclusion stabd/results/sums stabd/protocol/messages.h stabd/protocol/run.h stabd/protocol/cache.h stabd/testing.h" ;;
     stabd/results/sums) echo "plan/plan.h plan/measures/regions.h plan/measures/simulated.h counters/reading.h store report/model.h stats/numbers stats/tests/variance_components.h" ;;
     stabd/results/exports) echo "$below_stabd stabd/results" ;;

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/duration.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "stabd/client/client.h"
@@ -114,6 +115,20 @@ Result<int> status(const Common& common, std::int64_t id) {
   fmt::print("{}\n", progress_text(answer->progress, 1000));
   for (const store::Event& event : answer->events)
     fmt::print("{}  {:<8} {}\n", local_time(event.at_ns), event.kind, for_terminal(event.text));
+  return exit_ok;
+}
+
+Result<int> status_of_daemon(const Common& common) {
+  const auto answer = ask(common, protocol::VersionRequest{});
+  if (!answer) return std::unexpected(answer.error());
+  if (common.json) return print_json(protocol::to_text(*answer, 2));
+  fmt::print("stabd {}, process {}, state in {}\n", one_line(answer->version, 100), answer->pid,
+             for_terminal(answer->state));
+  fmt::print("its loop made {} turns; 99.9 % of them took at most {} of CPU time, the longest {}\n",
+             answer->loop_turns, format_duration(answer->loop_computes),
+             format_duration(answer->loop_computes_longest));
+  fmt::print("and waited at most {} for disks and other processes, the longest {}\n",
+             format_duration(answer->loop_waits), format_duration(answer->loop_waits_longest));
   return exit_ok;
 }
 

@@ -28,6 +28,7 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
                    bool wait);
 Result<int> list(const Common& common);
 Result<int> status(const Common& common, std::int64_t id);
+Result<int> status_of_daemon(const Common& common);
 Result<int> watch(const Common& common, std::int64_t id);
 // What it says of an experiment that it followed, and its exit code.
 Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& followed);

@@ -52,6 +52,7 @@ struct Arguments {
   std::string web;  // "": no page
   bool quantities = false;
   bool queue = false;
+  bool daemon = false;
   bool dry = false;
   bool follow = false;
   std::string report_format = "text";

@@ -26,6 +26,7 @@ constexpr auto example_table = std::to_array<Example>({
     {"list", "stabctl list"},
     {"list", "stabctl list --json"},
     {"status", "stabctl status 1"},
+    {"status", "stabctl status --daemon"},
     {"watch", "stabctl watch 1"},
     {"watch", "stabctl watch --web 1  # also as a page that updates itself"},
     {"watch", "stabctl watch --fail-on trials,regressed,unsure 1"},

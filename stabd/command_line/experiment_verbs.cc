@@ -20,8 +20,20 @@ void CommandLine::add_experiment_verbs() {
       "Folders of 'stabctl run': which runs have ended, and which the same command goes on with",
       [&a] { return client::runs(a.common); }));
   json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
-  json_flag(with_id(verb("status", "State and events of an experiment",
-                         [&a] { return client::status(a.common, a.id); })));
+  CLI::App* status =
+      verb("status", "State and events of an experiment, or how the daemon does", [&a] {
+        return a.daemon ? client::status_of_daemon(a.common) : client::status(a.common, a.id);
+      });
+  CLI::Option* of = status->add_option("id", a.id, "Number of the experiment, see 'stabctl list'");
+  status
+      ->add_flag("--daemon", a.daemon,
+                 "The daemon instead: its version, process and folder, and how long its loop keeps "
+                 "others waiting")
+      ->excludes(of);
+  status->parse_complete_callback([&a, of] {
+    if (!a.daemon && of->count() == 0) throw CLI::RequiredError("id");
+  });
+  json_flag(status);
   CLI::App* watch =
       with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running", [&a] {
         return a.web.empty() ? client::watch(a.common, a.id)

@@ -37,8 +37,11 @@ void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
 
 void Clients::refuse_if_too_many(Connection& client) const {
   if (is_trusted(client)) return;
-  const auto others = [](const Connection* each) { return !is_trusted(*each); };
-  const auto same = [&](const Connection* each) { return each->peer().uid == client.peer().uid; };
+  // Who was refused and is still being told keeps nobody out.
+  const auto others = [](const Connection* each) { return !is_trusted(*each) && !each->closes(); };
+  const auto same = [&](const Connection* each) {
+    return each->peer().uid == client.peer().uid && !each->closes();
+  };
   const auto refuse = [&](const std::string& why) {
     client.send(protocol::encode_refusal(why));
     client.close_when_sent();

@@ -14,6 +14,7 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::size_t piece_size = std::size_t{256} << 10;
+constexpr std::size_t enough_unserved = std::size_t{64} << 10;
 
 struct Write {
   uv_write_t request{};
@@ -83,10 +84,14 @@ void Connection::received(ssize_t count, const char* bytes) {
   if (count < 0) return close();
   active_ms_ = uv_now(pipe_.loop);
   unserved_ = awaiting_ ? unserved_ + static_cast<std::size_t>(count) : 0;
-  if (unserved_ > max_request_line) return close();
   if (!lines_.add(std::string_view(bytes, static_cast<std::size_t>(count)))) {
     send(protocol::encode_refusal("the request is too long"));
     return close_when_sent();
+  }
+  // The rest waits in the kernel, and whoever sends it.
+  if (unserved_ > enough_unserved) {
+    waiting_ = true;
+    uv_read_stop(reinterpret_cast<uv_stream_t*>(&pipe_));
   }
   serve();
 }
@@ -161,6 +166,9 @@ void Connection::answered() {
   awaiting_ = false;
   unserved_ = 0;
   gone_ = nullptr;
+  if (std::exchange(waiting_, false) && !resting_ && !closing_when_sent_ &&
+      uv_is_closing(reinterpret_cast<uv_handle_t*>(&pipe_)) == 0)
+    listen();
   serve();
 }
 
@@ -195,7 +203,7 @@ void Connection::written() {
       uv_stream_get_write_queue_size(stream) > enough_waiting)
     return;
   resting_ = false;
-  if (!closing_when_sent_) listen();
+  if (!closing_when_sent_ && !waiting_) listen();
   serve();
 }
 

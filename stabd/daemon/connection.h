@@ -59,6 +59,7 @@ class Connection {
   [[nodiscard]] std::chrono::milliseconds idle() const;
   // After what is still to be written.
   void close_when_sent();
+  [[nodiscard]] bool closes() const { return closing_when_sent_; }
   void close();
 
   // It speaks our version of the protocol.
@@ -90,6 +91,7 @@ class Connection {
   bool resting_ = false;  // until what waits has been read
   std::uint64_t active_ms_ = 0;
   bool awaiting_ = false;
+  bool waiting_ = false;      // it is not read from until it has its answer
   std::size_t unserved_ = 0;  // bytes that came meanwhile
   std::function<void()> gone_;
   Fd file_;  // what is left of the answer

@@ -95,6 +95,7 @@ void Daemon::open_loop() {
   uv_loop_init(&loop_);
   loop_open_ = true;
   loop_.data = this;
+  loop_time_.watch(&loop_);
   uv_pipe_init(&loop_, &server_, 0);
   uv_signal_init(&loop_, &on_term_);
   uv_signal_init(&loop_, &on_int_);

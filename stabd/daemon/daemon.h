@@ -32,6 +32,7 @@
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/host/quieting.h"
+#include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/session.h"
@@ -70,12 +71,15 @@ class Daemon {
   void run();
 
   // For the request handler.
+  [[nodiscard]] const LoopTime& loop_time() const { return loop_time_; }
   store::Store& store() { return *store_; }
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
   [[nodiscard]] const Queue& queue() const { return queue_; }
   // No further experiment begins.
   [[nodiscard]] bool queue_held() const { return queue_held_; }
+  // The client gets the answer when its plan has been read: this line submits one, perhaps.
+  void read_submission(Connection& client, const std::string& line);
   // In progress.cc. Those who watch an experiment hear of it.
   void publish_soon();
   // As clients see it, whatever its row says of it.
@@ -141,6 +145,9 @@ class Daemon {
   void load_queue();
   void run_next();
   // The turn of the user whose experiment runs, in turns.cc.
+  [[nodiscard]] std::chrono::nanoseconds turn_of(std::uint32_t uid) const;
+  void submitted(Connection& client, const Result<Fd>& answer);
+  [[nodiscard]] Result<store::Id> take_submission(const Peer& peer, const Result<Fd>& answer);
   void begin_turn();
   void charge_turn();
   void end_turn(const store::Experiment& experiment);
@@ -255,6 +262,7 @@ class Daemon {
   std::pair<store::Id, std::optional<State>> told_{-1, std::nullopt};
 
   uv_loop_t loop_{};
+  LoopTime loop_time_;
   uv_pipe_t server_{};
   uv_signal_t on_term_{};
   uv_signal_t on_int_{};

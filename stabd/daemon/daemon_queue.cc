@@ -7,8 +7,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "counters/events/counting.h"
+#include "counters/profiles/sampler.h"
 #include "plan/reading/reader.h"
 #include "stabd/daemon/daemon.h"
+#include "stabd/daemon/reading.h"
+#include "stabd/protocol/lines.h"
+#include "stabd/protocol/messages.h"
 #include "store/summaries/summaries.h"
 
 namespace stab::daemon {
@@ -81,6 +86,63 @@ Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
       "the experiments of user {} take {} in the database, and limits.stored_bytes_of_user allows "
       "{}: remove some with 'stabctl rm' ('stabctl list' has their sizes)",
       uid, about_bytes(bytes), format_bytes(most)));
+}
+
+void Daemon::read_submission(Connection& client, const std::string& line) {
+  const Peer& peer = client.peer();
+  const auto words = [](const Result<void>& may) { return may ? "" : may.error().message; };
+  const protocol::ReadRequest request{.reading = protocol::Reading::plan,
+                                      .uid = peer.uid,
+                                      .gid = peer.gid,
+                                      .turn = turn_of(peer.uid),
+                                      .goes_first = queue_.is_trusted(peer.uid),
+                                      .may_not_quiesce = words(may_quiesce(peer.uid, false)),
+                                      .may_not_move = words(may_quiesce(peer.uid, true))};
+  const auto ticket = readers_->ask_of_plan(peer.uid, protocol::encode(request) + "\n" + line,
+                                            [this, &client](const Result<Fd>& answer) {
+                                              submitted(client, answer);
+                                              after_session_step();
+                                            });
+  client.await_answer([this, ticket] { readers_->forget(ticket); });
+}
+
+void Daemon::submitted(Connection& client, const Result<Fd>& answer) {
+  const auto id = take_submission(client.peer(), answer);
+  client.answer(id ? protocol::encode(protocol::SubmitReply{.id = *id})
+                   : protocol::encode_refusal(id.error().message));
+}
+
+// The plan may have taken its reader over, so nothing of this is believed that gives its user rights: what matters is
+// read anew when the experiment begins.
+Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& answer) {
+  if (!answer) return std::unexpected(answer.error());
+  auto text = text_in(*answer, protocol::most_decoded + 1 + plan::max_plan_bytes + 1);
+  if (!text) return std::unexpected(text.error());
+  const std::size_t end = std::min(text->find('\n'), text->size());
+  if (end > protocol::most_decoded) return fail("the plan's facts are too long");
+  const auto plan =
+      protocol::decode_reply<protocol::PlanReply>(std::string_view(*text).substr(0, end));
+  if (!plan) return std::unexpected(plan.error());
+  for (const auto& [key, names] :
+       {std::pair("counters", &plan->counters), {"rotate", &plan->rotated}})
+    if (const auto groups = counters::find_groups(*names); !groups)
+      return fail(fmt::format("'measure.{}': {}", key, groups.error().message));
+  if (!plan->profile.empty())
+    if (const auto event = counters::find_sampled(plan->profile); !event)
+      return fail("'measure.profile': " + event.error().message);
+  text->erase(0, std::min(end + 1, text->size()));
+  if (text->empty() || one_line(plan->name, plan->name.size()) != plan->name)
+    return fail("the plan was not read to its end");
+  if (auto room = has_room(peer.uid, text->size()); !room) return std::unexpected(room.error());
+  return submit({.name = plan->name,
+                 .plan = std::move(*text),
+                 .directory = plan->directory,
+                 .uid = peer.uid,
+                 .gid = peer.gid,
+                 .state = "queued",
+                 .submitted_ns = wall_clock_ns(),
+                 .trials = plan->trials,
+                 .priority = plan->priority});
 }
 
 Result<store::Id> Daemon::submit(const store::Experiment& experiment) {

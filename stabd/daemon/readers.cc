@@ -32,6 +32,10 @@ Readers::Ticket Readers::ask(std::uint32_t uid, std::string line, Done done) {
   return add({.uid = uid, .at_once = false, .line = std::move(line), .done = std::move(done)});
 }
 
+Readers::Ticket Readers::ask_of_plan(std::uint32_t uid, std::string line, Done done) {
+  return add({.uid = uid, .of_plan = true, .line = std::move(line), .done = std::move(done)});
+}
+
 Readers::Ticket Readers::ask_at_once(std::string line, Done done) {
   return add({.uid = 0, .at_once = true, .line = std::move(line), .done = std::move(done)});
 }
@@ -66,10 +70,13 @@ void Readers::forget(Ticket ticket) {
 bool Readers::may_start(const Job& job) const {
   if (job.process || !job.failure.empty()) return false;
   if (job.at_once) return true;
-  if (!allowed_ || (may_begin && !may_begin(job.uid))) return false;
-  const auto runs = [](const Job& each) { return each.process && !each.at_once; };
+  if (takes_turns(job) && (!allowed_ || (may_begin && !may_begin(job.uid)))) return false;
+  const auto runs = [&](const Job& each) {
+    return each.process && !each.at_once && each.of_plan == job.of_plan;
+  };
   const auto same = [&](const Job& each) { return runs(each) && each.uid == job.uid; };
-  return std::cmp_less(std::ranges::count_if(jobs_, runs), most_readers) &&
+  return std::cmp_less(std::ranges::count_if(jobs_, runs),
+                       job.of_plan ? most_plans : most_readers) &&
          std::ranges::none_of(jobs_, same);
 }
 
@@ -89,7 +96,7 @@ void Readers::start(Job& job) {
                             .folder = options_.folder,
                             .line = job.line,
                             .cpus = cpus_,
-                            .idle = !job.at_once && !hurry_},
+                            .idle = takes_turns(job) && !hurry_},
                            [this, ticket](Result<Fd> answer) { ended(ticket, std::move(answer)); });
   if (process) {
     job.process = *process;
@@ -125,8 +132,8 @@ void Readers::tick() {
   const std::chrono::milliseconds passed(now - std::exchange(ticked_ms_, now));
   const std::string why = must_end ? must_end() : "";
   for (Job& job : jobs_) {
-    if (job.process && !job.at_once && !why.empty()) job.process->kill(why);
-    if (!job.process || (!allowed_ && !job.at_once)) continue;
+    if (job.process && takes_turns(job) && !why.empty()) job.process->kill(why);
+    if (!job.process || (!allowed_ && takes_turns(job))) continue;
     job.ran += passed;
     if (job.ran > options_.limit)
       job.process->kill(fmt::format(
@@ -149,7 +156,7 @@ void Readers::allow(bool allowed) {
   if (!allowed) hurry_ = false;
   if (std::exchange(allowed_, allowed) == allowed) return;
   for (const Job& job : jobs_) {
-    if (!job.process || job.at_once) continue;
+    if (!job.process || !takes_turns(job)) continue;
     if (allowed)
       job.process->go_on();
     else
@@ -166,13 +173,14 @@ void Readers::hurry() {
 
 bool Readers::asked() const {
   return std::ranges::any_of(jobs_, [this](const Job& job) {
-    return !job.at_once && job.uid != no_user && (job.process || !may_begin || may_begin(job.uid));
+    return takes_turns(job) && job.uid != no_user &&
+           (job.process || !may_begin || may_begin(job.uid));
   });
 }
 
 bool Readers::wanted() const {
   return std::ranges::any_of(jobs_, [this](const Job& job) {
-    return !job.at_once && (job.process || !may_begin || may_begin(job.uid));
+    return takes_turns(job) && (job.process || !may_begin || may_begin(job.uid));
   });
 }
 

@@ -5,6 +5,8 @@
 // Invariants
 //  R1  At most most_readers run for clients, at most one of them for a user. What the running
 //      experiment asks for itself starts at once.
+//  R7  Plans that are submitted are read beside trials, at most most_plans at once and one of a user; who has waited for the
+//      longest is next, and of one user the plans come as they were submitted.
 //  R2  A reader runs on none of the trials' CPUs, if there are others. One of a client runs only while allow() says so:
 //      not while trials run that use all CPUs or whose plan asks for a quiet machine, unless it has waited for long. At
 //      other times it is stopped.
@@ -33,6 +35,7 @@
 namespace stab::daemon {
 
 inline constexpr std::size_t most_readers = 2;
+inline constexpr std::size_t most_plans = 2;
 // Of nobody: it takes no user's turn.
 inline constexpr std::uint32_t no_user = ~0U;
 
@@ -53,6 +56,8 @@ class Readers {
   using Done = std::function<void(Result<Fd> answer)>;
   // Of a client: it waits for its turn. `done` is called once, never from within this call.
   Ticket ask(std::uint32_t uid, std::string line, Done done);
+  // Of a client who submits a plan; `line` has two.
+  Ticket ask_of_plan(std::uint32_t uid, std::string line, Done done);
   // Of the experiment that runs.
   Ticket ask_at_once(std::string line, Done done);
   // It is not wanted any more: ended if it runs, and `done` is not called. 0 is nobody's.
@@ -82,6 +87,7 @@ class Readers {
     Ticket ticket = 0;
     std::uint32_t uid = 0;
     bool at_once = false;
+    bool of_plan = false;
     std::string line;
     Done done;
     std::shared_ptr<ReaderProcess> process{};
@@ -92,6 +98,8 @@ class Readers {
   Ticket add(Job job);
   void start_some();
   [[nodiscard]] bool may_start(const Job& job) const;
+  // Whether it waits for its turn among those of other clients, and stands still where trials forbid them (R2).
+  static bool takes_turns(const Job& job) { return !job.at_once && !job.of_plan; }
   void start(Job& job);
   void ended(Ticket ticket, Result<Fd> answer);
   void wake();  // tick() at the next turn of the loop

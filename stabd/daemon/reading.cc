@@ -52,7 +52,7 @@ protocol::ReadRequest reading_as(protocol::Reading reading, const Request& reque
 
 }  // namespace
 
-Result<std::string> line_in(const Fd& file) {
+Result<std::string> text_in(const Fd& file, std::size_t most) {
   std::string text;
   std::array<char, 65536> buffer;
   for (;;) {
@@ -62,10 +62,14 @@ Result<std::string> line_in(const Fd& file) {
     if (n < 0) return fail_errno("cannot read the answer");
     if (n == 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.size() > most_line) return fail("the answer is too long");
+    if (text.size() > most) return fail("the answer is too long");
   }
   if (text.ends_with('\n')) text.pop_back();
   return text;
+}
+
+Result<std::string> line_in(const Fd& file) {
+  return text_in(file, most_line);
 }
 
 Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer) {

@@ -23,6 +23,9 @@ Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request);
 // The only line of a reader's answer.
 Result<std::string> line_in(const Fd& file);
 
+// What stands in it up to this place; an error if there is more.
+Result<std::string> text_in(const Fd& file, std::size_t most);
+
 // The answer of a reader that verifies.
 Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer);
 

@@ -11,19 +11,14 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "counters/events/counting.h"
-#include "counters/profiles/sampler.h"
 #include "design/expand.h"
-#include "machine/quiet/quiet.h"
-#include "plan/reading/reader.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/daemon/reading.h"
+#include "stabd/protocol/lines.h"
 #include "stabd/protocol/messages.h"
-#include "stabd/revisions/of_plan.h"
 #include "store/summaries/summaries.h"
-#include "toml/problems.h"
 
 namespace stab::daemon {
 namespace {
@@ -60,55 +55,16 @@ Result<protocol::HelloReply> answer(const Context& context, const protocol::Hell
 }
 
 Result<protocol::VersionReply> answer(const Context& context, const protocol::VersionRequest&) {
-  return protocol::VersionReply{
-      .version = STAB_VERSION, .pid = getpid(), .state = context.daemon.options().state_directory};
-}
-
-Result<protocol::SubmitReply> answer(const Context& context,
-                                     const protocol::SubmitRequest& request) {
-  const Peer& peer = context.connection.peer();
-  if (!request.directory.starts_with('/'))
-    return fail("the plan's directory must be an absolute path");
-  const Queue& queue = context.daemon.queue();
-  if (auto room = context.daemon.has_room(peer.uid, request.plan.size()); !room)
-    return std::unexpected(room.error());
-  if (request.priority > 0 && !queue.is_trusted(peer.uid))
-    return fail("only root and the user of stabd may give a priority above 0");
-  const auto plan = plan::read_plan(request.plan);
-  if (!plan) return fail(toml::describe(plan.error(), one_line(request.file, 500)));
-  if (const std::string what = revisions::unresolved(*plan); !what.empty())
-    return fail(
-        fmt::format("{} is not a commit yet: stabctl submits plans with the commits of their "
-                    "revisions in a table [revisions]",
-                    what));
-  if (auto fits = context.daemon.fits_a_turn(peer.uid, *plan); !fits)
-    return std::unexpected(fits.error());
-  if (plan->privileges && peer.uid != 0)
-    return fail("'experiment.privileges' is for plans that root submits: leave it out");
-  for (const auto& [key, names] :
-       {std::pair("counters", &plan->counters), {"rotate", &plan->rotated}})
-    if (const auto groups = counters::find_groups(*names); !groups)
-      return fail(fmt::format("'measure.{}': {}", key, groups.error().message));
-  if (!plan->profile.empty())
-    if (const auto event = counters::find_sampled(plan->profile); !event)
-      return fail("'measure.profile': " + event.error().message);
-  const auto knobs = machine::choose_knobs(plan->knobs);
-  if (!knobs) return std::unexpected(knobs.error());
-  if (plan->quiesce == plan::Quiesce::strict)
-    if (auto may = context.daemon.may_quiesce(peer.uid, machine::moves_processes(*knobs)); !may)
-      return fail(may.error().message +
-                  ": take machine.quiesce = \"best-effort\" or \"off\", or have that changed");
-  const auto id = context.daemon.submit({.name = plan->name,
-                                         .plan = request.plan,
-                                         .directory = request.directory,
-                                         .uid = peer.uid,
-                                         .gid = peer.gid,
-                                         .state = "queued",
-                                         .submitted_ns = wall_clock_ns(),
-                                         .trials = plan::count_trials(*plan),
-                                         .priority = request.priority});
-  if (!id) return std::unexpected(id.error());
-  return protocol::SubmitReply{.id = *id};
+  const LoopTime& loop = context.daemon.loop_time();
+  constexpr unsigned most = 999;
+  return protocol::VersionReply{.version = STAB_VERSION,
+                                .pid = getpid(),
+                                .state = context.daemon.options().state_directory,
+                                .loop_turns = loop.computing().count(),
+                                .loop_computes = loop.computing().below(most),
+                                .loop_computes_longest = loop.computing().longest(),
+                                .loop_waits = loop.waiting().below(most),
+                                .loop_waits_longest = loop.waiting().longest()};
 }
 
 // 1 is next; what is held has none.
@@ -314,11 +270,17 @@ Result<void> may_ask(const Context& context, bool greets) {
 
 // Nothing: the answer comes later.
 template <class Request>
-std::optional<std::string> reply_to(const Context& context, const Request& request) {
+std::optional<std::string> reply_to(const Context& context, const Request& request,
+                                    const std::string& line) {
   if (auto may = may_ask(context, std::same_as<Request, protocol::HelloRequest>); !may)
     return protocol::encode_refusal(may.error().message);
   try {
-    if constexpr (NeedsReader<Request> || std::same_as<Request, protocol::RetryRequest>) {
+    if constexpr (std::same_as<Request, protocol::SubmitRequest>) {
+      const auto room = context.daemon.has_room(context.connection.peer().uid, request.plan.size());
+      if (!room) return protocol::encode_refusal(room.error().message);
+      context.daemon.read_submission(context.connection, line);
+      return std::nullopt;
+    } else if constexpr (NeedsReader<Request> || std::same_as<Request, protocol::RetryRequest>) {
       const auto passed = pass_on(context, request);
       if (passed) return std::nullopt;
       return protocol::encode_refusal(passed.error().message);
@@ -339,10 +301,18 @@ std::optional<std::string> reply_to(const Context& context, const Request& reque
 }  // namespace
 
 void handle_request(Daemon& daemon, Connection& connection, const std::string& line) {
+  const Context context{.daemon = daemon, .connection = connection};
+  // Only a plan may be so large.
+  if (line.size() > protocol::most_decoded) {
+    auto may = may_ask(context, false);
+    if (may) may = daemon.has_room(connection.peer().uid, 0);
+    if (!may) return connection.send(protocol::encode_refusal(may.error().message));
+    return daemon.read_submission(connection, line);
+  }
   const auto request = protocol::decode_request(line);
   if (!request) return connection.send(protocol::encode_refusal(request.error().message));
-  const Context context{.daemon = daemon, .connection = connection};
-  auto reply = std::visit([&](const auto& each) { return reply_to(context, each); }, *request);
+  auto reply =
+      std::visit([&](const auto& each) { return reply_to(context, each, line); }, *request);
   if (reply) connection.send(std::move(*reply));
 }
 

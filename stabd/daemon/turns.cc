@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "stabd/daemon/daemon.h"
+#include "stabd/results/run_request.h"
 
 namespace stab::daemon {
 namespace {
@@ -19,53 +20,15 @@ std::uint64_t ms_of(nanoseconds time) {
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
 }
 
-// As a plan says it, and not more than it is.
-std::string in_plan(nanoseconds time) {
-  using namespace std::chrono;
-  if (time >= seconds(1)) time = floor<seconds>(time);
-  for (const auto& [unit, name] : {std::pair<nanoseconds, const char*>(hours(1), "h"),
-                                   {minutes(1), "min"},
-                                   {seconds(1), "s"},
-                                   {milliseconds(1), "ms"}})
-    if (time % unit == nanoseconds(0)) return fmt::format("{}{}", time / unit, name);
-  return fmt::format("{}ns", time.count());
-}
-
-// The command of a trial and those around it have the plan's timeout each.
-int commands_of(const plan::Benchmark& benchmark) {
-  return 1 + (benchmark.prepare ? 1 : 0) + (benchmark.check.command ? 1 : 0) +
-         (benchmark.cleanup ? 1 : 0);
-}
-
 }  // namespace
 
 Result<void> Daemon::fits_a_turn(std::uint32_t uid, const plan::Plan& plan) const {
-  const nanoseconds turn = options_.limits.turn;
-  if (turn.count() == 0 || queue_.is_trusted(uid)) return {};
-  const auto refuse = [&](std::string what) {
-    return fail(fmt::format("{}, or have root submit the plan or raise limits.turn", what));
-  };
-  for (const plan::Benchmark& benchmark : plan.benchmarks) {
-    const int commands = commands_of(benchmark);
-    if (commands * benchmark.timeout > turn)
-      return refuse(fmt::format(
-          "a trial of '{}' may take {} ({}), and limits.turn is {}: set its timeout to {} at most",
-          benchmark.name, in_plan(commands * benchmark.timeout),
-          commands == 1 ? "its timeout"
-                        : fmt::format("{} commands with a timeout of {} each", commands,
-                                      in_plan(benchmark.timeout)),
-          in_plan(turn), in_plan(turn / commands)));
-    if (benchmark.build && benchmark.build_timeout > turn)
-      return refuse(fmt::format(
-          "a build of '{}' may take {}, and limits.turn is {}: set its build_timeout to {} at most",
-          benchmark.name, in_plan(benchmark.build_timeout), in_plan(turn), in_plan(turn)));
-  }
-  if (plan.wait_for_quiet && plan.wait_for_quiet->most > turn)
-    return refuse(
-        fmt::format("a block may wait {} for a quiet machine, and limits.turn is {}: set "
-                    "machine.wait_for_quiet to {} at most",
-                    in_plan(plan.wait_for_quiet->most), in_plan(turn), in_plan(turn)));
-  return {};
+  return results::fits_a_turn(plan, turn_of(uid));
+}
+
+// How long it may be; 0: as long as it takes.
+nanoseconds Daemon::turn_of(std::uint32_t uid) const {
+  return queue_.is_trusted(uid) ? nanoseconds(0) : options_.limits.turn;
 }
 
 std::optional<BlockId> Daemon::abandoned_block(store::Id id) const {

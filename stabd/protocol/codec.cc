@@ -318,6 +318,8 @@ template Result<Progress> decode_reply(std::string_view);
 STAB_MESSAGE(ReadRequest);
 STAB_MESSAGE(LookReply);
 template Result<LookReply> decode_reply(std::string_view);
+STAB_MESSAGE(PlanReply);
+template Result<PlanReply> decode_reply(std::string_view);
 STAB_MESSAGE(FindingsReply);
 template Result<FindingsReply> decode_reply(std::string_view);
 STAB_MESSAGE(SetupVersion);
@@ -332,6 +334,7 @@ STAB_MESSAGE(RunReply);
 
 template std::string to_text(const std::vector<Summary>&, int);
 template std::string to_text(const StatusReply&, int);
+template std::string to_text(const VersionReply&, int);
 template std::string to_text(const PauseReply&, int);
 template std::string to_text(const RetryReply&, int);
 template std::string to_text(const RemoveReply&, int);

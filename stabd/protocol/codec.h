@@ -107,7 +107,7 @@ inline void read_enum(const Parsed& from, counters::Status& to, std::string_view
   to = numbered(from, counters::Status::absent, counters::Status::absent, where);
 }
 inline void read_enum(const Parsed& from, Reading& to, std::string_view where) {
-  to = numbered(from, Reading::verify, Reading::verify, where);
+  to = numbered(from, Reading::plan, Reading::verify, where);
 }
 inline void read_enum(const Parsed& from, plan::Pick& to, std::string_view where) {
   to = numbered(from, plan::Pick::samples, plan::Pick::only, where);

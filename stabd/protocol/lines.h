@@ -12,6 +12,9 @@
 
 namespace stab::protocol {
 
+// The daemon's loop decodes no longer line of anybody's; a plan is read by a process of its own.
+inline constexpr std::size_t most_decoded = std::size_t{64} << 10;
+
 // Cuts a stream of bytes into lines, none longer than the limit.
 class LineBuffer {
  public:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/describe.hpp>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,7 +33,7 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 namespace stab::protocol {
 
 // Of both conversations. It rises with every change of a message.
-inline constexpr std::uint32_t version = 8;
+inline constexpr std::uint32_t version = 9;
 
 struct Refusal {
   std::string error{};
@@ -61,8 +62,25 @@ struct VersionReply {
   std::string version{};
   std::int32_t pid = 0;
   std::string state{};  // folder
+  // Of its loop, in CPU time of its own, and what else it waited for: 999 turns of 1000 take no longer, and the longest.
+  std::uint64_t loop_turns = 0;
+  std::chrono::nanoseconds loop_computes{0};
+  std::chrono::nanoseconds loop_computes_longest{0};
+  std::chrono::nanoseconds loop_waits{0};
+  std::chrono::nanoseconds loop_waits_longest{0};
 };
-BOOST_DESCRIBE_STRUCT(VersionReply, (), (version, pid, state))
+BOOST_DESCRIBE_STRUCT(VersionReply, (),
+                      (version, pid, state, loop_turns, loop_computes, loop_computes_longest,
+                       loop_waits, loop_waits_longest))
+template <>
+inline constexpr Field field<&VersionReply::loop_computes>{.name = "loop_computes_ns"};
+template <>
+inline constexpr Field field<&VersionReply::loop_computes_longest>{
+    .name = "loop_computes_longest_ns"};
+template <>
+inline constexpr Field field<&VersionReply::loop_waits>{.name = "loop_waits_ns"};
+template <>
+inline constexpr Field field<&VersionReply::loop_waits_longest>{.name = "loop_waits_longest_ns"};
 
 struct VersionRequest {
   using Reply = VersionReply;

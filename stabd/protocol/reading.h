@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/describe.hpp>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,7 +38,8 @@ enum class Reading {
   archive,  // ExportReply
   import,   // FindingsReply without findings; the parts are in the spool (stabd/archive)
   finish,   // FindingsReply, of one experiment
-  verify    // FindingsReply, of the database
+  verify,   // FindingsReply, of the database
+  plan  // PlanReply; the line that submits the plan stands behind this one, and the plan behind the answer
 };
 
 struct ReadRequest {
@@ -67,11 +69,32 @@ struct ReadRequest {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   bool believed = false;
+  // Of a plan: what its user may do. "": they may.
+  std::chrono::nanoseconds turn{0};  // as limits.turn
+  bool goes_first = false;           // a priority above 0
+  std::string may_not_quiesce{};
+  std::string may_not_move{};  // processes of others
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, cell, colour, full,
                        response, better, width, blocks, cache, position, attempt, profile, after,
-                       file, parts, name, uid, gid, believed))
+                       file, parts, name, uid, gid, believed, turn, goes_first, may_not_quiesce,
+                       may_not_move))
+
+// A plan that may be submitted, for those who do not read plans.
+struct PlanReply {
+  static constexpr Tag tag = ok;
+  std::string name{};
+  std::string directory{};
+  std::int64_t priority = 0;
+  std::uint64_t trials = 0;
+  // Whether they are there only the machine can tell.
+  std::vector<std::vector<std::string>> counters{};
+  std::vector<std::vector<std::string>> rotated{};
+  std::string profile{};
+};
+BOOST_DESCRIBE_STRUCT(PlanReply, (),
+                      (name, directory, priority, trials, counters, rotated, profile))
 
 // What the plan's stopping rule says.
 struct LookReply {

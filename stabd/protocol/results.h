@@ -123,7 +123,8 @@ struct ImportRequest {
   std::string file = "a client's";  // its name, for messages
 };
 BOOST_DESCRIBE_STRUCT(ImportRequest, (), (piece, last, file))
-inline constexpr std::size_t bytes_of_piece = std::size_t{192} << 10;
+// A request with one is not longer than most_decoded.
+inline constexpr std::size_t bytes_of_piece = std::size_t{42} << 10;
 template <>
 inline constexpr Field field<&ImportRequest::piece>{.most = bytes_of_piece / 3 * 4};
 template <>

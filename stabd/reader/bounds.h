@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/error.h"
+
 namespace stab::reader {
 
 struct Bounds {
@@ -19,5 +21,9 @@ Bounds bounds_for(std::uint64_t bytes_of_file);
 // Of this process until its end: memory beyond is refused to it (std::bad_alloc), and so is writing
 // more, as on a full disk.
 void keep_within(const Bounds& bounds);
+
+// From here on this process has that user's rights and no capability, and of the kernel only memory, time and the
+// descriptors that it has: every other system call fails.
+Result<void> only_compute(std::uint32_t uid, std::uint32_t gid);
 
 }  // namespace stab::reader

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 
@@ -83,6 +86,28 @@ TEST(Bounds, GrowWithTheFileButForTheMemory) {
   EXPECT_EQ(small.memory, large.memory);
   EXPECT_EQ(large.cpu - small.cpu, std::chrono::seconds(1024));
   EXPECT_GT(large.written, std::uint64_t{4} << 30);
+}
+
+TEST(Bounds, WhoOnlyComputesReachesNothingThroughTheKernel) {
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "a sanitizer needs system calls of its own";
+#endif
+  std::string name = testing::TempDir() + "alone-XXXXXX";
+  const Fd file(mkostemp(name.data(), O_CLOEXEC));
+  const int status = status_of(wide, [&] {
+    const bool root = geteuid() == 0;
+    if (!only_compute(root ? 61234 : geteuid(), root ? 61234 : getegid())) return 1;
+    if (open("/etc/passwd", O_RDONLY) != -1 || errno != EPERM) return 2;
+    if (open(name.c_str(), O_RDWR) != -1) return 3;
+    if (socket(AF_UNIX, SOCK_STREAM, 0) != -1 || errno != EPERM) return 4;
+    if (fork() != -1 || kill(getpid(), 0) != -1 || setuid(0) != -1) return 5;
+    std::vector<char> memory(std::size_t{8} << 20, 'x');
+    if (!write_all(file.get(), std::string_view(memory.data(), 1000))) return 6;
+    return 0;
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  unlink(name.c_str());
 }
 
 }  // namespace

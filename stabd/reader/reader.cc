@@ -5,14 +5,17 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/text.h"
 #include "machine/processes.h"
 #include "stabd/protocol/reading.h"
 #include "stabd/reader/answer_file.h"
 #include "stabd/reader/answers.h"
+#include "stabd/reader/bounds.h"
 
 namespace stab::reader {
 namespace {
@@ -23,6 +26,11 @@ constexpr int request_fd = 3;
 // While the running experiment waits for an answer, no trial runs.
 void give_way(protocol::Reading reading) {
   if (reading == protocol::Reading::look || reading == protocol::Reading::finish) return;
+  // Whoever submits a plan waits for it, also where trials leave no CPU idle.
+  if (reading == protocol::Reading::plan) {
+    static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
+    return;
+  }
   machine::be_the_first_to_go();
   const sched_param none{};
   static_cast<void>(sched_setscheduler(0, SCHED_IDLE, &none));
@@ -35,9 +43,17 @@ Result<void> refuse(AnswerFile& file, const std::string& why) {
   return file.end();
 }
 
-Result<void> answer_request(const protocol::ReadRequest& request, AnswerFile& file) {
+// `line`: what a client said, which the daemon has not looked at.
+Result<void> answer_request(const protocol::ReadRequest& request, std::string_view line,
+                            AnswerFile& file) {
   give_way(request.reading);
   if (request.protocol != protocol::version) return fail(protocol::reader_mismatch());
+  if (request.reading == protocol::Reading::plan) {
+    keep_within(bounds_for(line.size()));
+    if (auto alone = only_compute(request.uid, request.gid); !alone) return alone;
+    if (auto begun = file.begin(); !begun) return begun;
+    return answer_of_plan(request, line, file);
+  }
   if (is_of_archive(request.reading)) {
     if (auto begun = file.begin(); !begun) return begun;
     return answer_of_archive(request, file);
@@ -52,12 +68,15 @@ Result<void> answer_request(const protocol::ReadRequest& request, AnswerFile& fi
 
 Result<void> answer_in(int descriptor) {
   AnswerFile file(descriptor);
-  const auto line = file.request();
-  if (!line) return std::unexpected(line.error());
-  const auto request = protocol::decode<protocol::ReadRequest>(*line);
+  const auto text = file.request();
+  if (!text) return std::unexpected(text.error());
+  const std::string_view all(*text);
+  const std::size_t end = std::min(all.find('\n'), all.size());
+  const std::string_view rest = all.substr(std::min(end + 1, all.size()));
+  const auto request = protocol::decode<protocol::ReadRequest>(all.substr(0, end));
   if (!request) return refuse(file, request.error().message);
   try {
-    const auto answered = answer_request(*request, file);
+    const auto answered = answer_request(*request, rest, file);
     // What was written until then is no answer.
     return answered ? file.end() : refuse(file, answered.error().message);
   } catch (const std::exception& error) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/results/run_request.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "base/random.h"
 #include "design/resolve.h"
@@ -15,6 +20,26 @@
 
 namespace stab::results {
 namespace {
+
+using std::chrono::nanoseconds;
+
+// As a plan says it, and not more than it is.
+std::string in_plan(nanoseconds time) {
+  using namespace std::chrono;
+  if (time >= seconds(1)) time = floor<seconds>(time);
+  for (const auto& [unit, name] : {std::pair<nanoseconds, const char*>(hours(1), "h"),
+                                   {minutes(1), "min"},
+                                   {seconds(1), "s"},
+                                   {milliseconds(1), "ms"}})
+    if (time % unit == nanoseconds(0)) return fmt::format("{}{}", time / unit, name);
+  return fmt::format("{}ns", time.count());
+}
+
+// The command of a trial and those around it have the plan's timeout each.
+int commands_of(const plan::Benchmark& benchmark) {
+  return 1 + (benchmark.prepare ? 1 : 0) + (benchmark.check.command ? 1 : 0) +
+         (benchmark.cleanup ? 1 : 0);
+}
 
 std::string from_directory(const std::string& directory, const std::string& path) {
   return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
@@ -108,6 +133,34 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
   for (std::string& word : request.argv) word = plan::substitute(word, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);
   return request;
+}
+
+Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
+  if (turn.count() == 0) return {};
+  const auto refuse = [&](std::string what) {
+    return fail(fmt::format("{}, or have root submit the plan or raise limits.turn", what));
+  };
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    const int commands = commands_of(benchmark);
+    if (commands * benchmark.timeout > turn)
+      return refuse(fmt::format(
+          "a trial of '{}' may take {} ({}), and limits.turn is {}: set its timeout to {} at most",
+          benchmark.name, in_plan(commands * benchmark.timeout),
+          commands == 1 ? "its timeout"
+                        : fmt::format("{} commands with a timeout of {} each", commands,
+                                      in_plan(benchmark.timeout)),
+          in_plan(turn), in_plan(turn / commands)));
+    if (benchmark.build && benchmark.build_timeout > turn)
+      return refuse(fmt::format(
+          "a build of '{}' may take {}, and limits.turn is {}: set its build_timeout to {} at most",
+          benchmark.name, in_plan(benchmark.build_timeout), in_plan(turn), in_plan(turn)));
+  }
+  if (plan.wait_for_quiet && plan.wait_for_quiet->most > turn)
+    return refuse(
+        fmt::format("a block may wait {} for a quiet machine, and limits.turn is {}: set "
+                    "machine.wait_for_quiet to {} at most",
+                    in_plan(plan.wait_for_quiet->most), in_plan(turn), in_plan(turn)));
+  return {};
 }
 
 }  // namespace stab::results

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "stabd/protocol/messages.h"
 #include "tests/system/users.h"
 
 namespace stab::test {
@@ -88,6 +89,26 @@ TEST_F(Users, HaveTheLimitsOfTheSettings) {
   const Idle idle(ada, 3);
   EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
   EXPECT_EQ(as(bob, {"list"}).code, 0);
+}
+
+// Its own CPU time is measured, which a machine that is busy does not make longer.
+TEST_F(Users, WhosePlansAreRefusedKeepNobodyElseWaiting) {
+  std::string plan = "[experiment]\\nname = \\\"x\\\"\\n";
+  for (int i = 0; i < 70'000; ++i) plan += "k" + std::to_string(i) + " = 1\\n";
+  const std::string submit = R"({"verb":"submit","directory":"/tmp","plan":")" + plan + "\"}\n";
+  const std::string hello =
+      protocol::encode(protocol::HelloRequest{.protocol = protocol::version, .version = "x"}) +
+      "\n";
+  const Idle of_ada(ada, 12, hello + submit);
+  EXPECT_EQ(as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(as(bob, {"list"}).code, 0);
+  const Output said = as(bob, {"status", "--daemon", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const json daemon = json::parse(said.out);
+  EXPECT_GT(daemon["loop_turns"], 100);
+  EXPECT_LT(daemon["loop_computes_longest_ns"], 50'000'000) << "a plan takes many times that";
+  EXPECT_LE(daemon["loop_computes_ns"], daemon["loop_computes_longest_ns"]);
+  EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of them took at most"));
 }
 
 TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
