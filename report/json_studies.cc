@@ -36,11 +36,17 @@ nlohmann::ordered_json calibration_json(const stats::Analysis& analysis) {
 
 nlohmann::ordered_json noise_json(const std::optional<NoiseFloor>& noise) {
   if (!noise) return nullptr;
-  return {{"noise_floor", noise->margin},      {"low", or_null(noise->low)},
-          {"high", or_null(noise->high)},      {"alpha", noise->alpha},
-          {"blocks", noise->blocks},           {"benchmarks", noise->benchmarks},
-          {"comparisons", noise->comparisons}, {"significant", noise->significant},
-          {"calibration", noise->calibration}, {"calibrated_ns", noise->at_ns}};
+  return {{"noise_floor", noise->margin},
+          {"low", or_null(noise->low)},
+          {"high", or_null(noise->high)},
+          {"alpha", noise->alpha},
+          {"blocks", noise->blocks},
+          {"benchmarks", noise->benchmarks},
+          {"comparisons", noise->comparisons},
+          {"significant", noise->significant},
+          {"calibration", noise->calibration},
+          {"calibrated_ns", noise->at_ns},
+          {"calibrated_by", or_null(noise->by_user)}};
 }
 
 nlohmann::ordered_json padding_json(const stats::Analysis& analysis) {

@@ -64,6 +64,9 @@ struct NoiseFloor {
   std::optional<double> low{};  // the (1 - alpha) interval of the margin
   std::optional<double> high{};
   bool holds_here = true;  // the document's comparisons have as many blocks
+  // Whose calibration it is; nothing of one that an administrator brought from elsewhere, or removed since.
+  std::optional<std::uint32_t> by_user{};
+  bool by_same_user = false;  // whose experiment the document is about
 };
 
 // How quiet the machine was when the trials began.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What leaves the store: experiments (S7), and what they printed.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -173,7 +174,11 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
 }
 
 void Store::remove_rest(Id experiment) {
-  // What a calibration found is of the machine and stays.
+  // What a calibration found is of the machine and stays, unless a user made it who may be wrong for others: nobody
+  // could tell later whose it was.
+  const auto owner = static_cast<std::uint32_t>(
+      connection().number("SELECT uid FROM experiment WHERE id = ?", {experiment}));
+  const bool stays = owner == 0 || owner == geteuid();
   std::vector<Stored> calibrations;
   connection().scan("calibration", "WHERE experiment = ?", {experiment}, [&](const Stored& stored) {
     calibrations.push_back(stored);
@@ -181,7 +186,7 @@ void Store::remove_rest(Id experiment) {
   });
   for (Stored& each : calibrations) {
     each.row.set_value("experiment", {});
-    if (each.intact)
+    if (each.intact && stays)
       connection().update("calibration", each.id, each.row);
     else
       connection().remove("calibration", "WHERE id = ?", {each.id});

@@ -114,14 +114,28 @@ TEST_F(Removal, AnUnknownExperimentIsAnError) {
   EXPECT_THAT(begun.error().message, HasSubstr("there is no experiment 77"));
 }
 
-TEST_F(Removal, CalibrationsStayAsTheMachines) {
+TEST_F(Removal, CalibrationsOfRootAndTheOwnerStayAsTheMachines) {
   const Id machine = store_->add_machine(example_machine()).value();
-  ASSERT_TRUE(store_->add_calibrations({example_calibration(machine, experiment_)}));
-  remove(experiment_);
-  Calibration expected = example_calibration(machine, experiment_);
+  Experiment of_owner = example_experiment();
+  of_owner.uid = geteuid();
+  const Id id = store_->add_experiment(of_owner).value();
+  ASSERT_TRUE(store_->add_calibrations({example_calibration(machine, id)}));
+  remove(id);
+  Calibration expected = example_calibration(machine, id);
   expected.experiment = 0;
   EXPECT_THAT(store_->calibrations(machine).value(), ElementsAre(expected));
   EXPECT_THAT(store_->verify().value(), IsEmpty());
+}
+
+// Later nobody could tell whose they were, and they would count for everybody.
+TEST_F(Removal, CalibrationsOfAUserGoWithTheirExperiment) {
+  const Id machine = store_->add_machine(example_machine()).value();
+  Experiment of_user = example_experiment();
+  of_user.uid = geteuid() + 1000;
+  const Id id = store_->add_experiment(of_user).value();
+  ASSERT_TRUE(store_->add_calibrations({example_calibration(machine, id)}));
+  remove(id);
+  EXPECT_THAT(store_->calibrations(machine).value(), IsEmpty());
 }
 
 TEST_F(Removal, DamagedTrialsGoToo) {

@@ -62,18 +62,23 @@ std::string date_text(std::int64_t ns_since_1970) {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(seconds));
 }
 
+std::string by_whom(const NoiseFloor& floor) {
+  if (floor.by_same_user || !floor.by_user) return "";
+  return *floor.by_user == 0 ? " by root" : fmt::format(" by user {}", *floor.by_user);
+}
+
 std::string noise_text(const NoiseFloor& floor) {
   std::string text = fmt::format("this machine's noise floor: {}", margin_words(floor.margin));
   if (floor.low && floor.high)
     text += fmt::format(" ({} interval {} to {})", level_text(floor.alpha),
                         margin_words(*floor.low), margin_words(*floor.high));
   if (!floor.holds_here)
-    return text +
-           fmt::format(", calibrated for {} blocks {}", floor.blocks, date_text(floor.at_ns));
+    return text + fmt::format(", calibrated for {} blocks {}{}", floor.blocks,
+                              date_text(floor.at_ns), by_whom(floor));
   return text + fmt::format(
-                    " in comparisons of {} blocks, calibrated {}; differences below cannot "
+                    " in comparisons of {} blocks, calibrated {}{}; differences below cannot "
                     "be told",
-                    floor.blocks, date_text(floor.at_ns));
+                    floor.blocks, date_text(floor.at_ns), by_whom(floor));
 }
 
 }  // namespace stab::report

@@ -2,6 +2,7 @@
 #include "stabd/results/calibrations.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -58,6 +59,19 @@ std::string calibrated_name(const plan::Plan& plan, const std::string& response)
   return fmt::format("{} ({})", response, sha256_hex(definition).substr(0, digits));
 }
 
+namespace {
+
+// Whose experiment it was; nothing if that is not here.
+store::Outcome<std::optional<std::uint32_t>> owner_of(store::Reader& store,
+                                                      const store::Calibration& row) {
+  if (row.experiment == 0) return std::nullopt;
+  const auto experiment = store.experiment(row.experiment);
+  if (!experiment) return std::unexpected(experiment.error());
+  return *experiment ? std::optional((*experiment)->uid) : std::nullopt;
+}
+
+}  // namespace
+
 std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis,
                                                  const store::Experiment& experiment,
                                                  const std::string& response) {
@@ -86,12 +100,18 @@ store::Outcome<std::vector<store::Calibration>> calibration_of(
 
 store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,
                                                                  store::Id machine,
-                                                                 const std::string& response) {
+                                                                 const std::string& response,
+                                                                 std::uint32_t user) {
   const auto rows = store.calibrations(machine);
   if (!rows) return std::unexpected(rows.error());
   std::optional<report::NoiseFloor> latest;
-  for (const store::Calibration& row : *rows)
-    if (row.scope == CalibrationScope::any && row.response == response && row.margin)
+  for (const store::Calibration& row : *rows) {
+    if (row.scope != CalibrationScope::any || row.response != response || !row.margin) continue;
+    const auto owner = owner_of(store, row);
+    if (!owner) return std::unexpected(owner.error());
+    const bool counts =
+        row.experiment == 0 || *owner == user || *owner == 0U || *owner == geteuid();
+    if (counts)
       latest = report::NoiseFloor{.calibration = row.name,
                                   .at_ns = row.at_ns,
                                   .alpha = row.alpha,
@@ -101,7 +121,10 @@ store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& 
                                   .significant = row.significant,
                                   .margin = *row.margin,
                                   .low = row.margin_low,
-                                  .high = row.margin_high};
+                                  .high = row.margin_high,
+                                  .by_user = *owner,
+                                  .by_same_user = *owner == user};
+  }
   return latest;
 }
 

@@ -29,11 +29,13 @@ std::vector<store::Calibration> calibration_rows(const stats::Analysis& analysis
 store::Outcome<std::vector<store::Calibration>> calibration_of(store::Reader& store,
                                                                const store::Experiment& experiment);
 
-// What the latest calibration of the machine says of the response, by its calibrated_name(). Nothing
-// if there is none.
+// What the latest calibration of the machine says of the response, by its calibrated_name(), to this user: only their own
+// calibrations and those of root and of stabd's own user count, since anybody can make one that is wrong. Nothing if
+// there is none.
 store::Outcome<std::optional<report::NoiseFloor>> noise_floor_of(store::Reader& store,
                                                                  store::Id machine,
-                                                                 const std::string& response);
+                                                                 const std::string& response,
+                                                                 std::uint32_t user);
 
 // Whether the comparisons of single benchmarks have as many blocks as those of the calibration had:
 // what other numbers of blocks can resolve, it does not say.

@@ -163,9 +163,36 @@ TEST_F(CalibrationsTest, TheLatestOneCounts) {
   failed.name = "too short";
   failed.margin.reset();
   ASSERT_TRUE(store_->add_calibrations({newer, user, failed}));
-  EXPECT_EQ(noise_floor_of(*store_, machine_, "wall")->value().calibration, "newer");
-  EXPECT_EQ(noise_floor_of(*store_, machine_, "user")->value().calibration, "of CPU time");
-  EXPECT_FALSE(noise_floor_of(*store_, machine_, "max_rss").value());
+  EXPECT_EQ(noise_floor_of(*store_, machine_, "wall", 1000)->value().calibration, "newer");
+  EXPECT_EQ(noise_floor_of(*store_, machine_, "user", 1000)->value().calibration, "of CPU time");
+  EXPECT_FALSE(noise_floor_of(*store_, machine_, "max_rss", 1000).value());
+}
+
+// Anybody can calibrate with a program that is slow at random.
+TEST_F(CalibrationsTest, OfOneUserIsNoneOfAnothers) {
+  const auto calibrated_by = [&](std::uint32_t uid, const std::string& name, std::int64_t at_ns) {
+    const auto id = store_->add_experiment(
+        {.name = name, .plan = "x", .directory = "/", .uid = uid, .state = "done"});
+    ASSERT_TRUE(store_->add_calibrations({{.machine = machine_,
+                                           .experiment = *id,
+                                           .name = name,
+                                           .at_ns = at_ns,
+                                           .scope = CalibrationScope::any,
+                                           .response = "wall",
+                                           .margin = 0.5}}));
+  };
+  const auto floor_of = [&](std::uint32_t user) {
+    return noise_floor_of(*store_, machine_, "wall", user).value();
+  };
+  calibrated_by(60001, "of ada", 10);
+  EXPECT_FALSE(floor_of(60002));
+  ASSERT_TRUE(floor_of(60001));
+  EXPECT_TRUE(floor_of(60001)->by_same_user);
+  calibrated_by(0, "of root", 5);
+  EXPECT_EQ(floor_of(60002)->calibration, "of root");
+  EXPECT_EQ(floor_of(60002)->by_user, 0U);
+  EXPECT_FALSE(floor_of(60002)->by_same_user);
+  EXPECT_EQ(floor_of(60001)->calibration, "of ada") << "the latest of those that count";
 }
 
 TEST_F(CalibrationsTest, AVerdictOnLessThanTheNoiseFloorHasANote) {

@@ -123,8 +123,9 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
 void quote_calibration(store::Reader& store, const store::Experiment& experiment,
                        const plan::Plan& plan, report::Document& document) {
   std::vector<std::string>& notes = document.analysis.notes;
-  const auto noise = noise_floor_of(store, experiment.machine,
-                                    calibrated_name(plan, document.analysis.spec.response));
+  const auto noise =
+      noise_floor_of(store, experiment.machine,
+                     calibrated_name(plan, document.analysis.spec.response), experiment.uid);
   if (!noise) {
     notes.push_back("The calibration of the machine cannot be read: " + noise.error().message);
     return;
