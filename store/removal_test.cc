@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "store/recovery/recover.h"
 #include "store/test_support.h"

@@ -75,8 +75,8 @@ BOOST_DESCRIBE_STRUCT(VersionReply, (),
 template <>
 inline constexpr Field field<&VersionReply::loop_computes>{.name = "loop_computes_ns"};
 template <>
-inline constexpr Field field<&VersionReply::loop_computes_longest>{
-    .name = "loop_computes_longest_ns"};
+inline constexpr Field field<&VersionReply::loop_computes_longest>{.name =
+                                                                       "loop_computes_longest_ns"};
 template <>
 inline constexpr Field field<&VersionReply::loop_waits>{.name = "loop_waits_ns"};
 template <>
