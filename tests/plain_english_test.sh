@@ -8,7 +8,6 @@ set -euo pipefail
 cd "$1"
 list='' area=''
 [[ ${2:-} != --list ]] || list=yes area=${3:-}
-[[ ${2:-} != --draw ]] || export EACH_SENTENCE=yes
 
 openings() {  # reads file names, prints area, file and sentence
   perl -ne '
@@ -27,7 +26,7 @@ openings() {  # reads file names, prints area, file and sentence
     }
     sub sentences {
       my ($area, $file, $text) = @_;
-      $text =~ s/`[^`]*`/`X`/g;
+      $text =~ s/`[^`]*`/`X`/g unless $ENV{EACH_SENTENCE};
       $text =~ s/\[([^\]]*)\]\([^)]*\)/$1/g;
       $text =~ s{^\s*\*\*[^*]*[.:]\*\*}{};  # the title of a paragraph
       $text =~ s/\*\*//g;
@@ -36,7 +35,7 @@ openings() {  # reads file names, prints area, file and sentence
       for (split /(?<=[.?!:;])\)? (?=["(]?[A-Z])/, $text) {
         s/^["(]+//;
         if ($ENV{EACH_SENTENCE}) {
-          print "$area\t$file\t$_\n" if split(/ /) > 5;
+          print "$area\t$file\t$_\n" if /^[A-Z"(`]/ && /[.?!:]\)?$/ && split(/ /) > 5;
           next;
         }
         print "$area\t$file\t$_\n" if bad($_);
@@ -95,9 +94,13 @@ openings() {  # reads file names, prints area, file and sentence
 
 files=$(git ls-files README.md CHANGELOG.md 'doc/*.md' 'plans/*.toml' '*.cc' '*.h' '*.inc' |
   grep -vE '_(test|fuzz)\.cc$|testing\.h$|test_support\.h$|^(tests|bench)/|/(corpus|testdata|oracle|programs)/')
+draw() {  # draw SEED
+  EACH_SENTENCE=yes openings <<<"$files" | sort -u | grep -v '^doc/protocol.md' |
+    awk -F '\t' -v seed="$1" 'BEGIN { srand(seed) } { printf "%.9f\t%s: %s\n", rand(), $2, $3 }' |
+    sort | awk 'NR <= 50' | cut -f 2-
+}
 if [[ ${2:-} == --draw ]]; then
-  openings <<<"$files" | sort -u |
-    shuf -n 50 --random-source=<(yes "${3:?--draw needs a seed}") | awk -F '\t' '{ print $2 ": " $3 }'
+  draw "${3:?--draw needs a seed}"
   exit 0
 fi
 found=$(openings <<<"$files")
@@ -113,6 +116,9 @@ tried=$(mktemp --suffix=.md)
 trap 'rm -f "$tried"' EXIT
 printf 'Of names a byte is two. It ends. Those of one\nbenchmark differ.\n\n| cell | of this benchmark |\n\nWhere it is, it stays.\n' >"$tried"
 [[ $(openings <<<"$tried" | wc -l) -eq 3 ]] || { echo "it no longer finds what it is about:"; openings <<<"$tried"; exit 1; }
+
+drawn=$(draw 1)
+[[ $(wc -l <<<"$drawn") -eq 50 && $drawn == "$(draw 1)" && $drawn != "$(draw 2)" ]] || { echo "--draw does not draw 50 sentences by its seed"; exit 1; }
 
 bad=0
 while IFS=$'\t' read -r name count; do
