@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/paths.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,7 +21,10 @@ std::string variable(const char* name) {
 std::string user_directory(const char* name, const char* below_home) {
   const std::string set = variable(name);
   if (!set.empty()) return set + "/stabd";
-  const std::string home = variable("HOME");
+  std::string home = variable("HOME");
+  // Anybody can make folders in /tmp, so it is the last place.
+  if (const passwd* const known = home.empty() ? getpwuid(geteuid()) : nullptr)
+    if (known->pw_dir != nullptr && *known->pw_dir == '/') home = known->pw_dir;
   return (home.empty() ? "/tmp" : home) + below_home + "/stabd";
 }
 

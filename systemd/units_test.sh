@@ -36,3 +36,16 @@ fi
 for line in "ExecReload=/bin/kill -HUP \$MAINPID" Type=notify KillMode=mixed OOMPolicy=continue TasksMax=infinity; do
   grep -qx "$line" "$folder/stabd.service" || { echo "FAILED: the service lacks $line"; exit 1; }
 done
+
+# What is open has its reason in doc/security.md.
+document=$1/doc/security.md
+exposure=$(systemd-analyze security --offline=true "$folder/stabd.service" | grep -oP 'exposure level.*: \K[0-9.]+')
+grep -qF "an exposure of $exposure" "$document" || { echo "FAILED: $document does not say that the exposure is $exposure"; exit 1; }
+mapfile -t reasons < <(awk '/^## What the unit leaves open/ { on = 1; next } /^## / { on = 0 } on && /^\| `/' "$document" |
+  cut -d'|' -f2 | grep -oP '`\K[^`]+')
+[[ ${#reasons[@]} -gt 20 ]] || { echo "FAILED: $document has no reasons"; exit 1; }
+while read -r name; do
+  for reason in "${reasons[@]}"; do [[ $name == "$reason"* ]] && continue 2; done
+  echo "FAILED: $document has no reason why $name is open"
+  exit 1
+done < <(systemd-analyze security --offline=true --json=short "$folder/stabd.service" | grep -oP '"set":(false|null),"name":"\K[^"]+')

@@ -13,7 +13,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -38,14 +38,15 @@ Result<std::string> line_of(const std::string& path) {
 }
 
 Result<void> put(const std::string& path, const std::string& value) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd || write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
     return fail_errno(fmt::format("{} does not take {}", path, value));
   return {};
 }
 
 std::vector<pid_t> processes_in(const std::string& folder) {
-  std::ifstream list(folder + "/cgroup.procs");
+  constexpr std::size_t most = std::size_t{64} << 20;
+  std::istringstream list(read_file(folder + "/cgroup.procs", most).value_or(""));
   std::vector<pid_t> processes;
   for (pid_t process = 0; list >> process;) processes.push_back(process);
   return processes;

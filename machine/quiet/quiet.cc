@@ -22,7 +22,8 @@ using What = Outcome::What;
 // One write, which the kernel takes whole or not at all. No truncation: a file that stands for one of the kernel's is
 // never seen empty, and only its first line counts.
 Result<void> write_setting(const std::string& path, const std::string& value) {
-  const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  // Without O_NONBLOCK a FIFO that nobody reads would hang us.
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   const std::string line = value + "\n";
   const ssize_t n = write(fd.get(), line.data(), line.size());
@@ -169,7 +170,7 @@ Result<void> Held::hold(const Setting& setting, std::string_view knob, const std
   const std::string& text = setting.quiet;
   if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
     return fail(fmt::format("{} is not a number", text));
-  Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   if (write(fd.get(), &number, sizeof number) != sizeof number)
     return fail_errno(fmt::format("{} does not take {}", path, text));

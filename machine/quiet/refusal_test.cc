@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -55,6 +56,20 @@ TEST_F(RefusalTest, WhatReadsBackOtherwiseLeavesNothingBehind) {
   EXPECT_EQ(refused.value, refused.found);
   EXPECT_EQ(of(outcomes, "nmi_watchdog").what, What::changed);
   expect_everything_as_it_was_but(swappiness);
+}
+
+// Opening it to write waits for who reads it.
+TEST_F(RefusalTest, AFifoIsRefusedAndNobodyWaits) {
+  for (const std::string file : {"/proc/sys/vm/swappiness", "/proc/sys/kernel/nmi_watchdog"}) {
+    std::filesystem::remove(root_ + file);
+    ASSERT_EQ(mkfifo((root_ + file).c_str(), 0600), 0);
+  }
+  alarm(60);
+  const auto outcomes = made_quiet();
+  alarm(0);
+  for (const char* knob : {"swappiness", "nmi_watchdog"})
+    EXPECT_EQ(of(outcomes, knob).what, What::refused) << knob;
+  EXPECT_EQ(of(outcomes, "governor").what, What::changed);
 }
 
 // As a container has it.

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -62,6 +63,19 @@ Result<Connected> connect_to(const std::string& path) {
   return made;
 }
 
+// At a place that nobody named somebody else may have put a socket, as in /tmp: what is said there is told to them, and
+// what they answer is believed.
+Result<void> is_ours(const std::string& path, int socket) {
+  ucred daemon{};
+  socklen_t size = sizeof daemon;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) != 0)
+    return fail_errno("cannot tell who serves " + path);
+  if (daemon.uid == 0 || daemon.uid == geteuid()) return {};
+  return fail(fmt::format(
+      "{} is served by user {}, and not by you or root: if you trust them name it with --socket",
+      path, daemon.uid));
+}
+
 protocol::HelloRequest greeting() {
   return {.protocol = protocol::version, .version = STAB_VERSION};
 }
@@ -87,6 +101,9 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
                                 fmt::join(silent, ", and no stabd answers at ")));
       continue;
     }
+    // Of several nobody named one; the last is the system's.
+    if (path != sockets.back())
+      if (auto ours = is_ours(path, socket->fd.get()); !ours) return std::unexpected(ours.error());
     return Client(std::move(socket->fd));
   }
   return fail(fmt::format(

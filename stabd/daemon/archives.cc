@@ -60,8 +60,8 @@ void Daemon::verify_import(Connection& client, std::string name) {
                                       .uid = peer.uid,
                                       .gid = peer.gid,
                                       .believed = queue_.is_trusted(peer.uid)};
-  const auto ticket =
-      readers_->ask(peer.uid, protocol::encode(request), [this, &client](const Result<Fd>& answer) {
+  const auto ticket = readers_->ask(
+      accounts_.of(peer.uid), protocol::encode(request), [this, &client](const Result<Fd>& answer) {
         const auto found = findings_in(answer);
         if (auto begun = found ? begin_import(client) : fail(found.error().message); !begun)
           end_import(client, protocol::encode_refusal(begun.error().message));

@@ -32,6 +32,7 @@ void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
       [this](const Connection& each, std::size_t bytes) { return may_wait(each, bytes); });
   if (client == nullptr) return;
   connected_.insert(client);
+  accounts_.look_again();
   refuse_if_too_many(*client);
 }
 
@@ -40,7 +41,7 @@ void Clients::refuse_if_too_many(Connection& client) const {
   // Who was refused and is still being told keeps nobody out.
   const auto others = [](const Connection* each) { return !is_trusted(*each) && !each->closes(); };
   const auto same = [&](const Connection* each) {
-    return each->peer().uid == client.peer().uid && !each->closes();
+    return is_same(*each, client.peer().uid) && !each->closes();
   };
   const auto refuse = [&](const std::string& why) {
     client.send(protocol::encode_refusal(why));
@@ -57,7 +58,7 @@ bool Clients::may_wait(const Connection& client, std::size_t bytes) const {
   if (is_trusted(client)) return client.unread() + bytes <= most_unread;
   std::size_t unread = bytes;
   for (const Connection* each : connected_)
-    if (each->peer().uid == client.peer().uid) unread += each->unread();
+    if (is_same(*each, client.peer().uid)) unread += each->unread();
   if (unread <= limits_.unread_of_user) return true;
   spdlog::warn("process {} of user {} is hung up on: {} of answers were not read",
                client.peer().pid, client.peer().uid, format_bytes(unread));
@@ -72,7 +73,7 @@ Result<void> Clients::may_send(const Connection& client, std::size_t bytes) cons
         "limits.import_bytes_of_user set");
   std::uint64_t sent = bytes;
   for (const Connection* each : connected_)
-    if (each->spool && each->peer().uid == client.peer().uid) sent += each->spool->bytes();
+    if (each->spool && is_same(*each, client.peer().uid)) sent += each->spool->bytes();
   if (sent <= *limits_.import_bytes_of_user) return {};
   return fail(fmt::format(
       "you would send {} of archives at once, and {} are allowed: send one after another, or have "
@@ -84,7 +85,7 @@ bool Clients::may_be_answered(std::uint32_t uid) const {
   if (is_trusted(uid)) return true;
   std::uint64_t unread = 0;
   for (const Connection* each : connected_)
-    if (each->peer().uid == uid) unread += each->unread_in_file();
+    if (is_same(*each, uid)) unread += each->unread_in_file();
   return unread < limits_.unread_of_user;
 }
 

@@ -11,13 +11,16 @@
 
 #include "base/error.h"
 #include "stabd/daemon/connection.h"
+#include "stabd/daemon/host/accounts.h"
 #include "stabd/settings/settings.h"
 
 namespace stab::daemon {
 
 class Clients {
  public:
-  explicit Clients(const settings::Limits& limits) : limits_(limits) {}
+  // Users of one account share what a user may have.
+  Clients(const settings::Limits& limits, Accounts& accounts)
+      : limits_(limits), accounts_(accounts) {}
 
   void accept(uv_stream_t* server, Connection::OnLine on_line);
   // Of those that come from now on.
@@ -40,7 +43,12 @@ class Clients {
   // All that waits for a user together.
   [[nodiscard]] bool may_wait(const Connection& client, std::size_t bytes) const;
 
+  [[nodiscard]] bool is_same(const Connection& client, std::uint32_t uid) const {
+    return accounts_.is_same(client.peer().uid, uid);
+  }
+
   settings::Limits limits_;
+  Accounts& accounts_;
   std::set<Connection*> connected_;
 };
 

@@ -41,7 +41,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager)
       manager_(std::move(manager)),
       keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
-      clients_(options_.limits) {}
+      accounts_("/etc/subuid", geteuid()),
+      clients_(options_.limits, accounts_) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(manager)));
@@ -171,7 +172,7 @@ void Daemon::run_next() {
       continue;
     }
     auto plan = plan::read_plan((*experiment)->plan);
-    const auto fits = plan ? fits_a_turn(first->uid, *plan) : Result<void>();
+    const auto fits = plan ? fits_a_turn((*experiment)->uid, *plan) : Result<void>();
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->reason =

@@ -31,6 +31,7 @@
 #include "stabd/archive/spool.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
+#include "stabd/daemon/host/accounts.h"
 #include "stabd/daemon/host/quieting.h"
 #include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/queue.h"
@@ -54,8 +55,6 @@ struct DaemonOptions : settings::Settings {
   std::string machine_logs;  // folder of the machine's logs, see machine/quiet/keeper.h
   std::string machine_root;  // stands before /proc and /sys of knobs, for tests
 };
-
-Waiting waiting_from(const store::Experiment& experiment);
 
 class Daemon {
  public:
@@ -96,6 +95,7 @@ class Daemon {
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
   // Whether so many bytes more may be stored of this user's.
   [[nodiscard]] Result<void> may_store(std::uint32_t uid, std::uint64_t more) const;
+  [[nodiscard]] std::uint64_t bytes_of_account(std::uint32_t uid) const;
 
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
   Result<store::Id> submit(const store::Experiment& experiment);
@@ -116,6 +116,8 @@ class Daemon {
  private:
   Daemon(DaemonOptions options, service::Manager manager);
   Result<void> prepare();
+  // Its user is the account that owns it.
+  [[nodiscard]] Waiting waiting_from(const store::Experiment& experiment) const;
   void open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
   Result<std::vector<machine::Finding>> examine_machine();
@@ -254,6 +256,7 @@ class Daemon {
     SessionPorts::OnLook done;
   };
   std::optional<Looking> looking_;  // while the session waits for a quiet machine
+  Accounts accounts_;
   Clients clients_;
   bool stopping_ = false;
   bool abandoned_ = false;  // and what ran is not waited for

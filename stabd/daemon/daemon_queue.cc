@@ -35,9 +35,9 @@ std::string not_there(store::Id id) {
 }  // namespace
 
 // What was retried or resumed takes its turn as what has not begun: its row says queued.
-Waiting waiting_from(const store::Experiment& experiment) {
+Waiting Daemon::waiting_from(const store::Experiment& experiment) const {
   return {.id = experiment.id,
-          .uid = experiment.uid,
+          .uid = accounts_.of(experiment.uid),
           .priority = experiment.priority,
           .held = experiment.held_by.has_value(),
           .begun = experiment.started_ns != 0 && experiment.state != to_string(State::queued),
@@ -56,7 +56,7 @@ void Daemon::load_queue() {
   for (const auto& [id, summary] : (*all)->intact()) {
     const store::Experiment& experiment = summary.experiment;
     // A clock that was ahead keeps nobody behind all others.
-    queue_.had_turn(experiment.uid, std::min(experiment.started_ns, now));
+    queue_.had_turn(accounts_.of(experiment.uid), std::min(experiment.started_ns, now));
     const auto state = state_from(experiment.state);
     if (experiment.state == store::being_retried) load_retry(id);
     if (!state || is_final(*state)) continue;
@@ -73,13 +73,24 @@ void Daemon::load_queue() {
 }
 
 Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
-  if (auto room = queue_.has_room(uid, plan_bytes); !room) return room;
+  if (auto room = queue_.has_room(accounts_.of(uid), plan_bytes); !room) return room;
   return may_store(uid, plan_bytes);
+}
+
+// What is being removed still counts for who removes it, in the sum that the store has of one user.
+std::uint64_t Daemon::bytes_of_account(std::uint32_t uid) const {
+  const auto all = store_->summaries();
+  if (!all) return store_->bytes_of_user(uid);
+  const std::uint32_t account = accounts_.of(uid);
+  std::uint64_t bytes = 0;
+  for (const auto& [id, row] : (*all)->intact())
+    if (accounts_.of(row.experiment.uid) == account) bytes += store_->bytes_of_experiment(id);
+  return std::max(bytes, store_->bytes_of_user(uid));
 }
 
 Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
   if (queue_.is_trusted(uid)) return {};
-  const std::uint64_t bytes = store_->bytes_of_user(uid) + more;
+  const std::uint64_t bytes = bytes_of_account(uid) + more;
   const std::uint64_t most = options_.limits.stored_bytes_of_user;
   if (bytes <= most) return {};
   return fail(fmt::format(
@@ -98,11 +109,12 @@ void Daemon::read_submission(Connection& client, const std::string& line) {
                                       .goes_first = queue_.is_trusted(peer.uid),
                                       .may_not_quiesce = words(may_quiesce(peer.uid, false)),
                                       .may_not_move = words(may_quiesce(peer.uid, true))};
-  const auto ticket = readers_->ask_of_plan(peer.uid, protocol::encode(request) + "\n" + line,
-                                            [this, &client](const Result<Fd>& answer) {
-                                              submitted(client, answer);
-                                              after_session_step();
-                                            });
+  const auto ticket =
+      readers_->ask_of_plan(accounts_.of(peer.uid), protocol::encode(request) + "\n" + line,
+                            [this, &client](const Result<Fd>& answer) {
+                              submitted(client, answer);
+                              after_session_step();
+                            });
   client.await_answer([this, ticket] { readers_->forget(ticket); });
 }
 

@@ -151,14 +151,15 @@ void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
     spool = std::move(*made);
     request.file = spool->file();
   }
-  const auto ticket = readers_->ask(
-      client.peer().uid, protocol::encode(request), [this, &client, spool](Result<Fd> answer) {
-        if (answer)
-          client.answer(std::move(*answer));
-        else
-          client.answer(protocol::encode_refusal(answer.error().message));
-        after_session_step();
-      });
+  const auto ticket =
+      readers_->ask(accounts_.of(client.peer().uid), protocol::encode(request),
+                    [this, &client, spool](Result<Fd> answer) {
+                      if (answer)
+                        client.answer(std::move(*answer));
+                      else
+                        client.answer(protocol::encode_refusal(answer.error().message));
+                      after_session_step();
+                    });
   client.await_answer([this, ticket] { readers_->forget(ticket); });
 }
 

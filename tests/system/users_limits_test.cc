@@ -2,12 +2,14 @@
 // Users of root's daemon share it: turns, bounds, and nobody who keeps the others waiting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -109,6 +111,72 @@ TEST_F(Users, WhosePlansAreRefusedKeepNobodyElseWaiting) {
   EXPECT_LT(daemon["loop_computes_longest_ns"], 50'000'000) << "a plan takes many times that";
   EXPECT_LE(daemon["loop_computes_ns"], daemon["loop_computes_longest_ns"]);
   EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of them took at most"));
+}
+
+// Whoever has a range of subordinate ids is as many users as it has numbers, and has no more than one of them.
+TEST_F(Users, WithSubordinateIdsHaveNoMoreThanOthers) {
+  constexpr uid_t first = 700'000;
+  lab_.write("subuid", std::to_string(ada) + ":" + std::to_string(first) + ":1000\n");
+  if (mount(lab_.path("subuid").c_str(), "/etc/subuid", nullptr, MS_BIND, nullptr) != 0)
+    GTEST_SKIP() << "there is no /etc/subuid here";
+  restart("[limits]\nconnections_of_user = 3\nwaiting_of_user = 2\nconnections = 6\n");
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  EXPECT_EQ(as(first, {"submit", plan_of(ada)}).code, 0);
+  EXPECT_EQ(as(first + 1, {"submit", plan_of(ada)}).code, 0);
+  for (const uid_t user : {ada, first, first + 2})
+    EXPECT_THAT(as(user, {"submit", plan_of(ada)}).err,
+                HasSubstr("you have 2 experiments in the queue already"));
+  EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
+  EXPECT_EQ(as(first + 1000, {"submit", plan_of(ada)}).code, 0) << "it is behind the range";
+  EXPECT_THAT(json::parse(as(first, {"list", "--json"}).out).size(), 1U) << "they see their own";
+  const Idle one(first + 3, 2);
+  const Idle other(first + 4, 1);
+  EXPECT_THAT(as(first + 5, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
+  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
+  EXPECT_EQ(as(bob, {"list"}).code, 0);
+  umount2("/etc/subuid", MNT_DETACH);
+}
+
+// In /tmp, where a user without a home has nothing better, anybody can put a socket first.
+TEST_F(Users, SayNothingToADaemonOfAnotherUserThatTheyDidNotName) {
+  const std::string runtime = lab_.path("run");
+  std::filesystem::create_directories(runtime + "/stabd");
+  for (const std::string& folder : {runtime, runtime + "/stabd"})
+    ASSERT_EQ(chown(folder.c_str(), bob, bob), 0);
+  lab_.write("61235/state/x", "");
+  ASSERT_EQ(chown(lab_.path("61235/state").c_str(), bob, bob), 0);
+  const auto as_user = [](uid_t user) {
+    return std::vector<std::string>{"/usr/bin/setpriv",   "--clear-groups", "--reuid",
+                                    std::to_string(user), "--regid",        std::to_string(user)};
+  };
+  auto stabd = as_user(bob);
+  const std::string socket = runtime + "/stabd/stabd.sock";
+  for (const std::string& word :
+       {std::string(STAB_BIN_DIR) + "/stabd", std::string("--socket"), socket,
+        std::string("--socket-mode"), std::string("0666"), std::string("--state"),
+        lab_.path("61235/state"), std::string("--ready-fd"), std::string("1")})
+    stabd.push_back(word);
+  const std::string log = lab_.path("bobs.log");
+  const pid_t daemon = start_program(stabd, lab_.folder(), log);
+  ASSERT_TRUE(wait_for_text(log, "ready"));
+  ASSERT_EQ(chmod(runtime.c_str(), 0755), 0);
+  ASSERT_EQ(chmod((runtime + "/stabd").c_str(), 0755), 0);
+  const auto list = [&](uid_t user, const std::vector<std::string>& more) {
+    std::vector<std::string> argv{"/usr/bin/env", "XDG_RUNTIME_DIR=" + runtime};
+    const auto who = as_user(user);
+    argv.insert(argv.end(), who.begin(), who.end());
+    argv.push_back(std::string(STAB_BIN_DIR) + "/stabctl");
+    argv.insert(argv.end(), more.begin(), more.end());
+    argv.push_back("list");
+    return run_program(argv, lab_.folder());
+  };
+  EXPECT_EQ(list(bob, {}).code, 0);
+  const Output refused = list(ada, {});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("is served by user 61235, and not by you or root"));
+  EXPECT_EQ(list(ada, {"--socket", socket}).code, 0);
+  kill(daemon, SIGTERM);
+  EXPECT_EQ(end_of(daemon), 0);
 }
 
 TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
