@@ -48,12 +48,20 @@ endfunction()
 stab_headers(product_headers stab_flags fmt::fmt nlohmann_json::nlohmann_json)
 stab_headers(test_headers stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
 
+# The main of programs of tests: as GoogleTest's, and --file=FOLDER/a_test.cc runs the tests of that file.
+add_library(stab_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cc)
+target_link_libraries(stab_test_main PRIVATE stab_test_flags GTest::gmock)
+
 # Without precompiled headers the compiler sees whether a file includes what it uses: ThreadSanitizer's build has none.
 function(stab_reuse_headers target)
   if(NOT STAB_SANITIZE MATCHES thread)
     target_precompile_headers(${target} REUSE_FROM stab_product_headers)
   endif()
 endfunction()
+
+# Most of what compiling takes is the optimizer's inlining. stabctl and stabd wait for files, programs and people, and are
+# as quick without most of it; whatever computes for long is OPTIMIZED.
+set(stab_quick_to_compile base toml plan design machine report stabd)
 
 # stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED] [ALONE c.cc]): the library of this folder,
 # whose files are compiled as one, but for ALONE: those have helpers of the same names as others. OPTIMIZED is for those
@@ -65,29 +73,50 @@ function(stab_library name)
   stab_link(stab_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   set_target_properties(stab_${name} PROPERTIES STAB_OPTIMIZED ${arg_OPTIMIZED}
     UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  string(REGEX REPLACE "/.*" "" room "${folder}")
+  if(room IN_LIST stab_quick_to_compile AND NOT arg_OPTIMIZED AND NOT STAB_SANITIZE)
+    target_compile_options(stab_${name} PRIVATE -O1 -finline-hint-functions)
+  endif()
   # What is compiled in another way cannot reuse the headers.
   if(NOT STAB_SANITIZE OR NOT arg_OPTIMIZED)
     stab_reuse_headers(stab_${name})
   endif()
 endfunction()
 
-# stab_test(a_test.cc [SLOW] [OPTIMIZED] [LINK libs] [ENVIRONMENT vars]): a GoogleTest program, known to ctest as
-# "folder/a_test". OPTIMIZED is for those that are about their own machine code.
+# stab_test(a_test.cc [SLOW] [OWN_PROGRAM] [OPTIMIZED] [LINK libs] [ENVIRONMENT vars]): the tests of a file, known to ctest as
+# "folder/a_test". Files of a folder become one program, stab_tests_of_the_folder, and are compiled as one; a file whose
+# helpers have the same names as another's is compiled apart (SKIP_UNITY_BUILD_INCLUSION). OWN_PROGRAM is for those that
+# replace functions of libc, or are about their program itself. OPTIMIZED ones are about their own machine code.
 function(stab_test source)
-  cmake_parse_arguments(arg "SLOW;OPTIMIZED" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "SLOW;OWN_PROGRAM;OPTIMIZED" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   cmake_path(REMOVE_EXTENSION source LAST_ONLY OUTPUT_VARIABLE stem)
-  string(REPLACE "/" "_" target "${folder}_${stem}")
-  add_executable(${target} ${source})
+  if(arg_OWN_PROGRAM OR arg_OPTIMIZED)
+    string(REPLACE "/" "_" target "${folder}_${stem}")
+  else()
+    string(REPLACE "/" "_" target "tests_of_${folder}")
+  endif()
+  if(NOT TARGET ${target})
+    stab_test_program(${target})
+    if(NOT arg_OPTIMIZED)
+      target_link_libraries(${target} PRIVATE stab_test_flags)
+      target_precompile_headers(${target} REUSE_FROM stab_test_headers)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+    endif()
+  endif()
+  target_sources(${target} PRIVATE ${source})
+  target_link_libraries(${target} PRIVATE ${arg_LINK})
+  stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
+    COMMAND ${target} --file=${folder}/${stem}.cc)
+endfunction()
+
+# A program of tests, with a main that runs those of one file.
+function(stab_test_program target)
+  add_executable(${target})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${target} PRIVATE STAB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STAB_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
-  stab_link(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
-  if(NOT arg_OPTIMIZED)
-    target_link_libraries(${target} PRIVATE stab_test_flags)
-    target_precompile_headers(${target} REUSE_FROM stab_test_headers)
-  endif()
-  stab_register_test(${folder}/${stem} SLOW ${arg_SLOW} TIMEOUT "${arg_TIMEOUT}" ENVIRONMENT "${arg_ENVIRONMENT}"
-    COMMAND ${target})
+  stab_link(${target} PRIVATE stab_test_main GTest::gmock)
 endfunction()
 
 # stab_script_test(a_test.sh [SLOW] [PROCESSORS N]): a script that is run with the source and the build directory as arguments.
