@@ -14,7 +14,7 @@ namespace stab::rt::alarms {
 
 // A timer takes a place in the queue of signals, which the program's own signals need: so their
 // number is limited.
-constexpr uint32_t most = 64;
+constexpr uint32_t most = 512;
 
 // Between these two calls set() is called for each thread that runs and can answer the signal.
 void begin();
