@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The main of programs of tests. A folder's tests are one program, and ctest runs those of each file by themselves:
-//   build/tests/tests_of_store --file=store/copy_test.cc
+//   build/tests/tests_of_store --file=store/fault_test.cc
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
