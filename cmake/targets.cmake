@@ -48,9 +48,10 @@ endfunction()
 stab_headers(product_headers stab_flags fmt::fmt nlohmann_json::nlohmann_json)
 stab_headers(test_headers stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
 
-# The main of programs of tests: as GoogleTest's, and --file=FOLDER/a_test.cc runs the tests of that file.
+# The main of programs of tests: as GoogleTest's, and --file=FOLDER/a_test.cc runs the tests of that file. It is optimized,
+# because its copies of inline functions are those of the whole program.
 add_library(stab_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cc)
-target_link_libraries(stab_test_main PRIVATE stab_test_flags GTest::gmock)
+target_link_libraries(stab_test_main PRIVATE stab_flags GTest::gmock)
 
 # Without precompiled headers the compiler sees whether a file includes what it uses: ThreadSanitizer's build has none.
 function(stab_reuse_headers target)
