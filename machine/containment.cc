@@ -8,9 +8,12 @@
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <net/if.h>
 #include <pwd.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +24,8 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+
+#include "machine/shared_memory.h"
 
 namespace stab::machine {
 namespace {
@@ -62,6 +67,16 @@ bool mount_proc() {
 bool enter_namespace(uid_t uid, gid_t gid) {
   if (uid != 0 && !map_ids(uid, gid)) return false;
   return mount_proc();
+}
+
+// A new network has a loopback device, too, by which a program talks to itself.
+bool raise_loopback() {
+  const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, "lo", sizeof request.ifr_name - 1);
+  if (!any || ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) return false;
+  request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+  return ioctl(any.get(), SIOCSIFFLAGS, &request) == 0;
 }
 
 // Those of a user that the machine knows; the others have none.
@@ -157,6 +172,8 @@ void report_ready(int ready) {
     setpgid(0, 0);
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
+  if (start.containment == Containment::pid_namespace) take_own_shared_memory();
+  if (!start.network && !raise_loopback()) give_up("cannot have a loopback device of its own");
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");
   // After the change of rights: the new one is theirs.
@@ -203,13 +220,22 @@ Result<Contained> start_contained(const ContainedStart& start) {
   const uid_t uid = geteuid();
   const gid_t gid = getegid();
   const bool isolated = start.containment == Containment::pid_namespace;
+  if (!start.network && !isolated)
+    return fail(
+        "without namespaces there is no way to keep the network from it: this machine or stabd's "
+        "settings "
+        "(daemon.namespaces) do not allow them");
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
   const Fd readable(ends[0]);
   Fd ready(ends[1]);
-  const pid_t child = fork_with(isolated ? namespace_flags() : 0, pidfd);
+  const pid_t child = fork_with(
+      (isolated ? namespace_flags() : 0) | (start.network ? 0 : std::uint64_t{CLONE_NEWNET}),
+      pidfd);
   if (child == 0) run_child(start, uid, gid, ready.get());
-  if (child < 0) return fail_errno("cannot start a worker process");
+  if (child < 0)
+    return fail_errno(start.network ? "cannot start a worker process"
+                                    : "cannot start a worker process without the network");
   Contained contained{child, Fd(pidfd)};
   ready.reset();
   // Some microseconds. Whoever stops it or takes its priority before that might make it keep our

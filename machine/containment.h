@@ -3,7 +3,7 @@
 //
 // The worker is the first process of a pid namespace of its own, with a /proc of its own: when it
 // ends, for whatever reason, the kernel ends all others in there before it reports the end. It gets
-// SIGKILL when its parent dies. Where namespaces are not allowed it is an ordinary child that
+// SIGKILL when its parent dies. It shares no memory by name with others (shared_memory.h), where the kernel lets it. Where namespaces are not allowed it is an ordinary child that
 // adopts orphans, and processes.h has the means to find what is left.
 //
 // It has nothing of ours: no stream, no other descriptor than the one that it is passed, and no key of our session's
@@ -37,6 +37,8 @@ struct ContainedStart {
   // Without it the program has no capabilities, also as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;
+  // false: it has a loopback device of its own and no other network. Needs namespaces.
+  bool network = true;
   // false: it leads a process group of our session, so that under SCHED_IDLE it gives way to us at
   // once where the kernel groups processes by session.
   bool own_session = true;

@@ -6,7 +6,13 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +21,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "machine/shared_memory.h"
 
 namespace stab::machine {
 namespace {
@@ -181,6 +188,105 @@ TEST(ContainmentNamespace, ProcShowsTheNamespace) {
   const std::string text = read_all(pipe);
   EXPECT_EQ(text, "2\n1\n" + std::to_string(geteuid()) + "\n");
   waitpid(worker->pid, nullptr, 0);
+}
+
+TEST(ContainmentNamespace, SharesNoMemoryByNameWithOthers) {
+  if (best_containment() != Containment::pid_namespace)
+    GTEST_SKIP() << "pid namespaces are not allowed here";
+  const int ours = shmget(IPC_PRIVATE, 4096, 0600);
+  ASSERT_GE(ours, 0);
+  const std::string name = "/dev/shm/stab-test-" + std::to_string(getpid());
+  ASSERT_TRUE(Fd(open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)));
+  Pipe pipe;
+  const auto child = start("ls -A /dev/shm >&3; tail -n +2 /proc/sysvipc/shm >&3; echo seen >&3",
+                           Containment::pid_namespace, pipe);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(read_all(pipe), "seen\n");
+  waitpid(child->pid, nullptr, 0);
+  EXPECT_EQ(unlink(name.c_str()), 0);
+  EXPECT_EQ(shmctl(ours, IPC_RMID, nullptr), 0);
+}
+
+TEST(ContainmentNamespace, WithoutTheNetworkHasALoopbackDeviceOnly) {
+  if (best_containment() != Containment::pid_namespace)
+    GTEST_SKIP() << "pid namespaces are not allowed here";
+  Pipe pipe;
+  ContainedStart what;
+  what.argv = {"/bin/sh", "-c",
+               "tail -n +3 /proc/self/net/dev | cut -d: -f1 >&3; "
+               "perl -MSocket -e 'socket(S, PF_INET, SOCK_STREAM, 0); "
+               "bind(S, pack_sockaddr_in(0, INADDR_LOOPBACK)) && listen(S, 1) || die; "
+               "socket(C, PF_INET, SOCK_STREAM, 0); connect(C, getsockname(S)) || die; "
+               "print \"talks\\n\"' >&3"};
+  what.environment = {"PATH=/usr/bin:/bin"};
+  what.containment = Containment::pid_namespace;
+  what.uid = geteuid();
+  what.gid = getegid();
+  what.passed_fd = pipe.write.get();
+  what.network = false;
+  const auto child = start_contained(what);
+  ASSERT_TRUE(child) << child.error().message;
+  EXPECT_THAT(read_all(pipe), MatchesRegex(" *lo\ntalks\n"));
+  waitpid(child->pid, nullptr, 0);
+  what.containment = Containment::process_tree;
+  const auto refused = start_contained(what);
+  ASSERT_FALSE(refused) << "it would have the network";
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("without namespaces"));
+}
+
+// 0, or the number of what failed.
+int fill_and_empty_own() {
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return 77;
+  take_own_shared_memory();
+  if (!has_own_shared_memory()) return 1;
+  const int segment = shmget(IPC_PRIVATE, 4096, 0);
+  const int semaphores = semget(IPC_PRIVATE, 1, 0);
+  const int queue = msgget(IPC_PRIVATE, 0);
+  if (segment < 0 || semaphores < 0 || queue < 0) return 2;
+  // So deep that no path reaches the end, and without rights for their owner.
+  if (chdir("/dev/shm") != 0) return 3;
+  for (int i = 0; i < 3000; ++i)
+    if (mkdir("d", 0700) != 0 || chdir("d") != 0) return 4;
+  if (!Fd(open("file", O_CREAT | O_RDWR | O_CLOEXEC, 0))) return 5;
+  if (symlink("/etc", "link") != 0 || mkdir("x", 0) != 0) return 6;
+  if (mkdir("/dev/shm/lifted-0", 0) != 0 || chdir("/") != 0) return 7;
+  const auto emptied = empty_own_shared_memory();
+  if (!emptied) return 8;
+  struct stat status{};
+  if (stat("/dev/shm/d", &status) == 0 || stat("/dev/shm/lifted-0", &status) == 0) return 9;
+  if (stat("/etc/passwd", &status) != 0) return 10;
+  shmid_ds left{};
+  if (shmctl(segment, IPC_STAT, &left) == 0) return 11;
+  if (semctl(semaphores, 0, GETVAL) >= 0) return 12;
+  msqid_ds messages{};
+  if (msgctl(queue, IPC_STAT, &messages) == 0) return 13;
+  return 0;
+}
+
+int in_a_child(int (*what)()) {
+  const pid_t child = fork();
+  if (child == 0) _exit(what());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(SharedMemory, OfItsOwnIsEmptiedWhateverLiesThere) {
+  const int result = in_a_child(fill_and_empty_own);
+  if (result == 77) GTEST_SKIP() << "mount namespaces are not allowed here";
+  EXPECT_EQ(result, 0);
+}
+
+TEST(SharedMemory, OfTheMachineIsLeftAlone) {
+  const std::string name = "/dev/shm/stab-test-" + std::to_string(getpid());
+  ASSERT_TRUE(Fd(open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)));
+  const int segment = shmget(IPC_PRIVATE, 4096, 0600);
+  ASSERT_GE(segment, 0);
+  if (has_own_shared_memory()) GTEST_SKIP() << "this test runs in a trial";
+  EXPECT_TRUE(empty_own_shared_memory());
+  EXPECT_EQ(unlink(name.c_str()), 0);
+  EXPECT_EQ(shmctl(segment, IPC_RMID, nullptr), 0);
 }
 
 // Starts a parent that starts the worker; returns once the worker runs.

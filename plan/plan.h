@@ -328,6 +328,7 @@ struct Plan {
   std::uint32_t cpus = 0;           // reserved for a trial
   std::vector<unsigned> cpu;        // these, as the kernel numbers them, ascending; empty: any
   bool privileges = false;          // builds and trials keep root's capabilities
+  bool network = true;              // builds and trials have the machine's
   std::vector<std::string> notify;  // a command that is told of the end; empty: none
   bool aslr = false;                // where no factor says otherwise
   Quiesce quiesce = Quiesce::off;

@@ -98,6 +98,8 @@ inline constexpr Key keys[] = {
     {"experiment.question", Text{is_question, question_rule}, "shown with the answer"},
     {"experiment.privileges", Flag{false},
      "only in root's plans: builds and trials keep root's capabilities and may gain rights"},
+    {"experiment.network", Flag{true},
+     "false: builds and trials have a loopback device of their own and no other network"},
     {"experiment.notify", Texts{is_filled_word, filled_word_rule},
      "a program and its arguments; gets JSON on its stdin when the experiment ends or is in "
      "trouble",

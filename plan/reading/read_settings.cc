@@ -94,6 +94,7 @@ void read_experiment(const Table& root, Draft& draft) {
   const auto table = root.table("experiment", names_below("experiment"));
   draft.plan.seed = value<"experiment.seed">(table);
   draft.plan.privileges = value<"experiment.privileges">(table);
+  draft.plan.network = value<"experiment.network">(table);
   if (!table) return;
   table->require("name", title_rule);
   draft.plan.name = given<"experiment.name">(*table).value_or("");

@@ -325,7 +325,8 @@ Result<void> Daemon::start_worker() {
                                       .containment = containment_,
                                       .uid = experiment.uid,
                                       .gid = experiment.gid,
-                                      .privileged = session_->privileged()},
+                                      .privileged = session_->privileged(),
+                                      .network = session_->plan().network},
                                      {.said =
                                           [this](const std::string& line) {
                                             // Between two trials.

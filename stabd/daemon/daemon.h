@@ -90,6 +90,9 @@ class Daemon {
   [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
 
   // Whether each trial of this user's plan ends within a turn (limits.turn).
+  [[nodiscard]] bool has_namespaces() const {
+    return containment_ == machine::Containment::pid_namespace;
+  }
   [[nodiscard]] Result<void> fits_a_turn(std::uint32_t uid, const plan::Plan& plan) const;
   // Whether this user may add an experiment with a plan of this size.
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;

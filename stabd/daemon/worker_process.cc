@@ -94,6 +94,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   what.uid = start.uid;
   what.gid = start.gid;
   what.privileged = start.privileged;
+  what.network = start.network;
   what.passed_fd = theirs.get();
   what.output_fd = print.get();
   auto process = machine::start_contained(what);

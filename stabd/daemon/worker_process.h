@@ -28,6 +28,7 @@ struct WorkerStart {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   bool privileged = false;  // as in machine/containment.h
+  bool network = true;      // the same
 };
 
 struct WorkerEvents {

@@ -17,6 +17,7 @@
 #include "counters/profiles/profiler.h"
 #include "machine/environment.h"
 #include "machine/facts.h"
+#include "machine/shared_memory.h"
 #include "machine/simulator.h"
 #include "machine/topology.h"
 #include "stabd/protocol/containment.h"
@@ -46,7 +47,7 @@ class Worker {
       return protocol::encode(set_up(*setup));
     if (!topology_) return std::nullopt;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
-      return protocol::encode(builder_.build(*build));
+      return only_without_leftovers(protocol::encode(builder_.build(*build)));
     const auto& run = std::get<protocol::RunRequest>(*request);
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
     if (run.simulate == simulator_.empty())
@@ -54,10 +55,18 @@ class Worker {
     if (run.causal.has_value() != programs_.has_value()) return std::nullopt;  // too
     const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
-    return protocol::encode(reply);
+    return only_without_leftovers(protocol::encode(reply));
   }
 
  private:
+  // With us everything goes that we could not remove, and another worker begins with nothing.
+  static std::optional<std::string> only_without_leftovers(std::string reply) {
+    const auto emptied = machine::empty_own_shared_memory();
+    if (emptied) return reply;
+    fmt::print(stderr, "a worker ends: {}\n", emptied.error().message);
+    return std::nullopt;
+  }
+
   protocol::SetupReply set_up(const protocol::SetupRequest& request) {
     protocol::SetupReply reply;
     auto topology = machine::Topology::load();
@@ -77,6 +86,10 @@ class Worker {
     reply.other_cpus = choice->others;
     reply.notes.push_back(
         fmt::format("why these CPUs: {}", fmt::join(topology->reasons(*choice), "; ")));
+    if (!machine::has_own_shared_memory())
+      reply.notes.push_back(
+          "/dev/shm, System V memory and message queues are the machine's: what a trial leaves "
+          "there stays");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);

@@ -2,6 +2,7 @@
 // What users of root's daemon get, and what they do not.
 #include "tests/system/users.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/keyctl.h>
@@ -334,6 +335,76 @@ TEST_F(Users, BuildAndMeasureWithoutAnyRightsBeyondTheirOwn) {
   const Output run =
       as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/rights.toml")});
   EXPECT_EQ(run.code, 0) << run.err << as(ada, {"status", "1"}).out;
+}
+
+// The second trial would find what the first one left. A file of the machine's in the same place is not theirs to see.
+TEST_F(Users, LeaveNoSharedMemoryToTheNextTrialNorToTheMachine) {
+  const std::string ours = "/dev/shm/stab-users-" + std::to_string(getpid());
+  ASSERT_TRUE(Fd(open(ours.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)));
+  const auto segments = [] { return read_file("/proc/sysvipc/shm", 1 << 20).value_or("none"); };
+  const std::string before = segments();
+  lab_.write("61234/leave.sh",
+             "#!/bin/sh\n[ -z \"$(ls -A /dev/shm)\" ] || exit 1\n"
+             "[ $(wc -l </proc/sysvipc/shm) = 1 ] || exit 2\n"
+             "[ $(wc -l </proc/sysvipc/sem) = 1 ] || exit 3\n"
+             "[ $(wc -l </proc/sysvipc/msg) = 1 ] || exit 4\n",
+             true);
+  lab_.write(
+      "61234/memory.toml",
+      "[experiment]\nname = \"memory\"\n[[benchmark]]\nname = \"b\"\n"
+      // What prepare leaves is the trial's to find.
+      "prepare = \"./leave.sh && mkdir -p /dev/shm/a/b && echo x >/dev/shm/a/b/c && chmod 0 "
+      "/dev/shm/a && ipcmk -M 1000000 -p 0 && ipcmk -S 3 && ipcmk -Q\"\n"
+      "run = [\"sh\", \"-c\", \"[ $(wc -l </proc/sysvipc/shm) = 2 ] && [ -d /dev/shm/a ]\"]\n"
+      "check.command = \"[ -d /dev/shm/a ]\"\nrepetitions = 3\n");
+  const Output run =
+      as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/memory.toml")});
+  EXPECT_EQ(run.code, 0) << run.err << as(ada, {"logs", "1"}).out;
+  EXPECT_EQ(segments(), before);
+  EXPECT_EQ(access("/dev/shm/a", F_OK), -1);
+  EXPECT_EQ(unlink(ours.c_str()), 0) << "a trial reached a file of the machine's";
+}
+
+TEST_F(Users, HaveNoNetworkIfTheirPlanSaysSo) {
+  const auto devices_of = [&](const std::string& more) {
+    lab_.write("61234/network.toml",
+               "[experiment]\nname = \"network\"\n" + more +
+                   "[[benchmark]]\nname = \"b\"\nbuild = \"./devices.sh >devices; cp devices.sh "
+                   "${OUT}\"\nsources = [\"devices.sh\"]\nrun = [\"${OUT}\"]\nrepetitions = 1\n"
+                   "check.stdout_file = \"expected\"\n");
+    const Output run =
+        as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/network.toml")});
+    return run;
+  };
+  lab_.write("61234/devices.sh", "#!/bin/sh\ntail -n +3 /proc/self/net/dev | cut -d: -f1 | xargs\n",
+             true);
+  lab_.write("61234/expected", "lo\n");
+  const Output without = devices_of("network = false\n");
+  EXPECT_EQ(without.code, 0) << without.err << as(ada, {"logs", "1"}).out;
+  lab_.write("61234/expected",
+             run_program({"/bin/sh", lab_.path("61234/devices.sh")}, lab_.folder()).out);
+  const Output with = devices_of("");
+  EXPECT_EQ(with.code, 0) << with.err << as(ada, {"logs", "2"}).out;
+  const Output wrong = devices_of("network = 0\n");
+  EXPECT_NE(wrong.code, 0);
+  EXPECT_THAT(wrong.err, HasSubstr("experiment.network"));
+}
+
+TEST_F(Users, AreToldWhatIsNotTheirOwnWithoutNamespaces) {
+  kill(daemon_, SIGTERM);
+  ASSERT_EQ(end_of(daemon_), 0);
+  start_daemon({"--no-namespaces"});
+  EXPECT_EQ(as(ada, {"submit", "--wait", plan_of(ada)}).code, 0);
+  EXPECT_THAT(as(ada, {"logs", "1"}).out,
+              HasSubstr("/dev/shm, System V memory and message queues are the machine's"));
+  lab_.write("61234/network.toml",
+             "[experiment]\nname = \"network\"\nnetwork = false\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"touch\", \"" +
+                 lab_.path("61234/ran") + "\"]\nrepetitions = 1\n");
+  const Output run = as(ada, {"submit", "--wait", lab_.path("61234/network.toml")});
+  EXPECT_NE(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("stabd has no namespaces"));
+  EXPECT_EQ(access(lab_.path("61234/ran").c_str(), F_OK), -1);
 }
 
 // Of one whom the machine knows: the groups of the account, not those of the daemon or of stabctl.
