@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -293,7 +294,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
           },
       .retry_later = [this] { look_again_later(); },
       .cache = [this](const store::Experiment& experiment) { return cache_of(experiment); },
-      .cache_limit = options_.limits.cache_of_user.value_or(0),
+      .cache_limit = cache_limit(),
       .tell =
           [this](std::string_view trouble, const std::string& reason) {
             tell(session_->experiment(), &session_->plan(), trouble, reason, session_->counts());
@@ -328,6 +329,19 @@ Result<void> Daemon::start_worker() {
                                       .privileged = session_->privileged(),
                                       .network = session_->plan().network},
                                      {.said =
+// A tenth of the file system where the settings say nothing. The cache itself may not be there yet.
+std::uint64_t Daemon::cache_limit() const {
+  constexpr std::uint64_t most = std::uint64_t{16} << 30;
+  if (options_.limits.cache_of_user) return *options_.limits.cache_of_user;
+  struct statvfs disk{};
+  for (fs::path folder = options_.cache_directory; !folder.empty(); folder = folder.parent_path()) {
+    if (statvfs(folder.c_str(), &disk) == 0)
+      return std::min(std::uint64_t{disk.f_blocks} * disk.f_frsize / 10, most);
+    if (folder == folder.parent_path()) break;
+  }
+  return most;
+}
+
                                           [this](const std::string& line) {
                                             // Between two trials.
                                             keep_up();

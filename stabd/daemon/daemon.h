@@ -165,6 +165,9 @@ class Daemon {
   SessionPorts ports(store::Id experiment);
   Result<void> start_worker();
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
+  void prepare_groups();
+  [[nodiscard]] std::uint64_t cache_limit() const;
+  void bound_trial(const protocol::RunRequest& run);
   void publish_progress();
   // What readers do for us, in reading.cc.
   void start_readers();

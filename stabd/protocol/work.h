@@ -115,11 +115,12 @@ struct BuildReply {
   std::string output{};     // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
   std::string tidied{};  // what had to go for cache_limit; "" if nothing had to
+  bool no_room = false;  // it failed because the machine has no room for it
   std::vector<counters::Reading> readings{};  // that each trial of it has
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, compilers, output, duration_ns,
-                       tidied, readings))
+                       tidied, no_room, readings))
 
 using RunReply = store::Trial;
 template <>

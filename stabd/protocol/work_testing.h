@@ -41,6 +41,7 @@ inline BuildReply full_build_reply() {
           .output = awkward,
           .duration_ns = std::numeric_limits<std::int64_t>::max(),
           .tidied = "3 builds",
+          .no_room = true,
           .readings = {counters::counted("code-size", "bytes", 5),
                        counters::absent("compile-time", "ns", awkward)}};
 }

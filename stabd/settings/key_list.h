@@ -83,7 +83,7 @@ inline constexpr toml::Key keys[] = {
     {"limits.cache_of_user", toml::Bytes{max_bytes},
      "how large one user's builds are together; beyond it the builds that were unused for the "
      "longest time go",
-     "none"},
+     "a tenth of the cache's file system, 16 GiB at most"},
     {"limits.turn", toml::Duration{std::chrono::hours(1), true},
      "while another user waits, an experiment gives the machine away before its next block after "
      "so long, and after twice "

@@ -2,8 +2,12 @@
 #include "stabd/worker/builder.h"
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -38,6 +42,18 @@ protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
   reply.status = store::BuildStatus::failed;
   reply.output = std::move(why);
   return reply;
+}
+
+// A compiler that found no room may have removed what it had written.
+bool lacks_room(const protocol::BuildReply& reply, const std::string& cache) {
+  constexpr std::uint64_t too_little = std::uint64_t{1} << 20;
+  if (reply.status != store::BuildStatus::failed) return false;
+  if (reply.output.contains(std::strerror(ENOSPC)) || reply.output.contains(std::strerror(EDQUOT)))
+    return true;
+  struct statvfs disk{};
+  return statvfs(cache.c_str(), &disk) == 0 &&
+         (std::uint64_t{disk.f_bavail} * disk.f_frsize < too_little ||
+          (disk.f_files != 0 && disk.f_favail == 0));
 }
 
 // What is in the cache may take as long as a build.
@@ -195,10 +211,21 @@ std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest&
 protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   auto earlier = known(request);
   protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
-  if (request.cache_limit > 0)
-    reply.tidied =
-        cut_cache(request.cache, request.cache_limit,
-                  {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + most_tidying});
+  const auto cut_to = [&](std::uint64_t limit) {
+    return cut_cache(
+        request.cache, limit,
+        {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + most_tidying});
+  };
+  if (lacks_room(reply, request.cache)) {
+    // What nobody uses can be built again, and so can this.
+    std::string tidied = cut_to(0);
+    reply = find_or_build(request);
+    reply.tidied = std::move(tidied);
+    reply.no_room = lacks_room(reply, request.cache);
+    if (reply.no_room) cut_to(0);
+  } else if (request.cache_limit > 0) {
+    reply.tidied = cut_to(request.cache_limit);
+  }
   return reply;
 }
 

@@ -27,6 +27,7 @@ struct Entry {
   std::string path;
   std::uint64_t bytes = 0;
   timespec used{};
+  bool foreign = false;  // neither an entry nor a draft: nobody locks it
 };
 
 std::string lock_of(const std::string& entry) {
@@ -50,7 +51,7 @@ bool is_over(const LockWait& wait, int after_ms) {
   return poll(&stop, 1, after_ms) > 0 || steady_clock::now() > wait.until;
 }
 
-// Names of entries have no dots: a name of the user's that is no entry is left alone.
+// Names of entries have no dots.
 bool is_entry(const fs::directory_entry& found) {
   std::error_code error;
   return !found.path().filename().string().contains('.') &&
@@ -87,20 +88,41 @@ bool is_draft(const Entry& entry) {
   return fs::path(entry.path).filename().string().starts_with("draft-");
 }
 
+// The lock of an entry is an empty file, which nobody may use to keep something else.
+void empty_lock(const std::string& path) {
+  const Fd lock(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (lock && fstat(lock.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+    static_cast<void>(ftruncate(lock.get(), 0));
+}
+
+void remove_foreign(const std::string& path) {
+  if (unlink(path.c_str()) != 0) remove_tree(path);
+}
+
 // None if there is no time to look at all of them.
 std::vector<Entry> entries_in(const std::string& cache, const LockWait& wait) {
   std::vector<Entry> entries;
   std::error_code error;
   for (auto it = fs::directory_iterator(cache, error); !error && it != fs::end(it);
        it.increment(error)) {
-    if (!is_entry(*it)) continue;
     const std::string path = it->path().string();
-    auto used = status_of(lock_of(path));
-    if (!used) used = status_of(path);
-    if (!used) continue;
-    const auto bytes = bytes_in(path, wait);
-    if (!bytes) return {};
-    entries.push_back({.path = path, .bytes = *bytes, .used = used->st_mtim});
+    const auto own = status_of(path);
+    if (!own) continue;
+    const bool folder = S_ISDIR(own->st_mode);
+    if (!folder && path.ends_with(".lock")) {
+      empty_lock(path);
+      continue;
+    }
+    const bool foreign = !is_entry(*it);
+    const auto lock = foreign ? std::nullopt : status_of(lock_of(path));
+    const auto below = folder ? bytes_in(path, wait) : std::optional<std::uint64_t>(0);
+    if (!below) return {};
+    entries.push_back(
+        {.path = path,
+         .bytes = *below + (foreign ? static_cast<std::uint64_t>(own->st_blocks) * block_bytes : 0),
+         .used = lock ? lock->st_mtim : own->st_mtim,
+         .foreign = foreign});
   }
   std::ranges::sort(entries, {}, [](const Entry& entry) {
     return std::pair(entry.used.tv_sec, entry.used.tv_nsec);
@@ -159,6 +181,10 @@ std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockW
     if (is_draft(entry)) {
       if (entry.used.tv_sec + draft_seconds > now) continue;
       remove_tree(entry.path);
+    } else if (entry.foreign) {
+      if (bytes <= limit || entry.bytes == 0) continue;
+      remove_foreign(entry.path);
+      if (status_of(entry.path)) continue;
     } else if (bytes <= limit || !remove_entry(cache, entry.path)) {
       continue;
     }
@@ -168,7 +194,8 @@ std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockW
   }
   if (removed == 0) return "";
   return fmt::format(
-      "{} of {} builds and copies of sources, those not used for the longest time, had to leave "
+      "{} of {} builds, copies of sources and other files, those not used for the longest time, "
+      "had to leave "
       "the "
       "cache: {:.1f} MiB",
       removed, entries.size(), static_cast<double>(freed) / (1 << 20));

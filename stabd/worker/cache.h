@@ -35,7 +35,7 @@ bool share(const Fd& lock, const std::string& entry);
 bool remove_entry(const std::string& cache, const std::string& entry);
 
 // Removes those entries that were not used for the longest time until the cache has at most `limit`
-// bytes, and what killed workers left. Follows no links. What there is no time for is left to the
+// bytes, and what killed workers left. Whatever else lies there counts and goes like an entry. Follows no links. What there is no time for is left to the
 // next call. Returns what it did in words, "" for nothing.
 std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockWait& wait);
 

@@ -126,6 +126,29 @@ TEST_F(CacheTest, WhatAKilledWorkerLeftGoesAfterADay) {
   EXPECT_TRUE(is_there("mine.txt"));
 }
 
+TEST_F(CacheTest, FilesAndDottedFoldersCountAndGoToo) {
+  const auto put = [this](const std::string& name, std::int64_t used) {
+    const timespec times[2]{{used, 0}, {used, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, path(name).c_str(), times, 0), 0);
+  };
+  folder_.write("cache/.hidden/deep/file", std::string(entry_bytes, 'x'));
+  put(".hidden", 1000);
+  folder_.write("cache/file.tar", std::string(entry_bytes, 'x'));
+  put("file.tar", 2000);
+  add("entry", 3000);
+  folder_.write("cache/entry.lock", std::string(entry_bytes, 'x'));
+  put("entry.lock", 3000);
+  EXPECT_EQ(cut(4 * entry_bytes), "");
+  EXPECT_TRUE(is_there(".hidden"));
+  EXPECT_EQ(fs::file_size(path("entry.lock")), 0U);
+  EXPECT_THAT(cut(entry_bytes * 5 / 2), HasSubstr("1 of 3 builds"));
+  EXPECT_FALSE(is_there(".hidden"));
+  EXPECT_TRUE(is_there("file.tar"));
+  EXPECT_FALSE(cut(entry_bytes * 3 / 2).empty());
+  EXPECT_FALSE(is_there("file.tar"));
+  EXPECT_TRUE(is_there("entry"));
+}
+
 // Two experiments, one of which goes on while the other's last build cuts the cache.
 TEST_F(CacheTest, NoBuildOfAnExperimentThatGoesOnIsRemoved) {
   ASSERT_TRUE(machine::adopt_orphans());

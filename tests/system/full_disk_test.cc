@@ -67,5 +67,68 @@ TEST(FullDisk, PausesAnExperimentThatThenGoesOnAndLosesNothing) {
   umount2(lab.path("state").c_str(), MNT_DETACH);
 }
 
+// A folder of a small disk for the cache; false if mounts are not allowed.
+bool small_cache(const Lab& lab) {
+  if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return false;
+  fs::create_directory(lab.path("cache"));
+  return mount("tmpfs", lab.path("cache").c_str(), "tmpfs", 0, "size=40m") == 0;
+}
+
+std::string building_plan(const std::string& command) {
+  return "[experiment]\nname = \"b\"\n[[benchmark]]\nname = \"b\"\nbuild = \"" + command +
+         "\"\nsources = [\"source\"]\nrun = [\"true\", \"${OUT}\"]\nrepetitions = 1\n";
+}
+
+TEST(FullDisk, ABuildWithoutRoomIsTheMachinesFailure) {
+  Lab lab;
+  if (!small_cache(lab)) GTEST_SKIP() << "mounts of our own are not allowed here";
+  lab.write("source", "s");
+  // One that fits, and another one that fits without it.
+  lab.write("first.toml", building_plan("head -c 25M /dev/zero >${OUT}"));
+  lab.write("second.toml", building_plan("head -c 26M /dev/zero >${OUT}"));
+  lab.write("large.toml", building_plan("head -c 60M /dev/zero >${OUT} || { rm ${OUT}; exit 1; }"));
+  lab.write("wrong.toml", building_plan("echo wrong >${OUT}; exit 1"));
+  ASSERT_TRUE(lab.start_daemon());
+  for (const char* plan : {"first.toml", "second.toml"}) {
+    const int id = lab.submit(plan);
+    ASSERT_TRUE(lab.wait_until_final(id));
+    EXPECT_EQ(lab.state(id), "done") << plan;
+    ASSERT_EQ(lab.trials(id).size(), 1U);
+    EXPECT_EQ(lab.trials(id)[0]["status"], "ok") << lab.ctl({"logs", std::to_string(id)}).out;
+  }
+  const int large = lab.submit("large.toml");
+  ASSERT_TRUE(lab.wait_until_final(large));
+  EXPECT_EQ(lab.state(large), "failed");
+  EXPECT_THAT(lab.ctl({"status", std::to_string(large)}).out,
+              HasSubstr("the machine has no room for builds"));
+  // What it left is gone, and a build that is wrong is the program's failure as ever.
+  const int wrong = lab.submit("wrong.toml");
+  ASSERT_TRUE(lab.wait_until_final(wrong));
+  EXPECT_EQ(lab.state(wrong), "done");
+  lab.end_daemon(SIGTERM);
+  umount2(lab.path("cache").c_str(), MNT_DETACH);
+}
+
+TEST(FullDisk, WithoutASettingTheCacheHasATenthOfIt) {
+  Lab lab;
+  if (!small_cache(lab)) GTEST_SKIP() << "mounts of our own are not allowed here";
+  lab.write("source", "s");
+  ASSERT_TRUE(lab.start_daemon());
+  std::string logs;
+  for (const char* size : {"1900000", "1910000", "1920000"}) {
+    lab.write("plan.toml", building_plan(std::string("head -c ") + size + " /dev/zero >${OUT}"));
+    const int id = lab.submit("plan.toml");
+    ASSERT_TRUE(lab.wait_until_final(id));
+    EXPECT_EQ(lab.state(id), "done");
+    EXPECT_THAT(logs, ::testing::Not(HasSubstr("had to leave the cache")));
+    logs = lab.ctl({"logs", std::to_string(id)}).out;
+  }
+  EXPECT_THAT(logs, HasSubstr("had to leave the cache"));
+  lab.end_daemon(SIGTERM);
+  umount2(lab.path("cache").c_str(), MNT_DETACH);
+}
+
 }  // namespace
 }  // namespace stab::test

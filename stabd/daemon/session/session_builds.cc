@@ -108,6 +108,12 @@ void Session::built(const protocol::BuildReply& reply) {
     const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
                                            benchmark, reply.output, slot.command);
     note("build", reason);
+    // Neither the program's fault nor a result.
+    if (reply.no_room)
+      return apply(Event::refused,
+                   fmt::format("the machine has no room for builds, also without "
+                               "those in the cache that nobody uses: make room, then retry; {}",
+                               reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment)
       return apply(Event::refused, reason);
     schedule_->fail_benchmark(slot.benchmark, reason);
