@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -56,6 +57,26 @@ TEST_F(Child, ExitCodeAndBothStreamsAreKept) {
   EXPECT_EQ(ended.err, "to err\n");
   EXPECT_EQ(ended.reason, "");
   EXPECT_GT(ended.wall, 0ns);
+}
+
+// The peak of a process of its own, which has nothing else.
+TEST_F(Child, ALargeOutputIsHeldOnceAndNeverTwice) {
+  constexpr std::size_t bytes = 200'000'000;
+  const pid_t child = fork();
+  if (child == 0) {
+    Launch launch = command(fmt::format("head -c {} /dev/zero", bytes));
+    launch.output_limit = std::uint64_t{1} << 30;
+    rusage before{};
+    getrusage(RUSAGE_SELF, &before);
+    const Ended ended = run(launch);
+    rusage after{};
+    getrusage(RUSAGE_SELF, &after);
+    const auto grown = static_cast<std::size_t>(after.ru_maxrss - before.ru_maxrss) * 1024;
+    _exit(ended.out.size() != bytes ? 1 : grown > bytes + bytes / 10 ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << WEXITSTATUS(status);
 }
 
 TEST_F(Child, MergedStreamsKeepTheirOrder) {

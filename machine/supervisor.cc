@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <new>
 
 namespace stab::machine {
 namespace {
@@ -32,6 +33,20 @@ int wait_for(const Launch& launch, std::array<pollfd, 5>& fds, nanoseconds deadl
   return ppoll(fds.data(), fds.size(), &time, nullptr);
 }
 
+constexpr std::size_t small_output = std::size_t{1} << 20;
+
+// At once what it may become, of which the kernel gives what is used: growing step by step would need it twice, and more,
+// while it is copied.
+void take_room(std::string& text, std::uint64_t limit) {
+  const std::size_t most = static_cast<std::size_t>(limit) + (std::size_t{64} << 10);
+  if (text.capacity() >= most) return;
+  try {
+    text.reserve(most);
+  } catch (const std::bad_alloc&) {
+    // A machine that promises no more than it has: it grows as far as it can.
+  }
+}
+
 }  // namespace
 
 bool Stream::drain(std::uint64_t limit) {
@@ -44,6 +59,7 @@ bool Stream::drain(std::uint64_t limit) {
       fd.reset();
       return true;
     }
+    if (text.size() > small_output) take_room(text, limit);
     text.append(buffer.data(), static_cast<std::size_t>(n));
     if (text.size() > limit) {
       text.resize(limit);
