@@ -24,6 +24,7 @@
 #include "machine/program.h"
 #include "machine/starter/start.h"
 #include "machine/supervisor.h"
+#include "machine/trial_group.h"
 
 namespace stab::machine {
 namespace {
@@ -260,6 +261,8 @@ Ended run(const Launch& launch) {
   if (!out || !err || (launch.held && !gate))
     return not_started(fail_errno("no pipe").error().message);
 
+  const bool has_memory_limit = launch.limits.memory != 0;
+  const std::uint64_t shared_before = has_memory_limit ? shared_memory_of_group() : 0;
   Ended ended;
   ended.readable = access(program->c_str(), R_OK) == 0;
   ended.started_ns = now(CLOCK_REALTIME).count();
@@ -294,10 +297,16 @@ Ended run(const Launch& launch) {
 
   nanoseconds end{0};
   Supervisor supervisor(launch, pidfd.get(), started->program != 0 ? started->starter : 0,
-                        out_stream, err_stream);
+                        shared_before, out_stream, err_stream);
   ended.how = supervisor.wait(began, end);
   ended.reason = supervisor.passed();
   finish(launch, *started, child, began, end, out_stream, err_stream, ended);
+  // What it left in files in memory since the last look.
+  if (has_memory_limit && ended.how == End::exited) {
+    ended.reason =
+        passed_limit({.memory = launch.limits.memory}, {.memory = shared_since(shared_before)});
+    if (!ended.reason.empty()) ended.how = End::over_limit;
+  }
   return ended;
 }
 

@@ -170,6 +170,11 @@ void report_ready(int ready) {
     setsid();
   else
     setpgid(0, 0);
+  // While we are still root, and see the machine's files.
+  for (const std::string& door : start.doors) {
+    const Fd file(open(door.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file || !write_all(file.get(), "0")) give_up("cannot enter its cgroup");
+  }
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set its namespace up");
   if (start.containment == Containment::pid_namespace) take_own_shared_memory();

@@ -37,6 +37,8 @@ struct ContainedStart {
   // Without it the program has no capabilities, also as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;
+  std::vector<std::string>
+      doors{};  // of its cgroup (trial_group.h), in which it is from its beginning
   // false: it has a loopback device of its own and no other network. Needs namespaces.
   bool network = true;
   // false: it leads a process group of our session, so that under SCHED_IDLE it gives way to us at

@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/fd.h"
 #include "machine/processes.h"
+#include "machine/trial_group.h"
 
 namespace stab::machine {
 namespace {
@@ -60,7 +61,12 @@ Pages pages_of(pid_t pid) {
 
 }  // namespace
 
-Use use_of_descendants(pid_t but) {
+std::uint64_t shared_since(std::uint64_t before) {
+  const std::uint64_t now = shared_memory_of_group();
+  return now > before ? now - before : 0;
+}
+
+Use use_of_descendants(pid_t but, std::uint64_t before) {
   Use use;
   std::uint64_t ticks = 0;
   std::uint64_t own = 0;
@@ -74,7 +80,8 @@ Use use_of_descendants(pid_t but) {
   }
   for (const pid_t pid : descendants(Which::all))
     if (pid != but) ticks += cpu_ticks(pid);
-  use.memory = (own + shared) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  use.memory = own * page + std::max(shared * page, shared_since(before));
   const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   use.cpu = std::chrono::nanoseconds(ticks * (1'000'000'000 / per_second));
   return use;

@@ -16,7 +16,8 @@ inline constexpr std::chrono::milliseconds look_interval{20};
 
 // 0: no such limit.
 struct Limits {
-  std::uint64_t memory = 0;  // bytes: each one's own, and the shared memory of the largest
+  // Bytes: each one's own, and all that they share in a group of theirs (trial_group.h), else what the largest one shares.
+  std::uint64_t memory = 0;
   std::chrono::nanoseconds cpu{0};
   std::uint32_t processes = 0;
   std::uint64_t file = 0;  // bytes of each file that is written; the kernel's own limit
@@ -34,8 +35,11 @@ struct Use {
   std::uint32_t processes = 0;
 };
 
-// Of all descendants of this process but one; 0: of all.
-Use use_of_descendants(pid_t but);
+// Of all descendants of this process but one; 0: of all. `before` is what shared_memory_of_group() was without them.
+Use use_of_descendants(pid_t but, std::uint64_t before);
+
+// What has come to shared_memory_of_group() since then.
+std::uint64_t shared_since(std::uint64_t before);
 
 // "used more than its limit of 1000000 bytes of memory", or "".
 std::string passed_limit(const Limits& limits, const Use& use);

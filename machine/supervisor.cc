@@ -87,7 +87,7 @@ End Supervisor::wait(nanoseconds started, nanoseconds& ended) {
     if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
     if (launch_.limits.needs_looks() && ended >= next_look) {
       next_look = ended + look_interval;
-      passed_ = passed_limit(launch_.limits, use_of_descendants(starter_));
+      passed_ = passed_limit(launch_.limits, use_of_descendants(starter_, shared_before_));
       if (!passed_.empty()) return End::over_limit;
     }
     if (!out_.drain(launch_.output_limit) || !err_.drain(launch_.output_limit))

@@ -24,8 +24,15 @@ struct Stream {
 class Supervisor {
  public:
   // The starter is no part of the program, beside which it may still be ending.
-  Supervisor(const Launch& launch, int pidfd, pid_t starter, Stream& out, Stream& err)
-      : launch_(launch), pidfd_(pidfd), starter_(starter), out_(out), err_(err) {}
+  // `shared_before` is as in limits.h.
+  Supervisor(const Launch& launch, int pidfd, pid_t starter, std::uint64_t shared_before,
+             Stream& out, Stream& err)
+      : launch_(launch),
+        pidfd_(pidfd),
+        starter_(starter),
+        shared_before_(shared_before),
+        out_(out),
+        err_(err) {}
 
   // Waits until the program has ended, or must be: `End::exited` stands for "ended by itself".
   // `started` and `ended` are of the monotonic clock.
@@ -38,6 +45,7 @@ class Supervisor {
   const Launch& launch_;
   int pidfd_;
   pid_t starter_;
+  std::uint64_t shared_before_;
   Stream& out_;
   Stream& err_;
   std::string passed_;

@@ -75,9 +75,34 @@ Result<void> Daemon::prepare() {
         "pid namespaces are not used here: what a killed trial left is found by its environment");
   if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
     return ended;
+  prepare_groups();
   load_queue();
   open_loop();
   return listen();
+}
+
+// What was in the left ones is dead with its worker where there are namespaces.
+void Daemon::prepare_groups() {
+  const std::string owner = token_.substr(0, 8);
+  if (const unsigned left = machine::remove_left_groups(owner); left != 0)
+    spdlog::warn("removed {} cgroups of an interrupted trial", left);
+  if (!options_.groups) {
+    no_groups_ = "stabd's settings (daemon.cgroups) say so";
+  } else if (const auto group = machine::TrialGroup::make(owner); !group) {
+    no_groups_ = group.error().message;
+  }
+  if (!no_groups_.empty())
+    spdlog::info("trials have no cgroup: {}; limits are looked at (doc/limits.md)", no_groups_);
+}
+
+// Before a trial. What its worker may need to keep the output comes on top, and commands beside the trial have no limit.
+void Daemon::bound_trial(const protocol::RunRequest& run) {
+  if (!group_) return;
+  constexpr std::uint64_t of_worker = std::uint64_t{16} << 20;
+  const bool bounded = run.memory_limit != 0 && run.prepare.empty() && run.cleanup.empty();
+  const auto done = group_->bound(bounded ? run.memory_limit + of_worker + 2 * run.output_limit : 0,
+                                  run.process_limit);
+  if (!done) spdlog::warn("{}", done.error().message);
 }
 
 Result<std::vector<machine::Finding>> Daemon::examine_machine() {
@@ -156,6 +181,14 @@ void Daemon::end_idle_clients() {
   if (clients_.empty()) uv_timer_stop(&idle_);
 }
 
+Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
+  if (plan.network || containment_ == machine::Containment::pid_namespace) return {};
+  return fail(
+      "'experiment.network': trials have the machine's network here, because stabd has no "
+      "namespaces (this machine or stabd's settings do not allow them): leave it out, or have that "
+      "changed");
+}
+
 void Daemon::run_next() {
   while (!session_ && !stopping_ && !queue_held_ && store_->refusal().empty()) {
     const auto first = queue_.take();
@@ -173,7 +206,8 @@ void Daemon::run_next() {
       continue;
     }
     auto plan = plan::read_plan((*experiment)->plan);
-    const auto fits = plan ? fits_a_turn((*experiment)->uid, *plan) : Result<void>();
+    auto fits = plan ? fits_a_turn((*experiment)->uid, *plan) : Result<void>();
+    if (plan && fits) fits = has_its_network(*plan);
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->reason =
@@ -242,6 +276,8 @@ SessionPorts Daemon::ports(store::Id experiment) {
           [this](const std::string& line, std::chrono::nanoseconds within) {
             if (worker_) worker_->send(line, within);
           },
+      .bound = [this](const protocol::RunRequest& run) { bound_trial(run); },
+      .passed = [this] { return group_ ? group_->reached() : std::string(); },
       .stop_worker =
           [this] {
             if (worker_) worker_->stop();
@@ -302,6 +338,19 @@ SessionPorts Daemon::ports(store::Id experiment) {
   };
 }
 
+// A tenth of the file system where the settings say nothing. The cache itself may not be there yet.
+std::uint64_t Daemon::cache_limit() const {
+  constexpr std::uint64_t most = std::uint64_t{16} << 30;
+  if (options_.limits.cache_of_user) return *options_.limits.cache_of_user;
+  struct statvfs disk{};
+  for (fs::path folder = options_.cache_directory; !folder.empty(); folder = folder.parent_path()) {
+    if (statvfs(folder.c_str(), &disk) == 0)
+      return std::min(std::uint64_t{disk.f_blocks} * disk.f_frsize / 10, most);
+    if (folder == folder.parent_path()) break;
+  }
+  return most;
+}
+
 std::string Daemon::cache_of(const store::Experiment& experiment) const {
   return fmt::format("{}/{}", options_.cache_directory, experiment.uid);
 }
@@ -319,52 +368,51 @@ Result<void> Daemon::start_worker() {
     if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
   if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
-  auto worker = WorkerProcess::start(&loop_,
-                                     {.program = options_.program,
-                                      .record = options_.state_directory + "/worker.json",
-                                      .token = token_,
-                                      .containment = containment_,
-                                      .uid = experiment.uid,
-                                      .gid = experiment.gid,
-                                      .privileged = session_->privileged(),
-                                      .network = session_->plan().network},
-                                     {.said =
-// A tenth of the file system where the settings say nothing. The cache itself may not be there yet.
-std::uint64_t Daemon::cache_limit() const {
-  constexpr std::uint64_t most = std::uint64_t{16} << 30;
-  if (options_.limits.cache_of_user) return *options_.limits.cache_of_user;
-  struct statvfs disk{};
-  for (fs::path folder = options_.cache_directory; !folder.empty(); folder = folder.parent_path()) {
-    if (statvfs(folder.c_str(), &disk) == 0)
-      return std::min(std::uint64_t{disk.f_blocks} * disk.f_frsize / 10, most);
-    if (folder == folder.parent_path()) break;
+  group_.reset();
+  if (no_groups_.empty()) {
+    auto group = machine::TrialGroup::make(token_.substr(0, 8));
+    if (!group) return fail(group.error().message);
+    group_ = *std::move(group);
   }
-  return most;
-}
-
-                                          [this](const std::string& line) {
-                                            // Between two trials.
-                                            keep_up();
-                                            session_->worker_said(line);
-                                            after_session_step();
-                                          },
-                                      .silent =
-                                          [this](const std::string& how) {
-                                            session_->worker_silent(how);
-                                            after_session_step();
-                                          },
-                                      .ended =
-                                          [this](const std::string& how) {
-                                            worker_.reset();
-                                            // What has not ended goes on when stabd does.
-                                            if (stopping_ && !is_final(session_->state())) {
-                                              session_->rest();
-                                              return leave();
-                                            }
-                                            session_->worker_ended(how);
-                                            after_session_step();
-                                          }});
-  if (!worker) return std::unexpected(worker.error());
+  auto worker =
+      WorkerProcess::start(&loop_,
+                           {.program = options_.program,
+                            .record = options_.state_directory + "/worker.json",
+                            .token = token_,
+                            .containment = containment_,
+                            .uid = experiment.uid,
+                            .gid = experiment.gid,
+                            .privileged = session_->privileged(),
+                            .network = session_->plan().network,
+                            .doors = group_ ? group_->doors() : std::vector<std::string>()},
+                           {.said =
+                                [this](const std::string& line) {
+                                  // Between two trials.
+                                  keep_up();
+                                  session_->worker_said(line);
+                                  after_session_step();
+                                },
+                            .silent =
+                                [this](const std::string& how) {
+                                  session_->worker_silent(how);
+                                  after_session_step();
+                                },
+                            .ended =
+                                [this](const std::string& how) {
+                                  worker_.reset();
+                                  group_.reset();
+                                  // What has not ended goes on when stabd does.
+                                  if (stopping_ && !is_final(session_->state())) {
+                                    session_->rest();
+                                    return leave();
+                                  }
+                                  session_->worker_ended(how);
+                                  after_session_step();
+                                }});
+  if (!worker) {
+    group_.reset();
+    return std::unexpected(worker.error());
+  }
   worker_ = *worker;
   return {};
 }

@@ -27,6 +27,7 @@
 #include "machine/quality/calm.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
+#include "machine/trial_group.h"
 #include "stabd/archive/intake.h"
 #include "stabd/archive/spool.h"
 #include "stabd/daemon/children/notifier.h"
@@ -89,10 +90,9 @@ class Daemon {
   // Whether plans of this user may change settings of the machine.
   [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
 
+  // Whether its trials can do without the machine's network if it wants that.
+  [[nodiscard]] Result<void> has_its_network(const plan::Plan& plan) const;
   // Whether each trial of this user's plan ends within a turn (limits.turn).
-  [[nodiscard]] bool has_namespaces() const {
-    return containment_ == machine::Containment::pid_namespace;
-  }
   [[nodiscard]] Result<void> fits_a_turn(std::uint32_t uid, const plan::Plan& plan) const;
   // Whether this user may add an experiment with a plan of this size.
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
@@ -164,10 +164,10 @@ class Daemon {
   void after_session_step();
   SessionPorts ports(store::Id experiment);
   Result<void> start_worker();
-  [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void prepare_groups();
   [[nodiscard]] std::uint64_t cache_limit() const;
   void bound_trial(const protocol::RunRequest& run);
+  [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void publish_progress();
   // What readers do for us, in reading.cc.
   void start_readers();
@@ -227,6 +227,8 @@ class Daemon {
   std::vector<unsigned> allowed_cpus_;  // when we were started
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
+  std::string no_groups_;                       // why trials have no cgroup; "": they have
+  std::unique_ptr<machine::TrialGroup> group_;  // of the worker
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
   Turns<Import> imports_;

@@ -95,6 +95,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   what.gid = start.gid;
   what.privileged = start.privileged;
   what.network = start.network;
+  what.doors = start.doors;
   what.passed_fd = theirs.get();
   what.output_fd = print.get();
   auto process = machine::start_contained(what);

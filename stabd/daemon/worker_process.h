@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -27,8 +28,9 @@ struct WorkerStart {
   machine::Containment containment = machine::Containment::process_tree;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  bool privileged = false;  // as in machine/containment.h
-  bool network = true;      // the same
+  bool privileged = false;           // as in machine/containment.h
+  bool network = true;               // the same
+  std::vector<std::string> doors{};  // the same
 };
 
 struct WorkerEvents {

@@ -31,9 +31,9 @@ inline constexpr std::array quiescers{to_string(Quiescers::owner), to_string(Qui
                                       to_string(Quiescers::nobody)};
 inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
 // Of a daemon that runs.
-inline constexpr std::array<std::string_view, 6> fixed_keys{
-    "daemon.state",        "daemon.socket", "daemon.socket_mode",
-    "daemon.socket_group", "daemon.cache",  "daemon.namespaces"};
+inline constexpr std::array<std::string_view, 7> fixed_keys{
+    "daemon.state", "daemon.socket",     "daemon.socket_mode", "daemon.socket_group",
+    "daemon.cache", "daemon.namespaces", "daemon.cgroups"};
 }  // namespace words
 
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
@@ -51,6 +51,8 @@ inline constexpr toml::Key keys[] = {
      "`/var/cache/stabd/builds` for root, else by the XDG rules"},
     {"daemon.log", toml::Choice{words::levels, "info"}, "the lowest level that is logged"},
     {"daemon.namespaces", toml::Flag{true}, "contain trials in pid namespaces"},
+    {"daemon.cgroups", toml::Flag{true},
+     "bound trials by cgroups where root's daemon can have them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
      "a client that is silent for longer is disconnected"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
@@ -119,6 +121,7 @@ void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"daemon.cache">(settings.cache_directory);
   visit.template operator()<"daemon.log">(settings.log);
   visit.template operator()<"daemon.namespaces">(settings.isolate);
+  visit.template operator()<"daemon.cgroups">(settings.groups);
   visit.template operator()<"daemon.idle_limit">(settings.idle_limit);
   visit.template operator()<"daemon.read_limit">(settings.read_limit);
   visit.template operator()<"daemon.stop">(settings.stop);

@@ -67,6 +67,7 @@ struct Settings {
   std::string socket_group;  // a name or a number; "": that of the daemon
   std::string log;           // the least level
   bool isolate = true;       // use pid namespaces where they are allowed
+  bool groups = true;        // and cgroups
   // After which a client that says nothing is let go; 0: never.
   std::chrono::nanoseconds idle_limit{0};
   std::chrono::nanoseconds read_limit{0};  // of a report, an export, an analysis

@@ -20,6 +20,7 @@
 #include "machine/shared_memory.h"
 #include "machine/simulator.h"
 #include "machine/topology.h"
+#include "machine/trial_group.h"
 #include "stabd/protocol/containment.h"
 #include "stabd/protocol/lines.h"
 #include "stabd/protocol/work.h"
@@ -90,6 +91,11 @@ class Worker {
       reply.notes.push_back(
           "/dev/shm, System V memory and message queues are the machine's: what a trial leaves "
           "there stays");
+    if (!machine::is_in_group())
+      reply.notes.push_back(
+          "trials have no cgroup: memory_limit does not count files in memory that no process "
+          "maps, "
+          "and nothing bounds threads");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);

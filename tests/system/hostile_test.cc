@@ -136,6 +136,43 @@ TEST_F(Hostile, ATrialThatTakesMoreThanItsLimitsFailsWithTheReason) {
   expect_healthy();
 }
 
+// What no process maps counts, too, also if the program ends before anybody looks.
+TEST_F(Hostile, FilesInMemoryCountForTheLimitOfMemory) {
+  lab_.write("plain.toml",
+             "[experiment]\nname = \"p\"\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+             "repetitions = 1\n");
+  const int plain = lab_.submit("plain.toml");
+  ASSERT_TRUE(lab_.wait_until_final(plain));
+  if (lab_.ctl({"logs", std::to_string(plain)}).out.contains("trials have no cgroup"))
+    GTEST_SKIP() << "this machine gives stabd no cgroups";
+  lab_.write(
+      "memory.toml",
+      "[experiment]\nname = \"memory\"\n[defaults]\nrepetitions = 2\nmemory_limit = \"64MiB\"\n"
+      "[[benchmark]]\nname = \"memfd\"\n"
+      "run = [\"perl\", \"-e\", \"my $n = 'x'; my $f = syscall(319, $n, 0); open(my $h, '>&=', "
+      "$f); my $m = "
+      "'x' x "
+      "1048576; for (1..1500) { syswrite($h, $m) }\"]\n"
+      "[[benchmark]]\nname = \"shm\"\n"
+      "run = [\"dd\", \"if=/dev/zero\", \"of=/dev/shm/big\", \"bs=1M\", \"count=300\"]\n"
+      "[[benchmark]]\nname = \"prepared\"\n"
+      // It has no limit in a command beside the trial.
+      "prepare = \"dd if=/dev/zero of=/dev/shm/big bs=1M count=300\"\nrun = [\"true\"]\n"
+      "[[benchmark]]\nname = \"within\"\n"
+      "run = [\"dd\", \"if=/dev/zero\", \"of=/dev/shm/small\", \"bs=1M\", \"count=40\"]\n");
+  const int id = lab_.submit("memory.toml");
+  ASSERT_NE(id, 0);
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const json trials = lab_.trials(id);
+  EXPECT_EQ(trials.size(), 8U);
+  for (const json& trial : trials) {
+    const bool within = trial["benchmark"] == "within" || trial["benchmark"] == "prepared";
+    EXPECT_EQ(trial["status"], within ? "ok" : "over_limit")
+        << trial["benchmark"] << ": " << trial["reason"];
+  }
+  expect_healthy();
+}
+
 std::size_t peak_memory_kb(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   std::string word;

@@ -403,7 +403,7 @@ TEST_F(Users, AreToldWhatIsNotTheirOwnWithoutNamespaces) {
                  lab_.path("61234/ran") + "\"]\nrepetitions = 1\n");
   const Output run = as(ada, {"submit", "--wait", lab_.path("61234/network.toml")});
   EXPECT_NE(run.code, 0);
-  EXPECT_THAT(run.err, HasSubstr("stabd has no namespaces"));
+  EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("stabd has no namespaces"));
   EXPECT_EQ(access(lab_.path("61234/ran").c_str(), F_OK), -1);
 }
 

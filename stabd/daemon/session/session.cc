@@ -198,10 +198,19 @@ void Session::worker_said(const std::string& line) {
   if (!refusal.empty()) return bad(refusal);
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
-  const auto& run = std::get<protocol::RunReply>(*reply);
+  auto run = std::get<protocol::RunReply>(*reply);
   // Whether a trial was disturbed is judged here alone.
   if (run.status == TrialStatus::disturbed) return bad("a worker knows no rules of the plan");
-  ran(run);
+  // The kernel has slowed it down, or it may have done without what it was refused.
+  const std::string passed = ports_.passed ? ports_.passed() : "";
+  if (!passed.empty() && run.status != TrialStatus::over_limit &&
+      run.status != TrialStatus::not_started) {
+    run.status = TrialStatus::over_limit;
+    run.reason = passed;
+    run.exit_code.reset();
+    run.signal.reset();
+  }
+  ran(std::move(run));
 }
 
 void Session::set_up(const protocol::SetupReply& reply) {
@@ -281,6 +290,7 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   // Its program and the check's command have this time each.
   // The check command, and these two, may take as long.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
+  if (ports_.bound) ports_.bound(request);
   ask(request, (2 + steps) * request.timeout + trial_grace);
 }
 

@@ -58,7 +58,10 @@ struct SessionPorts {
   std::function<Result<void>()> start_worker;  // a fresh one; the session has none when it asks
   // A line to the worker, which must answer within the time; worker_silent() follows if it does not.
   std::function<void(std::string, std::chrono::nanoseconds)> send;
-  std::function<void()> stop_worker;  // politely, then by force; worker_ended() follows
+  // Before the line of a trial: the kernel bounds what the worker uses from now on. Neither of the two need be there.
+  std::function<void(const protocol::RunRequest&)> bound{};
+  std::function<std::string()> passed{};  // which of these bounds has been reached since; "": none
+  std::function<void()> stop_worker;      // politely, then by force; worker_ended() follows
   // Run on these from now on; `shared`: there are no others than those of the trials.
   std::function<void(const std::vector<unsigned>& cpus, bool shared)> stay_off_trials;
   // Makes the machine quiet, and says what became of each knob. An error: it is as it was.

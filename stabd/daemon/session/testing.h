@@ -138,6 +138,7 @@ class Around {
               return {};
             },
             .send = [this](const std::string& line, std::chrono::nanoseconds) { sent(line); },
+            .passed = [this] { return passed_; },
             .stop_worker =
                 [this] {
                   EXPECT_TRUE(worker_);
@@ -382,6 +383,7 @@ class Around {
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
   bool stores_too_much_ = false;
+  std::string passed_;  // a bound of the kernel that the trial has reached
   bool readers_are_due_ = false;
   bool turn_is_over_ = false;
   std::optional<BlockId> abandoned_;  // by the session before

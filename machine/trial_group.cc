@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include "machine/trial_group.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "base/fd.h"
+
+namespace stab::machine {
+namespace {
+
+constexpr std::size_t most_text = std::size_t{4} << 20;
+// What has been killed is gone long before, unless a tracer keeps it.
+constexpr std::chrono::milliseconds emptying{2000};
+constexpr std::uint64_t tasks_of_process = 64;
+constexpr std::uint64_t fewest_tasks = 1024;
+
+std::string text_of(const std::string& file) {
+  return read_file(file, most_text).value_or("");
+}
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// The number behind a word at the beginning of a line.
+std::uint64_t number_behind(const std::string& text, std::string_view word) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(word) && line.size() > word.size() && line[word.size()] == ' ')
+      return number_in(std::string_view(line).substr(word.size() + 1));
+  return 0;
+}
+
+Result<void> put_into(const std::string& file, const std::string& value) {
+  const Fd fd(open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd || write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
+    return fail_errno(fmt::format("{} does not take {}", file, value));
+  return {};
+}
+
+bool has_word(const std::string& list, std::string_view word, char separator) {
+  std::istringstream words(list);
+  for (std::string each; std::getline(words, each, separator);)
+    if (each == word) return true;
+  return false;
+}
+
+// The path of our group in the hierarchy of the controller; "" is that of version 2.
+std::optional<std::string> own_group(std::string_view controller) {
+  std::istringstream lines(text_of("/proc/self/cgroup"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool found =
+        controller.empty() ? controllers.empty() : has_word(controllers, controller, ',');
+    if (found) return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+struct GroupMount {
+  std::string root;  // the group that is seen at
+  std::string folder;
+};
+
+std::optional<GroupMount> mount_of(std::string_view controller) {
+  std::istringstream lines(text_of("/proc/self/mountinfo"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    std::istringstream front(line.substr(0, dash));
+    std::istringstream back(line.substr(dash + 3));
+    std::string skipped;
+    GroupMount mount;
+    std::string type;
+    std::string options;
+    front >> skipped >> skipped >> skipped >> mount.root >> mount.folder;
+    back >> type >> skipped >> options;
+    if (controller.empty() ? type == "cgroup2"
+                           : type == "cgroup" && has_word(options, controller, ','))
+      return mount;
+  }
+  return std::nullopt;
+}
+
+// The folder of our own group of version 1, in which ours are made: what bounds us bounds them, too.
+std::optional<std::string> folder_of_own(std::string_view controller) {
+  const auto mount = mount_of(controller);
+  const auto own = own_group(controller);
+  if (!mount || !own) return std::nullopt;
+  if (mount->root != "/" && !own->starts_with(mount->root)) return mount->folder;
+  const std::string below = mount->root == "/" ? *own : own->substr(mount->root.size());
+  return below == "/" ? mount->folder : mount->folder + below;
+}
+
+struct Parents {
+  bool second = false;
+  std::vector<std::string> folders;
+};
+
+// Under version 2 a group with processes can't pass its controllers on, so ours are made at the top.
+std::optional<Parents> parents() {
+  const auto memory = folder_of_own("memory");
+  const auto pids = folder_of_own("pids");
+  if (memory && pids)
+    return Parents{.folders =
+                       *memory == *pids ? std::vector{*memory} : std::vector{*memory, *pids}};
+  const auto second = mount_of("");
+  if (!second) return std::nullopt;
+  std::string on = text_of(second->folder + "/cgroup.subtree_control");
+  std::ranges::replace(on, '\n', ' ');
+  if (!has_word(on, "memory", ' ') || !has_word(on, "pids", ' ')) return std::nullopt;
+  return Parents{.second = true, .folders = {second->folder}};
+}
+
+// Whether it is gone. More may begin while they are killed.
+bool remove_group(const std::string& folder) {
+  const auto end = std::chrono::steady_clock::now() + emptying;
+  for (;;) {
+    if (rmdir(folder.c_str()) == 0 || errno == ENOENT) return true;
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::istringstream processes(text_of(folder + "/cgroup.procs"));
+    // 0 is a process of another pid namespace, and would be us.
+    for (pid_t process = 0; processes >> process;)
+      if (process > 0) kill(process, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+std::string name_of_owner(const std::string& owner) {
+  return fmt::format("{}{}-", group_prefix, owner);
+}
+
+}  // namespace
+
+std::uint64_t most_tasks() {
+  static const std::uint64_t most =
+      std::clamp<std::uint64_t>(std::min(number_in(text_of("/proc/sys/kernel/pid_max")),
+                                         number_in(text_of("/proc/sys/kernel/threads-max"))) /
+                                    4,
+                                fewest_tasks, 16384);
+  return most;
+}
+
+Result<std::unique_ptr<TrialGroup>> TrialGroup::make(const std::string& owner) {
+  if (geteuid() != 0) return fail("only root's daemon makes cgroups");
+  const auto where = parents();
+  if (!where) return fail("the kernel's memory and pids controllers are not both in use here");
+  static unsigned made = 0;
+  const std::string name = fmt::format("{}{}-{}", name_of_owner(owner), getpid(), made++);
+  std::unique_ptr<TrialGroup> group(new TrialGroup(where->second));
+  for (const std::string& folder : where->folders) {
+    const std::string own = folder + "/" + name;
+    if (mkdir(own.c_str(), 0755) != 0) return fail_errno("cannot make the cgroup " + own);
+    group->folders_.push_back(own);
+  }
+  if (auto bounded = group->bound(0, 0); !bounded) return std::unexpected(bounded.error());
+  return group;
+}
+
+TrialGroup::~TrialGroup() {
+  for (const std::string& folder : folders_) remove_group(folder);
+}
+
+std::vector<std::string> TrialGroup::doors() const {
+  std::vector<std::string> files;
+  for (const std::string& folder : folders_) files.push_back(folder + "/cgroup.procs");
+  return files;
+}
+
+// How often the kernel has found no room.
+std::uint64_t TrialGroup::refused(bool memory) const {
+  if (!memory) return number_behind(text_of(folders_.back() + "/pids.events"), "max");
+  return second_ ? number_behind(text_of(folders_.front() + "/memory.events"), "max")
+                 : number_in(text_of(folders_.front() + "/memory.failcnt"));
+}
+
+Result<void> TrialGroup::bound(std::uint64_t memory, std::uint32_t processes) {
+  const std::string& folder = folders_.front();
+  if (memory != 0 || memory_ != 0 || tasks_ == 0) {
+    const std::string used = second_ ? "/memory.current" : "/memory.usage_in_bytes";
+    const std::string limit = second_ ? "/memory.max" : "/memory.limit_in_bytes";
+    const std::string none = second_ ? "max" : "-1";
+    const std::uint64_t all = number_in(text_of(folder + used)) + memory;
+    if (auto put = put_into(folder + limit, memory == 0 ? none : std::to_string(all)); !put)
+      return put;
+  }
+  const std::uint64_t tasks =
+      processes == 0 ? most_tasks()
+                     : std::min(most_tasks(), std::max(fewest_tasks, tasks_of_process * processes));
+  if (tasks != tasks_)
+    if (auto put = put_into(folders_.back() + "/pids.max", std::to_string(tasks)); !put) return put;
+  memory_ = memory;
+  tasks_ = tasks;
+  refused_memory_ = refused(true);
+  refused_tasks_ = refused(false);
+  return {};
+}
+
+std::string TrialGroup::reached() const {
+  if (memory_ != 0 && refused(true) != refused_memory_)
+    return "reached the kernel's limit for its memory and the cache of files that it reads and "
+           "writes: raise "
+           "memory_limit";
+  if (refused(false) != refused_tasks_)
+    return fmt::format("had {} processes and threads, and the kernel refused more", tasks_);
+  return "";
+}
+
+unsigned remove_left_groups(const std::string& owner) {
+  unsigned removed = 0;
+  const auto where = parents();
+  if (!where || geteuid() != 0) return 0;
+  for (const std::string& folder : where->folders) {
+    std::vector<std::string> left;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error))
+      if (entry->path().filename().string().starts_with(name_of_owner(owner)))
+        left.push_back(entry->path());
+    for (const std::string& each : left)
+      if (remove_group(each)) ++removed;
+  }
+  return removed;
+}
+
+bool is_in_group() {
+  const auto first = own_group("memory");
+  const auto own = first ? first : own_group("");
+  return own && own->substr(own->rfind('/') + 1).starts_with(group_prefix);
+}
+
+std::uint64_t shared_memory_of_group() {
+  static const std::string file = []() -> std::string {
+    if (!is_in_group()) return "";
+    if (const auto folder = folder_of_own("memory")) return *folder + "/memory.stat";
+    const auto mount = mount_of("");
+    const auto own = own_group("");
+    return mount && own ? mount->folder + *own + "/memory.stat" : "";
+  }();
+  return file.empty() ? 0 : number_behind(text_of(file), "shmem");
+}
+
+}  // namespace stab::machine

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "machine/trial_group.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+
+namespace stab::machine {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+class TrialGroupTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = TrialGroup::make(owner_);
+    if (!made) GTEST_SKIP() << made.error().message;
+    group_ = *std::move(made);
+  }
+
+  // Its exit code, or -signal, of what runs in the group.
+  int in_group(const std::function<int()>& what) {
+    const pid_t child = fork();
+    if (child == 0) _exit(enter() ? what() : 99);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  [[nodiscard]] bool enter() const {
+    for (const std::string& door : group_->doors()) {
+      const Fd file(open(door.c_str(), O_WRONLY | O_CLOEXEC));
+      if (!file || !write_all(file.get(), "0")) return false;
+    }
+    return true;
+  }
+
+  std::string owner_ = "test" + std::to_string(getpid());
+  std::unique_ptr<TrialGroup> group_;
+};
+
+bool use_file_in_memory(std::uint64_t bytes) {
+  const Fd file(memfd_create("test", MFD_CLOEXEC));
+  const std::string text(mib, 'x');
+  for (std::uint64_t i = 0; i < bytes / mib; ++i)
+    if (!write_all(file.get(), text)) return false;
+  return true;
+}
+
+TEST_F(TrialGroupTest, WhatReachesTheLimitOfMemoryIsKnown) {
+  ASSERT_TRUE(group_->bound(64 * mib, 0));
+  EXPECT_EQ(in_group([] { return use_file_in_memory(20 * mib) ? 0 : 1; }), 0);
+  EXPECT_EQ(group_->reached(), "");
+  EXPECT_EQ(in_group([] { return use_file_in_memory(200 * mib) ? 0 : 1; }), -SIGKILL);
+  EXPECT_THAT(group_->reached(), HasSubstr("limit for its memory"));
+  // The next trial begins anew, and one without a limit has none.
+  ASSERT_TRUE(group_->bound(64 * mib, 0));
+  EXPECT_EQ(group_->reached(), "");
+  ASSERT_TRUE(group_->bound(0, 0));
+  EXPECT_EQ(in_group([] { return use_file_in_memory(200 * mib) ? 0 : 1; }), 0);
+  EXPECT_EQ(group_->reached(), "");
+}
+
+// Of a limit for few processes there are 1024 tasks, so that their threads have room.
+TEST_F(TrialGroupTest, ARefusedProcessIsKnown) {
+  ASSERT_TRUE(group_->bound(0, 1));
+  const auto start = [](int count) {
+    int refused = 0;
+    for (int i = 0; i < count && refused == 0; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+        _exit(0);
+      }
+      if (child < 0) refused = 1;
+    }
+    return refused;
+  };
+  EXPECT_EQ(in_group([&] { return start(50); }), 0);
+  EXPECT_EQ(group_->reached(), "");
+  EXPECT_EQ(in_group([&] { return start(1100); }), 1);
+  EXPECT_THAT(group_->reached(), HasSubstr("1024 processes and threads"));
+}
+
+TEST_F(TrialGroupTest, ItsSharedMemoryIsThatOfFilesThatNobodyMaps) {
+  EXPECT_EQ(in_group([] {
+              if (!is_in_group()) return 1;
+              const std::uint64_t before = shared_memory_of_group();
+              const Fd file(memfd_create("test", MFD_CLOEXEC));
+              const std::string text(20 * mib, 'x');
+              if (!write_all(file.get(), text)) return 2;
+              const std::uint64_t used = shared_memory_of_group() - before;
+              // The kernel counts in batches.
+              return used > 18 * mib && used < 22 * mib ? 0 : 3;
+            }),
+            0);
+  EXPECT_FALSE(is_in_group());
+  EXPECT_EQ(shared_memory_of_group(), 0U);
+}
+
+TEST_F(TrialGroupTest, WhoIsInItCannotChangeItUnlessRoot) {
+  EXPECT_EQ(in_group([this] {
+              if (setresgid(61234, 61234, 61234) != 0 || setresuid(61234, 61234, 61234) != 0)
+                return 1;
+              for (const std::string& door : group_->doors()) {
+                const std::string folder = door.substr(0, door.rfind('/'));
+                const std::string above = folder.substr(0, folder.rfind('/')) + "/cgroup.procs";
+                for (const std::string& file : {door, above, folder + "/memory.limit_in_bytes",
+                                                folder + "/memory.max", folder + "/pids.max"})
+                  if (Fd(open(file.c_str(), O_WRONLY | O_CLOEXEC))) return 2;
+              }
+              return 0;
+            }),
+            0);
+}
+
+// As after the daemon was killed, which ends no process by itself where there are no namespaces.
+TEST_F(TrialGroupTest, ALeftOneIsRemovedWithWhatIsInIt) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!enter()) _exit(99);
+    for (;;) pause();
+  }
+  const std::string door = group_->doors().front();
+  while (read_file(door, 4096).value_or("").empty()) usleep(1000);
+  EXPECT_EQ(remove_left_groups("others"), 0U);
+  EXPECT_EQ(access(door.c_str(), F_OK), 0);
+  EXPECT_EQ(remove_left_groups(owner_), group_->doors().size());
+  EXPECT_EQ(access(door.c_str(), F_OK), -1);
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+}  // namespace
+}  // namespace stab::machine
