@@ -97,7 +97,8 @@ Document a_document() {
   document.measures = {{.name = "ipc"}};
   document.samples = {{.subject = "sort"}};
   document.failures = {"it failed"};
-  document.causes = {{.why = "it failed", .trials = 1, .cells = {"sort"}}};
+  document.causes = {
+      {.why = "it failed", .trials = 1, .cells = {"sort"}, .said = "why", .last_lines = {"why"}}};
   document.causal = {CausalCell{}};
   document.causal_loads = {CausalLoads{}};
   document.analysis = an_analysis();

@@ -147,7 +147,8 @@ Json causes_of(const std::vector<FailureCause>& causes) {
     list.push_back({{"why", each.why},
                     {"trials", each.trials},
                     {"cells", each.cells},
-                    {"stderr", or_null(each.said)}});
+                    {"stderr", or_null(each.said)},
+                    {"stderr_lines", each.last_lines}});
   return list;
 }
 

@@ -31,8 +31,9 @@ struct TrialCounts {
 struct FailureCause {
   std::string why{};  // "the build failed: error: unknown argument '-O9'"
   std::uint64_t trials = 0;
-  std::set<std::string> cells{};  // "sort opt=O3"
-  std::string said{};             // the last line of the first one's stderr; "": nothing
+  std::set<std::string> cells{};          // "sort opt=O3"
+  std::string said{};                     // the last line of the first one's stderr; "": nothing
+  std::vector<std::string> last_lines{};  // the last three lines of it, fit for a terminal
 };
 
 // What the programs themselves placed at random, over the measured trials that are ok.

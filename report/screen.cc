@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The short report: what has room on one screen.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ranges>
@@ -265,11 +266,22 @@ Screen screen_of(const Document& document) {
   known("Quiet", short_quiet(document.quietness));
   screen.numbers.push_back(&analysis);
   for (const Analysis& each : document.others) screen.numbers.push_back(&each);
-  if (!document.causes.empty())
+  if (!document.causes.empty()) {
+    const FailureCause& first = document.causes.front();
+    if (!first.last_lines.empty()) {
+      // The sentence about failures is the first one if nothing could be told, else the last one. If
+      // it quotes the output already, the other sentences have the room before its end.
+      const bool is_quoted = std::ranges::any_of(
+          first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
+      screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
+      screen.said = fmt::format("The first one that failed printed last: {}",
+                                fmt::join(first.last_lines, " | "));
+    }
     screen.next = fmt::format(
-        "'stabctl logs {}' has all that failed builds and trials printed (of 'stabctl run': with "
-        "--state FOLDER).",
+        "'stabctl logs {}' shows what failed builds and trials printed; after 'stabctl run' add "
+        "--folder FOLDER.",
         document.id);
+  }
   return screen;
 }
 
@@ -283,6 +295,10 @@ std::string shown(const Screen& screen, const TextOptions& options) {
   for (const std::string& each : screen.answer)
     answer.push_back(answer.empty() ? labelled("Answer: ", one_line(each, longest), narrow)
                                     : paragraph("        ", one_line(each, longest), width));
+  if (!screen.said.empty())
+    answer.insert(
+        answer.begin() + static_cast<std::ptrdiff_t>(std::min(screen.said_behind, answer.size())),
+        paragraph("        ", one_line(screen.said, longest), width));
   std::vector<std::string> trust;
   for (const Screen::Known& each : screen.trust)
     trust.push_back(

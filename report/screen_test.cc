@@ -80,7 +80,7 @@ TEST(Screen, WhatFailedStandsInTheAnswerWithItsCauseOnce) {
   for (stats::Effect& effect : document.analysis.effects) effect.verdict = stats::Verdict::unsure;
   EXPECT_THAT(answer_of(document), StartsWith(failed + "\n"));
   EXPECT_THAT(words_of(text(document)), HasSubstr("Answer: " + failed));
-  EXPECT_THAT(words_of(text(document)), HasSubstr("Next: 'stabctl logs 3' has all"));
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Next: 'stabctl logs 3' shows what"));
 }
 
 TEST(Screen, AnExperimentThatBuildsSaysThatItIsTooEarly) {
@@ -95,6 +95,24 @@ TEST(Screen, AnExperimentThatBuildsSaysThatItIsTooEarly) {
   document.trials.ok = 1;
   document.state = "running";
   EXPECT_THAT(words_of(text(document)), HasSubstr("running, and 1 of its 60 trials has ended"));
+}
+
+TEST(Screen, TheEndOfStderrStandsBelowTheAnswer) {
+  Document document = sample_document();
+  document.trials.failed = 2;
+  document.causes = {{.why = "ended with exit code 3",
+                      .trials = 2,
+                      .cells = {"sort"},
+                      .said = "third",
+                      .last_lines = {"first", "sec\x1b[31mond", "third"}}};
+  const std::string report = text(document);
+  EXPECT_THAT(words_of(report),
+              HasSubstr("The first one that failed printed last: first | sec [31mond | "
+                        "third"));
+  EXPECT_THAT(report, Not(HasSubstr("\x1b")));
+  EXPECT_LE(std::ranges::count(report, '\n'), 25);
+  document.causes[0].last_lines.clear();
+  EXPECT_THAT(text(document), Not(HasSubstr("printed last")));
 }
 
 TEST(Screen, TheControlIsNamedBesideTheVerdicts) {

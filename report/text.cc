@@ -89,7 +89,8 @@ std::string body(const Analysis& analysis, const std::string& tables,
 bool has_own_form(const Document& document) {
   const Analysis& analysis = document.analysis;
   return document.causal || analysis.calibration ||
-         (analysis.effects.empty() && !analysis.means.empty());
+         (analysis.effects.empty() && !analysis.means.empty() &&
+          (document.causes.empty() || !document.compares));
 }
 
 }  // namespace

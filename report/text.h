@@ -42,6 +42,8 @@ struct Screen {
   std::string title{};
   std::string question{};             // "": none was asked
   std::vector<std::string> answer{};  // a sentence each, the most important one first
+  std::string said{};                 // the end of what the first failed build or trial printed
+  std::size_t said_behind = 1;        // so many sentences of the answer
   std::vector<Known> trust{};         // what decides whether to believe it, the gravest first
   std::vector<const stats::Analysis*> numbers{};  // whose changes the table shows
   std::vector<std::string> notes{};               // fill the lines that are left

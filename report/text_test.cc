@@ -116,7 +116,8 @@ TEST(Text, VerdictsThatSeemToDisagreeWithAnIntervalAreExplained) {
   effects[0].verdict = stats::Verdict::slower;
   effects[0].low_adjusted = 0.99;
   effects[0].high_adjusted = 1.07;
-  EXPECT_THAT(words_of(text(document, full)), HasSubstr("Holm's steps find more than intervals"));
+  EXPECT_THAT(words_of(text(document, full)),
+              HasSubstr("Holm's procedure finds more changes than intervals"));
   EXPECT_THAT(words_of(text(document, full)), Not(HasSubstr("it would be a change by itself")));
 }
 

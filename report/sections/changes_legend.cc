@@ -54,8 +54,8 @@ std::string family_words(const Analysis& analysis, bool full) {
   if (any(analysis,
           [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
     text +=
-        " If an adjusted interval contains 0 beside a verdict of a change: Holm's steps find more "
-        "than intervals for all together can show.";
+        " An adjusted interval may contain 0 beside a verdict, because Holm's procedure finds more "
+        "changes than intervals that hold together can show.";
   return text;
 }
 

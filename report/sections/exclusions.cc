@@ -90,8 +90,8 @@ std::string without_table(const Document& document, const TextOptions& options) 
   }
   if (rows == 0) return "";
   return table_section("With the rules and without them",
-                       "The plan's rules decide. Without them the first attempt at each trial "
-                       "that succeeded would stand.",
+                       "The result with the plan's rules decides. The result without them uses "
+                       "the first successful attempt at each trial.",
                        grid, options);
 }
 

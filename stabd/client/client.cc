@@ -108,7 +108,7 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
   }
   return fail(fmt::format(
       "no stabd answers at {}: start one with 'stabd', name its socket with --socket, or "
-      "use 'stabctl run', which needs none",
+      "use 'stabctl run', which needs none; 'stabctl runs' lists its results, which --folder reads",
       fmt::join(silent, " or at ")));
 }
 

@@ -83,7 +83,11 @@ Result<void> check_sources(const plan::Plan& plan, const PlanFile& file) {
 Result<PlanFile> read_plan_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (!fs::exists(path, error)) return fail(fmt::format("there is no file {}", path));
+  if (!fs::exists(path, error))
+    return fail(
+        fmt::format("there is no file {}: name a plan, a TOML file whose keys 'stabctl keys' "
+                    "explains",
+                    path));
   if (fs::is_directory(path, error))
     return fail(fmt::format("{} is a folder: name the plan's file", path));
   auto text = read_file(path, plan::max_plan_bytes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <ranges>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -208,6 +209,24 @@ class Collector {
 
 }  // namespace
 
+namespace {
+
+// The last lines of a stderr that are not blank.
+std::vector<std::string> last_lines_of(std::string_view text) {
+  constexpr std::size_t most_lines = 3;
+  constexpr std::size_t longest = 100;
+  std::deque<std::string> lines;
+  for (const auto part : std::views::split(text, '\n')) {
+    std::string line = one_line(std::string_view(part), longest);
+    if (line.find_first_not_of(' ') == std::string::npos) continue;
+    lines.push_back(std::move(line));
+    if (lines.size() > most_lines) lines.pop_front();
+  }
+  return {lines.begin(), lines.end()};
+}
+
+}  // namespace
+
 std::vector<report::FailureCause> sorted(std::map<std::string, report::FailureCause> causes) {
   std::vector<report::FailureCause> list;
   for (auto& [why, cause] : causes) list.push_back(std::move(cause));
@@ -248,6 +267,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     for (const plan::OtherResponse& each : plan.analysis.others)
       others.emplace_back(plan, each.name);
   Result<void> profiled;
+  std::map<std::string, store::Build> failed_builds;  // by cause: the first one's key and benchmark
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
@@ -290,13 +310,26 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     report::FailureCause& cause = rows.causes[why];
     if (cause.trials++ == 0) {
       cause.why = why;
-      cause.said = failure.said;
+      cause.said = last_line(trial.stderr_tail, 200);
+      cause.last_lines = last_lines_of(trial.stderr_tail);
+      if (skipped) failed_builds[why] = {.key = trial.build, .benchmark = trial.benchmark};
     }
     cause.cells.insert(cell);
     return true;
   });
   if (!read) return std::unexpected(read.error());
   if (!profiled) return std::unexpected(store::StoreError{.message = profiled.error().message});
+  if (!failed_builds.empty()) {
+    const auto builds = store.builds(experiment.id);
+    if (!builds) return std::unexpected(builds.error());
+    for (const auto& [why, wanted] : failed_builds)
+      for (const store::Build& each : *builds)
+        if (each.status == store::BuildStatus::failed && each.benchmark == wanted.benchmark &&
+            (wanted.key.empty() || each.key == wanted.key)) {
+          rows.causes[why].last_lines = last_lines_of(each.output);
+          break;
+        }
+  }
   rows.data = response.finish();
   rows.unit = response.unit();
   rows.notes = response.notes();

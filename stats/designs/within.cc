@@ -189,8 +189,8 @@ void add_table(const Prepared& data, std::span<const Member> members,
       row.epsilon.reset();
     }
     notes.add(fmt::format(
-        "The table of {0}s like these has no F: what a {1} does to a term is common to all {0}s, "
-        "and its strata do not have that. The changes have.",
+        "The table for {0}s like these has no F, because its strata leave out that a {1} acts on "
+        "all {0}s alike. The changes include that.",
         data.spec.subject, data.spec.block));
   }
 }

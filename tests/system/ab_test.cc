@@ -686,10 +686,12 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
     EXPECT_FALSE(std::filesystem::exists(lab_.path("state" + std::to_string(runs_))));
     return refused.err;
   };
-  EXPECT_THAT(refusal({"--", "true"}), HasSubstr("two versions at least are compared"));
+  EXPECT_THAT(refusal({"--", "true"}), AllOf(HasSubstr("two versions at least are compared"),
+                                             HasSubstr("'stabctl ab --help'")));
   EXPECT_THAT(refusal({"--", "true", "echo why >&2; exit 3"}),
               HasSubstr("it ended with exit code 3: why"));
-  EXPECT_THAT(refusal({"--build", "true", "main", "."}), HasSubstr("revisions need both"));
+  EXPECT_THAT(refusal({"--build", "true", "main", "."}),
+              AllOf(HasSubstr("revisions need both"), HasSubstr("'stabctl ab --help'")));
   EXPECT_THAT(refusal({"--build", "true", "--run", "true", "no-such-branch", "."}),
               HasSubstr("no-such-branch is not a revision of the repository"));
   EXPECT_THAT(refusal({"--program", "/bin/true", "./nothing"}), HasSubstr("is not a program"));

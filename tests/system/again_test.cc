@@ -113,6 +113,8 @@ TEST_F(Again, AFailureSaysWhatThePlansCommandOrProgramSaid) {
   EXPECT_THAT(failed.out, AllOf(HasSubstr("ended with exit code 3, not 0 (2 trials); stderr ends"),
                                 HasSubstr("no input"), HasSubstr("stabctl logs 1")));
   EXPECT_THAT(lab_.ctl({"logs", "--state", lab_.path("work/failed")}).out, HasSubstr("one\n"));
+  EXPECT_THAT(lab_.ctl({"report", "--json", "--state", lab_.path("work/failed")}).out,
+              ::testing::ContainsRegex("\"stderr_lines\": \\[\n *\"one\",\n *\"no input\"\n"));
 
   lab_.write("work/build.sh", "#!/bin/sh\necho hm >&2\necho 'b.c:1: error: no' >&2\nexit 4\n",
              true);

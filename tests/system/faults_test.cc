@@ -70,7 +70,10 @@ class Faults : public ::testing::Test {
 TEST_F(Faults, APlanThatDoesNotExistIsNamed) {
   const Output output = lab_.ctl({"submit", "nothing.toml"});
   EXPECT_EQ(output.code, 1);
-  EXPECT_THAT(output.err, HasSubstr("there is no file nothing.toml"));
+  EXPECT_THAT(
+      output.err,
+      HasSubstr(
+          "there is no file nothing.toml: name a plan, a TOML file whose keys 'stabctl keys' "));
 }
 
 TEST_F(Faults, AFolderIsNoPlan) {

@@ -130,6 +130,7 @@ TEST_F(ScreenTest, APlanWhoseBuildsFail) {
     for (std::size_t at = 0; (at = words.find("the build failed", at)) != std::string::npos; ++at)
       ++causes;
     EXPECT_EQ(causes, 1U) << told.out;
+
     EXPECT_THAT(words, HasSubstr("Next: 'stabctl logs 1'"));
     EXPECT_LT(words.find("opt=fast ", words.find("cells)")), words.find("arg=many ")) << words;
   }

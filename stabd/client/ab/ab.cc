@@ -206,15 +206,29 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
 // The answer, what decides whether to trust it, one table, and what to do next.
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
-  report::Screen screen = report::screen_of(answered.document);
+  report::Document document = answered.document;
+  // A version that is not compared has no verdict in the table either.
+  for (const Line& line : conclusion.lines)
+    for (stats::Effect& effect : document.analysis.effects)
+      if (line.verdict == "none" && effect.level == line.version)
+        effect.verdict = stats::Verdict::unsure;
+  report::Screen screen = report::screen_of(document);
   screen.title.clear();
   for (const Version& each : comparison.versions)
     screen.title += fmt::format("{}{}", screen.title.empty() ? "" : " or ", each.name);
   screen.title += ran.signal == 0 ? "?" : "? (interrupted: what there is so far)";
   screen.question.clear();
   screen.answer = conclusion.sentences();
-  // The conclusion says all that the report says of the control.
-  std::erase_if(screen.trust, [](const auto& each) { return each.label == "Control"; });
+  // The conclusion says what the report says about the control and, in words of versions, about outputs.
+  std::erase_if(screen.trust, [&](const auto& each) {
+    return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
+  });
+  // `ab` chooses the period itself, so its users can only make the runs longer.
+  for (auto& each : screen.trust)
+    if (const std::size_t warning = each.text.find("; warning: ");
+        each.label == "Layout" && warning != std::string::npos)
+      each.text.replace(warning, std::string::npos,
+                        "; each run had few layouts, and longer runs have more");
   if (conclusion.same_output == false)
     screen.trust.push_back(
         {"Output", "the versions print different things: do they do the same work?"});
@@ -226,6 +240,9 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     if (each.said != each.name && each.said.size() <= 300)
       said += fmt::format("{}{} is {}", said.empty() ? "" : "; ", each.name, each.said);
   if (!said.empty()) screen.trust.push_back({"Versions", said});
+  if (!answered.document.causes.empty())
+    screen.next = fmt::format("stabctl logs {} --folder {} shows what failed trials printed",
+                              ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
     screen.next =
         fmt::format("all of it: stabctl report --full --state {}", shell_quote(ran.state));

@@ -269,7 +269,7 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
   if (fixed.empty()) return text;
   return text +
-         " Programs that szc built move their functions; without it a difference may be that of "
+         " Programs that szc built move their functions. Without that, a difference may come from "
          "two lucky layouts.";
 }
 

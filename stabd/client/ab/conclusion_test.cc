@@ -220,7 +220,7 @@ TEST(Conclusion, WhatIsNotRandomIsNamed) {
   EXPECT_THAT(conclude(found, compared).randomized,
               AllOf(HasSubstr("stack, heap and libraries. Not random: the places of functions, the "
                               "places of blocks in the heap (--no-heap), the sizes of"),
-                    HasSubstr("that of two lucky layouts.")));
+                    HasSubstr("come from two lucky layouts.")));
 }
 
 TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {

@@ -245,7 +245,9 @@ Result<void> check_options(const AbOptions& options) {
   if (builds && !options.programs.empty())
     return fail("--build is about revisions and --program about programs that are there");
   if (builds == options.run.empty())
-    return fail("revisions need both: --build, how each is built, and --run, what is measured");
+    return fail(
+        "revisions need both: --build, how each is built, and --run, what is measured; 'stabctl ab "
+        "--help' has an example");
   if (!builds && !options.same.empty()) return fail("--same goes with --build");
   return {};
 }

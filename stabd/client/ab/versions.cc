@@ -39,7 +39,11 @@ std::string name_from(const std::string& text) {
 }
 
 Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
-  if (texts.size() < 2) return fail("two versions at least are compared, name another one");
+  if (texts.size() < 2)
+    return fail(
+        "two versions at least are compared, as in: stabctl ab -- 'sort -n numbers' 'sort -g "
+        "numbers'; "
+        "'stabctl ab --help' has more examples");
   std::set<std::string> known;
   std::vector<Version> versions;
   for (const std::string& text : texts) {

@@ -107,7 +107,9 @@ Result<double> read_speedup(std::string_view text) {
 
 Result<int> show_causal(const CausalOptions& options) {
   if (options.read.empty() == options.command.empty())
-    return fail("give either --read FILE or, behind --, a program to run");
+    return fail(
+        "give either --read FILE or, behind --, a program to run; 'stabctl causal --help' has "
+        "examples");
   if (!options.read.empty() && !options.load.empty())
     return fail("--load needs a program to run: a file does not say at which load it was");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
