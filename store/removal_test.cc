@@ -254,6 +254,7 @@ TEST_F(Removal, TheRowOfAMachineGoesWithTheLastThatRefersToIt) {
   const Id first = store_->add_experiment(row).value();
   const Id second = store_->add_experiment(row).value();
   row.machine = calibrated;
+  row.uid = geteuid();  // whose calibrations stay
   const Id third = store_->add_experiment(row).value();
   ASSERT_TRUE(store_->add_calibrations({example_calibration(calibrated, third)}));
   remove(first);
