@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
+#include <utility>
 
 #include "base/fd.h"
 #include "stabd/paths.h"
@@ -38,8 +40,18 @@ Result<void> tell_calibrations(Client& client, const std::string& path) {
   const auto known = read_known(path);
   if (!known) return std::unexpected(known.error());
   if (known->empty()) return {};
-  const auto answer = client.ask(protocol::LearnRequest{.machines = *known});
-  if (!answer) return fail(fmt::format("{}: {}", path, answer.error().message));
+  // No request may be long (protocol::most_decoded); stabd joins what it knows already.
+  constexpr std::size_t at_once = 32;
+  for (const KnownMachine& machine : *known) {
+    for (std::size_t i = 0; i < machine.calibrations.size(); i += at_once) {
+      KnownMachine part{.key = machine.key, .host = machine.host, .facts = machine.facts};
+      const auto rest = std::span(machine.calibrations).subspan(i);
+      const auto some = rest.first(std::min(at_once, rest.size()));
+      part.calibrations.assign(some.begin(), some.end());
+      const auto answer = client.ask(protocol::LearnRequest{.machines = {std::move(part)}});
+      if (!answer) return fail(fmt::format("{}: {}", path, answer.error().message));
+    }
+  }
   return {};
 }
 

@@ -126,9 +126,21 @@ TEST_F(Studies, ACalibrationIsQuotedByLaterRuns) {
   EXPECT_THAT(text_, HasSubstr("  Noise     this machine's noise floor: "));
   // What is known is carried on, once.
   EXPECT_EQ(run("quiet-again", calibration)["calibration"]["any"]["comparisons"], 20);
-  const auto known = json::parse(read_file(lab_.path("known.json"), 1 << 20).value());
+  auto known = json::parse(read_file(lab_.path("known.json"), 1 << 20).value());
   ASSERT_EQ(known.size(), 1U);
   EXPECT_EQ(known[0]["calibrations"].size(), 2U * 4);
+
+  // A file that has become larger than a request may be is still known.
+  json& all = known[0]["calibrations"];
+  const json first = all[0];
+  for (int i = 0; all.size() < 400; ++i) {
+    all.push_back(first);
+    all.back()["name"] = "earlier " + std::to_string(i);
+    all.back()["at_ns"] = i + 1;
+  }
+  lab_.write("known.json", known.dump());
+  ASSERT_GT(known.dump().size(), std::size_t{64} << 10);
+  EXPECT_EQ(run("after", plain)["noise_floor"]["calibration"], "quiet-again");
 }
 
 TEST_F(Studies, CheckShowsWhatACalibrationComesTo) {
