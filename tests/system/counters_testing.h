@@ -11,7 +11,7 @@
 
 namespace stab::test {
 
-inline const std::string subject = STAB_SUBJECT;
+inline const std::string counted = STAB_SUBJECT;
 
 class Counters : public ::testing::Test {
  protected:
@@ -33,7 +33,7 @@ class Counters : public ::testing::Test {
     lab_.write("plan.toml",
                "[experiment]\nname = \"counts\"\n"
                "[[benchmark]]\nname = \"pages\"\nrepetitions = " +
-                   std::to_string(blocks) + "\nrun = [\"" + subject +
+                   std::to_string(blocks) + "\nrun = [\"" + counted +
                    "\", \"pages\", \"${PAGES}\"]\n"
                    "[factor.pages]\n"
                    "levels = { few = { PAGES = \"1000\" }, many = { PAGES = \"3000\" } }\n"

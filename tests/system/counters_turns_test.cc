@@ -140,7 +140,7 @@ TEST_F(Counters, ASetThatIsAbsentIsRecordedOrRefused) {
 
 // The CPU has four registers for addresses: what does not fit at once is counted by turns.
 TEST_F(Counters, ByTurnsMoreIsCountedThanTheCpuCountsAtOnce) {
-  const Output places = run_program({subject}, lab_.folder());
+  const Output places = run_program({counted}, lab_.folder());
   std::string called;
   std::string written;
   std::istringstream(places.out) >> called >> written;
@@ -151,7 +151,7 @@ TEST_F(Counters, ByTurnsMoreIsCountedThanTheCpuCountsAtOnce) {
     lab_.write("plan.toml",
                "[experiment]\nname = \"calls\"\n[[benchmark]]\nname = \"calls\"\n"
                "repetitions = 4\nrun = [\"" +
-                   subject + "\", \"calls\", \"${N}\"]\n[factor.n]\n" +
+                   counted + "\", \"calls\", \"${N}\"]\n[factor.n]\n" +
                    "levels = { few = { N = \"100\" }, many = { N = \"250\" } }\n[measure]\n" +
                    measure);
   };

@@ -63,7 +63,7 @@ TEST_F(Readers, AClientThatWaitsLongIsNotToldThatStabdDoesNotAnswer) {
   EXPECT_TRUE(wait_for_text(said, "this waits for it\n"));
   kill(reader, SIGCONT);
   EXPECT_EQ(end_of(asking), 0);
-  const std::string text = text_of(said);
+  const std::string text = content_of(said);
   EXPECT_THAT(text.substr(0, 200),
               StartsWith("no word from stabd for 5 s: it may be reading many trials, or wait for "
                          "the end of a block of them; this waits for it\n"));
@@ -86,7 +86,7 @@ TEST_F(Readers, OneThatCannotBeStartedIsAnErrorWithTheReason) {
   const Output report = lab_.ctl({"report", "1"});
   EXPECT_EQ(report.code, 1);
   EXPECT_THAT(report.err, HasSubstr("the reader ended with exit code 126: see the log of stabd"));
-  EXPECT_THAT(text_of(lab_.path("stabd.log")),
+  EXPECT_THAT(content_of(lab_.path("stabd.log")),
               HasSubstr(lab_.path("stabd") + " --reader: cannot be executed: No such file"));
   std::filesystem::rename(lab_.path("away"), lab_.path("stabd"));
   EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
@@ -196,7 +196,7 @@ TEST_F(Readers, OnASmallDiskAStoppedReportDoesNotKeepAnExperimentFromItsRoom) {
 }
 
 TEST_F(Readers, WhatIsDamagedIsFoundAfterTheStartAndRefused) {
-  std::string page = text_of(lab_.path("state/stabd.db"));
+  std::string page = content_of(lab_.path("state/stabd.db"));
   const std::size_t reading = page.find("commit-before-ns\"", page.size() / 2);
   ASSERT_NE(reading, std::string::npos);
   page[reading] = 'x';

@@ -29,7 +29,7 @@ namespace stab::test {
 inline constexpr std::size_t many = 100'000;
 
 // "" of what is not there any more.
-inline std::string text_of(const std::string& path) {
+inline std::string content_of(const std::string& path) {
   return read_file(path, std::size_t{1} << 30U).value_or("");
 }
 
@@ -47,26 +47,26 @@ bool eventually(Condition condition) {
 inline std::vector<pid_t> readers_of(pid_t daemon) {
   std::vector<pid_t> found;
   const std::string task = "/proc/" + std::to_string(daemon) + "/task/" + std::to_string(daemon);
-  std::istringstream children(text_of(task + "/children"));
+  std::istringstream children(content_of(task + "/children"));
   for (pid_t child = 0; children >> child;)
-    if (text_of("/proc/" + std::to_string(child) + "/cmdline").contains("--reader"))
+    if (content_of("/proc/" + std::to_string(child) + "/cmdline").contains("--reader"))
       found.push_back(child);
   return found;
 }
 
 inline bool is_there(pid_t process) {
-  const std::string stat = text_of("/proc/" + std::to_string(process) + "/stat");
+  const std::string stat = content_of("/proc/" + std::to_string(process) + "/stat");
   return !stat.empty() && !stat.contains(") Z ");
 }
 
 inline bool is_stopped(pid_t process) {
-  return text_of("/proc/" + std::to_string(process) + "/stat").contains(") T ");
+  return content_of("/proc/" + std::to_string(process) + "/stat").contains(") T ");
 }
 
 // Whether it has the database as it was at one moment: the lock by which SQLite keeps the log from
 // beginning anew is one of the bytes 123 to 127 of its file stabd.db-shm.
 inline bool reads_a_moment(pid_t process) {
-  std::istringstream lines(text_of("/proc/locks"));
+  std::istringstream lines(content_of("/proc/locks"));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string word;

@@ -52,7 +52,7 @@ TEST_F(Readers, BesideAPlanThatWantsAQuietMachineAReportIsReadBetweenBlocks) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "with one CPU all plans are like that";
   lab_.write("stabd.toml", "[machine]\nquiesce_for = \"nobody\"\n");
   ASSERT_TRUE(start());
-  const auto begun = [&] { return std::ranges::count(text_of(lab_.path("begun")), '\n'); };
+  const auto begun = [&] { return std::ranges::count(content_of(lab_.path("begun")), '\n'); };
   for (const std::string& how : {"quiesce = \"off\""s, "quiesce = \"best-effort\""s,
                                  "wait_for_quiet = \"1ms\"\nquiet_load = \"100%\""s}) {
     for (const char* file : {"begun", "go"}) unlink(lab_.path(file).c_str());
@@ -125,7 +125,7 @@ TEST_F(Readers, OneThatTakesLongerThanTheTimeBetweenTwoBlocksGoesOnBehindTheNext
              "\"100%\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 3\ntimeout = \"1h\"\nrun = "
              "[\"sh\", \"-c\", \"echo >>begun; until [ -e go$(wc -l <begun) ]; do sleep 0.01; "
              "done\"]\n");
-  const auto begun = [&] { return std::ranges::count(text_of(lab_.path("begun")), '\n'); };
+  const auto begun = [&] { return std::ranges::count(content_of(lab_.path("begun")), '\n'); };
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(eventually([&] { return begun() == 1; }));
   Talk talk(lab_);
@@ -154,7 +154,7 @@ TEST_F(Readers, AReaderGivesWayToEverythingElse) {
   const pid_t reader = ask_and_stop(talk);
   // The daemon sees to it when the process is there.
   EXPECT_TRUE(eventually([reader] {
-    const std::string stat = text_of("/proc/" + std::to_string(reader) + "/stat");
+    const std::string stat = content_of("/proc/" + std::to_string(reader) + "/stat");
     std::istringstream fields(stat.substr(std::min(stat.rfind(')'), stat.size())));
     const std::vector<std::string> words{std::istream_iterator<std::string>(fields), {}};
     return words.size() > 39 && words[17] == "19" && words[39] == std::to_string(SCHED_IDLE);
