@@ -16,26 +16,26 @@ bool is_of(const testing::TestInfo& test, std::string_view file) {
          (path.size() == file.size() || path[path.size() - file.size() - 1] == '/');
 }
 
-// Leaves out the tests of other files, beside what GoogleTest's own filter leaves out. False if
-// the file has no tests.
+// Keeps the tests of the file, or of those that the user asked for the ones that are in the file.
+// False if the file has no tests.
 bool keep_tests_of(std::string_view file) {
+  std::string its_own;
   std::string others;
-  bool found = false;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   for (int s = 0; s < all.total_test_suite_count(); ++s) {
     const testing::TestSuite& suite = *all.GetTestSuite(s);
     for (int t = 0; t < suite.total_test_count(); ++t) {
       const testing::TestInfo& test = *suite.GetTestInfo(t);
-      if (is_of(test, file))
-        found = true;
-      else
-        others += std::string(":") + suite.name() + '.' + test.name();
+      std::string& names = is_of(test, file) ? its_own : others;
+      names += std::string(":") + suite.name() + '.' + test.name();
     }
   }
-  std::string filter = GTEST_FLAG_GET(filter);
-  if (!filter.contains('-')) filter += '-';
-  GTEST_FLAG_SET(filter, filter + others);
-  return found;
+  const std::string asked = GTEST_FLAG_GET(filter);
+  if (asked == "*")
+    GTEST_FLAG_SET(filter, its_own);
+  else
+    GTEST_FLAG_SET(filter, asked + (asked.contains('-') ? "" : "-") + others);
+  return !its_own.empty();
 }
 
 }  // namespace
