@@ -116,10 +116,6 @@ TEST_F(Readers, NobodyWaitsForTheEndOfALongTrial) {
 TEST_F(Readers, OneThatTakesLongerThanTheTimeBetweenTwoBlocksGoesOnBehindTheNext) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "its trials have a CPU of their own";
   ASSERT_TRUE(start());
-  lab_.write("stabd",
-             "#!/bin/sh\nuntil [ \"$1\" != --reader ] || [ -e " + lab_.path("read") +
-                 " ]; do sleep 0.05; done\nexec " + lab_.path("copy-of-stabd") + " \"$@\"\n",
-             true);
   lab_.write("plan.toml",
              "[experiment]\nname = \"waits\"\n[machine]\nwait_for_quiet = \"1ms\"\nquiet_load = "
              "\"100%\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 3\ntimeout = \"1h\"\nrun = "
@@ -128,6 +124,11 @@ TEST_F(Readers, OneThatTakesLongerThanTheTimeBetweenTwoBlocksGoesOnBehindTheNext
   const auto begun = [&] { return std::ranges::count(content_of(lab_.path("begun")), '\n'); };
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(eventually([&] { return begun() == 1; }));
+  // The plan has been read; reports wait.
+  lab_.write("stabd",
+             "#!/bin/sh\nuntil [ \"$1\" != --reader ] || [ -e " + lab_.path("read") +
+                 " ]; do sleep 0.05; done\nexec " + lab_.path("copy-of-stabd") + " \"$@\"\n",
+             true);
   Talk talk(lab_);
   talk.say(report_of(1));
   lab_.write("go1", "");
