@@ -196,9 +196,15 @@ bool WorkerProcess::log_some() {
                  most_logged);
   }
   log(std::exchange(unfinished_, ""));
-  if (printed_) uv_poll_stop(&printed_poll_);
-  printed_.reset();
+  if (printed_) hang_up();
   return false;
+}
+
+// The handle goes before its descriptor: closing it later would make the loop forget a client that
+// has the same number by then.
+void WorkerProcess::hang_up() {
+  uv_close(reinterpret_cast<uv_handle_t*>(&printed_poll_), handle_closed);
+  printed_.reset();
 }
 
 void WorkerProcess::stop() {
@@ -262,16 +268,17 @@ void WorkerProcess::finish(const std::string& how) {
   events_.ended(how);
 }
 
+void WorkerProcess::handle_closed(uv_handle_t* handle) {
+  WorkerProcess* worker = worker_of(handle);
+  if (--worker->open_handles_ == 0) worker->self_.reset();
+}
+
 void WorkerProcess::close_handles() {
-  const auto closed = [](uv_handle_t* handle) {
-    WorkerProcess* worker = worker_of(handle);
-    if (--worker->open_handles_ == 0) worker->self_.reset();
-  };
-  uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&printed_poll_), closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&grace_), closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&answer_), closed);
+  if (printed_) hang_up();
+  uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&grace_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&answer_), handle_closed);
 }
 
 Result<void> end_recorded_worker(const std::string& record, const std::string& token) {

@@ -66,7 +66,9 @@ class WorkerProcess {
   bool log_some();   // the same of what it prints
   void process_ended();
   void finish(const std::string& how);
+  void hang_up();
   void close_handles();
+  static void handle_closed(uv_handle_t* handle);
 
   machine::Contained process_;
   Fd socket_;
