@@ -2,6 +2,7 @@
 // What a user's program, build, worker or disk may do, and what it must not cost others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 #include "base/fd.h"
 #include "stabd/protocol/lines.h"
+#include "stabd/protocol/messages.h"
 #include "stabd/protocol/work.h"
 #include "tests/system/lab.h"
 
@@ -238,6 +240,31 @@ TEST_F(Hostile, WhatAWorkerPrintsIsLoggedWithoutControlCharactersAndHasABound) {
   EXPECT_THAT(log, HasSubstr("says more than 8192 bytes: the rest is not logged"));
   EXPECT_THAT(log, Not(HasSubstr("\x1b")));
   EXPECT_THAT(log, Not(HasSubstr("0123456789 19999")));
+}
+
+// The descriptor of its log is then that of a client that comes, whose requests stay heard.
+TEST_F(Hostile, AWorkerThatClosesItsLogMakesNoClientUnheard) {
+  lab_.end_daemon(SIGTERM);
+  lab_.copy_stabd();
+  ASSERT_TRUE(lab_.start_daemon());
+  std::filesystem::rename(lab_.path("stabd"), lab_.path("stabd.real"));
+  lab_.write("stabd",
+             "#!/bin/sh\n[ \"$1\" = --worker ] || exec " + lab_.path("stabd.real") +
+                 " \"$@\"\nexec >&- 2>&-\n: >" + lab_.path("closed") + "\nsleep 1\n",
+             true);
+  const int id = lab_.submit("healthy.toml");
+  while (!std::filesystem::exists(lab_.path("closed"))) usleep(1000);
+  usleep(100'000);  // stabd sees it
+  std::array<Fd, 4> clients;
+  for (Fd& each : clients) each = lab_.connect();
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const std::string hello =
+      protocol::encode(protocol::HelloRequest{.protocol = protocol::version, .version = ""}) + "\n";
+  for (const Fd& each : clients) {
+    ASSERT_TRUE(write_all(each.get(), hello));
+    pollfd answer{each.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&answer, 1, 10'000), 1);
+  }
 }
 
 TEST_F(Hostile, ADamagedExperimentIsRefusedAndNamedAndTheOthersGoOn) {
