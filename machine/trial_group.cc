@@ -22,7 +22,7 @@ namespace stab::machine {
 namespace {
 
 constexpr std::size_t most_text = std::size_t{4} << 20;
-// What has been killed is gone long before, unless a tracer keeps it.
+// Killed processes are gone long before, unless a tracer keeps them.
 constexpr std::chrono::milliseconds emptying{2000};
 constexpr std::uint64_t tasks_of_process = 64;
 constexpr std::uint64_t fewest_tasks = 1024;

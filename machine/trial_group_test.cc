@@ -74,7 +74,7 @@ TEST_F(TrialGroupTest, WhatReachesTheLimitOfMemoryIsKnown) {
   EXPECT_EQ(group_->reached(), "");
 }
 
-// Of a limit for few processes there are 1024 tasks, so that their threads have room.
+// A limit for few processes allows 1024 tasks, so that their threads have room.
 TEST_F(TrialGroupTest, ARefusedProcessIsKnown) {
   ASSERT_TRUE(group_->bound(0, 1));
   const auto start = [](int count) {

@@ -38,7 +38,7 @@ void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
 
 void Clients::refuse_if_too_many(Connection& client) const {
   if (is_trusted(client)) return;
-  // Who was refused and is still being told keeps nobody out.
+  // A client that was refused and is still being told so keeps nobody out.
   const auto others = [](const Connection* each) { return !is_trusted(*each) && !each->closes(); };
   const auto same = [&](const Connection* each) {
     return is_same(*each, client.peer().uid) && !each->closes();

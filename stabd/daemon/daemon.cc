@@ -81,7 +81,7 @@ Result<void> Daemon::prepare() {
   return listen();
 }
 
-// What was in the left ones is dead with its worker where there are namespaces.
+// With namespaces the processes in left groups died together with their worker.
 void Daemon::prepare_groups() {
   const std::string owner = token_.substr(0, 8);
   if (const unsigned left = machine::remove_left_groups(owner); left != 0)
