@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <iterator>
 #include <optional>
 
@@ -317,6 +318,11 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
 
 namespace {
 
+// Whether it is of an address to which the program came.
+bool counts_accesses(const counters::Reading& reading) {
+  return reading.name.starts_with("mem:") && reading.status != counters::Status::absent;
+}
+
 protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context) {
   const MemoryFile& report = MemoryFile::reused("report");
   const std::string library = heap_library_for(request);
@@ -357,6 +363,8 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
 
   if (ended.how == machine::End::exited) reply.exit_code = ended.exit_code;
   if (ended.how == machine::End::signalled) reply.signal = ended.signal;
+  if (ended.signal == SIGTRAP && std::ranges::any_of(counted, counts_accesses))
+    reply.reason += "; counting mem: does that where a virtual machine loses debug exceptions";
   if (ended.wall.count() > 0) reply.wall_ns = ended.wall.count();
   reply.user_ns = ended.user.count();
   reply.system_ns = ended.system.count();

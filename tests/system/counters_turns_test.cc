@@ -167,6 +167,9 @@ TEST_F(Counters, ByTurnsMoreIsCountedThanTheCpuCountsAtOnce) {
   const int by_turns = run_to_end();
   int counted = 0;
   for (const json& trial : lab_.trials(by_turns)) {
+    if (trial["status"] == "signalled")
+      GTEST_SKIP() << trial["reason"];  // a virtual machine that loses debug exceptions
+    EXPECT_EQ(trial["status"], "ok") << trial["reason"];
     if (trial[calls + ".status"].is_null()) continue;
     EXPECT_EQ(trial[calls + ".status"], "counted");
     EXPECT_EQ(trial[calls], trial["n"] == "few" ? 100 : 250);
