@@ -165,10 +165,12 @@ TEST_F(Counters, ByTurnsMoreIsCountedThanTheCpuCountsAtOnce) {
   EXPECT_EQ(first[calls + ".status"], "absent");
   plan("rotate = [[" + three + ", " + reads + "], [" + quoted(calls) + "]]\n");
   const int by_turns = run_to_end();
+  // A virtual machine that loses few debug exceptions is found out at some times and not at others.
+  const std::string log = lab_.ctl({"logs", std::to_string(by_turns)}).out;
+  if (log.contains("loses some of the CPU's debug exceptions")) GTEST_SKIP() << log;
   int counted = 0;
   for (const json& trial : lab_.trials(by_turns)) {
-    if (trial["status"] == "signalled")
-      GTEST_SKIP() << trial["reason"];  // a virtual machine that loses debug exceptions
+    if (trial["status"] == "signalled") GTEST_SKIP() << trial["reason"];
     EXPECT_EQ(trial["status"], "ok") << trial["reason"];
     if (trial[calls + ".status"].is_null()) continue;
     EXPECT_EQ(trial[calls + ".status"], "counted");
