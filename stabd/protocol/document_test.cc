@@ -34,6 +34,8 @@ constexpr std::string_view name_of<store::Calibration> = "calibration";
 template <>
 constexpr std::string_view name_of<RunRequest> = "the work `run`";
 template <>
+constexpr std::string_view name_of<NextBuild> = "next build";
+template <>
 constexpr std::string_view name_of<plan::Check> = "check";
 template <>
 constexpr std::string_view name_of<plan::OutputMeasure> = "output measure";
@@ -141,10 +143,10 @@ TEST(Document, HasAParagraphForEachMessage) {
   wanted.push_back(work<RunRequest, RunReply>());
   for (const std::string& each :
        {part<Summary>(), part<Progress>(), part<Change>(), part<store::Event>(), part<LogEntry>(),
-        part<LogPlace>(), part<KnownMachine>(), part<store::Calibration>(), part<plan::Check>(),
-        part<CausalRequest>(), part<plan::OutputMeasure>(), part<plan::DerivedMeasure>(),
-        part<store::Layout>(), part<counters::Reading>(), part<counters::Samples>(),
-        part<counters::Profile>(), part<counters::ProfiledFunction>()})
+        part<LogPlace>(), part<NextBuild>(), part<KnownMachine>(), part<store::Calibration>(),
+        part<plan::Check>(), part<CausalRequest>(), part<plan::OutputMeasure>(),
+        part<plan::DerivedMeasure>(), part<store::Layout>(), part<counters::Reading>(),
+        part<counters::Samples>(), part<counters::Profile>(), part<counters::ProfiledFunction>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

@@ -84,6 +84,20 @@ BOOST_DESCRIBE_STRUCT(SetupReply, (),
                       (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
                        machine_facts, simulator))
 
+// A build of the same plan and in the same cache that the daemon will ask for later.
+struct NextBuild {
+  std::string command{};
+  std::vector<std::string> sources{};
+  std::string revision{};
+  bool keep_tree = false;
+  std::string known_key{};
+  std::chrono::nanoseconds timeout{0};
+  bool operator==(const NextBuild&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(NextBuild, (), (command, sources, revision, keep_tree, known_key, timeout))
+template <>
+inline constexpr Field field<&NextBuild::timeout>{.name = "timeout_ns", .least = 0};
+
 struct BuildRequest {
   static constexpr Tag tag{.key = "kind", .value = "build"};
   std::string command{};               // still holds ${OUT}, ${DIR}, ${SRC}
@@ -97,10 +111,11 @@ struct BuildRequest {
   std::chrono::nanoseconds timeout{0};
   // Bytes to which the cache is cut after this build, the experiment's last one; 0: none.
   std::uint64_t cache_limit = 0;
+  std::vector<NextBuild> next{};  // may be begun at the same time, in their order
 };
 BOOST_DESCRIBE_STRUCT(BuildRequest, (),
                       (command, directory, sources, revision, cache, keep_tree, known_key, timeout,
-                       cache_limit))
+                       cache_limit, next))
 template <>
 inline constexpr Field field<&BuildRequest::timeout>{.name = "timeout_ns", .least = 0};
 

@@ -28,7 +28,14 @@ inline BuildRequest full_build() {
           .keep_tree = true,
           .known_key = "k0",
           .timeout = std::chrono::seconds(1800),
-          .cache_limit = std::uint64_t{1} << 40};
+          .cache_limit = std::uint64_t{1} << 40,
+          .next = {{.command = awkward,
+                    .sources = {"lib"},
+                    .revision = "r",
+                    .keep_tree = true,
+                    .known_key = "k1",
+                    .timeout = std::chrono::seconds(1)},
+                   {}}};
 }
 
 inline BuildReply full_build_reply() {

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/worker/builder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -89,6 +96,31 @@ std::vector<counters::Reading> readings_of(const std::string& out,
   return readings;
 }
 
+// Apart from the builds that come next.
+bool is_same(const protocol::BuildRequest& a, const protocol::BuildRequest& b) {
+  return a.command == b.command && a.directory == b.directory && a.sources == b.sources &&
+         a.revision == b.revision && a.cache == b.cache && a.keep_tree == b.keep_tree &&
+         a.known_key == b.known_key && a.timeout == b.timeout;
+}
+
+// Equal for requests that read the same sources.
+std::string name_of_sources(const protocol::BuildRequest& request) {
+  std::string name = request.directory + '\n' + request.revision;
+  for (const std::string& source : request.sources) name += '\n' + source;
+  return name;
+}
+
+// How many builds have room in memory beside what runs now. A compiler or linker of a large program takes about this much.
+std::size_t builds_that_fit() {
+  constexpr std::uint64_t bytes_of_build = std::uint64_t{1} << 30;
+  constexpr std::string_view name = "MemAvailable:";
+  const auto text = read_file("/proc/meminfo", 1 << 16);
+  const std::size_t at = text ? text->find(name) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  const std::uint64_t kilobytes = std::strtoull(text->c_str() + at + name.size(), nullptr, 10);
+  return kilobytes * 1024 / bytes_of_build;
+}
+
 // Where our own szc is, first in PATH unless it is there anyway.
 std::vector<std::string> environment_of_builds() {
   auto variables = machine::base_variables(geteuid());
@@ -155,8 +187,7 @@ Builder::Builder(machine::Containment containment, int stop_fd, std::string mark
 
 // Nobody removes the copy while this experiment goes on.
 Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
-  std::string name = request.directory + '\n' + request.revision;
-  for (const std::string& source : request.sources) name += '\n' + source;
+  const std::string name = name_of_sources(request);
   if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
   for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
     auto taken = request.revision.empty()
@@ -208,8 +239,18 @@ std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest&
   return cached({.cache = request.cache, .key = request.known_key}, request);
 }
 
+Builder::~Builder() {
+  stop_ahead();
+}
+
 protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
-  auto earlier = known(request);
+  begin_ahead(request);
+  auto earlier = take_ahead(request);
+  if (!earlier) {
+    // The build below ends everything else that we have started.
+    wait_for_all();
+    earlier = known(request);
+  }
   protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
   const auto cut_to = [&](std::uint64_t limit) {
     return cut_cache(
@@ -218,6 +259,7 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   };
   if (lacks_room(reply, request.cache)) {
     // What nobody uses can be built again, and so can this.
+    wait_for_all();
     std::string tidied = cut_to(0);
     reply = find_or_build(request);
     reply.tidied = std::move(tidied);
@@ -227,6 +269,128 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
     reply.tidied = cut_to(request.cache_limit);
   }
   return reply;
+}
+
+// Fills the CPUs with this build and those that come next. A single build runs in our own process.
+void Builder::begin_ahead(const protocol::BuildRequest& request) {
+  std::vector<protocol::BuildRequest> wanted{request};
+  wanted.front().next.clear();
+  wanted.front().cache_limit = 0;
+  for (const protocol::NextBuild& each : request.next)
+    wanted.push_back({.command = each.command,
+                      .directory = request.directory,
+                      .sources = each.sources,
+                      .revision = each.revision,
+                      .cache = request.cache,
+                      .keep_tree = each.keep_tree,
+                      .known_key = each.known_key,
+                      .timeout = each.timeout});
+  std::erase_if(wanted, [&](const protocol::BuildRequest& each) {
+    return std::ranges::any_of(ahead_,
+                               [&](const Ahead& begun) { return is_same(begun.request, each); });
+  });
+  if (is_stopping_ || at_once_ < 2 || wanted.empty() || wanted.size() + ahead_.size() < 2) return;
+  // Git is run for sources, which ends everything else that we have started.
+  if (!runs_ahead())
+    for (const protocol::BuildRequest& each : wanted)
+      if (auto sources = sources_for(each); !sources) return;
+  for (const protocol::BuildRequest& each : wanted) {
+    const auto running = std::ranges::count(ahead_, false, &Ahead::has_ended);
+    if (std::cmp_greater_equal(running, at_once_) || !taken_.contains(name_of_sources(each)))
+      return;
+    if (running > 0 && builds_that_fit() == 0) return;
+    auto started = start_ahead(each);
+    if (!started) return;
+    ahead_.push_back(std::move(*started));
+  }
+}
+
+Result<Builder::Ahead> Builder::start_ahead(const protocol::BuildRequest& request) {
+  int ends[2] = {};
+  if (!stop_ahead_) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+    stops_ahead_ = Fd(ends[0]);
+    stop_ahead_ = Fd(ends[1]);
+  }
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+  Fd from(ends[0]);
+  Fd to(ends[1]);
+  const pid_t us = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return fail_errno("cannot start a process");
+  if (pid > 0) return Ahead{.request = request, .pid = pid, .said = std::move(from)};
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  containment_ = machine::Containment::process_tree;
+  // The daemon's next request does not end a build that has begun; the worker does.
+  stop_fd_ = stops_ahead_.get();
+  if (getppid() != us || !machine::adopt_orphans()) _exit(1);
+  auto reply = known(request);
+  if (!reply) reply = find_or_build(request);
+  const auto written = write_all(to.get(), protocol::encode(*reply));
+  _exit(written ? 0 : 1);
+}
+
+bool Builder::runs_ahead() const {
+  return std::ranges::count(ahead_, false, &Ahead::has_ended) > 0;
+}
+
+// Until one of them says something or ends, or we are to stop. What they say is kept.
+void Builder::wait_for_one() {
+  std::vector<pollfd> polled;
+  for (const Ahead& each : ahead_)
+    polled.push_back({.fd = each.has_ended ? -1 : each.said.get(), .events = POLLIN, .revents = 0});
+  polled.push_back({.fd = is_stopping_ ? -1 : stop_fd_, .events = POLLIN, .revents = 0});
+  while (poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (polled.back().revents != 0) tell_to_stop();
+  char piece[4096];
+  for (std::size_t i = 0; i < ahead_.size(); ++i) {
+    if (polled[i].revents == 0) continue;
+    const ssize_t got = read(ahead_[i].said.get(), piece, sizeof piece);
+    if (got > 0) ahead_[i].text.append(piece, static_cast<std::size_t>(got));
+    if (got > 0 || (got < 0 && errno == EINTR)) continue;
+    ahead_[i].has_ended = true;
+    while (waitpid(ahead_[i].pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+// Nobody reads it, so that each of them sees it.
+void Builder::tell_to_stop() {
+  if (std::exchange(is_stopping_, true) || !stop_ahead_) return;
+  const auto written = write_all(stop_ahead_.get(), "x");
+  static_cast<void>(written);
+}
+
+void Builder::wait_for_all() {
+  while (runs_ahead()) wait_for_one();
+}
+
+void Builder::stop_ahead() {
+  if (!runs_ahead()) return;
+  tell_to_stop();
+  wait_for_all();
+}
+
+// What came of a build that was begun ahead. Nothing: it was not begun, or nobody knows how it ended.
+std::optional<protocol::BuildReply> Builder::take_ahead(const protocol::BuildRequest& request) {
+  const auto find = [&] {
+    return std::ranges::find_if(ahead_,
+                                [&](const Ahead& each) { return is_same(each.request, request); });
+  };
+  if (find() == ahead_.end()) return std::nullopt;
+  while (!find()->has_ended) {
+    wait_for_one();
+    begin_ahead(request);
+  }
+  const std::string text = std::move(find()->text);
+  ahead_.erase(find());
+  auto reply = protocol::decode<protocol::BuildReply>(text);
+  if (!reply) return std::nullopt;
+  if (reply->status == store::BuildStatus::failed) return std::move(*reply);
+  // The other process has given its lock back: nobody removes the entry from now on.
+  if (!cached({.cache = request.cache, .key = reply->key}, request)) return std::nullopt;
+  return std::move(*reply);
 }
 
 protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& request) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "base/duration.h"
 #include "base/fd.h"
@@ -391,6 +392,70 @@ TEST_F(BuilderTest, BinariesThatDifferInTheirCodeDiffer) {
   folder_.write("plan/hello.c", "int main(void) { return CODE; }\n");
   EXPECT_NE(build("clang-19 -DCODE=1 -o ${OUT} hello.c").binary_sha256,
             build("clang-19 -DCODE=2 -o ${OUT} hello.c").binary_sha256);
+}
+
+// The first two wait until both have begun.
+TEST_F(BuilderTest, BuildsThatComeNextRunAtTheSameTime) {
+  const auto meeting = [&](const std::string& own, const std::string& other) {
+    return "touch " + (folder_ / own) + "; for i in $(seq 600); do [ ! -e " + (folder_ / other) +
+           " ] || { " + compile + "; exit; }; sleep 0.1; done; exit 1";
+  };
+  const std::vector<std::string> commands{meeting("a", "b"), meeting("b", "a"), counted("false"),
+                                          counted(compile)};
+  Builder builder = fresh();
+  builder.run_at_once(2);
+  std::vector<protocol::BuildReply> replies;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    protocol::BuildRequest wanted = request(commands[i]);
+    for (std::size_t next = i + 1; next < commands.size(); ++next)
+      wanted.next.push_back({.command = commands[next], .timeout = wanted.timeout});
+    replies.push_back(builder.build(wanted));
+  }
+  EXPECT_EQ(replies[0].status, BuildStatus::built) << replies[0].output;
+  EXPECT_EQ(replies[1].status, BuildStatus::built) << replies[1].output;
+  EXPECT_FALSE(replies[1].binary_sha256.empty());
+  EXPECT_EQ(replies[2].status, BuildStatus::failed);
+  EXPECT_THAT(replies[2].output, HasSubstr("exit code 1"));
+  EXPECT_EQ(replies[3].status, BuildStatus::built);
+  EXPECT_EQ(runs(), 2U) << "each once";
+  for (std::size_t i : {0, 1, 3})
+    EXPECT_EQ(fresh().build(request(commands[i])).status, BuildStatus::cached);
+}
+
+// The daemon's next request makes that descriptor readable, and ends no build that it is about.
+TEST_F(BuilderTest, ABuildThatWasBegunAheadGoesOnWhenTheNextRequestComes) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd from(ends[0]);
+  const Fd to(ends[1]);
+  Builder builder = fresh(from.get());
+  builder.run_at_once(2);
+  const std::string waiting =
+      "until [ -e " + (folder_ / "go") + " ]; do sleep 0.1; done; " + compile;
+  protocol::BuildRequest first = request(compile);
+  first.next.push_back({.command = waiting, .timeout = first.timeout});
+  EXPECT_EQ(builder.build(first).status, BuildStatus::built);
+  EXPECT_TRUE(builder.runs_ahead());
+  ASSERT_EQ(write(to.get(), "x", 1), 1);
+  std::this_thread::sleep_for(200ms);
+  char byte = 0;
+  ASSERT_EQ(read(from.get(), &byte, 1), 1);
+  folder_.write("go", "");
+  EXPECT_EQ(builder.build(request(waiting)).status, BuildStatus::built);
+  EXPECT_FALSE(builder.runs_ahead());
+}
+
+TEST_F(BuilderTest, ABuildThatNobodyAsksForEndsWithItsBuilder) {
+  {
+    Builder builder = fresh();
+    builder.run_at_once(2);
+    protocol::BuildRequest first = request(compile);
+    first.next.push_back(
+        {.command = "sleep 1000 & sleep 1000; echo >${OUT}", .timeout = first.timeout});
+    EXPECT_EQ(builder.build(first).status, BuildStatus::built);
+    EXPECT_TRUE(builder.runs_ahead());
+  }
+  EXPECT_TRUE(machine::descendants().empty());
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ class Worker {
     if (!topology_) return std::nullopt;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       return only_without_leftovers(protocol::encode(builder_.build(*build)));
+    // No build runs beside a trial.
+    builder_.stop_ahead();
     const auto& run = std::get<protocol::RunRequest>(*request);
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
     if (run.simulate == simulator_.empty())
@@ -61,7 +63,9 @@ class Worker {
 
  private:
   // With us everything goes that we could not remove, and another worker begins with nothing.
-  static std::optional<std::string> only_without_leftovers(std::string reply) {
+  [[nodiscard]] std::optional<std::string> only_without_leftovers(std::string reply) const {
+    // Builds that run at the same time share it, and the last of them leaves nothing.
+    if (builder_.runs_ahead()) return reply;
     const auto emptied = machine::empty_own_shared_memory();
     if (emptied) return reply;
     fmt::print(stderr, "a worker ends: {}\n", emptied.error().message);
@@ -76,6 +80,7 @@ class Worker {
     reply.machine_key = facts.key;
     reply.machine_host = facts.host;
     reply.machine_facts = facts.facts_json;
+    builder_.run_at_once(topology->allowed().size());
     const auto choice = request.wanted_cpus.empty()
                             ? topology->choose_cpus(request.cpus, request.earlier_cpus)
                             : topology->take_cpus(request.wanted_cpus);

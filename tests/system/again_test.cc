@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/fd.h"
@@ -159,6 +162,94 @@ TEST_F(Again, WhatCannotBePreparedIsNotRun) {
   const Output failed = run("failed");
   EXPECT_EQ(failed.code, 5);
   EXPECT_THAT(failed.out, HasSubstr("the prepare command ended with exit code 1: no room"));
+}
+
+// A plan with four builds. "log" gets a line for each build that begins or ends, and one for each trial. A build waits
+// until `meeting` of them have begun.
+class Builds : public ::testing::Test {
+ protected:
+  void write(int meeting, const std::string& response) const {
+    lab_.write("work/build.sh",
+               "#!/bin/sh\nlog=" + lab_.path("log") +
+                   "\necho begin >>$log\nfor i in $(seq 600); do\n"
+                   "  [ $(grep -c begin $log) -lt " +
+                   std::to_string(meeting) +
+                   " ] || break\n  sleep 0.1\ndone\n"
+                   "printf '#!/bin/sh\\n# %s\\necho trial >>%s\\n' \"$2\" $log >$1\n"
+                   "chmod +x $1\necho end >>$log\n",
+               true);
+    lab_.write("work/plan.toml", R"([experiment]
+name = "builds"
+[defaults]
+repetitions = 2
+[[benchmark]]
+name = "b"
+build = "./build.sh ${OUT} ${LEVEL}"
+run = ["${OUT}"]
+[factor.level]
+levels = { a = { LEVEL = "a" }, b = { LEVEL = "b" }, c = { LEVEL = "c" }, d = { LEVEL = "d" } }
+[analysis]
+response = )" + response + "\n");
+  }
+  // How many builds ran at the same time at most; -1: one ran beside a trial or after it.
+  [[nodiscard]] int at_once() const {
+    std::istringstream log(read_file(lab_.path("log"), 1 << 20).value_or(""));
+    int running = 0;
+    int most = 0;
+    bool measured = false;
+    for (std::string line; std::getline(log, line);) {
+      if (line == "begin") most = std::max(most, ++running);
+      if (line == "end") --running;
+      measured = measured || line == "trial";
+      if (measured && (running > 0 || line == "begin")) return -1;
+    }
+    return measured ? most : 0;
+  }
+  // Two builds run at the same time only where two have room.
+  static std::string why_not_two() {
+    if (std::thread::hardware_concurrency() < 2) return "there is one CPU";
+    const std::string text = read_file("/proc/meminfo", 1 << 16).value_or("");
+    const std::size_t at = text.find("MemAvailable:");
+    const bool fits = at != std::string::npos && std::stoull(text.substr(at + 13)) > 2'000'000;
+    return fits ? "" : "there is too little memory";
+  }
+
+  Lab lab_;
+};
+
+TEST_F(Builds, OfAPlanRunAtTheSameTimeAndBeforeTheFirstTrial) {
+  if (const std::string why = why_not_two(); !why.empty()) GTEST_SKIP() << why;
+  write(2, R"("wall")");
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.submit("work/plan.toml"), 1);
+  ASSERT_TRUE(lab_.wait_until_final(1));
+  EXPECT_EQ(lab_.state(1), "done") << lab_.ctl({"logs", "1"}).out;
+  EXPECT_EQ(lab_.trials(1).size(), 8U);
+  EXPECT_GE(at_once(), 2);
+  EXPECT_LE(at_once(), static_cast<int>(std::thread::hardware_concurrency()));
+  const Output status = lab_.ctl({"logs", "1"});
+  EXPECT_THAT(status.out, Not(HasSubstr("failed")));
+}
+
+TEST_F(Builds, WhoseTimeIsComparedRunOneAtATime) {
+  write(1, R"(["wall", "compile-time"])");
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.submit("work/plan.toml"), 1);
+  ASSERT_TRUE(lab_.wait_until_final(1));
+  EXPECT_EQ(lab_.state(1), "done") << lab_.ctl({"logs", "1"}).out;
+  EXPECT_EQ(at_once(), 1);
+}
+
+TEST_F(Builds, ThatNobodyWaitsForAnyMoreEndWithTheirExperiment) {
+  if (const std::string why = why_not_two(); !why.empty()) GTEST_SKIP() << why;
+  write(5, R"("wall")");
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.submit("work/plan.toml"), 1);
+  ASSERT_TRUE(wait_for_text(lab_.path("log"), "begin\nbegin\n"));
+  EXPECT_EQ(lab_.ctl({"cancel", "1"}).code, 0);
+  EXPECT_EQ(lab_.state(1), "cancelled");
+  EXPECT_EQ(lab_.worker(), 0);
+  EXPECT_EQ(read_file(lab_.path("log"), 1 << 20).value_or(""), "begin\nbegin\n");
 }
 
 }  // namespace

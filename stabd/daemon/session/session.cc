@@ -235,6 +235,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   simulator_ = reply.simulator;
   ports_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);
+  builds_since_ = steady_clock::now();
   ask_for_build();
 }
 

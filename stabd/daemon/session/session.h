@@ -290,6 +290,7 @@ class Session {
     std::chrono::nanoseconds driven{};  // experiment_.duration_ns then
   };
   std::optional<Begun> begun_;
+  std::chrono::steady_clock::time_point builds_since_;
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;
 };

@@ -10,6 +10,8 @@
 
 #include "base/text.h"
 #include "design/expand.h"
+#include "plan/measures/builds.h"
+#include "plan/measures/formula.h"
 #include "plan/substitute.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/results/document.h"
@@ -22,6 +24,9 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
 constexpr std::size_t most_versions = 1000;
+// A worker hears of so many builds before it is asked for them.
+constexpr std::size_t most_next_builds = 64;
+constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
 
 // Whether the trials need the sources after the build.
 bool uses_tree(const plan::Benchmark& benchmark) {
@@ -36,13 +41,24 @@ bool uses_tree(const plan::Benchmark& benchmark) {
   return std::ranges::any_of(benchmark.run, uses);
 }
 
+// Whether a number of the plan is how long builds take: then no build runs beside another one.
+bool times_builds(const plan::Plan& plan) {
+  const auto is_made_of = [&](const std::string& name) {
+    const auto parts = plan::parts_of(plan, name);
+    return std::ranges::find(parts, plan::compile_time) != parts.end();
+  };
+  if (is_made_of(plan.analysis.response)) return true;
+  return std::ranges::any_of(plan.analysis.others, is_made_of, &plan::OtherResponse::name) ||
+         std::ranges::any_of(plan.derived, is_made_of, &plan::DerivedMeasure::name);
+}
+
 }  // namespace
 
 void Session::ask_for_build() {
   if (next_build_ >= builds_.slots.size()) return builds_complete();
   const BuildSlot& slot = builds_.slots[next_build_];
   const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
-  const protocol::BuildRequest request{
+  protocol::BuildRequest request{
       .command = slot.command,
       .directory = experiment_.directory,
       .sources = benchmark.sources,
@@ -52,6 +68,20 @@ void Session::ask_for_build() {
       .known_key = known_key(slot),
       .timeout = benchmark.build_timeout,
       .cache_limit = next_build_ + 1 == builds_.slots.size() ? ports_.cache_limit : 0};
+  auto rest = std::span(builds_.slots).subspan(next_build_ + 1);
+  if (times_builds(plan_)) rest = {};
+  std::size_t bytes = 0;
+  for (const BuildSlot& each : rest.first(std::min(rest.size(), most_next_builds))) {
+    bytes += each.command.size();
+    if (bytes > most_next_bytes) break;
+    const plan::Benchmark& its = plan_.benchmarks[each.benchmark];
+    request.next.push_back({.command = each.command,
+                            .sources = its.sources,
+                            .revision = each.revision,
+                            .keep_tree = uses_tree(its),
+                            .known_key = known_key(each),
+                            .timeout = its.build_timeout});
+  }
   // Another daemon may be at the same build, and sources are copied before it begins.
   // Two locks and the build have that time each, and so has another's build that is waited for.
   ask(request, 5 * benchmark.build_timeout + build_grace);
@@ -123,7 +153,7 @@ void Session::built(const protocol::BuildReply& reply) {
   ask_for_build();
 }
 
-// As if no other is in the cache; none before the first that was built.
+// A guess, as if no other build is in the cache. Nothing before the first one has ended.
 std::optional<nanoseconds> Session::builds_left() const {
   nanoseconds took{0};
   std::int64_t built = 0;
@@ -133,7 +163,12 @@ std::optional<nanoseconds> Session::builds_left() const {
     ++built;
   }
   if (built == 0) return std::nullopt;
-  return took / built * static_cast<std::int64_t>(builds_.slots.size() - next_build_);
+  // Builds run at the same time.
+  const std::chrono::duration<double> elapsed = steady_clock::now() - builds_since_;
+  const double at_once =
+      std::clamp(std::chrono::duration<double>(took) / elapsed, 1.0, static_cast<double>(built));
+  const auto left = static_cast<double>(builds_.slots.size() - next_build_);
+  return std::chrono::duration_cast<nanoseconds>(took / built * left / at_once);
 }
 
 // Of this start: another stabd may go on with the experiment later.
