@@ -62,7 +62,7 @@ endfunction()
 
 # Most of what compiling takes is the optimizer's inlining. stabctl and stabd wait for files, programs and people, and are
 # as quick without most of it; whatever computes for long is OPTIMIZED.
-set(stab_quick_to_compile base toml plan design machine report stabd)
+set(stab_quick_to_compile base toml plan design counters machine store report causal instrumenter/driver stabd)
 
 # stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED] [ALONE c.cc]): the library of this folder,
 # whose files are compiled as one, but for ALONE: those have helpers of the same names as others. OPTIMIZED is for those
@@ -76,7 +76,7 @@ function(stab_library name)
     UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   string(REGEX REPLACE "/.*" "" room "${folder}")
-  if(room IN_LIST stab_quick_to_compile AND NOT arg_OPTIMIZED AND NOT STAB_SANITIZE)
+  if((room IN_LIST stab_quick_to_compile OR folder IN_LIST stab_quick_to_compile) AND NOT arg_OPTIMIZED AND NOT STAB_SANITIZE)
     target_compile_options(stab_${name} PRIVATE -O1 -finline-hint-functions)
   endif()
   # What is compiled in another way cannot reuse the headers.

@@ -39,7 +39,7 @@ Calls calls_of(llvm::Function& function) {
   return calls;
 }
 
-std::string record(std::uint32_t own, const std::set<std::uint32_t>& called) {
+std::string call_record(std::uint32_t own, const std::set<std::uint32_t>& called) {
   std::string text = "7744:\n\t.pushsection .stab_calls,\"?\",@progbits\n\t.quad 7744b\n\t.long " +
                      std::to_string(own) + "\n\t.short " + std::to_string(called.size());
   for (const std::uint32_t type : called) text += "\n\t.long " + std::to_string(type);
@@ -58,7 +58,7 @@ void add_call_types(llvm::Module& module) {
     if (calls.first == nullptr || (own == 0 && calls.by_pointer.empty())) continue;
     llvm::IRBuilder<> before(calls.first);
     auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
-    before.CreateCall(llvm::InlineAsm::get(shape, record(own, calls.by_pointer), "", true))
+    before.CreateCall(llvm::InlineAsm::get(shape, call_record(own, calls.by_pointer), "", true))
         ->setDoesNotThrow();
   }
 }

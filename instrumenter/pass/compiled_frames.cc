@@ -14,7 +14,7 @@
 namespace stab::pass {
 namespace {
 
-constexpr const char* record =
+constexpr const char* compiled_record =
     "7745:\n\t.pushsection .stab_compiled,\"?\",@progbits\n\t.quad 7745b\n\t.popsection";
 
 // Instructions need not be written as such.
@@ -60,7 +60,7 @@ void note_compiled_frames(const std::vector<llvm::Function*>& compiled) {
     if (!has_variable_objects(*function)) continue;
     llvm::IRBuilder<> begin(&*function->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     auto* shape = llvm::FunctionType::get(begin.getVoidTy(), false);
-    begin.CreateCall(llvm::InlineAsm::get(shape, record, "", true))->setDoesNotThrow();
+    begin.CreateCall(llvm::InlineAsm::get(shape, compiled_record, "", true))->setDoesNotThrow();
   }
 }
 

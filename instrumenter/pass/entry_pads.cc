@@ -52,7 +52,7 @@ llvm::Value* take_byte(llvm::IRBuilder<>& entry, llvm::GlobalVariable& bytes, un
   return entry.CreateLoad(byte, place, true);
 }
 
-std::string record(unsigned count) {
+std::string entry_record(unsigned count) {
   return "7746:\n\t.pushsection .stab_entries,\"?\",@progbits\n\t.quad 7746b\n\t.quad "
          "${1:c}\n\t.long " +
          std::to_string(count) + "\n\t.popsection";
@@ -74,7 +74,7 @@ void add_pad(llvm::Function& function, unsigned count) {
   auto* shape =
       llvm::FunctionType::get(entry.getVoidTy(), {pad->getType(), bytes.getType()}, false);
   entry
-      .CreateCall(llvm::InlineAsm::get(shape, record(count), "r,i", /*hasSideEffects=*/true),
+      .CreateCall(llvm::InlineAsm::get(shape, entry_record(count), "r,i", /*hasSideEffects=*/true),
                   {pad, &bytes})
       ->setDoesNotThrow();
 }

@@ -77,7 +77,7 @@ Findings look_at(llvm::Function& function) {
   return found;
 }
 
-std::string record(unsigned flags, bool placed) {
+std::string pad_record(unsigned flags, bool placed) {
   return "7741:\n\t.pushsection .stab_frames,\"?\",@progbits\n\t.quad 7741b\n\t.byte " +
          std::to_string(flags) +
          "\n\t.byte 7743f-7742f\n7742:" + (placed ? "\tleaq $0, %rax" : "") +
@@ -128,12 +128,12 @@ void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) 
   // record does not tell its place, and it stays.
   if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {
     auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
-    before.CreateCall(llvm::InlineAsm::get(shape, record(flags, false), "", true))
+    before.CreateCall(llvm::InlineAsm::get(shape, pad_record(flags, false), "", true))
         ->setDoesNotThrow();
     return;
   }
   auto* shape = llvm::FunctionType::get(before.getVoidTy(), {pad->getType()}, false);
-  auto* code = llvm::InlineAsm::get(shape, record(flags, true), "*m", /*hasSideEffects=*/true);
+  auto* code = llvm::InlineAsm::get(shape, pad_record(flags, true), "*m", /*hasSideEffects=*/true);
   llvm::CallInst* call = before.CreateCall(code, {pad});
   call->addParamAttr(0, llvm::Attribute::get(context, llvm::Attribute::ElementType, type));
   call->setDoesNotThrow();

@@ -110,7 +110,7 @@ class Search {
   Uses& uses_;
 };
 
-std::string record(const std::set<llvm::Function*>& used) {
+std::string bytes_record(const std::set<llvm::Function*>& used) {
   std::string text = ".pushsection .stab_bytes,\"?\",@progbits";
   llvm::Mangler mangler;
   for (const llvm::Function* function : used) {
@@ -133,7 +133,7 @@ void note_used_bytes(llvm::Module& module) {
     if (user->isDeclaration() || user->hasAvailableExternallyLinkage()) continue;
     llvm::IRBuilder<> begin(&*user->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
     auto* shape = llvm::FunctionType::get(begin.getVoidTy(), false);
-    begin.CreateCall(llvm::InlineAsm::get(shape, record(used), "", true))->setDoesNotThrow();
+    begin.CreateCall(llvm::InlineAsm::get(shape, bytes_record(used), "", true))->setDoesNotThrow();
   }
 }
 
