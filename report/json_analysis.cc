@@ -137,6 +137,11 @@ Json beside(const stats::Effect& effect) {
   return alternative(*effect.beside);
 }
 
+Json loss_bounds(const stats::Effect& effect) {
+  if (!effect.loss_bounds) return nullptr;
+  return *effect.loss_bounds == stats::Losses::monotone ? "monotone" : "extremes";
+}
+
 Json randomization(const stats::Effect& effect) {
   if (!effect.randomization) return nullptr;
   const stats::Randomization& test = *effect.randomization;
@@ -275,8 +280,10 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"independent_units", in_time(effect, &stats::Estimate::independent)},
                     {"beside", beside(effect)},
                     {"randomization", randomization(effect)},
+                    {"loss_bounds", loss_bounds(effect)},
                     {"loss_low", or_null(effect.loss_low)},
                     {"loss_high", or_null(effect.loss_high)},
+                    {"loss_p", or_null(effect.loss_p)},
                     {"alternatives", alternatives(effect)},
                     {"variance", spread(effect.spread)},
                     {"control", stats::is_control(effect, analysis.spec)},

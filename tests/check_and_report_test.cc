@@ -113,7 +113,9 @@ void expect_errors(const plan::Plan& plan, const client::Family& family,
       } else if (effect->scope == stats::Scope::like_these) {
         EXPECT_GE(*effect->df, df);
       } else {
-        EXPECT_DOUBLE_EQ(*effect->df, df);
+        // Blocks that look a little alike count as a few less.
+        EXPECT_LE(*effect->df, df);
+        EXPECT_GE(*effect->df, 0.95 * df);
       }
     }
 }

@@ -32,6 +32,7 @@ struct Line {
   double most_wrong = 0.05;
   bool all_families = false;  // any wrong verdict on programs, on these and on programs like these
   stats::Estimand estimand = stats::Estimand::mean;
+  stats::Losses losses = stats::Losses::extremes;
 };
 
 std::vector<Line> all_lines();

@@ -47,6 +47,7 @@ stats::Spec spec_of(const Line& line) {
   spec.programs = line.programs;
   spec.error = line.error;
   spec.estimand = line.estimand;
+  spec.losses = line.losses;
   if (line.each_program) spec.design = stats::Design::factorial;
   return spec;
 }
@@ -86,7 +87,7 @@ struct Counts {
   std::size_t intervals = 0;
   std::size_t covered = 0;
   double half_widths = 0;
-  // Student's error of independent blocks, without a randomization test.
+  // Student's error of independent blocks, without a randomization test and bounds of losses.
   std::size_t wrong_before = 0;
   std::size_t found_before = 0;
   std::size_t intervals_before = 0;
@@ -136,6 +137,7 @@ Effects answers_before(const Line& line, const stats::Dataset& data) {
   stats::Spec spec = spec_of(line);
   spec.independent_blocks = true;
   spec.order_drawn = false;
+  spec.losses = stats::Losses::random;
   return deciding(line, stats::analyse(data, spec).effects);
 }
 

@@ -8,8 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$build_dir/bench/soundness" --experiments 60
 # The campaign through the command goes on where it was stopped, and makes the page's table.
-# (The page's second table, of 1000 experiments a line, is older than the campaign.)
-grep -v '| 1000 |' "$1/doc/statistics.md" >"$work/page"
+cp "$1/doc/statistics.md" "$work/page"
 campaign=("$build_dir/bench/soundness" --command "$build_dir/bin/stabctl" --results "$work/results")
 "${campaign[@]}" --experiments 2 --only "two levels, 5 blocks"
 "${campaign[@]}" --experiments 4 --only "two levels, 5 blocks"

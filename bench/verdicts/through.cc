@@ -29,7 +29,7 @@ void write_csv(const stats::Dataset& data, const std::string& path) {
   for (const stats::Column& column : data.columns) file << ',' << column.name;
   file << '\n';
   for (std::size_t row = 0; row < data.response.size(); ++row) {
-    file << fmt::format("{}", data.response[row]);
+    if (std::isfinite(data.response[row])) file << fmt::format("{}", data.response[row]);
     for (const stats::Column& column : data.columns)
       file << ',' << column.levels[column.codes[row]];
     file << '\n';
@@ -43,6 +43,8 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
   if (!spec.seed.empty()) text += " --random seed --seeds nested";
   if (spec.design == stats::Design::within_subjects) text += " --subject program";
   if (spec.estimand == stats::Estimand::typical) text += " --estimand typical";
+  if (spec.losses == stats::Losses::monotone) text += " --losses monotone";
+  if (spec.lost_at_least) text += fmt::format(" --lost-at-least {}", *spec.lost_at_least);
   if (spec.order_drawn) text += " --order-drawn";
   if (spec.error == stats::Error::pooled) text += " --error pooled";
   text += line.programs == stats::Programs::these ? " --programs these" : " --programs like-these";

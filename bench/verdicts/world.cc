@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "stats/oracle/simulate.h"
@@ -118,6 +119,10 @@ double sum(const Effects& effects, const std::vector<std::size_t>& cell) {
   return total;
 }
 
+double time_of(double log_time) {
+  return 1e9 * std::exp(log_time);
+}
+
 class Writer {
  public:
   explicit Writer(const World& world) {
@@ -132,7 +137,7 @@ class Writer {
 
   void add(std::size_t program, std::size_t block, std::size_t seed,
            const std::vector<std::size_t>& cell, double log_time) {
-    data_.response.push_back(1e9 * std::exp(log_time));
+    data_.response.push_back(time_of(log_time));
     const std::size_t own[] = {program, block, seed};
     for (std::size_t i = 0; i < 3; ++i) {
       auto& column = data_.columns[i];
@@ -225,6 +230,7 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
       constexpr double upper_quartile = 0.674;  // of a normal distribution
       if (world.loses_slow && wild && noise > upper_quartile) continue;
       y += world.noise * (wild ? world.wild_level : 1) * noise;
+      if (world.timeout > 0 && y > world.timeout) y = std::numeric_limits<double>::quiet_NaN();
       writer.add(trial.program, block, block, cell, y);
     }
   }
@@ -256,6 +262,7 @@ stats::Spec spec_of(const World& world) {
   } else if (world.kind != Kind::no_blocks) {
     spec.block = "block";
   }
+  if (world.timeout > 0) spec.lost_at_least = time_of(world.timeout);
   if (world.kind == Kind::fraction)  // 2^(4-1)
     spec.chains = {{1, "t1:t2:t3"}, {2, "t0:t2:t3"}, {4, "t0:t1:t3"}, {8, "t0:t1:t2"},
                    {3, "t2:t3"},    {5, "t1:t3"},    {6, "t0:t3"}};

@@ -35,6 +35,7 @@ struct World {
   bool rare_in_mean = false;    // `change` is that of the mean, not that without the rare ones
   double shift = 0;             // of all levels but the first, so that `change` is the truth
   bool loses_slow = false;      // the last level loses its slowest quarter of trials
+  double timeout = 0;           // trials that are slower by more than this have no number; 0: none
   double between_programs = 0;  // sd of a level's effect between programs
   bool centred = false;         // the programs' own effects sum to 0
   double rare_programs = 0;     // share of programs that a level makes 20 % slower, in the mean

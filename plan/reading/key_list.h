@@ -63,6 +63,7 @@ inline constexpr std::array of_builds{code_size, compile_time};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
 inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
 inline constexpr std::array<std::string_view, 2> estimands{"mean", "typical"};
+inline constexpr std::array<std::string_view, 3> losses{"extremes", "monotone", "random"};
 inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"};
 inline constexpr std::array<std::string_view, 2> pairs{"baseline", "all"};
 inline constexpr std::array picks{to_string(Pick::only), to_string(Pick::first),
@@ -329,6 +330,10 @@ inline constexpr Key keys[] = {
      "the subject of the verdict: `mean`, to which every block counts, or `typical`, the mean "
      "without "
      "a fifth of the blocks at each end; both are shown"},
+    {"analysis.losses", Choice{words::losses, "extremes"},
+     "the numbers that lost trials may have had: `extremes`, whatever their limits permit; "
+     "`monotone`, one level loses every trial that the other would lose, and some more (Lee's "
+     "bounds); `random`, losses have nothing to do with the levels"},
     {"analysis.programs", Choice{words::programs, "like-these"},
      "for `within-subjects`: which answer decides, the one on these programs or the one on "
      "programs like these"},

@@ -109,6 +109,12 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.order_drawn = options.order_drawn;
   spec.random_seed = options.seed;
   if (options.estimand == "typical") spec.estimand = stats::Estimand::typical;
+  if (options.losses == "monotone") spec.losses = stats::Losses::monotone;
+  if (options.losses == "random") spec.losses = stats::Losses::random;
+  spec.lost_at_least = options.lost_at_least;
+  spec.lost_at_most = options.lost_at_most;
+  if (spec.lost_at_least && spec.lost_at_most && *spec.lost_at_least > *spec.lost_at_most)
+    return fail("--lost-at-least is above --lost-at-most");
   spec.resolution = options.resolution;
   spec.number_is_measured = true;
   spec.alpha = options.alpha;
@@ -165,7 +171,14 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
     }
     const auto old = static_cast<std::uint32_t>(level - column->levels.begin());
     std::rotate(column->levels.begin(), level, level + 1);
-    for (std::uint32_t& code : column->codes) code = code == old ? 0 : code < old ? code + 1 : code;
+    const auto moved = [&](std::uint32_t code) {
+      return code == old ? 0 : code < old ? code + 1 : code;
+    };
+    for (std::uint32_t& code : column->codes) code = moved(code);
+    for (stats::Lost& trial : data.lost) {
+      std::uint32_t& code = trial.codes[static_cast<std::size_t>(column - data.columns.begin())];
+      code = moved(code);
+    }
   }
   return {};
 }

@@ -30,6 +30,9 @@ struct AnalyzeOptions {
   bool independent_blocks = false;
   bool order_drawn = false;
   std::uint64_t seed = 1;               // of randomization tests
+  std::string losses = "extremes";      // "monotone", "random"
+  std::optional<double> lost_at_least;  // of rows without a number
+  std::optional<double> lost_at_most;
   std::optional<double> resolution;     // steps of what measured the response
   std::string order;                    // when a row was measured
   std::vector<std::string> baselines;   // "opt=O2"

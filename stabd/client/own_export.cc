@@ -41,9 +41,15 @@ bool is_own_export(std::string_view text) {
 }
 
 void ask_for_own_data(stats::CsvColumns& columns) {
-  for (const Rule& rule : rules)
-    if (!contains(columns.factors, rule.column) && columns.response != rule.column)
-      columns.only.push_back({.column = rule.column, .text = rule.text});
+  for (const Rule& rule : rules) {
+    if (contains(columns.factors, rule.column) || columns.response == rule.column) continue;
+    columns.only.push_back({.column = rule.column, .text = rule.text});
+    if (rule.column != std::string_view("status")) continue;
+    // A trial that timed out took at least as long as it ran.
+    columns.only.back().others_are_lost = true;
+    columns.only.back().excluded = "disturbed";
+    if (columns.response == "wall_ns") columns.only.back().at_least = "timeout";
+  }
   if (columns.order.empty()) columns.order = start;
 }
 

@@ -65,8 +65,81 @@ lacks words "is decided by the largest"
 analyze 3 lost_in_one_arm --factors v --block k
 says words "v=new lacks 13 of 30, old lacks 0 of 30"
 says words "that it does not depend on the cell"
+says words "can be anything, because no limit bounds the numbers that are missing"
 analyze 3 lost_in_one_arm --factors v --block k --json
+says out '"loss_bounds": "extremes"'
+says out '"loss_low": null'
+says out '"loss_high": null'
+says out '"loss_p": 0.000'
+# Lee's bounds assume something, so they are asked for.
+analyze 3 lost_in_one_arm --factors v --block k --losses monotone
+says words "If one level lost nothing but what the other would have lost, too, and some more"
+analyze 3 lost_in_one_arm --factors v --block k --losses monotone --json
+says out '"loss_bounds": "monotone"'
 says out '"loss_low": 0.9'
+
+# A trial that timed out took at least its limit: that bounds the change from one side, and a verdict may stand.
+timed() { # timed NEW-1 [STEP]: each STEPth trial of new has no number
+  awk -v new="$1" -v step="${2-7}" 'BEGIN { srand(3); print "k,v,y"; for (k = 0; k < 20; ++k)
+    printf "%d,old,%.3f\n%d,new,%s\n", k, 100 + rand(), k, k % step == 2 ? "" : sprintf("%.3f", new + rand()) }'
+}
+tables=$work
+timed 104 >slower.csv
+analyze 1 slower --factors v --block k --baseline v=old --lost-at-least 3 --lost-at-most 2
+says err "--lost-at-least is above --lost-at-most"
+analyze 3 slower --factors v --block k --baseline v=old
+says words "no verdict on v=new against v=old"
+says words "the limit that ended them ('--lost-at-least'"
+analyze 2 slower --factors v --block k --baseline v=old --lost-at-least 300
+says words "v=old lacks 0 of 20, new lacks 3 of 20"
+says words "or more, with the error of these bounds"
+timed 96 >faster.csv
+analyze 3 faster --factors v --block k --baseline v=old --lost-at-least 300
+analyze 0 faster --factors v --block k --baseline v=old --lost-at-least 90 --lost-at-most 105
+says words "with the error of these bounds"
+# Few blocks of a typical run may be anything, many may not; an assumption is the user's.
+analyze 0 faster --factors v --block k --baseline v=old --estimand typical
+timed 96 3 >many.csv
+analyze 3 many --factors v --block k --baseline v=old --estimand typical
+analyze 0 many --factors v --block k --baseline v=old --losses random
+says words "As was asked, this decides nothing"
+# 'same' needs the bounds within the margin.
+timed 100 >equal.csv
+analyze 0 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99 --lost-at-most 102
+analyze 3 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99
+says words "no verdict on v=new against v=old"
+# Without blocks, with seeds, and over programs.
+analyze 3 slower --factors v --baseline v=old
+says words "that it does not depend on the cell"
+analyze 2 slower --factors v --baseline v=old --lost-at-least 300
+analyze 3 slower --factors v --random k --seeds nested --baseline v=old
+analyze 2 slower --factors v --random k --seeds nested --baseline v=old --lost-at-least 300
+{ sed 's/^k/p,k/; 2,$s/^/sort,/' slower.csv; sed '1d; s/^/fft,/' slower.csv; } >suite.csv
+analyze 3 suite --factors v --block k --subject p --baseline v=old --log --programs these
+analyze 2 suite --factors v --block k --subject p --baseline v=old --log --programs these --lost-at-least 300
+# stabd's own export says which trials ended at their timeout, and which ran at all.
+export_of() { # export_of STATUS RUN-TIME: of the trials that slower.csv lacks
+  awk -F, -v status="$1" -v ran="$2" 'NR == 1 {
+    print "position,attempt,last,block,warmup,benchmark,v,seed,status,started_ns,wall_ns"; next
+  } { print NR ",0,true," $1 ",false,sort," $2 ",1," ($3 == "" ? status : "ok") "," NR "," ($3 == "" ? ran : $3) }' slower.csv
+}
+own() { # own EXPECTED-EXIT-CODE FILE
+  "$stabctl" analyze "$2.csv" --response wall_ns --factors v --block block --baseline v=old --fail-on regressed,unsure >out 2>err && code=0 || code=$?
+  tr -s ' \n' ' ' <out >words
+  [[ $code == "$1" ]] || fail "exit code $code, not $1: $2: $(cat out err)"
+}
+export_of timeout 300 >ended.csv
+own 2 ended
+says words "or more, with the error of these bounds"
+export_of signalled 300 >crashed.csv
+own 3 crashed
+says words "can be anything"
+export_of disturbed 105 >excluded.csv
+own 2 excluded
+sed '/,disturbed,/d' excluded.csv >unfinished.csv
+own 2 unfinished
+lacks words "trials are missing"
+tables=$1/stabd/client/tables
 
 # Advice that fits: what more trials can't do is not offered.
 analyze 3 confounded --factors v --block k

@@ -79,6 +79,18 @@ void CommandLine::add_analyze() {
   analyze->add_option("--random-seed", a.seed, "Seed of the draws of randomization tests")
       ->capture_default_str();
   analyze
+      ->add_option("--losses", a.losses,
+                   "The numbers that lost trials may have had: extremes, whatever their limits "
+                   "permit; monotone, one level loses every trial that the other would lose, and "
+                   "some more (Lee's bounds); random, losses have nothing to do with the levels")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"extremes", "monotone", "random"}));
+  analyze->add_option("--lost-at-least", a.lost_at_least,
+                      "The least that a row without a number may have been: the timeout that ended "
+                      "it");
+  analyze->add_option("--lost-at-most", a.lost_at_most,
+                      "The most that a row without a number may have been");
+  analyze
       ->add_option("--resolution", a.resolution,
                    "Steps of the clock in the unit of the response, which intervals allow for; 0: "
                    "the numbers are exact. Without it steps are found where numbers repeat")

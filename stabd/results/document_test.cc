@@ -98,6 +98,78 @@ TEST_F(DocumentTest, AFailedTrialsTimeIsNotAnalysed) {
   EXPECT_EQ(mean_of(all, "bubble", "slow")->n, 4U);
 }
 
+// Twelve blocks of which three lack a trial at one level: what it would have taken decides whether
+// "fast is faster" can be said. Times vary by a percent.
+class LossTest : public DocumentTest {
+ protected:
+  stats::Effect fast(TrialStatus status, const std::string& level, std::int64_t wall_ns,
+                     const std::string& analysis = "") {
+    std::string text = tables + "[analysis]\n" + analysis;
+    text.replace(text.find("repetitions = 4"), 15, "repetitions = 12");
+    begin(text);
+    run([&](Trial& trial) {
+      const std::int64_t odd = trial.block % 5 + trial.position % 3;
+      trial.wall_ns = *trial.wall_ns + odd * *trial.wall_ns / 400;
+      if (trial.benchmark != "quick" || trial.levels["mode"] != level || trial.block % 4 != 1)
+        return;
+      trial.status = status;
+      trial.wall_ns = wall_ns;
+    });
+    for (const stats::Effect& effect : document().analysis.effects)
+      if (effect.subject == "quick") return effect;
+    ADD_FAILURE() << "nothing is said of quick";
+    return {};
+  }
+};
+
+TEST_F(LossTest, ATrialThatTimedOutTookAtLeastItsLimit) {
+  constexpr std::int64_t minute = 60'000'000'000;
+  const stats::Effect slow = fast(TrialStatus::timeout, "slow", minute);
+  EXPECT_EQ(slow.verdict, stats::Verdict::faster);
+  EXPECT_EQ(slow.loss_bounds, stats::Losses::extremes);
+  EXPECT_FALSE(slow.loss_low);
+  ASSERT_TRUE(slow.loss_high);
+  EXPECT_LT(*slow.loss_high, 1);
+  ASSERT_TRUE(slow.loss_p);
+}
+
+TEST_F(LossTest, ATimeoutOfTheFasterLevelLeavesNoVerdict) {
+  const stats::Effect effect = fast(TrialStatus::timeout, "fast", 60'000'000'000);
+  EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
+  EXPECT_EQ(effect.reason, "the trials that are missing may turn the change around");
+  EXPECT_LT(*effect.ratio, 0.6);
+  EXPECT_FALSE(effect.loss_high);
+}
+
+TEST_F(LossTest, AFailureMayHaveTakenAnyTimeUntilItsLimit) {
+  const stats::Effect effect = fast(TrialStatus::signalled, "fast", 1000);
+  EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
+  EXPECT_FALSE(effect.loss_low);  // a time near 0 has no logarithm
+  ASSERT_TRUE(effect.loss_high);
+  EXPECT_GT(*effect.loss_high, 2);  // of a minute instead of a millisecond, in three of twelve
+}
+
+TEST_F(LossTest, ThePlanSaysWhatIsAssumed) {
+  const stats::Effect lee = fast(TrialStatus::signalled, "fast", 1000, "losses = \"monotone\"\n");
+  EXPECT_EQ(lee.verdict, stats::Verdict::faster);
+  EXPECT_EQ(lee.loss_bounds, stats::Losses::monotone);
+  EXPECT_LT(*lee.loss_high, 0.6);
+}
+
+TEST_F(LossTest, WhatIsTakenAsRandomDecidesNothing) {
+  const stats::Effect effect = fast(TrialStatus::signalled, "fast", 1000, "losses = \"random\"\n");
+  EXPECT_EQ(effect.verdict, stats::Verdict::faster);
+  EXPECT_FALSE(effect.loss_low);
+}
+
+TEST_F(LossTest, AnExcludedNumberLiesWithinThoseOfItsCell) {
+  const stats::Effect effect = fast(TrialStatus::disturbed, "fast", 1'100'000);
+  EXPECT_EQ(effect.verdict, stats::Verdict::faster);
+  ASSERT_TRUE(effect.loss_low && effect.loss_high);
+  EXPECT_GT(*effect.loss_low, 0.45);
+  EXPECT_LT(*effect.loss_high, 0.6);
+}
+
 TEST_F(DocumentTest, EqualFailuresAreOneLineWithTheirNumber) {
   begin(tables);
   run([](Trial& trial) {

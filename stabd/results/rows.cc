@@ -74,6 +74,8 @@ class Columns {
     return codes;
   }
 
+  std::uint32_t subject_code(const std::string& subject) { return code(0, subject); }
+
   void append(const std::string& subject, const Codes& codes) {
     data_.columns.front().codes.push_back(code(0, subject));
     for (std::size_t i = 0; i < codes.size(); ++i) data_.columns[i + 1].codes.push_back(codes[i]);
@@ -136,12 +138,45 @@ class Collector {
     add(numbers.front().subject, columns_.codes_of(trial), numbers.front().value);
   }
 
+  // A trial that has no result. Its number would have been that of its timeout or more, or, if it did
+  // not time out, no more than that. A disturbed one has a number that a rule left out.
+  void lose(const store::Trial& trial) {
+    if (!turns_.in_block(trial.block) || trial.levels.empty()) return;
+    LostOf lost;
+    lost.benchmark = trial.benchmark;
+    lost.trial.codes = columns_.codes_of(trial);
+    lost.trial.excluded = trial.status == TrialStatus::disturbed;
+    if (lost.trial.excluded) {
+      for (const SubjectNumber& each : numbers_of(trial, plan_, name_))
+        if (each.value) lost.numbers[each.subject] = counters::to_double(*each.value);
+    } else if (name_ == "wall") {
+      const auto benchmark =
+          std::ranges::find(plan_.benchmarks, trial.benchmark, &plan::Benchmark::name);
+      const double limit = benchmark == plan_.benchmarks.end()
+                               ? std::numeric_limits<double>::infinity()
+                               : static_cast<double>(benchmark->timeout.count());
+      if (trial.status == TrialStatus::timeout)
+        lost.trial.at_least = trial.wall_ns ? static_cast<double>(*trial.wall_ns) : limit;
+      else
+        lost.trial.at_most = limit;
+    }
+    lost_.push_back(std::move(lost));
+  }
+
   // A benchmark of which nothing was measured in any trial is in the result, too: as one that lacks
   // the number.
   stats::Dataset finish() {
     for (const auto& [benchmark, split] : splits_)
       if (split.places.empty())
         for (const Codes& codes : split.trials) add(benchmark, codes, std::nullopt);
+    data_.lists_lost = true;
+    for (const LostOf& each : lost_) {
+      const auto split = splits_.find(each.benchmark);
+      if (!plan_.is_split(name_))
+        add_lost(each.benchmark, each);
+      else if (split != splits_.end())
+        for (const std::string& subject : split->second.subjects) add_lost(subject, each);
+    }
     return std::move(data_);
   }
   [[nodiscard]] stats::Unit unit() const { return unit_.value_or(stats::Unit::nanoseconds); }
@@ -191,6 +226,20 @@ class Collector {
       add(split.subjects[i], split.trials.back(), values[i]);
   }
 
+  struct LostOf {
+    std::string benchmark;
+    stats::Lost trial;                      // without the code of its subject
+    std::map<std::string, double> numbers;  // by subject, of excluded ones
+  };
+
+  void add_lost(const std::string& subject, const LostOf& each) {
+    stats::Lost lost = each.trial;
+    lost.codes.insert(lost.codes.begin(), columns_.subject_code(subject));
+    if (const auto number = each.numbers.find(subject); number != each.numbers.end())
+      lost.at_least = lost.at_most = number->second;
+    data_.lost.push_back(std::move(lost));
+  }
+
   void add(const std::string& subject, const Codes& codes, std::optional<counters::Number> value) {
     columns_.append(subject, codes);
     response_.append(value);
@@ -203,8 +252,9 @@ class Collector {
   Columns columns_;
   Response response_{data_};
   std::map<std::string, Split> splits_;  // by benchmark
-  std::size_t subjects_ = 0;             // of all of them
-  std::optional<stats::Unit> unit_;      // of the first number
+  std::vector<LostOf> lost_;
+  std::size_t subjects_ = 0;         // of all of them
+  std::optional<stats::Unit> unit_;  // of the first number
 };
 
 }  // namespace
@@ -296,6 +346,8 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       rows.measures.add(trial.readings);
       return true;
     }
+    response.lose(trial);
+    for (Collector& other : others) other.lose(trial);
     if (trial.status == TrialStatus::disturbed) {
       ++rows.counts.disturbed;
       return true;

@@ -161,12 +161,14 @@ class Reader {
       return cells_.error(
           std::min(row_.size(), header_.size()) + (row_.size() > header_.size()),
           fmt::format("the row has {} cells, the header {}", row_.size(), header_.size()));
-    if (!is_wanted()) return {};
+    const CsvOnly* failed = first_unmet();
+    if (failed != nullptr && !failed->others_are_lost) return {};
     for (const Factor& factor : factors_) {
       if (!is_missing(trimmed(row_[factor.place]))) continue;
-      ++incomplete_;
+      incomplete_ += failed == nullptr ? 1 : 0;
       return {};
     }
+    if (failed != nullptr) return lose_row(*failed);
     if (auto read = read_order(); !read) return read;
     if (auto read = read_response(); !read) return read;
     for (Factor& factor : factors_)
@@ -174,13 +176,32 @@ class Reader {
     return {};
   }
 
-  bool is_wanted() {
+  // The first of `only` that the row does not meet.
+  const CsvOnly* first_unmet() {
     for (std::size_t i = 0; i < only_places_.size(); ++i) {
       if (lower_case(trimmed(row_[only_places_[i]])) == wanted_.only[i].text) continue;
       ++left_out_[i];
-      return false;
+      return &wanted_.only[i];
     }
-    return true;
+    return nullptr;
+  }
+
+  Result<void> lose_row(const CsvOnly& rule) {
+    Lost lost;
+    for (Factor& factor : factors_)
+      lost.codes.push_back(factor.levels.code(trimmed(row_[factor.place])));
+    const std::size_t place =
+        static_cast<std::size_t>(std::ranges::find(header_, rule.column) - header_.begin());
+    const std::string why = lower_case(trimmed(row_[place]));
+    lost.excluded = !rule.excluded.empty() && why == rule.excluded;
+    const bool bounded = !rule.at_least.empty() && why == rule.at_least;
+    const auto number = parse_number(trimmed(row_[response_place_]), point_);
+    if (number && std::isfinite(number->value)) {
+      if (bounded || lost.excluded) lost.at_least = number->value;
+      if (lost.excluded) lost.at_most = number->value;
+    }
+    lost_.push_back(std::move(lost));
+    return {};
   }
 
   Result<void> read_order() {
@@ -222,8 +243,11 @@ class Reader {
       column.levels = factors_[i].levels.sorted(renumber);
       column.codes = std::move(factors_[i].codes);
       for (std::uint32_t& code : column.codes) code = renumber[code];
+      for (Lost& trial : lost_) trial.codes[i] = renumber[trial.codes[i]];
       result.data.columns.push_back(std::move(column));
     }
+    result.data.lost = std::move(lost_);
+    result.data.lists_lost = std::ranges::any_of(wanted_.only, &CsvOnly::others_are_lost);
     result.left_out = std::move(left_out_);
     if (!wanted_.order.empty()) {
       result.ties = order_.ties();
@@ -246,6 +270,7 @@ class Reader {
   CsvOrder order_;
   std::vector<std::size_t> only_places_;
   std::vector<std::size_t> left_out_;
+  std::vector<Lost> lost_;
 };
 
 std::string_view without_mark(std::string_view text) {

@@ -20,6 +20,11 @@ namespace stab::stats {
 struct CsvOnly {
   std::string column{};
   std::string text{};  // in small letters
+  // Other rows are trials that ran and were lost (Dataset::lost): with this text the response is a
+  // lower bound of the number, and with the other one a number that a rule left out.
+  bool others_are_lost = false;
+  std::string at_least{};
+  std::string excluded{};
 };
 
 struct CsvColumns {

@@ -12,6 +12,11 @@ const Column* Dataset::find(std::string_view name) const {
 
 bool Dataset::is_valid() const {
   if (response.size() > most_rows) return false;
+  for (const Lost& trial : lost) {
+    if (trial.codes.size() != columns.size()) return false;
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (trial.codes[i] >= columns[i].levels.size()) return false;
+  }
   return std::ranges::all_of(columns, [this](const Column& column) {
     return column.codes.size() == response.size() &&
            std::ranges::all_of(column.codes,

@@ -107,17 +107,56 @@ void set_step(const Dataset& data, std::span<const Row> rows, Prepared& out) {
   if (spec.unit == Unit::nanoseconds || step != 1) out.step = step;
 }
 
-void count_lost(const Dataset& data, const Views& views, Prepared& out) {
-  const auto is_known = [](const View& view, std::size_t row) {
-    return view.column == nullptr || view.code(row) != unused;
+// A number of the response on the model's scale; infinite ones and those without a logarithm are
+// the ends of the scale.
+double on_scale(const Prepared& out, double number) {
+  if (std::isinf(number)) return number;
+  if (out.spec.log_scale && number <= 0) return -std::numeric_limits<double>::infinity();
+  return out.scale.to(number - out.scale.centre);
+}
+
+void set_lost(const Dataset& data, const Views& views, bool all_measured, Prepared& out) {
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  const Spec& spec = out.spec;
+  // Times and bytes are never below 0, and neither is what has a logarithm.
+  const double floor = spec.log_scale || spec.unit != Unit::number ? 0 : -endless;
+  const double least = std::max(floor, spec.lost_at_least.value_or(-endless));
+  out.lists_lost = data.lists_lost;
+  out.least = on_scale(out, least);
+  out.most = std::max(out.least, on_scale(out, spec.lost_at_most.value_or(endless)));
+  const auto code_of = [](const View& view, std::uint32_t code) {
+    return view.column == nullptr ? 0 : view.map[code];
   };
-  for (std::size_t row = 0; row < data.response.size(); ++row) {
-    if (std::isfinite(data.response[row]) || !is_known(views.subject, row)) continue;
-    if (!std::ranges::all_of(views.treatments, [&](const View& v) { return is_known(v, row); }))
-      continue;
-    const Group place = views.place(row);
-    ++out.lost[{place.subject, place.cell}];
-  }
+  // A block or a seed that has no other trial is not among those in use.
+  const auto unit_of = [&](const View& view, std::uint32_t code) {
+    const std::uint32_t own = code_of(view, code);
+    return own == unused ? view.used + code : own;
+  };
+  const auto add = [&](const auto& code_in, double low, double high, bool excluded) {
+    LostTrial trial{.low = low, .high = std::max(low, high), .excluded = excluded};
+    trial.subject = code_of(views.subject, code_in(views.subject));
+    if (trial.subject == unused) return;
+    for (const View& treatment : views.treatments) {
+      const std::uint32_t level = code_of(treatment, code_in(treatment));
+      if (level == unused) return;
+      trial.cell = trial.cell * treatment.used + level;
+    }
+    trial.block = unit_of(views.block, code_in(views.block));
+    trial.seed = unit_of(views.seed, code_in(views.seed));
+    out.lost.push_back(trial);
+  };
+  for (std::size_t row = 0; !all_measured && row < data.response.size(); ++row)
+    if (!std::isfinite(data.response[row]))
+      add([&](const View& view) { return view.column == nullptr ? 0 : view.column->codes[row]; },
+          out.least, out.most, false);
+  for (const Lost& each : data.lost)
+    add(
+        [&](const View& view) {
+          return view.column == nullptr
+                     ? 0
+                     : each.codes[static_cast<std::size_t>(view.column - data.columns.data())];
+        },
+        on_scale(out, std::max(floor, each.at_least)), on_scale(out, each.at_most), each.excluded);
 }
 
 void set_looks(Prepared& out) {
@@ -178,7 +217,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
       .log = spec.log_scale, .origin = first + data.centre, .centre = data.centre, .first = first};
   const Views views = make_views(data, rows, out);
   set_step(data, rows, out);
-  if (rows.size() < data.response.size()) count_lost(data, views, out);
+  set_lost(data, views, rows.size() == data.response.size(), out);
   const auto keys = key_space(views);
   if (!keys) {
     out.notes.add("The columns have more combinations of levels than can be analysed.");
@@ -195,6 +234,11 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   }
   distribute(std::move(collected), names, out);
   return out;
+}
+
+const Subject* subject_named(const Prepared& data, const std::string& name) {
+  const auto found = std::ranges::find(data.subjects, name, &Subject::name);
+  return found == data.subjects.end() ? nullptr : &*found;
 }
 
 std::vector<Group> by_cell(const Subject& subject) {

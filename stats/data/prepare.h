@@ -5,10 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "stats/data/dataset.h"
@@ -59,6 +57,17 @@ struct Trial {
   std::uint32_t group = 0;  // its place in the subject's groups
 };
 
+// A trial without a number; the bounds are on the model's scale, and infinite where there are none.
+struct LostTrial {
+  std::uint32_t subject = 0;
+  std::uint32_t block = 0;  // blocks and seeds that have no trials at all have codes of their own
+  std::uint32_t cell = 0;
+  std::uint32_t seed = 0;
+  double low = 0;
+  double high = 0;
+  bool excluded = false;  // as in Lost
+};
+
 struct Subject {
   std::string name{};           // "" if there is no such column
   std::vector<Group> groups{};  // ordered by block, cell, seed
@@ -74,8 +83,12 @@ struct Prepared {
   std::vector<std::string> blocks{};  // likewise; only where the order was drawn
   // When each block began, by its code; empty: blocks are numbered in the order of time.
   std::vector<std::uint32_t> block_rank{};
-  // Rows without a number, by subject and cell; levels that have no number at all are not there.
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> lost{};
+  // Levels that have no number at all are not compared, so their trials are not here.
+  std::vector<LostTrial> lost{};
+  bool lists_lost = false;  // as in Dataset
+  // The bounds of a trial of which nothing is known.
+  double least = 0;
+  double most = 0;
   // The response moves in steps of this; 0: finer ones than matter. It is found where there are few
   // different numbers, all whole multiples of a step apart. Bytes and steps of 1 are counts.
   double step = 0;
@@ -102,6 +115,9 @@ struct Prepared {
 // Rows without a finite number (on the log scale: a positive one) and levels without data are left
 // out, with a note.
 Prepared prepare(const Dataset& data, const Spec& spec);
+
+// Nothing if no subject has the name.
+const Subject* subject_named(const Prepared& data, const std::string& name);
 
 // The groups of one cell each, in the order of cells.
 std::vector<Group> by_cell(const Subject& subject);

@@ -53,6 +53,13 @@ enum class Error {
   pooled,  // from the residuals of y ~ block + a * b: all treatments act alike in all blocks
 };
 
+// What is assumed of the numbers that lost trials would have had; see losses.h.
+enum class Losses {
+  extremes,  // they may be as small and as large as their limits permit
+  monotone,  // one level loses every trial that the other would lose, and some more (Lee's bounds)
+  random,    // losses have nothing to do with what is compared: their bounds decide nothing
+};
+
 // What a verdict is about: the mean over blocks (or other units), to which each counts, or a typical
 // one, which those that stand out don't move (own_error.h: trimmed_mean_of).
 enum class Estimand { mean, typical };
@@ -95,6 +102,10 @@ struct Spec {
   SumsOfSquares sums_of_squares = SumsOfSquares::type2;
   Error error = Error::own;  // factorial designs with blocks
   Estimand estimand = Estimand::mean;
+  Losses losses = Losses::extremes;
+  // The bounds of rows without a number, in the response's unit.
+  std::optional<double> lost_at_least{};
+  std::optional<double> lost_at_most{};
   bool independent_blocks = false;  // the error of a mean over blocks allows for no dependence
   Programs programs = Programs::like_these;
   bool all_pairs = false;         // compare all levels with each other, not only with the first

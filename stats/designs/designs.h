@@ -2,8 +2,12 @@
 // The designs: each adds its tables, effects and components to the analysis.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
+#include "stats/designs/effects.h"
 #include "stats/designs/interactions.h"
 #include "stats/models/own_error.h"
 #include "stats/tests/estimate.h"
@@ -36,6 +40,9 @@ Estimator subject_estimator(const Prepared& data, const Subject& subject,
 // over subjects like these, with subjects as units: y ~ a * b + Error(subject / (a * b)). False if
 // there are not two complete subjects.
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
+
+// The estimate of a comparison over all subjects, of the spec's estimand; nothing if there is none.
+std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& comparison);
 
 // y ~ a * b + Error(a:b:seed) of one subject.
 void analyse_nested(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);

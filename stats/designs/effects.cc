@@ -97,6 +97,16 @@ std::vector<Comparison> comparisons(const Prepared& data, const std::string& sub
   return result;
 }
 
+std::optional<Comparison> comparison_of(const Prepared& data, const Effect& effect) {
+  for (const Comparison& each : comparisons(data, effect.subject, effect.scope)) {
+    const Treatment& treatment = data.treatments[each.treatment];
+    if (treatment.name == effect.treatment && treatment.levels[each.base] == effect.baseline &&
+        treatment.levels[each.level] == effect.level)
+      return each;
+  }
+  return std::nullopt;
+}
+
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& estimate, const Source& source, Notes& notes) {
   const Treatment& treatment = data.treatments[comparison.treatment];

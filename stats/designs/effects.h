@@ -28,6 +28,9 @@ struct Comparison {
 std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject,
                                     Scope scope = Scope::subject);
 
+// The comparison that an effect is of.
+std::optional<Comparison> comparison_of(const Prepared& data, const Effect& effect);
+
 // The origin of an estimate, in words.
 struct Source {
   std::string method{};  // "block:opt"

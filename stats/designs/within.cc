@@ -272,4 +272,17 @@ bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
   return true;
 }
 
+std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& comparison) {
+  Notes unused;
+  std::vector<Member> members = complete_subjects(data, unused);
+  leave_out_short_ones(data, members, unused);
+  if (members.size() < 2) return std::nullopt;
+  const Suite suite{.data = data, .members = members, .scope = comparison.scope};
+  const Contrast contrast = contrast_of(data, members.front().cells, comparison);
+  const auto mean = suite.estimate(contrast);
+  if (!mean || data.spec.estimand == Estimand::mean) return mean;
+  const auto typical = trimmed_mean_of(suite.numbers(contrast), *mean, data.noise);
+  return typical ? typical : mean;
+}
+
 }  // namespace stab::stats

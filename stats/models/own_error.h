@@ -59,8 +59,8 @@ inline constexpr std::size_t least_for_dependence = 10;
 
 // The mean over units that were run one after the other, in the order of `rank` (by unit; empty: as
 // they are numbered). Neighbours may be alike, so the error is that of a first-order autoregressive
-// series. Its correlation comes from the data, without the bias of short series and never below 0,
-// and the degrees of freedom are those of as many independent units. Below least_for_dependence
+// series. Its correlation comes from the data, without the bias of short series, a quarter of a
+// standard error higher and never below 0, and the degrees of freedom are those of as many independent units. Below least_for_dependence
 // units it is mean_of().
 Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_t> rank,
                         double noise);

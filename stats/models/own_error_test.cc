@@ -58,7 +58,7 @@ TEST(MeanOverTime, NeverShrinksTheError) {
 TEST(MeanOverTime, IsWhatTheFormulaSays) {
   const std::vector<double> pairs{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1};
   const double r = 1.0 / 12;
-  const double correlation = (12 * r + 1) / 9;
+  const double correlation = (12 * r + 1) / 9 + 0.25 / std::sqrt(12);
   double inflation = 1;
   for (int lag = 1; lag < 12; ++lag) inflation += 2 * std::pow(correlation, lag) * (1 - lag / 12.0);
   const Estimate estimate = mean_over_time(numbers_of(pairs), {}, 0);

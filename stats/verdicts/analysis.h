@@ -161,9 +161,12 @@ struct Effect {
   std::optional<double> detectable{};
   std::optional<std::size_t> needed{};
   std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
-  // Where trials are missing: the ratio that they leave possible, with its error (refusals.h).
+  // Where trials are missing: what is assumed of them, the ratio that they leave possible with its
+  // error (nothing: no bound), and the p of "losses do not depend on the cell" (losses.h).
+  std::optional<Losses> loss_bounds{};
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};
+  std::optional<double> loss_p{};
   std::string reason{};  // why the verdict is what it is, where no number says so
   bool exact = false;    // a fact that differs by just this: there is no test and no interval
   std::vector<Alternative> alternatives{};

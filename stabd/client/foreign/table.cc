@@ -318,6 +318,11 @@ stats::Dataset joined(std::vector<stats::Dataset> files, const FileFactor& facto
     for (const double value : files[i].response)
       all.response.push_back(value + (files[i].centre - all.centre));
     file_column.codes.resize(all.response.size(), static_cast<std::uint32_t>(i));
+    for (stats::Lost trial : files[i].lost) {
+      trial.codes.clear();
+      all.lost.push_back(std::move(trial));
+    }
+    all.lists_lost = all.lists_lost || files[i].lists_lost;
   }
   for (std::size_t c = 0; c < files.front().columns.size(); ++c) {
     stats::Interner levels;
@@ -325,12 +330,21 @@ stats::Dataset joined(std::vector<stats::Dataset> files, const FileFactor& facto
     for (const stats::Dataset& file : files)
       for (const std::uint32_t code : file.columns[c].codes)
         column.codes.push_back(levels.code(file.columns[c].levels[code]));
+    std::size_t next = 0;
+    for (const stats::Dataset& file : files)
+      for (const stats::Lost& trial : file.lost)
+        all.lost[next++].codes.push_back(levels.code(file.columns[c].levels[trial.codes[c]]));
     std::vector<std::uint32_t> renumber;
     column.levels = levels.sorted(renumber);
     for (std::uint32_t& code : column.codes) code = renumber[code];
+    for (stats::Lost& trial : all.lost) trial.codes[c] = renumber[trial.codes[c]];
     all.columns.push_back(std::move(column));
   }
   all.columns.push_back(std::move(file_column));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t n = 0; n < files[i].lost.size(); ++n)
+      all.lost[next++].codes.push_back(static_cast<std::uint32_t>(i));
   return all;
 }
 

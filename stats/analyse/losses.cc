@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT
+#include "stats/analyse/losses.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "stats/designs/contrasts.h"
+#include "stats/designs/designs.h"
+#include "stats/designs/effects.h"
+#include "stats/models/own_error.h"
+#include "stats/numbers/distribution.h"
+#include "stats/numbers/root.h"
+#include "stats/verdicts/decide.h"
+#include "stats/verdicts/dependence.h"
+
+namespace stab::stats {
+namespace {
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+// A subject, its cells, and the weights of a comparison in them: above 0 on the side of the level.
+struct Compared {
+  std::size_t number = 0;
+  const Subject* subject = nullptr;
+  std::vector<Group> cells{};
+  Contrast contrast{};
+
+  // 0: the comparison does not use the cell.
+  [[nodiscard]] double weight(std::uint32_t cell) const {
+    const auto found = std::ranges::lower_bound(cells, cell, {}, &Group::cell);
+    if (found == cells.end() || found->cell != cell) return 0;
+    return contrast.weights[static_cast<std::size_t>(found - cells.begin())];
+  }
+};
+
+std::vector<Compared> compared_in(const Prepared& data, const Comparison& comparison) {
+  std::vector<Compared> result;
+  for (std::size_t i = 0; i < data.subjects.size(); ++i) {
+    const Subject& subject = data.subjects[i];
+    if (comparison.scope == Scope::subject && subject.name != comparison.subject) continue;
+    Compared one{.number = i, .subject = &subject, .cells = by_cell(subject)};
+    one.contrast = contrast_of(data, one.cells, comparison);
+    if (!one.contrast.weights.empty()) result.push_back(std::move(one));
+  }
+  return result;
+}
+
+bool has_all_cells(const Subject& subject, std::size_t cells) {
+  std::size_t blocks = 0;
+  for (std::size_t i = 0; i < subject.groups.size(); ++i)
+    blocks += i == 0 || subject.groups[i].block != subject.groups[i - 1].block ? 1 : 0;
+  return subject.groups.size() == blocks * cells;
+}
+
+// Those of cells that are compared. Where nobody lists losses, a cell that a block lacks was lost.
+std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
+  std::vector<LostTrial> lost;
+  for (const LostTrial& each : data.lost)
+    if (each.subject == compared.number && compared.weight(each.cell) != 0) lost.push_back(each);
+  const Subject& subject = *compared.subject;
+  if (data.lists_lost || !has_own_blocks(data) || has_all_cells(subject, compared.cells.size()))
+    return lost;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  for (const LostTrial& each : lost) known.emplace(each.block, each.cell);
+  const std::vector<Group>& groups = subject.groups;
+  for (std::size_t begin = 0; begin < groups.size();) {
+    const std::uint32_t block = groups[begin].block;
+    for (std::size_t c = 0; c < compared.cells.size(); ++c) {
+      const std::uint32_t cell = compared.cells[c].cell;
+      const bool there =
+          begin < groups.size() && groups[begin].block == block && groups[begin].cell == cell;
+      begin += there ? 1 : 0;
+      if (there || compared.contrast.weights[c] == 0 || known.contains({block, cell})) continue;
+      lost.push_back({.subject = static_cast<std::uint32_t>(compared.number),
+                      .block = block,
+                      .cell = cell,
+                      .low = data.least,
+                      .high = data.most});
+    }
+  }
+  return lost;
+}
+
+// An excluded number may have been any that its cell has.
+void widen_excluded(const Subject& subject, std::vector<LostTrial>& lost) {
+  if (std::ranges::none_of(lost, &LostTrial::excluded)) return;
+  std::map<std::uint32_t, Interval> ranges;
+  for (const Trial& trial : subject.trials) {
+    const auto [at, fresh] = ranges.try_emplace(subject.groups[trial.group].cell,
+                                                Interval{.low = trial.y, .high = trial.y});
+    at->second.low = std::min(at->second.low, trial.y);
+    at->second.high = std::max(at->second.high, trial.y);
+  }
+  for (LostTrial& each : lost) {
+    const auto range = ranges.find(each.cell);
+    if (!each.excluded || range == ranges.end()) continue;
+    // Without a number of its own there is nothing but the cell's.
+    if (std::isinf(each.low)) each.low = range->second.low;
+    if (std::isinf(each.high)) each.high = range->second.high;
+    each.low = std::min(each.low, range->second.low);
+    each.high = std::max(each.high, range->second.high);
+  }
+}
+
+// How many of one side are lost, of how many.
+struct Side {
+  std::size_t lost = 0;
+  std::size_t of = 0;
+  [[nodiscard]] double share() const {
+    return of == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(of);
+  }
+};
+
+struct Loss {
+  std::string unit{};  // what is counted
+  Side base{};
+  Side level{};
+
+  // By how much more of one side is lost, as a share of what the other side has.
+  [[nodiscard]] double excess() const {
+    const auto [least, most] = std::minmax(base.share(), level.share());
+    return least < 1 ? (most - least) / (1 - least) : 0;
+  }
+};
+
+Loss count(const Prepared& data, const Compared& compared, std::span<const LostTrial> lost) {
+  Loss loss{.unit = "trial"};
+  if (!has_own_blocks(data)) {
+    for (const Group& group : compared.subject->groups) {
+      const double weight = compared.weight(group.cell);
+      if (weight != 0) (weight < 0 ? loss.base : loss.level).of += group.y.n;
+    }
+    for (const LostTrial& each : lost) {
+      Side& side = compared.weight(each.cell) < 0 ? loss.base : loss.level;
+      ++side.lost;
+      ++side.of;
+    }
+    return loss;
+  }
+  loss.unit = data.spec.block;
+  std::set<std::uint32_t> all;
+  std::set<std::uint32_t> base;
+  std::set<std::uint32_t> level;
+  for (const Group& group : compared.subject->groups)
+    if (compared.weight(group.cell) != 0) all.insert(group.block);
+  for (const LostTrial& each : lost) {
+    all.insert(each.block);
+    (compared.weight(each.cell) < 0 ? base : level).insert(each.block);
+  }
+  loss.base = {.lost = base.size(), .of = all.size()};
+  loss.level = {.lost = level.size(), .of = all.size()};
+  return loss;
+}
+
+// The p of "losses do not depend on the cell": blocks with and without the cell, or trials.
+std::optional<double> p_of(const Prepared& data, const Compared& compared,
+                           std::span<const LostTrial> lost) {
+  std::vector<Marked> marks;
+  const bool blocks = has_own_blocks(data);
+  const auto cell_of = [&](std::uint32_t cell) {
+    return static_cast<std::uint32_t>(
+        std::ranges::lower_bound(compared.cells, cell, {}, &Group::cell) - compared.cells.begin());
+  };
+  for (const Group& group : compared.subject->groups)
+    for (std::size_t i = 0; compared.weight(group.cell) != 0 && i < (blocks ? 1 : group.y.n); ++i)
+      marks.push_back({.stratum = blocks ? group.block : 0, .cell = cell_of(group.cell)});
+  for (const LostTrial& each : lost)
+    marks.push_back(
+        {.stratum = blocks ? each.block : 0, .cell = cell_of(each.cell), .marked = true});
+  return dependence_on_cell(marks, data.spec.random_seed, data.spec.alpha).p;
+}
+
+// The estimate that is left at one end; nothing: there is no bound.
+using End = std::optional<Estimate>;
+
+// The subject with its lost trials in it: at the low end, as small as they may be at the level and as
+// large as they may be at the baseline; at the high end the reverse. `endless` are the blocks in which
+// that is no finite number.
+Subject filled(const Compared& compared, std::span<const LostTrial> lost, bool high_end,
+               std::set<std::uint32_t>& endless) {
+  constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
+  Subject result{.name = compared.subject->name, .groups = compared.subject->groups};
+  for (const LostTrial& each : lost) {
+    const bool largest = (compared.weight(each.cell) > 0) == high_end;
+    double value = largest ? each.high : each.low;
+    if (std::isinf(value)) {
+      endless.insert(each.block);
+      value = value > 0 ? far : -far;
+    }
+    Group group;
+    group.subject = each.subject;
+    group.block = each.block;
+    group.cell = each.cell;
+    group.seed = each.seed;
+    group.y.add(value);
+    result.groups.push_back(group);
+  }
+  const auto place = [](const Group& group) {
+    return std::tuple(group.block, group.cell, group.seed);
+  };
+  std::ranges::sort(result.groups, {}, place);
+  std::vector<Group> merged;
+  for (const Group& group : result.groups) {
+    if (!merged.empty() && place(merged.back()) == place(group))
+      merged.back().y.merge(group.y);
+    else
+      merged.push_back(group);
+  }
+  result.groups = std::move(merged);
+  return result;
+}
+
+// The data without single trials, which no estimate needs.
+Prepared with_subjects(const Prepared& data, std::vector<Subject> subjects) {
+  Prepared result;
+  result.spec = data.spec;
+  result.scale = data.scale;
+  result.treatments = data.treatments;
+  result.subjects = std::move(subjects);
+  result.noise = data.noise;
+  result.repeated = data.repeated;
+  result.block_rank = data.block_rank;
+  // Blocks that have nothing but lost trials come last.
+  if (!result.block_rank.empty())
+    for (const Subject& subject : result.subjects)
+      for (const Group& group : subject.groups)
+        while (result.block_rank.size() <= group.block)
+          result.block_rank.push_back(static_cast<std::uint32_t>(result.block_rank.size()));
+  return result;
+}
+
+// In a typical run, a fifth of the blocks at each end may be anything.
+End typical_of_blocks(const Prepared& data, const Compared& observed, const Subject& with_lost,
+                      std::size_t endless) {
+  const UnitNumbers numbers = block_numbers(with_lost, observed.cells, observed.contrast);
+  const double n = static_cast<double>(numbers.units.size());
+  if (static_cast<double>(endless) > std::floor(trimmed_share * n)) return std::nullopt;
+  // How blocks depend on each other is known of those that have numbers.
+  const UnitNumbers there = block_numbers(*observed.subject, observed.cells, observed.contrast);
+  Estimate mean = mean_over_blocks(data, there);
+  mean.independent *= n / static_cast<double>(there.units.size());
+  return trimmed_mean_of(numbers, mean, data.noise);
+}
+
+End end_of(const Prepared& data, const Comparison& comparison, std::span<const Compared> all,
+           std::span<const std::vector<LostTrial>> lost, const Estimate& own, bool high_end) {
+  std::set<std::uint32_t> endless;
+  std::vector<Subject> subjects;
+  for (const Subject& subject : data.subjects) {
+    const auto found = std::ranges::find(all, &subject, &Compared::subject);
+    if (found == all.end())
+      subjects.push_back({.name = subject.name, .groups = subject.groups});
+    else
+      subjects.push_back(
+          filled(*found, lost[static_cast<std::size_t>(found - all.begin())], high_end, endless));
+  }
+  const Prepared with_lost = with_subjects(data, std::move(subjects));
+  const Compared& one = all.front();
+  const bool single = comparison.scope == Scope::subject;
+  const bool typical = data.spec.estimand == Estimand::typical;
+  if (single && typical && has_own_blocks(data))
+    return typical_of_blocks(with_lost, one, with_lost.subjects[one.number], endless.size());
+  if (!endless.empty()) return std::nullopt;
+  if (!single) return suite_estimate(with_lost, comparison);
+  const Subject& subject = with_lost.subjects[one.number];
+  if (data.spec.design == Design::nested && !data.spec.seed.empty()) {
+    // seed_means() wants the order of cells.
+    Subject by_seed = subject;
+    std::ranges::sort(by_seed.groups, {},
+                      [](const Group& group) { return std::tuple(group.cell, group.seed); });
+    const Subject units{.name = subject.name, .groups = seed_means(by_seed)};
+    const std::vector<Group> cells = by_cell(units);
+    return subject_estimator(with_lost, units, cells)(one.contrast);
+  }
+  if (has_own_blocks(data) || data.spec.block.empty()) {
+    const std::vector<Group> cells = by_cell(subject);
+    return subject_estimator(with_lost, subject, cells)(one.contrast);
+  }
+  // The pooled error stays; the means move.
+  Estimate result = own;
+  result.difference = 0;
+  const std::vector<Group> cells = by_cell(subject);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    result.difference += one.contrast.weights[i] * cells[i].y.mean;
+  return result;
+}
+
+// The means that are left when a share of the numbers is cut off at the top, or at the bottom.
+Interval trimmed_means(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  const double n = static_cast<double>(values.size());
+  const auto cut = std::min(values.size() - 1, static_cast<std::size_t>(std::ceil(share * n)));
+  const std::span<const double> numbers = values;
+  return {.low = moments(numbers.first(values.size() - cut)).mean,
+          .high = moments(numbers.subspan(cut)).mean};
+}
+
+// The difference on the model's scale where the side that lost less loses the same share of its
+// largest, or of its smallest numbers.
+std::optional<Interval> lee_bounds(const Prepared& data, const Compared& one, const Loss& loss,
+                                   double difference) {
+  const Subject& subject = *one.subject;
+  if (has_own_blocks(data)) {
+    const UnitNumbers numbers = block_numbers(subject, one.cells, one.contrast);
+    if (numbers.difference.size() < 2) return std::nullopt;
+    return trimmed_means(numbers.difference, loss.excess());
+  }
+  const bool trims_base = loss.level.share() > loss.base.share();
+  const std::vector<std::vector<double>> deviations = by_cell_deviations(subject, one.cells);
+  Interval shift{};
+  for (std::size_t i = 0; i < one.cells.size(); ++i) {
+    const double weight = one.contrast.weights[i];
+    if (weight == 0 || (weight < 0) != trims_base) continue;
+    const Interval own = trimmed_means(deviations[i], loss.excess());
+    shift.low += std::abs(weight) * own.low;
+    shift.high += std::abs(weight) * own.high;
+  }
+  if (trims_base) return Interval{.low = difference - shift.high, .high = difference - shift.low};
+  return Interval{.low = difference + shift.low, .high = difference + shift.high};
+}
+
+// How many standard errors the interval reaches beyond its bounds, which are `gap` of them apart. One
+// point needs a two-sided quantile, and bounds that are far apart the one-sided quantile.
+std::optional<double> reach_beyond(double gap, double df, double alpha) {
+  const auto one_sided = t_upper_quantile(alpha, df);
+  const auto two_sided = t_upper_quantile(alpha / 2, df);
+  if (!one_sided || !two_sided || std::isinf(gap)) return one_sided;
+  const auto excess = [&](double c) -> std::optional<double> {
+    const auto below = t_two_sided(c, df);
+    const auto above = t_two_sided(c + gap, df);
+    if (!below || !above) return std::nullopt;
+    return alpha - *below / 2 - *above / 2;
+  };
+  return find_root(excess, *one_sided, *two_sided).value_or(*two_sided);
+}
+
+// On the model's scale, with the error of the bounds; infinite without a bound. A bound without an
+// error has none here either.
+Interval with_error(const End& low, const End& high, double alpha, double step) {
+  const auto error = [](const End& end) { return end ? std::sqrt(end->variance) : 0; };
+  const double larger = std::max(error(low), error(high));
+  double gap = unbounded;
+  if (low && high) {
+    const double apart = std::max(0.0, high->difference - low->difference);
+    gap = larger > 0 ? apart / larger : 0;
+  }
+  double df = unbounded;
+  for (const End& end : {low, high})
+    if (end) df = std::min(df, end->df);
+  const auto c = alpha > 0 && df > 0 ? reach_beyond(gap, df, alpha) : std::nullopt;
+  Interval result{.low = -unbounded, .high = unbounded};
+  if (!c) return result;
+  if (low) result.low = low->difference - *c * error(low) - step;
+  if (high) result.high = high->difference + *c * error(high) + step;
+  return result;
+}
+
+// `end`: with a baseline of its own.
+std::optional<double> ratio_at(const Prepared& data, const Estimate& own, const End& end,
+                               double difference) {
+  if (std::isinf(difference)) return std::nullopt;
+  if (own.log) return std::exp(difference);
+  const double base = end && end->base ? *end->base + data.scale.origin : 0;
+  return 1 + difference / (base > 0 ? base : *own.base);
+}
+
+std::string percent_of(double ratio) {
+  return fmt::format("{:+.3g} %", 100 * (ratio - 1));
+}
+
+// "between -1 % and +2 %", "at least -1 %".
+std::string range_words(const Effect& effect) {
+  if (effect.loss_low && effect.loss_high)
+    return fmt::format("between {} and {}", percent_of(*effect.loss_low),
+                       percent_of(*effect.loss_high));
+  if (effect.loss_low) return fmt::format("{} or more", percent_of(*effect.loss_low));
+  if (effect.loss_high) return fmt::format("{} or less", percent_of(*effect.loss_high));
+  return "anything, because no limit bounds the numbers that are missing";
+}
+
+void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Notes& notes) {
+  const std::string depends =
+      !effect.loss_p
+          ? ""
+          : fmt::format(" ({} that it does not depend on the cell)", p_words(*effect.loss_p));
+  std::string text =
+      fmt::format("trials are missing{}: {}={} lacks {} of {}, {} lacks {} of {} {}. ", depends,
+                  effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
+                  loss.level.lost, loss.level.of, plural(loss.unit));
+  const std::string error =
+      effect.loss_low || effect.loss_high ? ", with the error of these bounds" : "";
+  if (effect.loss_bounds == Losses::monotone)
+    text += fmt::format(
+        "If one level lost nothing but what the other would have lost, too, and some more (Lee's "
+        "bounds), the change of {} is {}{}.",
+        effect.level, range_words(effect), error);
+  else
+    text += fmt::format(
+        "If each of them had the least favourable number that its limits permit, the change of {} "
+        "can be {}{}.",
+        effect.level, range_words(effect), error);
+  if (data.spec.losses == Losses::random)
+    text +=
+        " As was asked, this decides nothing: what is missing is taken to be missing at random.";
+  notes.add(effect.subject, text);
+}
+
+void note_advice(const Prepared& data, Notes& notes) {
+  if (data.spec.losses != Losses::extremes) return;
+  notes.add(
+      "To bound the trials that are missing, use one of these: running them again; the limit that "
+      "ended them "
+      "('--lost-at-least' and '--lost-at-most' of 'stabctl analyze'; an experiment knows its "
+      "timeouts); a typical run, where few are missing ('--estimand typical', "
+      "'analysis.estimand'); or an assumption ('--losses monotone' or 'random', "
+      "'analysis.losses').");
+}
+
+}  // namespace
+
+void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
+  if (!effect.estimate || !effect.estimate->has_ratio()) return;
+  const Design design = data.spec.design;
+  if (design == Design::padding_study || design == Design::calibration) return;
+  if (data.spec.method == Method::stabilizer || effect.exact) return;
+  const auto comparison = comparison_of(data, effect);
+  if (!comparison) return;
+  const std::vector<Compared> all = compared_in(data, *comparison);
+  std::vector<std::vector<LostTrial>> lost;
+  bool any = false;
+  for (const Compared& each : all) {
+    lost.push_back(lost_of(data, each));
+    widen_excluded(*each.subject, lost.back());
+    any = any || !lost.back().empty();
+  }
+  if (!any) return;
+  const bool single = effect.scope == Scope::subject;
+  const bool lee = data.spec.losses == Losses::monotone;
+  // Lee's bounds are those of one program.
+  if (lee && !single) return;
+  const Estimate& own = *effect.estimate;
+  const double alpha =
+      data.level(data.spec.alpha / static_cast<double>(std::max<std::size_t>(1, family)));
+  Loss loss;
+  if (single) {
+    loss = count(data, all.front(), lost.front());
+    if (data.spec.assumptions) effect.loss_p = p_of(data, all.front(), lost.front());
+  }
+  End low;
+  End high;
+  if (lee) {
+    const auto bounds = lee_bounds(data, all.front(), loss, own.difference);
+    if (!bounds) return;
+    // What is left has fewer numbers, so its error is larger.
+    low = own;
+    low->difference = bounds->low;
+    low->variance = own.variance / (1 - std::min(0.99, loss.excess()));
+    high = low;
+    high->difference = bounds->high;
+  } else {
+    low = end_of(data, *comparison, all, lost, own, false);
+    high = end_of(data, *comparison, all, lost, own, true);
+  }
+  const Interval wide = with_error(low, high, alpha, own.bound);
+  effect.loss_bounds = lee ? Losses::monotone : Losses::extremes;
+  effect.loss_low = ratio_at(data, own, lee ? End{} : low, wide.low);
+  effect.loss_high = ratio_at(data, own, lee ? End{} : high, wide.high);
+  if (single) note_loss(data, loss, effect, notes);
+  if (!effect.reason.empty() || data.spec.losses == Losses::random) return;
+  const bool turned = (effect.verdict == Verdict::faster || effect.verdict == Verdict::slower) &&
+                      wide.low <= 0 && wide.high >= 0;
+  const double margin = data.spec.equivalence.value_or(0);
+  const bool left_margin =
+      effect.verdict == Verdict::same && (!effect.loss_high || *effect.loss_high > 1 + margin ||
+                                          !effect.loss_low || *effect.loss_low < 1 / (1 + margin));
+  if (!turned && !left_margin) return;
+  withhold(effect, turned ? "the trials that are missing may turn the change around"
+                          : "the trials that are missing may hide a change");
+  note_advice(data, notes);
+}
+
+}  // namespace stab::stats
