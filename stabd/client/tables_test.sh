@@ -58,8 +58,9 @@ analyze 3 raw_suite --factors v --block k --subject prog
 says words "no verdict on v=old against v=new"
 says words "is decided by the largest"
 says words "'--log' of 'stabctl analyze'"
-analyze 3 raw_suite --factors v --block k --subject prog --log
+analyze 3 raw_suite --factors v --block k --subject prog --log --margin 1%
 lacks words "is decided by the largest"
+says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it takes about"
 
 # One level lost trials that the other kept.
 analyze 3 lost_in_one_arm --factors v --block k
@@ -162,6 +163,7 @@ analyze 3 seeds --factors v --random seed --seeds crossed --full
 says words "seed:v"
 analyze 3 seeds --factors v --random seed --seeds nested --full
 says words "Error(v:seed)"
+says words "with 12 seeds a change of 9.1 % is found in 8 of 10 cases"
 analyze 1 seeds --factors v --seeds crossed
 says err "there is no --random"
 

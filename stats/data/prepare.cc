@@ -7,9 +7,9 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
-#include <tuple>
 
 #include "stats/data/collect.h"
 #include "stats/data/views.h"
@@ -242,21 +242,18 @@ const Subject* subject_named(const Prepared& data, const std::string& name) {
 }
 
 std::vector<Group> by_cell(const Subject& subject) {
-  std::vector<Group> cells = subject.groups;
-  std::ranges::sort(cells, {}, [](const Group& group) {
-    return std::tuple(group.cell, group.block, group.seed);
-  });
-  std::size_t last = 0;
-  for (std::size_t i = 1; i < cells.size(); ++i) {
-    if (cells[i].cell == cells[last].cell) {
-      cells[last].y.merge(cells[i].y);
-      cells[last].raw.merge(cells[i].raw);
-    } else {
-      cells[++last] = cells[i];
-    }
+  // A million groups may be in a few cells, so they are not copied.
+  std::map<std::uint32_t, Group> cells;
+  for (const Group& group : subject.groups) {
+    const auto [at, fresh] = cells.try_emplace(group.cell, group);
+    if (fresh) continue;
+    at->second.y.merge(group.y);
+    at->second.raw.merge(group.raw);
   }
-  cells.resize(last + 1);
-  return cells;
+  std::vector<Group> result;
+  result.reserve(cells.size());
+  for (const auto& [cell, group] : cells) result.push_back(group);
+  return result;
 }
 
 }  // namespace stab::stats

@@ -43,6 +43,18 @@ TEST(LoadCounter, SharesAreOfTheTimeOfTheTrialsThatKnowThem) {
   EXPECT_DOUBLE_EQ(*counter.result().stolen, 0.1);
 }
 
+// One other CPU that is busy all the time, and trials that are shorter than the kernel's ticks.
+TEST(LoadCounter, ShortTrialsDoNotSeeMoreCpusThanThereAre) {
+  LoadCounter counter;
+  for (int i = 0; i < 100; ++i) {
+    store::Trial each = trial(1, 1);
+    each.readings.push_back(reading("other-cpus-busy-ns", i % 2 == 0 ? 10 * ms : 0));
+    counter.add(each);
+  }
+  EXPECT_LE(*counter.result().others, 1);
+  EXPECT_GE(*counter.result().others, 0.25);  // which is a busy machine
+}
+
 TEST(LoadCounter, ATrialThatGotLessThanItsCpuWasKeptWaiting) {
   LoadCounter counter;
   counter.add(trial(100, 99));
