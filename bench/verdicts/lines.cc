@@ -169,10 +169,10 @@ void add_loss(std::vector<Line>& lines) {
                      .claim = Claim::verdicts,
                      .losses = stats::Losses::monotone});
     lines.push_back(
-        {.name = fmt::format("two levels, {} blocks, one layout in ten times out", blocks),
+        {.name = fmt::format("two levels, {} blocks, three layouts in ten time out", blocks),
          .world = {.shape = two,
                    .blocks = blocks,
-                   .rare = 0.1,
+                   .rare = 0.3,
                    .rare_in_mean = true,
                    .timeout = std::log(1.5)},
          .claim = Claim::verdicts});

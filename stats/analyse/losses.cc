@@ -475,8 +475,8 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
   effect.loss_high = ratio_at(data, own, lee ? End{} : high, wide.high);
   if (single) note_loss(data, loss, effect, notes);
   if (!effect.reason.empty() || data.spec.losses == Losses::random) return;
-  const bool turned = (effect.verdict == Verdict::faster || effect.verdict == Verdict::slower) &&
-                      wide.low <= 0 && wide.high >= 0;
+  const bool claimed = effect.verdict == Verdict::faster || effect.verdict == Verdict::slower;
+  const bool turned = claimed && (own.difference < 0 ? wide.high >= 0 : wide.low <= 0);
   const double margin = data.spec.equivalence.value_or(0);
   const bool left_margin =
       effect.verdict == Verdict::same && (!effect.loss_high || *effect.loss_high > 1 + margin ||

@@ -44,11 +44,10 @@ class Sums {
     if (!(squares > 16 * rounding)) return 0;
     const double products = products_[m] - mean * (sum_[m] - numbers_.front()) -
                             mean * (sum_[m] - numbers_[m - 1]) + (before - 1) * mean * mean;
-    // Corrected for the bias of short series, and half a standard error more: a correlation that is
-    // underestimated raises alarms.
+    // Corrected for the bias of short series.
     constexpr double most = 0.9;
-    const double correlation = std::clamp(
-        (before * products / squares + 1) / (before - 3) + 0.5 / std::sqrt(before), 0.0, most);
+    const double correlation =
+        std::clamp((before * products / squares + 1) / (before - 3), 0.0, most);
     const double own = inflation_of(correlation, before);
     const double variance = squares / (before - 1) / std::max(0.05, 1 - (own - 1) / (before - 1));
     const double error =
@@ -65,10 +64,17 @@ class Sums {
   std::vector<double> products_{0};
 };
 
-// Simulated: 5 % of series reach 4.5 in 1,000 numbers, with correlations of 0 to 0.3. The tail of a
-// normal distribution gives the limits of other levels.
+// How far a place is out of the ordinary, as a square. Means of many numbers change slowly from place
+// to place, so a series has fewer of them than of short ones, and their limit is lower: a small step
+// takes many numbers to be seen.
+double score_of(double distance, std::size_t behind) {
+  return distance * distance + std::log(static_cast<double>(behind));
+}
+
+// Simulated: at most 5 % of series reach 4.85 in 1,000 numbers, with correlations of 0 to 0.3. The tail
+// of a normal distribution gives the limits of other levels.
 double limit_of(double alpha) {
-  constexpr double simulated = 4.5;
+  constexpr double simulated = 4.85;
   constexpr double level = 0.05;
   return std::sqrt(std::max(1.0, simulated * simulated + 2 * std::log(level / alpha)));
 }
@@ -86,13 +92,13 @@ std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& opt
     for (std::size_t i = begin; i < series.size() && change == 0; ++i) {
       // Distances from the first number keep their digits.
       sums.add(series[i] - series[begin]);
-      double farthest = limit;
+      double farthest = limit * limit;
       // Far back the places are farther apart: neighbouring ones say nearly the same there.
       for (std::size_t behind = 1; behind <= options.window && behind + start <= sums.size();
            behind += behind < 20 ? 1 : behind / 10) {
-        const double distance = sums.distance(sums.size() - behind);
-        if (distance <= farthest) continue;
-        farthest = distance;
+        const double score = score_of(sums.distance(sums.size() - behind), behind);
+        if (score <= farthest) continue;
+        farthest = score;
         change = i + 1 - behind;
       }
       if (change > 0) alarms.push_back({.raised = i, .at = change});
