@@ -200,6 +200,8 @@ std::string json(const Document& document) {
             {"from_ns", document.from_ns},
             {"to_ns", document.to_ns},
             {"settings", document.settings},
+            {"branch", or_null(document.source.branch)},
+            {"commit", or_null(document.source.commit)},
             {"trials",
              {{"planned", document.trials.planned},
               {"ok", document.trials.ok},

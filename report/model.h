@@ -201,6 +201,14 @@ struct CausalLoads {
   std::string reason{};  // why there are none; else ""
 };
 
+// What was checked out in the git repository of the plan; "": it is not known.
+struct Source {
+  std::string branch{};
+  std::string commit{};
+};
+// "main 3f2a91c1", "3f2a91c1"; "" if no commit is known.
+std::string to_text(const Source& source);
+
 struct Document {
   std::string experiment{};
   std::int64_t id = 0;
@@ -231,6 +239,7 @@ struct Document {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
   std::vector<std::string> settings{};  // "CC = clang-19", "opt: O1 sets CFLAGS = -O1; ..."
+  Source source{};
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
   // Of a causal plan, which compares nothing; none: it is no such plan.

@@ -102,6 +102,13 @@ std::string simulated_text() {
          "measured, and whether it is faster is not known";
 }
 
+std::string to_text(const Source& source) {
+  constexpr std::size_t digits = 8;
+  if (source.commit.empty()) return "";
+  return fmt::format("{}{}{}", source.branch, source.branch.empty() ? "" : " ",
+                     source.commit.substr(0, digits));
+}
+
 std::string header(const Document& document, const TextOptions& options) {
   const auto line = [&](std::string_view label, const std::string& value) {
     return value.empty()
@@ -123,6 +130,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Measured", measured_text(document));
   for (const std::string& settings : document.settings)
     text += line(&settings == &document.settings.front() ? "Sets" : "", settings);
+  text += line("Source", to_text(document.source));
   text += line("Versions", document.versions);
   text += line("Machine", document.machine);
   text += line("Quiet", quiet_text(document.quietness));

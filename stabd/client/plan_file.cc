@@ -13,6 +13,7 @@
 #include "plan/reading/reader.h"
 #include "stabd/client/output.h"
 #include "stabd/revisions/of_plan.h"
+#include "stabd/revisions/revisions.h"
 
 namespace stab::client {
 namespace {
@@ -80,6 +81,13 @@ Result<void> check_sources(const plan::Plan& plan, const PlanFile& file) {
   return {};
 }
 
+void find_source(PlanFile& file) {
+  auto head = revisions::head_of(file.directory);
+  if (!head) return;
+  file.branch = std::move(head->branch);
+  file.commit = std::move(head->commit);
+}
+
 Result<PlanFile> read_plan_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -94,10 +102,11 @@ Result<PlanFile> read_plan_file(const std::string& path) {
   if (!text) return fail(fmt::format("{}; is it a plan?", text.error().message));
   const fs::path absolute = fs::canonical(path, error);
   if (error) return fail(fmt::format("cannot find {}: {}", path, error.message()));
-  PlanFile file{path, absolute.parent_path().string(), ""};
+  PlanFile file{.path = path, .directory = absolute.parent_path().string(), .text = ""};
   auto resolved = revisions::with_commits(*text, file.directory);
   if (!resolved) return fail(fmt::format("{}: {}", path, resolved.error().message));
   file.text = std::move(*resolved);
+  find_source(file);
   return file;
 }
 

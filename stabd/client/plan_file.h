@@ -14,7 +14,13 @@ struct PlanFile {
   std::string path;       // as the user wrote it, for messages
   std::string directory;  // absolute
   std::string text;       // with the commits of the revisions that it names
+  // What is checked out there in git; "": nothing.
+  std::string branch{};
+  std::string commit{};
 };
+
+// Looks for it, while this process has no children: git's end is the end of all of them.
+void find_source(PlanFile& file);
 
 // Words of `run` that a shell would take for itself, and that a program gets as arguments because no
 // shell is there: a sentence a benchmark.

@@ -76,7 +76,9 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
   const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,
                                                           .directory = plan->directory,
                                                           .file = plan->path,
-                                                          .priority = priority});
+                                                          .priority = priority,
+                                                          .branch = plan->branch,
+                                                          .commit = plan->commit});
   if (!answer) return std::unexpected(answer.error());
   const std::int64_t id = answer->id;
   if (common.json)

@@ -101,7 +101,7 @@ class Daemon {
   [[nodiscard]] std::uint64_t bytes_of_account(std::uint32_t uid) const;
 
   // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
-  Result<store::Id> submit(const store::Experiment& experiment);
+  Result<store::Id> submit(const store::Experiment& experiment, const std::string& source);
   Result<void> cancel(store::Id id);
   Result<void> hold(store::Id id, std::uint32_t uid);
   Result<void> let_go(store::Id id, std::uint32_t uid);

@@ -14,6 +14,7 @@
 #include "stabd/daemon/reading.h"
 #include "stabd/protocol/lines.h"
 #include "stabd/protocol/messages.h"
+#include "stabd/results/document.h"
 #include "store/summaries/summaries.h"
 
 namespace stab::daemon {
@@ -145,6 +146,9 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
   text->erase(0, std::min(end + 1, text->size()));
   if (text->empty() || one_line(plan->name, plan->name.size()) != plan->name)
     return fail("the plan was not read to its end");
+  const std::string source = results::source_text({.branch = plan->branch, .commit = plan->commit});
+  if (!plan->commit.empty() && source.empty())
+    return fail("the branch and the commit that were sent with the plan are none of git's");
   if (auto room = has_room(peer.uid, text->size()); !room) return std::unexpected(room.error());
   return submit({.name = plan->name,
                  .plan = std::move(*text),
@@ -154,14 +158,23 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
                  .state = "queued",
                  .submitted_ns = wall_clock_ns(),
                  .trials = plan->trials,
-                 .priority = plan->priority});
+                 .priority = plan->priority},
+                source);
 }
 
-Result<store::Id> Daemon::submit(const store::Experiment& experiment) {
+Result<store::Id> Daemon::submit(const store::Experiment& experiment, const std::string& source) {
   auto row = experiment;
   const auto id = store_->add_experiment(row);
   if (!id) return fail("the experiment cannot be stored: " + id.error().message);
   row.id = *id;
+  // An experiment is worth having without it.
+  if (!source.empty())
+    if (const auto added = store_->add_event({.experiment = *id,
+                                              .at_ns = row.submitted_ns,
+                                              .kind = std::string(results::source_event),
+                                              .text = source});
+        !added)
+      spdlog::warn("experiment {}: {}", *id, added.error().message);
   queue_.add(waiting_from(row));
   run_next();
   return *id;

@@ -101,8 +101,11 @@ struct SubmitRequest {
   std::string directory{};    // absolute
   std::string file = "plan";  // for messages
   std::int64_t priority = 0;  // more goes first; only root and the daemon's user may raise it
+  // What was checked out in the git repository in which the directory lies; "": nothing, or no repository.
+  std::string branch{};
+  std::string commit{};
 };
-BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (plan, directory, file, priority))
+BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (plan, directory, file, priority, branch, commit))
 template <>
 inline constexpr Field field<&SubmitRequest::plan>{.most = plan::max_plan_bytes};
 template <>
@@ -112,6 +115,10 @@ inline constexpr Field field<&SubmitRequest::file>{.most = 4096, .may_lack = tru
 template <>
 inline constexpr Field field<&SubmitRequest::priority>{
     .least = -100, .most = 100, .may_lack = true};
+template <>
+inline constexpr Field field<&SubmitRequest::branch>{.most = 1000, .may_lack = true};
+template <>
+inline constexpr Field field<&SubmitRequest::commit>{.most = 64, .may_lack = true};
 
 struct ListReply {
   static constexpr Tag tag = ok;

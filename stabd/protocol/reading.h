@@ -87,6 +87,8 @@ struct PlanReply {
   std::string name{};
   std::string directory{};
   std::int64_t priority = 0;
+  std::string branch{};
+  std::string commit{};
   std::uint64_t trials = 0;
   // Whether they are there only the machine can tell.
   std::vector<std::vector<std::string>> counters{};
@@ -94,7 +96,8 @@ struct PlanReply {
   std::string profile{};
 };
 BOOST_DESCRIBE_STRUCT(PlanReply, (),
-                      (name, directory, priority, trials, counters, rotated, profile))
+                      (name, directory, priority, branch, commit, trials, counters, rotated,
+                       profile))
 
 // What the plan's stopping rule says.
 struct LookReply {

@@ -47,6 +47,8 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   return protocol::PlanReply{.name = plan->name,
                              .directory = submitted.directory,
                              .priority = submitted.priority,
+                             .branch = submitted.branch,
+                             .commit = submitted.commit,
                              .trials = plan::count_trials(*plan),
                              .counters = plan->counters,
                              .rotated = plan->rotated,

@@ -102,6 +102,12 @@ std::string machine_line(store::Reader& store, store::Id id) {
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
+report::Source source_in(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string::npos) return {};
+  return {.branch = text.substr(0, at), .commit = text.substr(at + 1)};
+}
+
 // By the events of its latest start. A report can do without.
 void add_start(store::Reader& store, const store::Experiment& experiment, const plan::Plan& plan,
                report::Document& document) {
@@ -114,6 +120,7 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
   }
   for (const store::Event& event : *events) {
     if (event.kind == versions_event) document.versions = event.text;
+    if (event.kind == source_event) document.source = source_in(event.text);
     if (event.kind == doctor_event) quietness = {.asked = quietness.asked, .found = event.text};
     if (event.kind == quieted_event) quietness.changed = event.text;
     if (event.kind == loud_event)
@@ -285,6 +292,13 @@ void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Doc
 }
 
 }  // namespace
+
+std::string source_text(const report::Source& source) {
+  const auto& [branch, commit] = source;
+  const bool is_commit = plan::is_resolved(commit) && commit != plan::working_tree;
+  if (!is_commit || one_line(branch, branch.size()) != branch) return "";
+  return fmt::format("{}@{}", branch, commit);
+}
 
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
                                        const std::string& database, const Asked& asked) {

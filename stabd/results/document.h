@@ -21,6 +21,11 @@ inline constexpr std::string_view doctor_event = "doctor";
 inline constexpr std::string_view versions_event = "versions";
 inline constexpr std::string_view quieted_event = "quieted";
 inline constexpr std::string_view loud_event = "loud";
+// What was checked out in the git repository of the plan when it was submitted: BRANCH@COMMIT. The branch is "" if HEAD
+// named a commit alone.
+inline constexpr std::string_view source_event = "source";
+// "" if there is no commit, or if the two cannot be names of git's.
+std::string source_text(const report::Source& source);
 // How long it waited for a quiet machine; the next trial has that as readings, too.
 inline constexpr std::string_view wait_event = "wait";
 inline constexpr std::string_view wait_reading = "quiet-wait-ns";

@@ -216,6 +216,17 @@ Result<std::string> commit_of(const Repository& repository, const std::string& r
                           object->err.empty() ? "" : ": " + one_line(object->err, 300)));
 }
 
+std::optional<Head> head_of(const Repository& repository) {
+  const auto commit = run_git(repository, {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"});
+  if (!commit || !is_well(*commit)) return std::nullopt;
+  Head head{.branch = "", .commit = commit->out.substr(0, commit->out.find('\n'))};
+  if (!is_hash(head.commit)) return std::nullopt;
+  if (const auto branch = run_git(repository, {"symbolic-ref", "--quiet", "--short", "HEAD"});
+      branch && is_well(*branch))
+    head.branch = branch->out.substr(0, branch->out.find('\n'));
+  return head;
+}
+
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const Repository& repository) {
   std::vector<std::string> all = given;

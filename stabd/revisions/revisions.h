@@ -2,6 +2,7 @@
 // Revisions of a git repository, and its working tree, each in a folder of its own.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,14 @@ Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::str
 
 // The whole name of a revision's commit.
 Result<std::string> commit_of(const Repository& repository, const std::string& revision);
+
+// What is checked out; the branch is "" if HEAD names a commit alone.
+struct Head {
+  std::string branch;
+  std::string commit;
+};
+// Nothing if the folder lies in no repository, or git cannot say it.
+std::optional<Head> head_of(const Repository& repository);
 
 struct Checkout {
   std::string folder;  // to be made

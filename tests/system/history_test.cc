@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -88,6 +89,72 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   ASSERT_EQ(series["changes"].size(), 1U);
   EXPECT_EQ(series["changes"][0]["id"], 7);
   EXPECT_NEAR(series["changes"][0]["ratio"].get<double>(), 1.1, 0.002);
+}
+
+TEST_F(HistoryTest, SaysWhatWasCheckedOutWhenAnExperimentWasSubmitted) {
+  lab_.write("repo/plan.toml", plan_of("10"));
+  const auto git = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"/usr/bin/git", "-C", lab_.path("repo"), "-c",
+                                         "user.name=a", "-c", "user.email=a@localhost"});
+    const Output done = run_program(arguments, lab_.folder());
+    EXPECT_EQ(done.code, 0) << done.err;
+    return done.out.substr(0, done.out.find('\n'));
+  };
+  const auto run_in_repository = [&] {
+    const Output ran =
+        lab_.ctl({"run", "--again", "--state", state(), lab_.path("repo/plan.toml")});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  };
+  run(plan_of("10"));  // in no repository, as those of earlier versions
+  git({"init", "-q", "-b", "main"});
+  run_in_repository();  // without a commit
+  git({"add", "plan.toml"});
+  git({"commit", "-q", "-m", "one"});
+  run_in_repository();
+  const std::string first = git({"rev-parse", "HEAD"});
+  git({"checkout", "-q", "-b", "faster/sort"});
+  git({"commit", "-q", "--allow-empty", "-m", "two"});
+  run_in_repository();
+  const std::string second = git({"rev-parse", "HEAD"});
+  git({"checkout", "-q", "--detach"});
+  run_in_repository();
+
+  const json seen = json::parse(history({"b", "--json"}).out)["experiments"];
+  ASSERT_EQ(seen.size(), 5U);
+  const std::vector<std::pair<json, json>> wanted{{json(), json()},
+                                                  {json(), json()},
+                                                  {"main", first},
+                                                  {"faster/sort", second},
+                                                  {json(), second}};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(seen[i]["branch"], wanted[i].first) << i;
+    EXPECT_EQ(seen[i]["commit"], wanted[i].second) << i;
+  }
+  const Output text = history({"b", "--html", lab_.path("h.html")});
+  const std::string page = read_file(lab_.path("h.html"), 1 << 22).value_or("");
+  for (const std::string& each :
+       {"main " + first.substr(0, 8), "faster/sort " + second.substr(0, 8)}) {
+    EXPECT_THAT(text.out, HasSubstr(each + "  nightly"));
+    EXPECT_THAT(page, HasSubstr("<td>" + each + "</td>"));
+    EXPECT_THAT(page, HasSubstr(" nightly, " + each + ", "));
+  }
+  EXPECT_THAT(lab_.ctl({"report", "4", "--full", "--state", state()}).out,
+              HasSubstr("Source    faster/sort " + second.substr(0, 8)));
+
+  const Output compared = run_program(
+      {"/bin/sh", "-c",
+       "cd repo && exec " STAB_BIN_DIR "/stabctl ab --json --fail-on none --budget 1s --no-heap "
+       "--state ../of_ab -- true 'true '"},
+      lab_.folder());
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  EXPECT_EQ(json::parse(compared.out)["report"]["commit"], second);
+
+  // A daemon is told the same.
+  git({"checkout", "-q", "main"});
+  ASSERT_TRUE(lab_.start_daemon());
+  ASSERT_EQ(lab_.submit("repo/plan.toml"), 1);
+  ASSERT_TRUE(lab_.wait_for(1, "done"));
+  EXPECT_EQ(json::parse(lab_.ctl({"report", "1", "--json"}).out)["branch"], "main");
 }
 
 TEST_F(HistoryTest, AnotherNumberAndOtherExperimentsCanBeAskedFor) {

@@ -348,7 +348,8 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     begun = std::move(*anew);
   }
   begun.call = call;
-  const PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
+  PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
+  find_source(plan);
   RunOptions run;
   run.state_directory = options.state_directory;
   run.again = !found;

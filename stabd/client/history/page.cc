@@ -37,8 +37,9 @@ class Picture {
     Figure figure{.title = cell_name(series_.levels).empty() ? history_.benchmark
                                                              : cell_name(series_.levels)};
     figure.picture = draw();
-    figure.numbers.columns = {{"experiment", true}, {"name"},      {"when"},       {"trials", true},
-                              {"mean", true},       {"low", true}, {"high", true}, {"change"}};
+    figure.numbers.columns = {
+        {"experiment", true}, {"name"},      {"source"},     {"when"},  {"trials", true},
+        {"mean", true},       {"low", true}, {"high", true}, {"change"}};
     for (std::size_t i = 0; i < series_.points.size(); ++i) add_numbers(i, figure.numbers);
     return figure;
   }
@@ -113,7 +114,8 @@ class Picture {
     const Experiment& experiment = history_.experiments[point.experiment];
     canvas.dot(
         x, place(point.mean.mean), 3, "c0",
-        fmt::format("{} {}, {}: {}", experiment.id, one_line(experiment.name, 60),
+        fmt::format("{} {}, {}{}{}: {}", experiment.id, one_line(experiment.name, 60),
+                    source_of(experiment), experiment.commit.empty() ? "" : ", ",
                     local_time(experiment.at_ns), report::quantity(point.mean.mean, scale_)));
   }
 
@@ -127,9 +129,9 @@ class Picture {
     for (const Change& each : series_.changes)
       if (each.at == i) change = change_words(each, series_, history_, scale_);
     table.rows.push_back({std::to_string(experiment.id), one_line(experiment.name, 100),
-                          local_time(experiment.at_ns), std::to_string(point.mean.n),
-                          shown(point.mean.mean), shown(point.mean.low), shown(point.mean.high),
-                          change});
+                          source_of(experiment), local_time(experiment.at_ns),
+                          std::to_string(point.mean.n), shown(point.mean.mean),
+                          shown(point.mean.low), shown(point.mean.high), change});
   }
 
   const History& history_;

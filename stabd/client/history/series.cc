@@ -57,6 +57,8 @@ Experiment read(const json& report, const std::string& benchmark) {
                         .at_ns = report.at("from_ns").get<std::int64_t>(),
                         .machine = text_or_none(report.at("machine")),
                         .settings = report.at("settings").get<std::vector<std::string>>(),
+                        .branch = text_or_none(report.value("branch", json())),
+                        .commit = text_or_none(report.value("commit", json())),
                         .response = text_or_none(analysis.at("response")),
                         .unit = text_or_none(analysis.at("unit")),
                         .log_scale = analysis.at("log_scale").get<bool>(),

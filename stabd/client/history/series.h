@@ -35,6 +35,8 @@ struct Experiment {
   std::int64_t at_ns = 0;  // when its first trial began
   std::string machine{};
   std::vector<std::string> settings{};
+  std::string branch{};  // what was checked out when it was submitted; "": not known
+  std::string commit{};
   std::string response{};
   std::string unit{};  // "ns", "bytes", ""
   bool log_scale = false;

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "plan/measures/builds.h"
+#include "report/model.h"
 #include "report/or_null.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
@@ -109,6 +110,7 @@ class Text {
       grid.column(name,
                   std::string_view(name) == "when" ? report::Align::left : report::Align::right);
     grid.column("", report::Align::left);
+    if (has_sources()) grid.column("source", report::Align::left);
     grid.column("experiment", report::Align::left);
     for (const Point& each : series.points) grid.row(row_of(each, axis, scale));
     add_table(grid.render(false), series, scale);
@@ -133,12 +135,19 @@ class Text {
     const Experiment& experiment = history_.experiments[point.experiment];
     std::string words = one_line(experiment.name, longest_name);
     for (const std::string& remark : history_.remarks[point.experiment]) words += "; " + remark;
-    return {{std::to_string(experiment.id)},
-            {local_time(experiment.at_ns)},
-            {report::quantity(point.mean.mean, scale)},
-            {std::to_string(point.mean.n)},
-            {axis.draw(point.mean)},
-            {words}};
+    std::vector<report::Cell> row{{std::to_string(experiment.id)},
+                                  {local_time(experiment.at_ns)},
+                                  {report::quantity(point.mean.mean, scale)},
+                                  {std::to_string(point.mean.n)},
+                                  {axis.draw(point.mean)}};
+    if (has_sources()) row.push_back({source_of(experiment)});
+    row.push_back({words});
+    return row;
+  }
+
+  [[nodiscard]] bool has_sources() const {
+    return std::ranges::any_of(history_.experiments,
+                               [](const Experiment& each) { return !each.commit.empty(); });
   }
 
   void note(const std::string& words) { text_ += report::paragraph("  - ", words, page_width); }
@@ -286,6 +295,11 @@ std::string change_words(const Change& change, const Series& series, const Histo
                      change.p ? "p = " + report::p_text(*change.p) : "exactly");
 }
 
+std::string source_of(const Experiment& experiment) {
+  return one_line(report::to_text({.branch = experiment.branch, .commit = experiment.commit}),
+                  longest_name);
+}
+
 std::string as_text(const History& history) {
   return Text(history).text();
 }
@@ -299,6 +313,8 @@ std::string as_json(const History& history) {
                            {"experiment", each.name},
                            {"from_ns", each.at_ns},
                            {"machine", each.machine},
+                           {"branch", each.branch.empty() ? Json() : Json(each.branch)},
+                           {"commit", each.commit.empty() ? Json() : Json(each.commit)},
                            {"layouts_random", each.all_moved},
                            {"remarks", history.remarks[i]}});
   }

@@ -18,6 +18,9 @@ std::string change_words(const Change& change, const Series& series, const Histo
                          const report::Scale& scale);
 
 // A line an experiment, its interval drawn, and a line where a series changes.
+// "main 3f2a91c1"; "" if no commit is known.
+std::string source_of(const Experiment& experiment);
+
 std::string as_text(const History& history);
 
 // One object, as doc/history.md describes it.

@@ -71,8 +71,11 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
     tell(fmt::format("experiment {} has ended; --again measures again", (*known)->id));
     return (*known)->id;
   }
-  const auto answer = client.ask(
-      protocol::SubmitRequest{.plan = plan.text, .directory = plan.directory, .file = plan.path});
+  const auto answer = client.ask(protocol::SubmitRequest{.plan = plan.text,
+                                                         .directory = plan.directory,
+                                                         .file = plan.path,
+                                                         .branch = plan.branch,
+                                                         .commit = plan.commit});
   if (!answer) return std::unexpected(answer.error());
   return answer->id;
 }
