@@ -72,6 +72,9 @@ void set_options(const Plan& plan, const Trial& trial, Task& task) {
   // Which layouts a program gets by the simulator's clock would change its counts.
   if (plan.simulated) task.options.insert_or_assign("rerandomize", "once");
   task.options.try_emplace(seed_option, fmt::format("{}", trial.seed));
+  if (plan.pads_by_default && names_szc(task.build) &&
+      task.options.try_emplace("stack", "1").second)
+    task.by_default = {"stack"};
   if (!sets_options(plan)) return;
   const bool by_factor = std::ranges::any_of(
       plan.factors, [](const Factor& factor) { return factor.kind == FactorKind::option; });

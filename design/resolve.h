@@ -44,6 +44,8 @@ struct Task {
   std::uint64_t env_bytes = 0;                  // added to the environment's fixed size
   std::chrono::nanoseconds arrival_speedup{0};  // of the causal profiler
   Variables options;  // of the runtime that szc links in; "seed" is always there
+  // Options that no trial must have: the program does not obey them, and runs.
+  std::vector<std::string> by_default{};
   Needs needs = Needs::nothing;
 };
 Task resolve(const Plan& plan, const Trial& trial);

@@ -52,6 +52,26 @@ levels = [false, true]
 levels = [0, 64]
 )";
 
+TEST(Resolve, FramesHavePadsByDefaultInProgramsThatSzcBuilds) {
+  const std::string more = "[variables]\nCC = 'szc'\n";
+  std::string build = with_build;
+  build.replace(build.find("cc "), 3, "${CC} ");
+  const auto task_of = [](const std::string& text) {
+    const Plan plan = good_plan(text);
+    return resolve(plan, expand(plan).trials[0]);
+  };
+  EXPECT_FALSE(task_of(build + more).options.contains("stack"));
+  const std::string by_default = "[by_default]\nstack = true\n";
+  const Task padded = task_of(build + more + by_default);
+  EXPECT_EQ(padded.options.at("stack"), "1");
+  EXPECT_THAT(padded.by_default, ElementsAre("stack"));
+  EXPECT_EQ(padded.needs, Needs::nothing);
+  EXPECT_FALSE(task_of(build + by_default).options.contains("stack"));
+  const Task given = task_of(build + more + by_default + "[randomize]\nstack = true\n");
+  EXPECT_EQ(given.options.at("stack"), "1");
+  EXPECT_THAT(given.by_default, ElementsAre());
+}
+
 const std::string link_order = "[factor.link_order]\nlevels = [5, 6]\n";
 
 std::string level(const Trial& trial, const Plan& plan, std::string_view factor) {

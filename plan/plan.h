@@ -350,6 +350,9 @@ struct Plan {
   std::vector<DerivedMeasure> derived;  // in the plan's order, none of another one
   // [randomize]: options of the runtime that are the same in all trials.
   std::map<std::string, Level> randomize;
+  // [by_default]: the frames of programs that szc builds have pads although the plan does not
+  // mention them. A stored plan without that table is of an earlier version and has none.
+  bool pads_by_default = false;
   Variables variables;  // [variables]; the predefined ones are in there too
   std::vector<Benchmark> benchmarks;
   std::vector<Factor> factors;  // in the plan's order

@@ -89,6 +89,7 @@ Document a_document() {
   Document document;
   document.noise = NoiseFloor{};
   document.settings = {"CC = szc"};
+  document.drawn = {{.what = "functions"}};
   document.source = {.branch = "main", .commit = std::string(40, 'a')};
   document.outputs = {{.benchmark = "sort", .factors = {"opt"}}};
   document.stopping = Stopping{};

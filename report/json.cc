@@ -65,6 +65,14 @@ Json layouts_of(const Layouts& layouts) {
           {"fixed_heaps", layouts.fixed_heaps}};
 }
 
+Json drawn_of(const std::vector<Drawn>& drawn) {
+  Json all = Json::array();
+  for (const Drawn& each : drawn)
+    all.push_back(
+        {{"what", each.what}, {"random", each.is_random}, {"why_not", or_null(each.why)}});
+  return all;
+}
+
 Json outputs_of(const std::vector<Outputs>& outputs) {
   Json list = Json::array();
   for (const Outputs& each : outputs)
@@ -200,6 +208,7 @@ std::string json(const Document& document) {
             {"from_ns", document.from_ns},
             {"to_ns", document.to_ns},
             {"settings", document.settings},
+            {"random", drawn_of(document.drawn)},
             {"branch", or_null(document.source.branch)},
             {"commit", or_null(document.source.commit)},
             {"trials",

@@ -201,6 +201,13 @@ struct CausalLoads {
   std::string reason{};  // why there are none; else ""
 };
 
+// Something that trials can draw, and why it was not drawn in all of them.
+struct Drawn {
+  std::string what{};     // "stack frames"
+  bool is_random = true;  // in all trials
+  std::string why{};      // "" if it is random
+};
+
 // What was checked out in the git repository of the plan; "": it is not known.
 struct Source {
   std::string branch{};
@@ -240,6 +247,7 @@ struct Document {
   std::int64_t to_ns = 0;
   std::vector<std::string> settings{};  // "CC = clang-19", "opt: O1 sets CFLAGS = -O1; ..."
   Source source{};
+  std::vector<Drawn> drawn{};
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses, each a family of its own
   // Of a causal plan, which compares nothing; none: it is no such plan.

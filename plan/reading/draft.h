@@ -103,6 +103,7 @@ void read_variables(const Table& root, Draft& draft);
 void read_benchmarks(const Table& root, Draft& draft);  // and [defaults]
 void read_factors(const Table& root, Draft& draft);
 void read_randomize(const Table& root, Draft& draft);
+void read_by_default(const Table& root, Draft& draft);
 void read_design(const Table& root, Draft& draft);
 // The keys of [design] that belong to one kind.
 void read_studies(const Table& design, Draft& draft);

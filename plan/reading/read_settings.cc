@@ -102,6 +102,11 @@ void read_experiment(const Table& root, Draft& draft) {
   draft.plan.notify = given<"experiment.notify">(*table).value_or(std::vector<std::string>());
 }
 
+void read_by_default(const Table& root, Draft& draft) {
+  draft.plan.pads_by_default =
+      value<"by_default.stack">(root.table("by_default", names_below("by_default")));
+}
+
 void read_variables(const Table& root, Draft& draft) {
   draft.plan.variables = {{"CC", std::string(standard_of<"variables.CC">)},
                           {"CXX", std::string(standard_of<"variables.CXX">)},

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "design/resolve.h"
 #include "plan/reading/draft.h"
+#include "plan/substitute.h"
 
 namespace stab::plan {
 namespace {
@@ -73,6 +75,7 @@ void read_tables(const Value& tree, Draft& draft) {
   read_benchmarks(root, draft);
   read_factors(root, draft);
   read_randomize(root, draft);
+  read_by_default(root, draft);
   read_design(root, draft);
   read_causal(root, draft);
   read_exclude(root, draft);
@@ -111,7 +114,56 @@ Plan finish(Draft draft) {
   return plan;
 }
 
+constexpr std::string_view default_lines =
+    "\n\n# Added by stabctl: what is random although the plan does not mention it.\n"
+    "[by_default]\nstack = true\n";
+
+// Whether a command of the plan names szc, by itself or by a variable.
+bool builds_with_szc(const Plan& plan) {
+  return std::ranges::any_of(plan.benchmarks, [&](const Benchmark& benchmark) {
+    if (!benchmark.build) return false;
+    if (names_szc(*benchmark.build)) return true;
+    const std::vector<std::string> used = names_in(*benchmark.build);
+    const auto names_it = [&](const Variables& variables) {
+      return std::ranges::any_of(variables, [&](const auto& variable) {
+        return std::ranges::find(used, variable.first) != used.end() && names_szc(variable.second);
+      });
+    };
+    if (names_it(plan.variables)) return true;
+    return std::ranges::any_of(plan.factors, [&](const Factor& factor) {
+      const auto* fixed = std::get_if<FixedLevels>(&factor.levels);
+      return fixed != nullptr && std::ranges::any_of(fixed->levels, names_it, &Level::variables);
+    });
+  });
+}
+
+// A plan that switches code or stack itself means what it says, and a simulator's counts are not to vary.
+bool gets_pads(const Plan& plan) {
+  if (plan.is_causal() || plan.simulated || !builds_with_szc(plan)) return false;
+  const auto code = plan.randomize.find("code");
+  if (plan.randomize.contains("stack") ||
+      (code != plan.randomize.end() && code->second.number == 0))
+    return false;
+  return std::ranges::none_of(plan.factors, [](const Factor& factor) {
+    return factor.kind == FactorKind::option && (factor.name == "code" || factor.name == "stack");
+  });
+}
+
 }  // namespace
+
+std::string with_defaults(const std::string& text) {
+  const auto plan = read_plan(text);
+  if (!plan || !gets_pads(*plan)) return text;
+  std::string result = text;
+  result += default_lines;
+  // It has such a table, or would be too long.
+  return read_plan(result) ? result : text;
+}
+
+std::string_view without_defaults(std::string_view text) {
+  if (text.ends_with(default_lines)) text.remove_suffix(default_lines.size());
+  return text;
+}
 
 std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   if (text.size() > max_plan_bytes)

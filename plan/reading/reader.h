@@ -24,4 +24,11 @@ inline constexpr std::size_t max_factors = 16;
 // be any bytes.
 std::expected<Plan, std::vector<toml::Problem>> read_plan(std::string_view text);
 
+// The plan's text with a table [by_default] behind it, which says what is random although the plan
+// does not mention it: stack frames, if szc builds a program of the plan and the plan does not
+// switch code. Other texts stay as they are.
+std::string with_defaults(const std::string& text);
+// The text without what with_defaults() has added.
+std::string_view without_defaults(std::string_view text);
+
 }  // namespace stab::plan

@@ -72,7 +72,8 @@ TEST(ReaderRoot, FindsTheNearestTable) {
   EXPECT_EQ(
       more("[colours]\n"),
       "p:6:2: unknown key 'colours': known here are experiment, variables, defaults, benchmark, "
-      "factor, randomize, revisions, design, causal, exclude, measure, machine, analysis\n");
+      "factor, randomize, by_default, revisions, design, causal, exclude, measure, machine, "
+      "analysis\n");
 }
 
 TEST(ReaderVariables, AreNamedTexts) {

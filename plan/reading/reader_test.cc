@@ -257,5 +257,30 @@ TEST(Reader, MessagesHoldNoControlCharacters) {
       "\"60s\" or \"10min\", not \"  \"\n");
 }
 
+TEST(Reader, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {
+  const std::string by_szc =
+      with_build +
+      "[variables]\nCC = 'szc'\n[factor.opt]\nlevels = { a = { CFLAGS = '-O1' }, b = "
+      "{ CFLAGS = '-O2' } }\n";
+  std::string text = by_szc;
+  text.replace(text.find("cc "), 3, "${CC} ");
+  const std::string with = with_defaults(text);
+  EXPECT_TRUE(good_plan(with).pads_by_default);
+  EXPECT_FALSE(good_plan(text).pads_by_default);
+  EXPECT_EQ(without_defaults(with), text);
+  EXPECT_EQ(without_defaults(text), text);
+  EXPECT_EQ(with_defaults(with), with);
+  EXPECT_FALSE(good_plan(text + "[by_default]\nstack = false\n").pads_by_default);
+  // What says something of it, or builds without szc, stays as it is; so does what is no plan.
+  for (const char* more : {"[randomize]\nstack = false\n", "[randomize]\nstack = true\n",
+                           "[randomize]\ncode = false\n", "[factor.code]\nlevels = [false, true]\n",
+                           "[factor.stack]\nlevels = [false, true]\n",
+                           "[by_default]\nstack = false\n", "[by_default]\n", "["})
+    EXPECT_EQ(with_defaults(text + more), text + more) << more;
+  EXPECT_EQ(with_defaults(by_szc), by_szc) << "its build names another compiler";
+  EXPECT_NE(with_defaults(text + "[randomize]\nheap = true\n"),
+            text + "[randomize]\nheap = true\n");
+}
+
 }  // namespace
 }  // namespace stab::plan

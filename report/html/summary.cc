@@ -67,6 +67,7 @@ void add_trust(Markup& markup, const Document& document) {
   item(markup, "Trials", trials_text(document));
   if (document.stopping) item(markup, "Stopping", document.stopping->words);
   if (document.exclusions) item(markup, "Excluded", dependence_text(*document.exclusions));
+  item(markup, "Random", drawn_text(document.drawn));
   item(markup, "Layouts", layouts_text(document.layouts));
   if (document.simulated) item(markup, "Simulated", simulated_text());
   item(markup, "Quiet", quiet_text(document.quietness));

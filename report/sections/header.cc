@@ -68,6 +68,18 @@ std::string layouts_text(const Layouts& layouts) {
   return text;
 }
 
+std::string drawn_text(const std::vector<Drawn>& drawn) {
+  std::string random;
+  std::string fixed;
+  for (const Drawn& each : drawn)
+    if (each.is_random)
+      random += fmt::format("{}{}", random.empty() ? "" : ", ", each.what);
+    else
+      fixed += fmt::format("{}{} ({})", fixed.empty() ? "" : ", ", each.what, each.why);
+  if (fixed.empty()) return random;
+  return fmt::format("{}; not: {}", random.empty() ? "nothing" : random, fixed);
+}
+
 std::string quiet_text(const Quietness& quietness) {
   std::string text;
   const auto add = [&](std::string_view label, const std::string& what) {
@@ -125,6 +137,7 @@ std::string header(const Document& document, const TextOptions& options) {
   text += line("Trials", trials_text(document));
   if (document.stopping) text += line("Stopping", document.stopping->words);
   text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
+  text += line("Random", drawn_text(document.drawn));
   text += line("Layout", layouts_text(document.layouts));
   if (document.simulated) text += line("Simulated", simulated_text());
   text += line("Measured", measured_text(document));

@@ -20,6 +20,8 @@ std::string header(const Document& document, const TextOptions& options);
 // What the header says of them; "" if there is nothing to say.
 std::string trials_text(const Document& document);
 std::string layouts_text(const Layouts& layouts);
+// "functions, stack frames; not: heap blocks (the plan does not ask for them)"
+std::string drawn_text(const std::vector<Drawn>& drawn);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
 // "sort prints 2 different things, by opt: ..."; no more than a few benchmarks.

@@ -105,7 +105,7 @@ Result<PlanFile> read_plan_file(const std::string& path) {
   PlanFile file{.path = path, .directory = absolute.parent_path().string(), .text = ""};
   auto resolved = revisions::with_commits(*text, file.directory);
   if (!resolved) return fail(fmt::format("{}: {}", path, resolved.error().message));
-  file.text = std::move(*resolved);
+  file.text = plan::with_defaults(*resolved);
   find_source(file);
   return file;
 }

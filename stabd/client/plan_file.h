@@ -13,7 +13,8 @@ namespace stab::client {
 struct PlanFile {
   std::string path;       // as the user wrote it, for messages
   std::string directory;  // absolute
-  std::string text;       // with the commits of the revisions that it names
+  std::string
+      text;  // with the commits of the revisions that it names, and what is random by default
   // What is checked out there in git; "": nothing.
   std::string branch{};
   std::string commit{};

@@ -74,7 +74,8 @@ struct RunRequest {
   std::uint32_t process_limit = 0;
   std::uint64_t file_limit = 0;
   plan::Check check{};
-  plan::Variables options{};  // of the runtime that szc links in, as in plan::Task
+  plan::Variables options{};              // of the runtime that szc links in, as in plan::Task
+  std::vector<std::string> by_default{};  // options that it need not obey
   plan::Needs needs = plan::Needs::nothing;
   std::string response{};              // of the analysis: it must have been measured
   std::optional<std::uint32_t> set{};  // of the setup's, which it counts
@@ -89,7 +90,8 @@ struct RunRequest {
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, prepare, cleanup, aslr, timeout,
                        output_limit, memory_limit, cpu_limit, process_limit, file_limit, check,
-                       options, needs, response, set, simulate, outputs, derived, built, causal))
+                       options, by_default, needs, response, set, simulate, outputs, derived, built,
+                       causal))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

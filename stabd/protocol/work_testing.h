@@ -69,6 +69,7 @@ inline RunRequest full_run() {
                 .stdout_file = "out",
                 .command = "grep x"},
       .options = {{"code", "1"}, {"seed", "5"}},
+      .by_default = {"code"},
       .needs = plan::Needs::randomized,
       .response = "region",
       .outputs = {{.name = "ops",

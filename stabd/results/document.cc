@@ -102,6 +102,63 @@ std::string machine_line(store::Reader& store, store::Id id) {
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
+// A part of the layout, by what the runtimes of the trials did.
+report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
+                               std::string what, const std::string& option) {
+  const bool of_any_program = option == "heap";
+  const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
+  bool random = layouts.randomized > 0 && all;
+  // "code stack once, code stack heap layer once"
+  for (std::size_t at = 0; random && at < layouts.kinds.size();) {
+    const std::size_t end = std::min(layouts.kinds.find(", ", at), layouts.kinds.size());
+    random = fmt::format(" {} ", layouts.kinds.substr(at, end - at)).contains(" " + option + " ");
+    at = end + 2;
+  }
+  report::Drawn drawn{.what = std::move(what), .is_random = random};
+  if (random) return drawn;
+  const auto is_it = [&](const plan::Factor& factor) {
+    return factor.kind == plan::FactorKind::option && factor.name == option;
+  };
+  const auto given = plan.randomize.find(option);
+  if (std::ranges::any_of(plan.factors, is_it))
+    drawn.why = "it is a factor";
+  else if (given != plan.randomize.end() && given->second.number == 0)
+    drawn.why = fmt::format("{} = false", option);
+  else if (!of_any_program && layouts.without_runtime > 0)
+    drawn.why = layouts.randomized + layouts.unrandomized == 0 ? "szc did not build the programs"
+                                                               : "szc did not build all programs";
+  else if (given != plan.randomize.end() || (option == "stack" && plan.pads_by_default) ||
+           option == "code")
+    drawn.why = "not in all trials";
+  else
+    drawn.why = "the plan does not ask for them";
+  return drawn;
+}
+
+// What the trials draw, and what they do not and why.
+std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layouts& layouts) {
+  const auto find = [&](plan::FactorKind kind) {
+    return std::ranges::find(plan.factors, kind, &plan::Factor::kind);
+  };
+  const auto environment = find(plan::FactorKind::env_bytes);
+  const bool drawn = environment != plan.factors.end() &&
+                     !std::holds_alternative<plan::FixedLevels>(environment->levels);
+  const bool factor = find(plan::FactorKind::aslr) != plan.factors.end();
+  return {{.what = "environment",
+           .is_random = drawn,
+           .why = drawn                               ? ""
+                  : environment == plan.factors.end() ? "the plan has no factor env_bytes"
+                                                      : "it is a factor"},
+          {.what = "addresses",
+           .is_random = plan.aslr && !factor,
+           .why = factor      ? "it is a factor"
+                  : plan.aslr ? ""
+                              : "machine.aslr = false"},
+          drawn_by_runtime(plan, layouts, "functions", "code"),
+          drawn_by_runtime(plan, layouts, "stack frames", "stack"),
+          drawn_by_runtime(plan, layouts, "heap blocks", "heap")};
+}
+
 report::Source source_in(const std::string& text) {
   const std::size_t at = text.rfind('@');
   if (at == std::string::npos) return {};
@@ -357,6 +414,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.from_ns = rows->first_ns;
   document.to_ns = rows->last_ns;
   document.settings = plan::settings_of(*plan);
+  document.drawn = drawn_in(*plan, document.layouts);
   stats::Spec spec = spec_of(*plan);
   spec.unit = rows->unit;
   if (plan->is_causal()) {

@@ -123,6 +123,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
       .file_limit = benchmark.file_limit,
       .check = benchmark.check,
       .options = task.options,
+      .by_default = task.by_default,
       .needs = task.needs,
       .response = plan.analysis.response,
       .set = trial.set,

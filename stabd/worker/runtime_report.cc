@@ -333,7 +333,9 @@ std::string layout_fault(const protocol::RunRequest& request, const Layout& layo
     return fmt::format("the program was not randomized: {}", layout.note);
   for (const auto& [name, value] : plan::acting(request.options)) {
     const plan::RuntimeOption* option = plan::find_option(name);
-    if (option == nullptr) continue;
+    if (option == nullptr ||
+        std::ranges::find(request.by_default, name) != request.by_default.end())
+      continue;
     if (!obeys(layout.kind, *option, value)) return disobeyed(name, value, layout);
   }
   return "";

@@ -332,6 +332,14 @@ TEST(LayoutFault, WhatTheRuntimeCouldNotDoIsSaid) {
   EXPECT_EQ(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), failed), "");
 }
 
+TEST(LayoutFault, WhatTheProgramIsToDoByDefaultItNeedNotDo) {
+  const Layout once{.randomized = true, .kind = "code once"};
+  auto request = asking(plan::Needs::randomized, {{"code", "1"}, {"stack", "1"}});
+  EXPECT_THAT(layout_fault(request, once), HasSubstr("asks for stack=1"));
+  request.by_default = {"stack"};
+  EXPECT_EQ(layout_fault(request, once), "");
+}
+
 TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
   const Layout once{.randomized = true, .kind = "code once"};
   const auto fault = [&](plan::Variables options) {

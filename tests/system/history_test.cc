@@ -134,7 +134,7 @@ TEST_F(HistoryTest, SaysWhatWasCheckedOutWhenAnExperimentWasSubmitted) {
   const std::string page = read_file(lab_.path("h.html"), 1 << 22).value_or("");
   for (const std::string& each :
        {"main " + first.substr(0, 8), "faster/sort " + second.substr(0, 8)}) {
-    EXPECT_THAT(text.out, HasSubstr(each + "  nightly"));
+    EXPECT_THAT(text.out, ::testing::ContainsRegex("  " + each + " +nightly\n"));
     EXPECT_THAT(page, HasSubstr("<td>" + each + "</td>"));
     EXPECT_THAT(page, HasSubstr(" nightly, " + each + ", "));
   }
@@ -152,9 +152,10 @@ TEST_F(HistoryTest, SaysWhatWasCheckedOutWhenAnExperimentWasSubmitted) {
   // A daemon is told the same.
   git({"checkout", "-q", "main"});
   ASSERT_TRUE(lab_.start_daemon());
-  ASSERT_EQ(lab_.submit("repo/plan.toml"), 1);
-  ASSERT_TRUE(lab_.wait_for(1, "done"));
-  EXPECT_EQ(json::parse(lab_.ctl({"report", "1", "--json"}).out)["branch"], "main");
+  const int id = lab_.submit("repo/plan.toml");
+  ASSERT_TRUE(lab_.wait_for(id, "done"));
+  const Output report = lab_.ctl({"report", std::to_string(id), "--json"});
+  EXPECT_EQ(json::parse(report.out)["branch"], "main");
 }
 
 TEST_F(HistoryTest, AnotherNumberAndOtherExperimentsCanBeAskedFor) {

@@ -145,7 +145,10 @@ std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
   if (!plan::sets_options(plan))
     return builds_with_szc(design)
-               ? "programs that szc builds place their code at random in each trial, by its seed"
+               ? fmt::format(
+                     "programs that szc builds place their code{} at random in each trial, by "
+                     "its seed",
+                     plan.pads_by_default ? " and size their stack frames" : "")
                : "nothing by the programs themselves, which szc does not build";
   std::vector<std::string> parts;
   for (const auto& [name, level] : plan.randomize)
@@ -156,6 +159,7 @@ std::string runtime_text(const Design& design) {
       parts.push_back(fmt::format("{} by its factor", factor.name));
     has_layout = has_layout || factor.kind == plan::FactorKind::layout;
   }
+  if (plan.pads_by_default) parts.emplace_back("stack = true by default");
   parts.emplace_back(has_layout ? "seeds by the factor layout" : "each trial by its own seed");
   return fmt::format("by the programs, {}: {}",
                      is_for_any_program(plan)

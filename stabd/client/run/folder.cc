@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/hash.h"
+#include "plan/reading/reader.h"
 #include "stabd/paths.h"
 
 namespace stab::client {
@@ -36,7 +37,8 @@ std::string mark_of(const std::string& folder) {
 
 std::string digest_of(const RunOf& run) {
   Sha256 hash;
-  hash.add_field(run.plan);
+  // A run of an earlier version goes on with the defaults that it began with.
+  hash.add_field(plan::without_defaults(run.plan));
   hash.add_field(run.directory);
   return hash.hex();
 }

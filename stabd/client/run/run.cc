@@ -41,7 +41,8 @@ Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan, boo
     const auto status = client.ask(protocol::StatusRequest{.id = row.id});
     if (!status) continue;  // it is damaged
     const bool ended = is_final(row.state);
-    if (status->plan == plan.text && status->experiment.directory == plan.directory)
+    if (plan::without_defaults(status->plan) == plan::without_defaults(plan.text) &&
+        status->experiment.directory == plan.directory)
       found = {.id = row.id, .ended = ended};
     else if (!ended && cancel_others) {
       if (auto gone = client.ask(protocol::CancelRequest{.id = row.id}); !gone)
