@@ -188,9 +188,8 @@ inline constexpr Key keys[] = {
      "the runtime's own"},
 
     {"by_default.stack", Flag{false},
-     "what `stack` is for programs that szc builds if the plan does not mention it; `stabctl` adds "
-     "this "
-     "table, so that a stored plan keeps its meaning"},
+     "the default of `stack` for programs that szc builds; `stabctl` adds this table, so that a "
+     "stored plan keeps its meaning"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
      "the commit of this revision of a factor; `stabctl` adds it if it is missing", "added"},
