@@ -30,13 +30,20 @@ class Collector {
 
   // `order[place]`: where a group went.
   std::vector<Group> sorted(std::vector<std::uint32_t>& order) && {
+    const auto place_of = [](const Group& group) {
+      return std::tuple(group.subject, group.block, group.cell, group.seed);
+    };
+    direct_ = {};
+    hashed_ = {};
+    order.resize(groups_.size());
     std::vector<std::uint32_t> places(groups_.size());
     std::iota(places.begin(), places.end(), 0U);
-    std::ranges::sort(places, {}, [&](std::uint32_t place) {
-      const Group& group = groups_[place];
-      return std::tuple(group.subject, group.block, group.cell, group.seed);
-    });
-    order.resize(places.size());
+    // Tables often have their rows in this order, and millions of groups are large.
+    if (std::ranges::is_sorted(groups_, {}, place_of)) {
+      order = std::move(places);
+      return std::move(groups_);
+    }
+    std::ranges::sort(places, {}, [&](std::uint32_t place) { return place_of(groups_[place]); });
     std::vector<Group> result;
     result.reserve(places.size());
     for (const std::uint32_t place : places) {
@@ -107,6 +114,16 @@ Collected collect(const Dataset& data, std::span<const Row> rows, const Views& v
 }
 
 void distribute(Collected collected, const std::vector<std::string>& names, Prepared& out) {
+  const auto other = [&](const Group& group) {
+    return group.subject != collected.groups.front().subject;
+  };
+  if (!collected.groups.empty() && std::ranges::none_of(collected.groups, other)) {
+    const std::uint32_t subject = collected.groups.front().subject;
+    out.subjects.push_back({.name = names.empty() ? "" : names[subject],
+                            .groups = std::move(collected.groups),
+                            .trials = std::move(collected.trials)});
+    return;
+  }
   std::vector<std::uint32_t> first;  // of each subject, in all groups
   std::vector<std::uint32_t> subject_of;
   for (const Group& group : collected.groups) {
@@ -116,10 +133,6 @@ void distribute(Collected collected, const std::vector<std::string>& names, Prep
     }
     out.subjects.back().groups.push_back(group);
     subject_of.push_back(static_cast<std::uint32_t>(out.subjects.size() - 1));
-  }
-  if (out.subjects.size() == 1) {
-    out.subjects.front().trials = std::move(collected.trials);
-    return;
   }
   for (const Trial& trial : collected.trials) {
     const std::uint32_t subject = subject_of[trial.group];
