@@ -278,24 +278,32 @@ constexpr std::string_view header =
     "margin, % | Student's t: wrong; half width; found |";
 constexpr std::string_view header_start = "| experiments | number |";
 
-// The page with the rows in place of those of its table.
-bool replace_table(const std::string& path, const std::vector<std::string>& rows) {
+// The page's table with these rows, by the name of their line. Lines without results keep theirs.
+bool replace_table(const std::string& path, std::map<std::string, std::string> rows,
+                   const std::vector<Line>& lines) {
   std::ifstream in(path);
-  std::string text;
+  std::string before;
+  std::string behind;
   bool inside = false;
-  bool replaced = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(header_start)) {
-      inside = replaced = true;
-      text += fmt::format("{}\n|---|---|---|---|---|---|---|---|---|\n{}\n", header,
-                          fmt::join(rows, "\n"));
+  bool found = false;
+  for (std::string text; std::getline(in, text);) {
+    if (text.starts_with(header_start)) inside = found = true;
+    inside = inside && text.starts_with("|");
+    if (inside) {
+      constexpr std::size_t bar = 2;
+      rows.try_emplace(text.substr(bar, text.find(" |") - bar), text);
+    } else {
+      (found ? behind : before) += text + "\n";
     }
-    inside = inside && line.starts_with("|");
-    if (!inside) text += line + "\n";
   }
   in.close();
-  if (replaced) std::ofstream(path) << text;
-  return replaced;
+  if (!found) return false;
+  std::ofstream out(path);
+  out << before << header << "\n|---|---|---|---|---|---|---|---|---|\n";
+  for (const Line& line : lines)
+    if (const auto row = rows.find(line.name); row != rows.end()) out << row->second << '\n';
+  out << behind;
+  return true;
 }
 
 int simulate_all(const Setup& setup) {
@@ -304,7 +312,7 @@ int simulate_all(const Setup& setup) {
   auto done = setup.results.empty() ? std::map<std::string, Counts>{} : read_results(setup.results);
   fmt::print("{}\n|---|---|---|---|---|---|---|---|---|\n", header);
   bool sound = true;
-  std::vector<std::string> rows;
+  std::map<std::string, std::string> rows;
   for (const Line& line : lines) {
     const bool asked = line.name.contains(setup.only);
     const std::size_t experiments = !asked       ? 0
@@ -313,13 +321,14 @@ int simulate_all(const Setup& setup) {
     const Counts counts = run(line, setup, experiments, done[line.name]);
     if (counts.experiments == 0) continue;
     const auto failed = failures(line, counts, tests);
-    rows.push_back(row_of(line, counts, failed));
+    const std::string row = row_of(line, counts, failed);
+    rows[line.name] = row;
     if (!asked) continue;
-    fmt::print("{}\n", rows.back());
+    fmt::print("{}\n", row);
     std::fflush(stdout);
     sound = sound && failed.empty();
   }
-  if (!setup.table.empty() && !replace_table(setup.table, rows)) {
+  if (!setup.table.empty() && !replace_table(setup.table, rows, lines)) {
     fmt::print(stderr, "soundness: {} has no table that begins with '{}'\n", setup.table,
                header_start);
     return 2;
