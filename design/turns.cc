@@ -79,8 +79,8 @@ std::string_view why_not_by_turns(const Plan& plan) {
     return "method = \"stabilizer\" is for a number that all blocks have";
   switch (plan.design.kind) {
     case DesignKind::calibration:
-      return "the comparisons of a calibration have one size, and would have some blocks more or "
-             "less";
+      return "all comparisons of a calibration have the same size, but some would have more blocks "
+             "than others";
     case DesignKind::nested:
     case DesignKind::padding_study:
       return "all runs of a seed make one number";

@@ -175,31 +175,29 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   if (fastest_ != allowed_)
     reasons.emplace_back(
         difference(choice.trial, fastest_).empty() ? "they are the machine's fast cores"
-        : choice.named
-            ? "they are not all fast cores"
-            : "they are not all of one kind: there are too few fast cores, and run times depend on "
-              "which one a thread gets");
+        : choice.named                             ? "they are not all fast cores"
+                       : "they are of different kinds: there are too few fast cores, so run times "
+                         "depend on the core that a thread gets");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
   reasons.emplace_back(
-      first ? fmt::format("one is in the core of CPU 0, where the kernel's own work tends to be{}",
-                          choice.named ? "" : ": no other was left")
-            : "they are not in the core of CPU 0, where the kernel's own work tends "
-              "to be");
+      first
+          ? fmt::format("one is in the core of CPU 0, where the kernel does most of its own work{}",
+                        choice.named ? "" : ": no other was left")
+          : "not in the core of CPU 0, where the kernel does most of its own work");
   if (choice.shared)
-    reasons.emplace_back("everything else runs on them too: there are no others");
+    reasons.emplace_back("everything else runs on them, too, because there are no others");
   else if (choice.siblings)
     reasons.emplace_back("they share a core with CPUs that are in use, which slow them down");
   else if (choice.idle.empty())
-    reasons.emplace_back("each has a core of its own");
+    reasons.emplace_back("each on its own core");
   else
-    reasons.push_back(fmt::format("each has a core of its own, whose other CPUs ({}) stay idle",
+    reasons.push_back(fmt::format("each on its own core, whose other CPUs ({}) stay idle",
                                   to_string(choice.idle)));
   if (!intersection(cores_with(cores_, of_devices_), choice.trial).empty())
     reasons.push_back(fmt::format(
-        "they or their core's other CPUs serve interrupts of devices{} (the knob irq_affinity "
-        "moves "
+        "devices interrupt them or the other CPUs of their cores{} (the knob irq_affinity moves "
         "interrupts)",
-        choice.named ? "" : ", and no others are as good otherwise or the experiment began there"));
+        choice.named ? "" : ", but no other CPUs are better, or the experiment began on these"));
   else if (!of_devices_.empty())
     reasons.push_back(
         fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));

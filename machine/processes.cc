@@ -209,7 +209,7 @@ void be_the_first_to_go() {
 }
 
 std::string how_it_ended(std::optional<int> status) {
-  if (!status) return "ended, and another process that traces it keeps how";
+  if (!status) return "ended, and another process, which traces it, knows how";
   if (WIFSIGNALED(*status))
     return fmt::format("was ended by signal {} ({})", WTERMSIG(*status),
                        strsignal(WTERMSIG(*status)));

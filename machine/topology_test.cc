@@ -153,7 +153,7 @@ TEST(ChooseCpus, SaysWhoServesDevices) {
   EXPECT_THAT(reasons({}), Each(Not(HasSubstr("devices"))));
   EXPECT_THAT(reasons({1}), Contains(HasSubstr("served elsewhere (1)")));
   EXPECT_THAT(reasons({2}), Contains(HasSubstr("served elsewhere (2)")));
-  EXPECT_THAT(reasons({1, 2}), Contains(HasSubstr("they or their core's other CPUs serve")));
+  EXPECT_THAT(reasons({1, 2}), Contains(HasSubstr("devices interrupt them or the other CPUs")));
 }
 
 TEST(TopologyTest, CpusThatTheUserNamesAreTakenWhateverTheyAre) {
@@ -286,19 +286,19 @@ std::string why(const char* description, unsigned n, const CpuSet& efficient = {
 
 TEST(ChooseCpus, SaysWhy) {
   EXPECT_EQ(why(big, 1),
-            "they are not in the core of CPU 0, where the kernel's own work tends to be\n"
-            "each has a core of its own, whose other CPUs (33) stay idle\n");
+            "not in the core of CPU 0, where the kernel does most of its own work\n"
+            "each on its own core, whose other CPUs (33) stay idle\n");
   EXPECT_THAT(why(big, 16), HasSubstr("they are in one L3 cache\n"));
   EXPECT_THAT(why(big, 17), HasSubstr("they are in one NUMA node\n"));
   EXPECT_THAT(why(big, 63), HasSubstr("they are in several NUMA nodes"));
   EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one is in the core of CPU 0"),
                                    HasSubstr("they share a core with CPUs that are in use")));
-  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else runs on them too"));
-  EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each has a core of its own\n"));
+  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else runs on them, too"));
+  EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each on its own core\n"));
   EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("they share a core"));
   const char* eight = "Package:1 L3Cache:1 Core:8 PU:2";
   EXPECT_THAT(why(eight, 2, range(8, 15)), HasSubstr("they are the machine's fast cores\n"));
-  EXPECT_THAT(why(eight, 9, range(8, 15)), HasSubstr("they are not all of one kind"));
+  EXPECT_THAT(why(eight, 9, range(8, 15)), HasSubstr("they are of different kinds"));
   EXPECT_THAT(why(eight, 2), Not(HasSubstr("fast")));
 }
 

@@ -320,7 +320,7 @@ struct Plan {
   std::uint64_t seed = 0;
   std::uint32_t warmup = 0;   // blocks that run first and are not analysed
   std::uint32_t retries = 0;  // further attempts at a trial that failed
-  // after so many failed trials in a row the benchmark's other trials are skipped; 0: never
+  // after how many failed trials in a row the benchmark's other trials are skipped; 0: never
   std::uint32_t give_up_after = 0;
   // In the plan's order; the first one that catches a trial counts.
   std::vector<Exclusion> exclude;

@@ -212,7 +212,7 @@ std::string short_quiet(const Quietness& quietness) {
 std::string short_load(const Load& load) {
   std::string text = load_text(load);
   text.resize(std::min(text.find("; warning: "), text.size()));
-  return text + ": a busy machine, which makes intervals wider ('stabctl doctor')";
+  return text + ": the machine was busy, which makes intervals wider ('stabctl doctor')";
 }
 
 std::string control_known(const Analysis& analysis) {
@@ -223,8 +223,7 @@ std::string control_known(const Analysis& analysis) {
   if (!control->reach || !control->reach->share)
     return "it has no interval, so there is no verdict";
   return fmt::format(
-      "the first level measured twice differs by {}: no verdict says more than "
-      "that allows",
+      "the first level measured twice differs by {}, and no smaller change is a verdict",
       interval_text(control->low, control->high));
 }
 
@@ -251,8 +250,8 @@ Screen screen_of(const Document& document) {
   known("Reason", document.reason);
   if (document.looked_early)
     known("Early",
-          "a look before the planned end: a verdict keeps its error only if it is looked "
-          "at once, at that end");
+          "a look before the planned end: a verdict keeps its error only if you look once, at that "
+          "end");
   if (document.exclusions && document.exclusions->disturbed > 0)
     known("Excluded", dependence_text(*document.exclusions));
   known("Output", outputs_text(document.outputs));
@@ -274,8 +273,8 @@ Screen screen_of(const Document& document) {
       const bool is_quoted = std::ranges::any_of(
           first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
       screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
-      screen.said = fmt::format("The first one that failed printed last: {}",
-                                fmt::join(first.last_lines, " | "));
+      screen.said =
+          fmt::format("The first failure ended with: {}", fmt::join(first.last_lines, " | "));
     }
     screen.next = fmt::format(
         "'stabctl logs {}' shows what failed builds and trials printed; after 'stabctl run' add "

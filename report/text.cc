@@ -99,7 +99,7 @@ std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
     failures.push_back(fmt::format(
-        "'stabctl logs {}' shows their output; add --state for a folder of 'stabctl run'",
+        "'stabctl logs {}' shows their output; add --folder for a folder of 'stabctl run'",
         document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   return header(document, options) +

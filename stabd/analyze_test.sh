@@ -112,7 +112,7 @@ cp out first
 analyze 3 sorted.csv --response y --factors opt --order when --full
 diff <(sed 1d first) <(sed 1d out) || fail "the order of rows matters although a column says what it is"
 analyze 1 drift.csv --response y --order opt
-says err "line 2, column 2: 'O3' gives no place in the order"
+says err "line 2, column 2: 'O3' does not say when the row was measured"
 analyze 1 drift.csv --response y --factors opt --order whe
 says err "did you mean when?"
 analyze 1 drift.csv --response y --factors opt --order y
@@ -161,7 +161,7 @@ analyze 1 faster.csv
 analyze 1 .
 head -c 2000 /dev/zero >zeros.csv
 analyze 1 zeros.csv --response y --factors opt
-says err "this is no text"
+says err "this is not text"
 
 # Data that cannot be told apart says so, with a note and never a NaN.
 printf 'opt,y\na,5\na,5\nb,5\nb,5\n' >constant.csv
@@ -179,5 +179,5 @@ done
 
 analyze 0 --help
 says out "--response"
-says out "Column that says when a row was measured"
+says out "Column that says when each row was measured"
 echo "all as promised"

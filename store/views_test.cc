@@ -89,7 +89,7 @@ TEST_F(Views, ACausalProfileThatIsNoJsonIsDamage) {
   write({trial});
   const auto read = open_or_fail(path_)->for_each_trial(1, [](const Trial&) { return true; });
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("its causal profile is no JSON"));
+  EXPECT_THAT(read.error().message, HasSubstr("its causal profile is not JSON"));
 }
 
 TEST_F(Views, SamplesCanBeAskedForBySql) {

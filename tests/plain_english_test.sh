@@ -70,7 +70,7 @@ openings() {  # reads file names, prints area, file and sentence
       $text =~ s/"\s*\n\s*"//g;
       while ($text =~ /(?<!\x27)"((?:[^"\\\n]|\\.)*)"/g) {
         my $literal = $1;
-        next if length($literal) < 15;
+        next if length($literal) < 15 || $literal =~ /\b(SELECT|PRAGMA|WHERE)\b/;  # SQL is not read aloud
         if ($literal =~ /^(of|those|that of|what|who|whoever) .* / && $literal !~ /\?/) {
           print "$area\t$file\t$literal\n" unless grep { index($literal, $_) == 0 } keys %allowed;
         } else {
@@ -84,7 +84,7 @@ openings() {  # reads file names, prints area, file and sentence
     if ($file =~ /\.md$/) {
       document($file =~ m{^doc/decisions/} ? "doc/decisions" : $file, $file, $text);
     } elsif ($file =~ /\.toml$/) {
-      my $comments = join " ", map { /(?:^|\s)#\s?(.*)/ ? $1 : () } split /\n/, $text;
+      my $comments = join " ", map { !/SPDX-/ && /(?:^|\s)#\s?(.*)/ ? $1 : () } split /\n/, $text;
       sentences("plans", $file, $comments);
     } else {
       my ($top, $next) = split m{/}, $file;

@@ -33,9 +33,38 @@ while read -r path; do
 done < <(grep -oP '`\K[a-z_]+(/[a-z_]+)+\.(h|cc|inc|c)(?=`)' doc/story.md)
 # Each document says first for whom it is, and the map names it.
 for file in doc/*.md; do
-  grep -m 1 -A 2 '^# ' "$file" | grep -q '^For ' || { echo "$file does not begin with 'For' and its readers"; bad=1; }
+  begins=$(grep -m 1 -A 4 '^# ' "$file" | tr '\n' ' ')
+  grep -qE '^# [^#]*  For [^.]*\. +(After |This page says which document)' <<<"$begins" ||
+    { echo "$file does not begin with 'For', its readers, and what they can do after reading it"; bad=1; }
   [[ $file == doc/README.md ]] || grep -qF "](${file#doc/})" doc/README.md || { echo "doc/README.md does not name $file"; bad=1; }
 done
+# README.md has its parts in this order; each cell of the table names its source, and some rows are won by others.
+parts=$(grep -E '^(## |!\[)' README.md | sed 's/^!\[.*/picture/; s/^## //' | paste -sd '|')
+[[ $parts == 'picture|Beside other tools|Install|Two commands, no plan|A plan|What it can tell, and what it cannot|The five limits that matter|Read on' ]] ||
+  { echo "README.md has other parts, or in another order: $parts"; bad=1; }
+awk -F ' *\\| *' '
+  /^\[[a-z][0-9]\]: / { source[substr($1, 2, 2)] = 1 }
+  /^\| / && NF == 9 && !/^\| can it/ { rows++; line[rows] = $0 }
+  /^[0-9]\. / && limits { numbered++ }
+  /^## / { limits = /five limits/; plan = /^## A plan/; blocks = 0; inside = 0 }
+  plan { if (/^    /) { if (!inside) blocks++; inside = 1; if (blocks == 1) lines++ } else inside = 0 }
+  END {
+    for (i = 1; i <= rows; i++) {
+      split(line[i], cells, / *\| */)
+      others = 0
+      for (c = 3; c <= 8; c++) {
+        if (cells[c] !~ /^\[(yes|partly|no)\]\[[a-z][0-9]\]$/) { print "README.md: a cell without a source: " cells[c]; bad = 1 }
+        else if (!(substr(cells[c], length(cells[c]) - 2, 2) in source)) { print "README.md: no source " cells[c]; bad = 1 }
+        if (c > 3 && cells[c] ~ /^\[yes/) others = 1
+      }
+      if (others && cells[3] !~ /^\[yes/) better++
+    }
+    if (rows < 6 || better < 3) { print "README.md: " rows " rows, in " better + 0 " of which another tool is better"; bad = 1 }
+    if (numbered != 5) { print "README.md: " numbered + 0 " limits"; bad = 1 }
+    if (lines != 15) { print "README.md: the plan has " lines + 0 " lines"; bad = 1 }
+    exit bad
+  }' README.md || bad=1
+[[ $(wc -l <doc/story.md) -le 65 ]] || { echo "doc/story.md has more than 65 lines"; bad=1; }
 [[ $(wc -l <README.md) -le 150 && $(wc -L <README.md) -le 120 ]] || { echo "README.md has at most 150 lines of 120 characters"; bad=1; }
 
 # The pictures: doc/pictures/make draws each of them, a document shows it, it loads nothing, and all together are small.

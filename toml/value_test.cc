@@ -72,7 +72,7 @@ TEST(Document, RefusesBinaryFiles) {
       "a = 1\n\x7f"
       "ELF\0\0"s);
   EXPECT_EQ(error.at, (Position{2, 5}));
-  EXPECT_EQ(error.message, "a NUL byte: this is a binary file, a plan is TOML in UTF-8");
+  EXPECT_EQ(error.message, "a NUL byte: this is a binary file, and a plan is TOML in UTF-8");
   EXPECT_EQ(error_of("a = '\xff'").message,
             "this is not valid TOML: Encountered invalid utf-8 sequence");
 }

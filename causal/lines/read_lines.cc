@@ -42,7 +42,7 @@ Result<Owned> open_object(const std::string& path) {
   if (!opened)
     return fail(
         fmt::format("cannot read {}: {}", name, one_line(llvm::toString(opened.takeError()), 300)));
-  if (!opened->getBinary()->isELF()) return fail(name + " is no ELF file");
+  if (!opened->getBinary()->isELF()) return fail(name + " is not an ELF file");
   return std::move(*opened);
 }
 

@@ -20,7 +20,7 @@ Scope scope_of(std::vector<std::string> patterns);
 // The debug information of a stripped object is looked for by its build id and its debug link, below
 // /usr/lib/debug and beside it (debug_file.h). Code of functions that were inlined belongs to the innermost line in
 // scope. The map names all files that were looked at, those of split debug information, too. An error
-// if a file cannot be read or is no ELF file.
+// if a file cannot be read or is not an ELF file.
 Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope);
 
 }  // namespace stab::causal

@@ -112,7 +112,7 @@ Result<LineMap> parse_map(std::string_view text) {
 Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   const auto wanted = split(name);
   if (!wanted)
-    return fail(fmt::format("'{}' is no line of source; write FILE:LINE", one_line(name, 200)));
+    return fail(fmt::format("'{}' is not a line of source; write FILE:LINE", one_line(name, 200)));
   std::optional<std::uint32_t> found;
   std::optional<std::uint32_t> nearest;
   std::uint32_t distance = UINT32_MAX;
@@ -131,9 +131,10 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   }
   if (found) return *found;
   if (!nearest)
-    return fail(fmt::format("no code in scope is of the file of '{}'; see --scope and --binary",
-                            one_line(name, 200)));
-  return fail(fmt::format("no code is of {}; the nearest line that has some is {}",
+    return fail(
+        fmt::format("no code in scope comes from the file of '{}'; see --scope and --binary",
+                    one_line(name, 200)));
+  return fail(fmt::format("no code comes from {}; the nearest line that has code is {}",
                           one_line(name, 200), map.lines[*nearest]));
 }
 

@@ -77,8 +77,8 @@ bool gains_rights(const std::string& path) {
 Result<void> check(const std::string& path, bool has_binaries) {
   if (gains_rights(path))
     return fail(path +
-                " is setuid or gains other rights, and so gets no library of others; profile a "
-                "copy without them");
+                " is setuid or gains other rights, so it loads no libraries of others; profile a "
+                "copy without those rights");
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno("cannot read " + path);
   switch (kind_of(file.get())) {
@@ -91,8 +91,8 @@ Result<void> check(const std::string& path, bool has_binaries) {
   }
   if (has_binaries) return {};
   return fail(path +
-              " is no 64-bit ELF file, but perhaps a script: name the program that it starts, or "
-              "that program's file by --binary");
+              " is not a 64-bit ELF file, but perhaps a script: name the program that it starts, "
+              "or that program's file with --binary");
 }
 
 Result<std::vector<std::string>> expand(const std::vector<std::string>& patterns,
@@ -104,7 +104,7 @@ Result<std::vector<std::string>> expand(const std::vector<std::string>& patterns
     for (std::size_t i = 0; failed == 0 && i < matches.gl_pathc; ++i)
       found.emplace_back(matches.gl_pathv[i]);
     globfree(&matches);
-    if (failed != 0) return fail("no file is like --binary " + one_line(pattern, 500));
+    if (failed != 0) return fail("no file matches --binary " + one_line(pattern, 500));
   }
   return found;
 }
@@ -135,7 +135,7 @@ std::string why_no_lines(const std::string& path, const LineMap& map) {
       map.objects, [](const ObjectLines& each) { return !each.stranger.empty(); });
   if (found == map.objects.end()) return path + " has no debug information; build it with -g";
   return fmt::format(
-      "{} has no debug information, and {} is of another build than {}; build it with -g", path,
+      "{} has no debug information, and {} is from another build than {}; build it with -g", path,
       found->stranger, found->path);
 }
 
@@ -180,11 +180,11 @@ Result<Companions> find_companions() {
                    .library = first_in(here, {"../lib/stabd", "../lib"}, "libstabcausal.so")};
   if (found.lines.empty())
     return fail(
-        "stab-lines is missing; it belongs into ../libexec/stabd, seen from the folder of "
+        "stab-lines is missing; it belongs in ../libexec/stabd, seen from the folder of "
         "stabctl and stabd: install the package of szc, too");
   if (found.library.empty())
     return fail(
-        "libstabcausal.so is missing; it belongs into ../lib/stabd, seen from the folder "
+        "libstabcausal.so is missing; it belongs in ../lib/stabd, seen from the folder "
         "of stabctl and stabd");
   if (found.library.find_first_of(" :\t") != std::string::npos)
     return fail("LD_PRELOAD takes no path with spaces or colons: " + found.library);

@@ -241,7 +241,7 @@ TEST(MapTest, ALineIsFoundByTheEndOfItsPath) {
   EXPECT_EQ(find_line(map, "a.cc:3").error().message,
             "'a.cc:3' can be /s/a.cc:3 or /t/a.cc:3; write more of the path");
   EXPECT_EQ(find_line(map, "s/a.cc:8").error().message,
-            "no code is of s/a.cc:8; the nearest line that has some is /s/a.cc:9");
+            "no code comes from s/a.cc:8; the nearest line that has code is /s/a.cc:9");
   EXPECT_FALSE(find_line(map, "b.cc:9"));
   EXPECT_FALSE(find_line(map, ".cc:9")) << "a name is whole from a slash on";
   EXPECT_FALSE(find_line(map, "a.cc"));

@@ -85,15 +85,15 @@ std::string reason_of_rights(const Event& event) {
       geteuid() == 0 ? "; so does experiment.privileges in a plan of root's" : "";
   if (counts_user_side())
     return fmt::format(
-        "perf_event_paranoid is {}, which keeps the kernel's side from those without "
-        "capabilities{}; sudo sysctl kernel.perf_event_paranoid=1 gives it to them{}",
+        "perf_event_paranoid is {}, which keeps users without capabilities from counting the "
+        "kernel{}; sudo sysctl kernel.perf_event_paranoid=1 gives it to them{}",
         level, has_side ? "" : fmt::format(": measure '{}'", event.on_program_side()), for_root);
   if (level > 2)
     return fmt::format(
-        "perf_event_paranoid is {}, with which nobody counts without capabilities; sudo sysctl "
+        "perf_event_paranoid is {}, with which only users with capabilities can count; sudo sysctl "
         "kernel.perf_event_paranoid=2 lets users count their programs{}",
         level, for_root);
-  return "a filter, as of a container, keeps perf events from this user";
+  return "a filter (a container's, perhaps) keeps perf events from this user";
 }
 
 Reading none_of(const Event& event, std::string reason) {

@@ -102,7 +102,7 @@ Result<perf_event_attr> find_address(std::string_view text) {
   const auto wrong = [](std::string_view what) {
     return fail(
         fmt::format("{}; write mem:0xADDRESS, mem:0xADDRESS/LENGTH with a length of 1, 2, "
-                    "4 or 8 bytes, and :r, :w, :rw or :x behind it",
+                    "4 or 8 bytes, and :r, :w, :rw or :x after it",
                     what));
   };
   std::string_view access = "rw";
@@ -114,12 +114,12 @@ Result<perf_event_attr> find_address(std::string_view text) {
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
     const auto given = number_in(text.substr(slash + 1), 10);
     if (!given || access == "x" || (*given != 1 && *given != 2 && *given != 4 && *given != 8))
-      return wrong("that is no length of an access");
+      return wrong("that is not the length of an access");
     length = *given;
     text = text.substr(0, slash);
   }
   const auto address = text.starts_with("0x") ? number_in(text.substr(2), 16) : std::nullopt;
-  if (!address) return wrong("that is no address");
+  if (!address) return wrong("that is not an address");
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_BREAKPOINT;
@@ -132,7 +132,7 @@ Result<perf_event_attr> find_address(std::string_view text) {
   else if (access == "x")
     attr.bp_type = HW_BREAKPOINT_X;
   else
-    return wrong("that is no kind of access");
+    return wrong("that is not a kind of access");
   // The kernel's accesses trap as often as it copies, which is no number of accesses.
   attr.exclude_kernel = 1;
   return attr;
@@ -172,8 +172,8 @@ std::unexpected<Error> unknown(std::string_view name) {
   const std::string near = nearest(may_be_tracepoint(name) ? shown_name(name, true) : event, names);
   const bool tracepoint = std::ranges::count(name, ':') == 1 && near.empty();
   return fail(fmt::format(
-      "'{}' is no event{}; 'stabctl counters' lists those of this machine{}", one_line(name, 80),
-      near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
+      "'{}' is not an event{}; 'stabctl counters' lists the events of this machine{}",
+      one_line(name, 80), near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
       tracepoint ? "; tracepoints are known where tracefs is mounted and may be read" : ""));
 }
 

@@ -101,8 +101,8 @@ TEST_F(Events, Addresses) {
 
 TEST_F(Events, AMisspeltOneGetsTheNearest) {
   EXPECT_EQ(wrong("cycels"),
-            "'cycels' is no event, did you mean 'cycles'?; 'stabctl counters' lists those of this "
-            "machine");
+            "'cycels' is not an event, did you mean 'cycles'?; 'stabctl counters' lists the events "
+            "of this machine");
   EXPECT_THAT(wrong("L1-dcache-load-mises"), HasSubstr("did you mean 'l1-dcache-load-misses'?"));
   EXPECT_THAT(wrong("instruction:u"), HasSubstr("did you mean 'instructions'?"));
   EXPECT_THAT(wrong("no_group:no_point"), HasSubstr("where tracefs is mounted"));

@@ -196,7 +196,7 @@ Result<void> Device::put_event(const std::string& event, Fields& into) const {
   const auto scale = line_of(file + ".scale");
   if (scale && *scale != "1" && *scale != "1.0")
     return fail(
-        fmt::format("the number of '{}/{}/' is meant times {}, which a count is not: "
+        fmt::format("the number of '{}/{}/' is to be multiplied by {}, which stabd does not do: "
                     "measure its terms, {}",
                     name_, event, one_line(*scale, 40), one_line(line_of(file).value_or(""), 200)));
   const std::string text = line_of(file).value_or("");
@@ -246,8 +246,7 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
     return fail(fmt::format("'{}': {}", one_line(name, 120), what));
   };
   if (parts.size() != 3 || !is_file_name(parts[0]))
-    return wrong(
-        "an event of a device is written as DEVICE/TERM=NUMBER,.../ with u or k behind it");
+    return wrong("an event of a device is written as DEVICE/TERM=NUMBER,.../ with u or k after it");
   const Device device(std::string(parts[0]), files);
   if (const std::string why = device.why_not(); !why.empty()) {
     const std::string near = nearest(parts[0], names_in(files.devices));
@@ -258,7 +257,7 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
   const auto terms = terms_of(parts[1]);
   if (!terms)
     return wrong(
-        fmt::format("'{}' is no term: write TERM or TERM=NUMBER", one_line(terms.error(), 80)));
+        fmt::format("'{}' is not a term: write TERM or TERM=NUMBER", one_line(terms.error(), 80)));
   Fields set{};
   if (auto put = device.put(*terms, set); !put) return wrong(put.error().message);
   perf_event_attr attr{};
@@ -269,7 +268,7 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
   attr.config2 = set[2];
   if (!set_sides(parts[2], attr))
     return wrong(
-        "behind the last '/' stand the sides: u (the program) and k (the kernel on its "
+        "after the last '/' come the sides: u (the program) and k (the kernel on its "
         "behalf)");
   return attr;
 }

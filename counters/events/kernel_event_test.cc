@@ -96,7 +96,7 @@ TEST_F(KernelEvents, SidesStandBehindTheLastSlash) {
   EXPECT_EQ(sides("cpu/cpu-cycles/k"), std::pair(false, true));
   EXPECT_EQ(sides("cpu/cpu-cycles/uk"), std::pair(true, true));
   for (const char* name : {"cpu/cpu-cycles/h", "cpu/cpu-cycles/pp", "cpu/cpu-cycles/u:k"})
-    EXPECT_THAT(wrong(name), HasSubstr("stand the sides")) << name;
+    EXPECT_THAT(wrong(name), HasSubstr("come the sides")) << name;
   const Event plain{.name = "cpu/cpu-cycles/"};
   EXPECT_EQ(plain.on_program_side(), "cpu/cpu-cycles/u");
   EXPECT_FALSE(plain.has_side());
@@ -116,17 +116,17 @@ TEST_F(KernelEvents, WhatIsWrongSaysWhatTheDeviceHas) {
   EXPECT_THAT(wrong("cpu/mem-loads/"), HasSubstr("measure event=0xcd,umask=0x1,ldlat=?"));
   for (const char* name : {"cpu/event=x/", "cpu/event=0x/", "cpu/event=-1/", "cpu/=1/", "cpu//",
                            "cpu/event=0x11112222333344445/"})
-    EXPECT_THAT(wrong(name), HasSubstr("is no term: write TERM or TERM=NUMBER")) << name;
+    EXPECT_THAT(wrong(name), HasSubstr("is not a term: write TERM or TERM=NUMBER")) << name;
   for (const char* name : {"cpu/event=1", "/event=1/", "cpu/a/b/", "../cpu/event=1/"})
     EXPECT_THAT(wrong(name), HasSubstr("is written as DEVICE/TERM=NUMBER")) << name;
   EXPECT_THAT(wrong("../type=1/"), HasSubstr("is written as DEVICE/TERM=NUMBER"));
-  EXPECT_THAT(wrong("cpu/..=1/"), HasSubstr("is no term"));
+  EXPECT_THAT(wrong("cpu/..=1/"), HasSubstr("is not a term"));
 }
 
 // A number of the whole machine, or one that would have to be scaled, is none of a trial's.
 TEST_F(KernelEvents, WhatIsNoCountOfAProgramIsRefused) {
   EXPECT_THAT(wrong("power/energy-pkg/"), HasSubstr("counts the whole machine"));
-  EXPECT_THAT(wrong("cpu/slots/"), HasSubstr("is meant times 2"));
+  EXPECT_THAT(wrong("cpu/slots/"), HasSubstr("is to be multiplied by 2"));
   EXPECT_EQ(attr_of("cpu/event=0x0,umask=0x4/").config, 0x400);
   EXPECT_THAT(wrong("uprobe/config=1/"), HasSubstr("perf probe"));
   EXPECT_THAT(wrong("breakpoint/config=1/"), HasSubstr("mem:0xADDRESS"));

@@ -87,7 +87,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
   } else if (!arguments.verbatim) {
     if (companions.linker.empty())
       return fail(
-          "ld.stab is missing; it belongs into ../libexec/stabd, seen from the folder of szc");
+          "ld.stab is missing; it belongs in ../libexec/stabd, seen from the folder of szc");
     const std::string& program = clang[clang.size() - (clang.back().starts_with("--") ? 2 : 1)];
     const Identity identity = identify(program);
     if (identity.kind == Identity::Kind::other)

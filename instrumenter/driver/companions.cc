@@ -64,7 +64,7 @@ std::vector<T> read_from(std::ifstream& file, std::uint64_t offset, std::size_t 
   return file ? items : std::vector<T>{};
 }
 
-// The names of the libraries that an executable needs, each ended by a zero; "" if it is no ELF file.
+// The names of the libraries that an executable needs, each ended by a zero; "" if it is not an ELF file.
 std::string needed_libraries(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto header = read_from<Elf64_Ehdr>(file, 0, 1);

@@ -174,7 +174,7 @@ void LinkParser::finish() {
   if (emulation_ != "elf_x86_64") {
     result_.obstacle = fmt::format("its format is {}", emulation_);
   } else if (raw_) {
-    result_.obstacle = "it is no ELF file";
+    result_.obstacle = "it is not an ELF file";
   } else if (!runtime_.empty()) {
     result_.obstacle = fmt::format("{} needs code to stay where it is", runtime_);
   } else if (profiled_) {

@@ -26,7 +26,7 @@ constexpr std::size_t most_stat_bytes = 256 << 10;
 constexpr const char* no_frequency =
     "this machine has no cpufreq: its host or its firmware decides, and does not say";
 constexpr const char* no_throttling = "this CPU does not count how often it was throttled";
-constexpr const char* no_temperature = "this machine has no sensor of the CPU that is known here";
+constexpr const char* no_temperature = "this machine has no CPU sensor that stabd knows";
 constexpr const char* no_pressure = "this kernel does not count it; boot with psi=1";
 
 // One file of the kernel's.

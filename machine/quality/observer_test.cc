@@ -142,7 +142,7 @@ TEST_F(ObserverTest, AVirtualMachineSaysWhatItLacks) {
   EXPECT_THAT(reason("frequency-before-khz"), HasSubstr("no cpufreq"));
   EXPECT_THAT(reason("frequency-after-khz"), HasSubstr("no cpufreq"));
   EXPECT_THAT(reason("throttled"), HasSubstr("does not count"));
-  EXPECT_THAT(reason("temperature-before-c"), HasSubstr("no sensor"));
+  EXPECT_THAT(reason("temperature-before-c"), HasSubstr("no CPU sensor"));
   EXPECT_THAT(reason("memory-pressure-ns"), HasSubstr("psi=1"));
   EXPECT_EQ(reason("interrupts"), "");
 }

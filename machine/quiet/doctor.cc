@@ -75,7 +75,7 @@ class Examination {
     if (!choice) return add("cpus", Grade::poor, allowed, choice.error().message);
     if (choice->shared)
       return add("cpus", Grade::poor, allowed,
-                 "there is none for trials alone: everything else runs on the same one",
+                 "no CPU is for trials alone: everything else runs on the same one",
                  "give this process at least two CPUs (nproc says how many it has)");
     const std::string which = fmt::format(
         "trials on {}, everything else on {}: {}", stab::machine::to_string(choice->trial),
@@ -128,12 +128,13 @@ class Examination {
   void look_at_clock() {
     const auto clock = line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     if (!clock)
-      return add("clock", Grade::fair, "unknown", "how exact the clock is cannot be told");
+      return add("clock", Grade::fair, "unknown", "it is not known how exact the clock is");
     const bool quick = *clock == "tsc" || *clock == "kvm-clock" ||
                        *clock == "hyperv_clocksource_tsc_page" || *clock == "arch_sys_counter";
     if (quick) return add("clock", Grade::good, *clock);
     add("clock", Grade::fair, *clock,
-        "reading the clock takes a system call or longer, which programs that ask often pay",
+        "reading the clock takes a system call or longer, which slows programs down that read it "
+        "often",
         "boot with tsc=reliable if the CPU's counter is steady");
   }
 
@@ -184,7 +185,7 @@ class Examination {
   void look_at_counters() {
     const auto hardware = files("/sys/bus/event_source/devices/cpu*");
     if (hardware.empty())
-      add("counters", Grade::fair, "none of the hardware",
+      add("counters", Grade::fair, "no hardware counters",
           "cycles, misses and the like cannot be measured; time can",
           "in a virtual machine: ask for a virtual PMU");
     else
@@ -248,7 +249,7 @@ class Examination {
       return say("it is mounted read-only, as in a container: root cannot change it either",
                  "set it on the host, or start the container with --privileged");
     if (why == Access::nobody)
-      return say("this is root without the rights of the machine's, as in a user namespace",
+      return say("this is root without the rights of the machine's root, as in a user namespace",
                  "set it on the host");
     say("stabd and 'stabctl quiesce apply' change nothing without root's rights",
         "start them as root: sudo stabctl quiesce apply");

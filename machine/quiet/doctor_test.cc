@@ -110,7 +110,7 @@ TEST_F(DoctorTest, ReadingsThatTrialsWillNotHave) {
     EXPECT_THAT(finding(name).found, HasSubstr("trials do not have it: ")) << name;
     EXPECT_NE(finding(name).mend, "") << name;
   }
-  EXPECT_THAT(finding("throttled").meaning, HasSubstr("only CPUs of Intel"));
+  EXPECT_THAT(finding("throttled").meaning, HasSubstr("only Intel's CPUs"));
   put("/proc/stat", "cpu0 1 0 0 9 0 0 0 0 0 0\ncpu2 1 0 0 9 0 0 0 0 0 0\n");
   put("/proc/interrupts", "  CPU0 CPU2\n 1: 5 6 x\n");
   put("/proc/softirqs", "  CPU0 CPU2\n 1: 5 6\n");
@@ -165,8 +165,8 @@ TEST_F(DoctorTest, Cpus) {
   EXPECT_EQ(finding("cpus", "Package:1 Core:1 PU:2").grade, Grade::fair);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").grade, Grade::good);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").found,
-            "trials on 2, everything else on 0-1: they are not in the core of CPU 0, where the "
-            "kernel's own work tends to be; each has a core of its own, whose other CPUs (3) stay "
+            "trials on 2, everything else on 0-1: not in the core of CPU 0, where the kernel does "
+            "most of its own work; each on its own core, whose other CPUs (3) stay "
             "idle");
 }
 

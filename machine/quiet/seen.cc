@@ -45,7 +45,7 @@ constexpr std::array losses{
          "trials that wait for memory cannot be told from others, and no block waits for it",
          "boot with psi=1 a kernel that has CONFIG_PSI"},
     Loss{"throttled", Grade::good,
-         "trials that heat slows down cannot be told from others: only CPUs of Intel count it", ""},
+         "trials slowed down by heat cannot be told from others; only Intel's CPUs count this", ""},
     Loss{"frequency-after-khz", Grade::fair,
          "trials that run at another frequency cannot be told from others",
          "load a driver of cpufreq, if the machine is not a virtual one"},

@@ -105,8 +105,7 @@ class Parser {
   void factor() {
     const char c = peek();
     if (++depth_ > max_formula_depth)
-      fail(fmt::format("parentheses and signs stand in each other more than {} deep",
-                       max_formula_depth));
+      fail(fmt::format("parentheses and signs are nested more than {} deep", max_formula_depth));
     else if (c == '-')
       negative();
     else if (c == '(')
@@ -137,7 +136,7 @@ class Parser {
 
   void quoted(char quote) {
     const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) return fail("this quote has no end");
+    if (end == std::string_view::npos) return fail("this quote is not closed");
     add_name(text_.substr(at_ + 1, end - at_ - 1), at_ + 2);
     at_ = end + 1;
   }

@@ -86,7 +86,7 @@ TEST(Formula, AMistakeHasItsPlace) {
   EXPECT_EQ(error_of("a +"), "4: a name or a number is missing at the end");
   EXPECT_EQ(error_of(""), "1: a name or a number is missing at the end");
   EXPECT_EQ(error_of("(a"), "3: an operator or ')' is missing at the end");
-  EXPECT_EQ(error_of("'a"), "1: this quote has no end");
+  EXPECT_EQ(error_of("'a"), "1: this quote is not closed");
   EXPECT_EQ(error_of("a + ''"), "5: a name is missing between the quotes");
   EXPECT_EQ(error_of("1.2.3"), "1: '1.2.3' is not a number");
   EXPECT_EQ(error_of("1e999"), "1: '1e999' is not a number");

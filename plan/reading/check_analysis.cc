@@ -48,20 +48,20 @@ void check_control(Draft& draft) {
   if (analysis.control.empty()) return;
   if (draft.plan.design.kind != DesignKind::one_way || analysis.stabilizer)
     return refuse(draft, "control",
-                  "is of designs of the kind \"one-way\" and not of method = \"stabilizer\": "
+                  "is for designs of the kind \"one-way\", and not for method = \"stabilizer\": "
                   "remove it, or change the design");
   if (analysis.all_pairs)
-    return refuse(
-        draft, "control",
-        "repeats the first level, so pairs = \"all\" has no place for it: remove one of both");
+    return refuse(draft, "control",
+                  "repeats the first level, so it cannot be used with pairs = \"all\": remove one "
+                  "of the two");
   for (const DraftFactor& factor : draft.factors) {
     if (!factor.value.is_treatment()) continue;
     const auto& levels = std::get<FixedLevels>(factor.value.levels).levels;
     const auto found = std::ranges::find(levels, analysis.control, &Level::name);
     if (found == levels.end() || found == levels.begin() || levels.size() < 3)
       refuse(draft, "control",
-             fmt::format("must be a level of '{}' that is not the first one, beside another one "
-                         "that is compared",
+             fmt::format("must be a level of '{}' other than the first one, and a further level "
+                         "must be compared",
                          factor.value.name));
   }
 }

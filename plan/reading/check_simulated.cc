@@ -45,8 +45,7 @@ void check_runtime(Draft& draft) {
            (name == "rerandomize" && level.name == "repeated");
   };
   constexpr std::string_view why =
-      "gives programs that szc built one layout a run, as when the next one comes is a matter of "
-      "time: ";
+      "gives programs that szc built one layout a run, because the next one comes by time: ";
   for (const auto& [name, level] : draft.plan.randomize)
     if (is_repeated(name, level))
       refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));
@@ -55,7 +54,7 @@ void check_runtime(Draft& draft) {
         (factor.value.name == "rerandomize" || is_repeated(factor.value.name, {})))
       refuse(draft, fmt::format("{}leave out the factor '{}'", why, factor.value.name));
     if (factor.value.kind == FactorKind::aslr)
-      refuse(draft, "has an address space of the simulator's: leave out the factor 'aslr'");
+      refuse(draft, "runs in the simulator's address space: leave out the factor 'aslr'");
   }
 }
 
@@ -71,16 +70,17 @@ void check_simulated(Draft& draft) {
            "counts by itself, and events would be the simulator's: leave out "
            "'measure.counters' and 'measure.rotate'");
   if (!plan.profile.empty())
-    refuse(draft, "has no time whose samples say anything: leave out 'measure.profile'");
+    refuse(draft, "measures no time that could be sampled: leave out 'measure.profile'");
   if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
         return each.google_benchmark.has_value();
       }))
-    refuse(draft, "takes no Google Benchmark, which repeats by the clock what it measures");
+    refuse(draft,
+           "cannot be used with Google Benchmark, which repeats its measurements by the clock");
   if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
     refuse(draft,
-           "counts what no other program disturbs: leave out 'exclude', "
+           "counts things that no other program disturbs: leave out 'exclude', "
            "'machine.wait_for_quiet' and 'machine.quiesce'");
-  if (plan.aslr) refuse(draft, "has an address space of the simulator's: leave out 'machine.aslr'");
+  if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.memory_limit != 0; }))
     refuse(draft, "needs memory of its own, which a limit would count: leave out 'memory_limit'");

@@ -143,10 +143,9 @@ void check_causal(Draft& draft) {
     if (factor.value.kind == FactorKind::arrival_speedup) check_arrivals(factor, draft);
   if (!draft.plan.is_causal()) return;
   if (draft.measure_at)
-    draft.problems.add(
-        *draft.measure_at,
-        "'measure' has no place in a causal design, whose trials have virtual pauses "
-        "in all that they measure: leave it out");
+    draft.problems.add(*draft.measure_at,
+                       "'measure' cannot be used in a causal design, because virtual pauses are "
+                       "part of all that its trials measure: leave it out");
   for (const auto& [key, at] : draft.study.analysis)
     if (key != "alpha")
       draft.problems.add(at, fmt::format("'analysis.{}' has no use in a causal design, which "

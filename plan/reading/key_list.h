@@ -134,7 +134,7 @@ inline constexpr Key keys[] = {
     {"defaults.warmup", Count{0, 1000, 0}, "blocks that run first and are not analysed"},
     {"defaults.retries", Count{0, 10, 0}, "further attempts at a trial that failed"},
     {"defaults.give_up_after", Count{0, 1000, 5},
-     "after so many failed trials in a row the benchmark's other trials are skipped; 0: never"},
+     "after how many failed trials in a row the benchmark's other trials are skipped; 0: never"},
     {"defaults.exclude_repeats", Count{0, 10, 1},
      "further attempts at a trial that an `exclude` rule catches, at the end of its block"},
     {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
@@ -154,7 +154,7 @@ inline constexpr Key keys[] = {
     {"benchmark.sources", Texts{is_relative_path, relative_path_rule},
      "files and folders that the build reads", "the plan's folder"},
     {"benchmark.check.exit", Other{"0 to 255, or an array of such numbers"},
-     "the exit code that is right, or those that are", "0"},
+     "the exit code of success, or several", "0"},
     {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule},
      "the digest that stdout must have"},
     {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
@@ -204,7 +204,8 @@ inline constexpr Key keys[] = {
      "comparison has a verdict",
      "required in `stop`"},
     {"design.stop.half_width", Percentage{},
-     "for `precision`: each interval of a ratio is at most twice as wide", "required there"},
+     "for `precision`: each interval of a ratio reaches at most so far to each side",
+     "required there"},
     {"design.stop.min", CountWith{15, "precision", 5, "sequential", max_blocks, 20},
      "blocks before it may end"},
     {"design.stop.max", CountWith{15, "precision", 5, "sequential", max_blocks}, "blocks at most",
@@ -280,8 +281,8 @@ inline constexpr Key keys[] = {
      "counter, read for each of its benchmarks",
      "`regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
-     "which of several matches of `regex` counts; with `only` a second match is a mistake of the "
-     "program, with `samples` each match is a sample of the trial"},
+     "which of several matches of `regex` counts; with `only` a second match is an error, with "
+     "`samples` each match is a sample of the trial"},
     {"measure.output.unit", Text{is_unit, unit_rule}, "`ns` and `bytes` are shown as such", "none"},
     {"measure.output.from", Choice{words::streams, "stdout"}, "where it is printed"},
     {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print it",
@@ -292,16 +293,15 @@ inline constexpr Key keys[] = {
 
     {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
     {"machine.cpu", Other{"0 to 1023, or an array of 1 to 1024 such numbers"},
-     "the CPU that trials run on, or those that they do, as the kernel numbers them", "any"},
+     "the CPU or CPUs that trials run on, by the kernel's numbers", "any"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
-     "treatment of settings of the machine that disturb trials: `best-effort` changes what it "
+     "whether to quiet settings of the machine that disturb trials: `best-effort` changes what it "
      "can before the first trial and names the rest, `strict` measures nothing unless all are "
      "quiet; at the end they are put back"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: change only these settings",
      "the standard ones of `stabctl quiesce status`"},
     {"machine.wait_for_quiet", Duration{},
-     "before each block, trials wait until the machine is quiet, at most so long; then they run "
-     "anyway",
+     "before each block, how long trials wait at most for a quiet machine; then they run anyway",
      "they do not wait"},
     {"machine.quiet_load", Percentage{},
      "with `wait_for_quiet`: the largest share of time that others (also the host of a virtual "
@@ -331,9 +331,8 @@ inline constexpr Key keys[] = {
      "`own`: each comparison has an error of its own; `pooled`: all share one, in designs with "
      "blocks"},
     {"analysis.estimand", Choice{words::estimands, "mean"},
-     "the subject of the verdict: `mean`, to which every block counts, or `typical`, the mean "
-     "without "
-     "a fifth of the blocks at each end; both are shown"},
+     "the average that decides: `mean`, of all blocks, or `typical`, the mean without a fifth of "
+     "the blocks at each end; both are shown"},
     {"analysis.losses", Choice{words::losses, "extremes"},
      "the numbers that lost trials may have had: `extremes`, whatever their limits permit; "
      "`monotone`, one level loses every trial that the other would lose, and some more (Lee's "
@@ -344,8 +343,8 @@ inline constexpr Key keys[] = {
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: levels are compared with the first one; `all`: with each other"},
     {"analysis.control", Text{is_name, name_rule},
-     "for `one-way`: a level that does the same as the first one; its change shows what the "
-     "machine makes of no difference, and is never a verdict",
+     "for `one-way`: a level that does the same as the first one; its change shows how far the "
+     "machine is off where nothing differs, and is never a verdict",
      "none"},
     {"analysis.better", Choice{words::directions, "lower"}, "which response is better"},
     {"analysis.higher", Texts{is_event, event_rule},

@@ -78,8 +78,8 @@ const Quantity* counted_as(std::string_view name) {
 std::string why_no_quantity(std::string_view name) {
   if (const std::string_view response = response_in(name); !response.empty())
     return fmt::format(
-        "'exclude.when' must not look at {}, which is a response: a rule that does leaves out the "
-        "trials of the arm that it does not like; 'stabctl keys --quantities' has what rules may "
+        "'exclude.when' must not look at {}, which is a response: such a rule would leave out the "
+        "trials of one arm because of their result; 'stabctl keys --quantities' has what rules may "
         "look at",
         response);
   if (const Quantity* quantity = counted_as(name))
@@ -107,9 +107,9 @@ std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) 
 std::string_view why_about_time(const Exclusion& rule, const Quantity& quantity) {
   if (quantity.take != Take::per_second && quantity.take != Take::share) return "";
   if (rule.bound == Bound::below || rule.bound == Bound::at_most)
-    return "leaves out trials for having too little of it, which the slow ones have: use > or >=";
+    return "leaves out trials that have too little of it, which the slow ones have: use > or >=";
   if (rule.limit == 0)
-    return "leaves out each trial that has any of it, as long ones do: set a bound above 0";
+    return "leaves out each trial that has any of it, as long trials do: set a bound above 0";
   return "";
 }
 

@@ -210,7 +210,7 @@ void read_revisions(const Pair& factor, const Table& table, const Variables& com
   const std::string path = table.path("revisions");
   for (const char* other : {"levels", "random"})
     if (const Pair* given = table.find(other))
-      draft.problems.add(given->at, fmt::format("'{}' and 'revisions' are levels both: remove one",
+      draft.problems.add(given->at, fmt::format("'{}' and 'revisions' both name levels: remove one",
                                                 table.path(other)));
   if (draft.has_revisions)
     draft.problems.add(pair.at,
@@ -274,10 +274,11 @@ void read_factor(const Pair& pair, const Table& all, const Variables& commits, D
   const auto& keys = std::get<Pairs>(pair.value.data);
   if (const auto given = std::ranges::find(keys, "revisions", &Pair::key);
       kind != FactorKind::user && given != keys.end())
-    return draft.problems.add(given->at,
-                              fmt::format("'factor.{}.revisions': a built-in factor has none, give "
-                                          "yours another name",
-                                          pair.key));
+    return draft.problems.add(
+        given->at,
+        fmt::format(
+            "'factor.{}.revisions': a built-in factor has no revisions, so give yours another name",
+            pair.key));
   if (kind == FactorKind::user)
     read_user_factor(pair, commits, draft);
   else

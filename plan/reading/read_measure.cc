@@ -30,7 +30,8 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
         shown(name));
   if (region_of(name) || is_simulated(name) || is_of_builds(name) ||
       std::ranges::find(words::responses, name) != words::responses.end())
-    return fmt::format("{} is measured in each trial and no counter: leave it out", shown(name));
+    return fmt::format("{} is measured in each trial and is not a counter: leave it out",
+                       shown(name));
   if (std::ranges::any_of(draft.factors,
                           [&](const DraftFactor& each) { return each.value.name == name; }))
     return fmt::format(
@@ -91,8 +92,8 @@ class CounterReader {
       if (why.empty() && !seen.insert(*name).second)
         why = always_.contains(*name) && &seen != &always_
                   ? fmt::format(
-                        "{} is in 'measure.counters', too, and so counted in each block: "
-                        "leave it out",
+                        "{} is also in 'measure.counters', so it is counted in each block: leave "
+                        "it out",
                         shown(*name))
                   : fmt::format("{} is counted already", shown(*name));
       if (why.empty())
@@ -193,7 +194,7 @@ void read_directions(const Table& table, Draft& draft) {
       other->higher_is_better = true;
     else
       draft.problems.add(items[i].at,
-                         fmt::format("'analysis.higher' names {}, which is none of the further "
+                         fmt::format("'analysis.higher' names {}, which is not one of the further "
                                      "responses in 'analysis.response'; 'analysis.better' is about "
                                      "the first one",
                                      shown((*names)[i])));

@@ -121,7 +121,7 @@ void check_stop(Draft& draft) {
   if (!design.stop) return;
   if (std::ranges::none_of(draft.factors, &Factor::is_treatment, &DraftFactor::value))
     draft.problems.add(draft.stop_at,
-                       "'design.stop' asks how well levels are compared, and this plan has no "
+                       "'design.stop' looks at comparisons of levels, and this plan has no "
                        "treatment (a factor with two or more fixed levels)");
   for (const Position at : draft.repetitions_at)
     draft.problems.add(at,

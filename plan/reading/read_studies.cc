@@ -92,7 +92,7 @@ void read_causal(const Table& root, Draft& draft) {
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
     draft.problems.add(table->find("speedup")->at,
                        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other "
-                       "experiments draw theirs, because each run wants some at speedup 0");
+                       "experiments draw their speedups, because each run needs some at 0");
 }
 
 }  // namespace stab::plan

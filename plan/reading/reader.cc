@@ -61,9 +61,10 @@ std::optional<toml::SyntaxError> single_header(std::string_view text) {
                          header.name == "measure.output" || header.name == "design.cells";
     if (several && repeated && !header.doubled)
       return toml::SyntaxError{
-          header.at, fmt::format("[{0}] may be there once only: write [[{0}]], which may be there "
-                                 "several times",
-                                 header.name)};
+          header.at,
+          fmt::format(
+              "[{0}] may be there only once: write [[{0}]], which may be there several times",
+              header.name)};
   }
   return std::nullopt;
 }

@@ -98,7 +98,7 @@ TEST(ReaderCausal, TimesAndSpeedupsHaveTheBoundsOfTheCommand) {
 
 TEST(ReaderCausal, WhatVirtualPausesWouldBeInIsRefused) {
   EXPECT_THAT(more("[measure]\nsimulate = true\n"),
-              HasSubstr("'measure' has no place in a causal design"));
+              HasSubstr("'measure' cannot be used in a causal design"));
   EXPECT_THAT(more("[analysis]\nresponse = 'user'\n"),
               HasSubstr("'analysis.response' has no use in a causal design"));
   EXPECT_THAT(more("stop = { rule = 'precision', half_width = '1%', max = 90 }\n"),

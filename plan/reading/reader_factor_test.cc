@@ -204,13 +204,13 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
       << no_revision;
   EXPECT_TRUE(no_revision.ends_with("no - first, not \"-x\"\n")) << no_revision;
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\nlevels = { x = { CFLAGS = '1' } }\n"),
-            "p:9:1: 'factor.v.levels' and 'revisions' are levels both: remove one\n");
+            "p:9:1: 'factor.v.levels' and 'revisions' both name levels: remove one\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\n[factor.w]\nrevisions = ['c', 'd']\n"),
             "p:10:1: 'factor.w.revisions' is the second factor with revisions: a program is built "
             "from one at a time\n");
-  EXPECT_EQ(
-      factor("[factor.aslr]\nrevisions = ['a', 'b']\n"),
-      "p:8:1: 'factor.aslr.revisions': a built-in factor has none, give yours another name\n");
+  EXPECT_EQ(factor("[factor.aslr]\nrevisions = ['a', 'b']\n"),
+            "p:8:1: 'factor.aslr.revisions': a built-in factor has no revisions, so give yours "
+            "another name\n");
   EXPECT_EQ(problems_of(smallest + "[factor.v]\nrevisions = ['a', 'b']\n"),
             "p:4:1: the factor 'v' does nothing for the benchmark 'b', which has no build: add "
             "benchmark.build\n");

@@ -61,7 +61,7 @@ TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
   EXPECT_EQ(plan.analysis.response, "code-size");
   EXPECT_EQ(plan.analysis.others.at(0).name, "compile-time");
   EXPECT_THAT(more("[measure]\ncounters = ['code-size']\n"),
-              HasSubstr("code-size is measured in each trial and no counter"));
+              HasSubstr("code-size is measured in each trial and is not a counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'compile-time'\nregex = '(a)'\n"),
               HasSubstr("'compile-time' is the name of something that each trial has"));
   EXPECT_THAT(more("[analysis]\nresponse = 'compile-time'\n"),
@@ -219,13 +219,14 @@ TEST(ReaderResponses, TheFirstOfSeveralDecides) {
 }
 
 TEST(ReaderResponses, EachIsOneAndThereOnce) {
-  EXPECT_THAT(more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
-              AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
-                    HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
-                    HasSubstr("p:7:33: 'analysis.response' has wall twice"),
-                    HasSubstr("p:8:11: 'analysis.higher' names wall, which is none of the further "
-                              "responses in 'analysis.response'; 'analysis.better' is about the "
-                              "first one")));
+  EXPECT_THAT(
+      more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
+      AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
+            HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
+            HasSubstr("p:7:33: 'analysis.response' has wall twice"),
+            HasSubstr("p:8:11: 'analysis.higher' names wall, which is not one of the further "
+                      "responses in 'analysis.response'; 'analysis.better' is about the "
+                      "first one")));
   EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
   EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
               HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));
@@ -264,7 +265,7 @@ TEST(ReaderRegions, NothingElseHasTheirNames) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'region-parse-ns'\nregex = '(a)'\n"),
               HasSubstr("is the name of something that each trial has"));
   EXPECT_THAT(more("[measure]\ncounters = ['region-parse-count']\n"),
-              HasSubstr("is measured in each trial and no counter"));
+              HasSubstr("is measured in each trial and is not a counter"));
 }
 
 }  // namespace

@@ -159,13 +159,13 @@ TEST(ReaderBenchmark, ASingleHeaderThatIsThereTwiceIsNamedWhereItStands) {
   const std::string start = "[experiment]\nname = 't'\n";
   const std::string one = "name = 'a'\nrun = ['/bin/true']\n";
   const std::string expected =
-      ": [benchmark] may be there once only: write [[benchmark]], which may be there several "
+      ": [benchmark] may be there only once: write [[benchmark]], which may be there several "
       "times\n";
   EXPECT_EQ(problems_of(start + "[benchmark]\n" + one + "[benchmark]\n" + one), "p:3:2" + expected);
   EXPECT_EQ(problems_of(start + "[[benchmark]]\n" + one + "  [ benchmark ] # b\n" + one),
             "p:6:4" + expected);
   EXPECT_THAT(more("[exclude]\nwhen = 'a > 1'\n[exclude]\nwhen = 'b > 1'\n"),
-              HasSubstr("p:6:2: [exclude] may be there once only: write [[exclude]]"));
+              HasSubstr("p:6:2: [exclude] may be there only once: write [[exclude]]"));
   // Another mistake is TOML's.
   EXPECT_THAT(problems_of(start + "[[benchmark]]\n" + one + "[benchmark.env\n"), HasSubstr("p:6:"));
 }
@@ -254,7 +254,7 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       "names, not "
       "an array\n"
       "p:7:35: cycles is counted already\n"
-      "p:7:46: wall is measured in each trial and no counter: leave it out\n"
+      "p:7:46: wall is measured in each trial and is not a counter: leave it out\n"
       "p:7:54: cpu-migrations of its first thread are a reading of each trial; 'migrations' counts "
       "those of all that it starts\n"
       "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");

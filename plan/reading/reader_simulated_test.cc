@@ -50,7 +50,8 @@ TEST(ReaderSimulated, RealTrialsHaveNoSimulatedCounts) {
   EXPECT_THAT(more(instructions), HasSubstr("needs [measure] simulate = true"));
   EXPECT_THAT(more("[measure.derived]\nx = \"2 * 'simulated-branches'\"\n"),
               HasSubstr("'simulated-branches' is not a counter, response or output measure"));
-  EXPECT_THAT(more("[measure]\ncounters = ['simulated-branches']\n"), HasSubstr("no counter"));
+  EXPECT_THAT(more("[measure]\ncounters = ['simulated-branches']\n"),
+              HasSubstr("is not a counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'simulated-branches'\nregex = '(a)'\n"),
               HasSubstr("is the name of something that each trial has"));
 }

@@ -132,9 +132,10 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
 }
 
 TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {
-  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 50 }", "")),
-              HasSubstr("p:8:1: 'design.stop' asks how well levels are compared, and this plan has "
-                        "no treatment"));
+  EXPECT_THAT(
+      problems_of(with_stop("{ rule = 'sequential', max = 50 }", "")),
+      HasSubstr(
+          "p:8:1: 'design.stop' looks at comparisons of levels, and this plan has no treatment"));
 }
 
 TEST(ReaderStop, TheMostTrialsCount) {

@@ -87,14 +87,14 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
   EXPECT_EQ(with(abc, one_way + "[analysis]\ncontrol = 'c'\n"), "");
   for (const char* wrong : {"a", "d"})
     EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = '" + wrong + "'\n"),
-                HasSubstr("must be a level of 'opt' that is not the first one"));
+                HasSubstr("must be a level of 'opt' other than the first one"));
   EXPECT_THAT(
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
-      HasSubstr("beside another one that is compared"));
+      HasSubstr("and a further level must be compared"));
   EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
-              HasSubstr("has no place for it"));
+              HasSubstr("cannot be used with pairs"));
   EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
-              HasSubstr("is of designs of the kind \"one-way\""));
+              HasSubstr("is for designs of the kind \"one-way\""));
 }
 
 TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {

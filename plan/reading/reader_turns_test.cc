@@ -29,11 +29,11 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
   EXPECT_EQ(
       more("[measure]\ncounters = ['cycles']\nrotate = [['cycles'], [], 'cs', ['a', 'a', "
            "'wall']]\n"),
-      "p:8:12: cycles is in 'measure.counters', too, and so counted in each block: leave it out\n"
+      "p:8:12: cycles is also in 'measure.counters', so it is counted in each block: leave it out\n"
       "p:8:23: each item of 'measure.rotate' must be an array of one name and more, not an array\n"
       "p:8:27: each item of 'measure.rotate' must be an array of one name and more, not \"cs\"\n"
       "p:8:39: a is counted already\n"
-      "p:8:44: wall is measured in each trial and no counter: leave it out\n");
+      "p:8:44: wall is measured in each trial and is not a counter: leave it out\n");
   EXPECT_THAT(more("[measure]\nrotate = [['cycles']]\n"),
               HasSubstr("'measure.rotate' must be 2 to 16 arrays of names: with one, write "
                         "'measure.counters', not "));
@@ -83,7 +83,7 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
   EXPECT_THAT(more(levels + sets + stop + "[analysis]\nresponse = ['wall', 'cs']\n"),
               HasSubstr(refused));
   EXPECT_THAT(more(sets + response + "[design]\nkind = 'calibration'\n"),
-              HasSubstr(refused + "the comparisons of a calibration have one size"));
+              HasSubstr(refused + "all comparisons of a calibration have the same size"));
   EXPECT_EQ(more(sets + "[design]\nkind = 'calibration'\n"), "");
   const auto seeds = [&](const char* kind) {
     return problems_of(with_build +

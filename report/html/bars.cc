@@ -143,11 +143,11 @@ std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& lev
   if (bars.empty() || !says_more(analysis, cells)) return {};
   Figure figure{.title = "Each cell over its reference"};
   figure.words = fmt::format(
-      "The reference of each is its cell in which all treatments have their first level "
+      "Each cell is compared with the one in which all treatments have their first level "
       "({}).{}{}{} {}",
       levels_text(analysis, *references.begin()->second),
       references.size() < cells.size()
-          ? " Where that has no trials, or a mean that may be 0, nothing is compared."
+          ? " If that one has no trials, or a mean that may be 0, nothing is compared."
           : "",
       analysis.spec.treatments.size() == 1 ? "" : " The changes above have the intervals.",
       bars.size() > most_lines ? fmt::format(" The first {} of {} cells.", most_lines, bars.size())
@@ -212,7 +212,7 @@ std::vector<Figure> floors(const Analysis& analysis) {
   Figure figure{.title = "Noise floors"};
   figure.words = fmt::format(
       "A program that is compared with itself in {} blocks stays within its floor in {} of the "
-      "cases: smaller changes cannot be told from noise. Lines are intervals of the floor.{}",
+      "cases, so smaller changes cannot be told from noise. Lines are intervals of the floor.{}",
       analysis.calibration->blocks, level_text(analysis.spec.alpha),
       bars.size() > most_lines ? fmt::format(" The first {} of {} floors.", most_lines, bars.size())
                                : "");

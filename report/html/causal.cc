@@ -114,7 +114,7 @@ std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
   const bool is_latency = point.kind == PointKind::latency;
   Chart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
                                    one_line(point.name, 100)),
-              .across = "so much less of the line's time, %",
+              .across = "reduction of the line's time, %",
               .up = is_latency ? "less latency, %" : "less time per visit, %"};
   Figure figure{.title = chart.title};
   figure.numbers.columns = {

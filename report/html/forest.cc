@@ -185,8 +185,8 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
       rows, [&](const Row& row) { return stats::is_control(*row.effect, analysis.spec); });
   if (controlled)
     figure.words +=
-        " The control is the first level once more: what it differs by cannot be told here, and it "
-        "is no answer.";
+        " The control is the first level once more. No smaller change than its interval can be "
+        "told here, and it is not an answer.";
   if (shown < rows.size())
     figure.words +=
         fmt::format(" The first {} of {}; the table has the others.", shown, rows.size());

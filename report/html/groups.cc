@@ -98,10 +98,9 @@ std::string kept_words(const Shots& shots) {
   };
   const auto add_sample = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
     if (kept < all)
-      add(
-          fmt::format("{} of {} {}, which the experiment's seed chooses, are what the pictures are "
-                      "drawn from.",
-                      kept, all, what));
+      add(fmt::format(
+          "The pictures are drawn from {} of {} {}, which the experiment's seed chooses.", kept,
+          all, what));
   };
   add_sample("numbers", shots.kept_ok, shots.ok);
   add_sample("disturbed and failed attempts", shots.kept_others, shots.others);

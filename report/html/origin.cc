@@ -30,7 +30,7 @@ Table builds_table(const Background& background) {
 Markup machine_part(const Document& document, const Background& background) {
   Markup markup;
   markup.open("section", {{"id", "machine"}}).leaf("h2", "Machine");
-  markup.leaf("p", document.machine.empty() ? "It is not known." : document.machine);
+  markup.leaf("p", document.machine.empty() ? "Not known." : document.machine);
   if (!document.versions.empty()) markup.leaf("p", document.versions);
   if (const std::string quiet = quiet_text(document.quietness); !quiet.empty())
     markup.leaf("p", quiet);
@@ -48,7 +48,7 @@ Markup chance_part(const Background& background) {
   if (background.chances.empty()) return markup;
   markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
   markup.leaf("p",
-              "A random choice can't favour one side for long. A fixed one can: the result is "
+              "A random choice can't favour one side for long. A fixed one can, so the result is "
               "valid only for the state in which it was fixed.",
               {{"class", "words"}});
   Table table{.columns = {{"what"}, {"random"}, {"how"}}};
@@ -69,7 +69,7 @@ Markup plan_part(const Document& document, const Background& background) {
   markup.leaf("dt", "One trial again").open("dd");
   markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
       .text(
-          " with a position from the tables of trials in their order; add --state FOLDER for a "
+          " with a position from the tables of trials in their order; add --folder FOLDER for a "
           "'stabctl run'");
   markup.close().close();
   if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));

@@ -36,8 +36,8 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
          fmt::format(
              "Benchmarks that lack a combination of levels, or have a mean that is not above 0, "
              "are left out. Treatments that do not act on each other have parallel lines{}; noise "
-             "bends lines, too: the p of the interaction in the analysis of variance tells which "
-             "it is.",
+             "bends lines, too. The p of the interaction in the analysis of variance tells which "
+             "of the two it is.",
              analysis.spec.log_scale ? ", as equal ratios are equally far apart" : "");
 }
 
@@ -54,12 +54,13 @@ void add_causal(Markup& markup, const Document& document) {
   const std::string curve_words = cut(curves);
   const std::string load_words = cut(loads);
   markup
-      .add(section("causal", "Gain from faster lines",
-                   curve_words +
-                       "Dots are experiments in which the line was virtually faster, against those "
-                       "in which it was not; the bands of a line hold all at once. The best lines "
-                       "have curves, the numbers are of all. Values beyond 150 % are drawn there.",
-                   curves))
+      .add(section(
+          "causal", "Gain from faster lines",
+          curve_words +
+              "Each dot compares experiments in which the line was virtually faster with those in "
+              "which it was not. The bands of a line are valid together. Only the best lines have "
+              "curves; the table has all of them. Values beyond 150 % are drawn at 150 %.",
+          curves))
       .add(
           section("loads", "More load", load_words + "Means of runs with their intervals.", loads));
 }
@@ -88,16 +89,14 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
       .add(section("factors", "Treatments, alone and by two", factor_words(analysis, by_two),
                    by_treatment))
       .add(section("trials", "Trials",
-                   "Each dot is a trial that is ok; a vertical line is the mean of the cell, the "
-                   "line across it "
-                   "its interval. " +
+                   "Each dot is a successful trial; a vertical line is the mean of the cell, and "
+                   "the line across it is its interval. " +
                        kept,
                    distributions(analysis, shots, subjects)))
-      .add(section(
-          "order", "Trials in their order",
-          "A slope or a step is something that changed on the machine meanwhile. Every second "
-          "block is shaded where there are not too many.",
-          sequences(analysis, shots, subjects)))
+      .add(section("order", "Trials in their order",
+                   "A slope or a step means that something changed on the machine. Every second "
+                   "block is shaded unless there are too many.",
+                   sequences(analysis, shots, subjects)))
       .add(residual_part(analysis, shots, subjects));
 }
 

@@ -145,7 +145,7 @@ TEST(Page, SaysHowManyTrialsAreKept) {
   EXPECT_EQ(kept_words(background.shots), "");
   background.shots.ok = 1000;
   EXPECT_THAT(page(document, background),
-              HasSubstr("60 of 1000 numbers, which the experiment&#39;s seed chooses, are what"));
+              HasSubstr("from 60 of 1000 numbers, which the experiment&#39;s seed chooses."));
 }
 
 TEST(Sequences, ADotLiesWhereItsNumberSays) {

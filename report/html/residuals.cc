@@ -217,11 +217,11 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
 // Why there are none; "": there may be.
 std::string why_none(const Analysis& analysis, const Shots& shots) {
   if (!analysis.spec.seed.empty())
-    return "There are no pictures of them for this design: its model has seeds, too, and what is "
-           "left without the means of the cells alone would not be its residuals.";
+    return "There are no pictures of them for this design: its model has seeds, too, so numbers "
+           "less the means of cells would not be its residuals.";
   if (shots.kept_ok < shots.ok)
-    return "There are no pictures of them: with a sample of the numbers the means of blocks are "
-           "not those of the model.";
+    return "There are no pictures of them: from a sample of the numbers, block means would not be "
+           "the means of the model.";
   return "";
 }
 
@@ -254,8 +254,8 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format("Each number less the mean{}. Numbers that are "
-                  "alone there are left out. Normal ones lie on the line.",
+      fmt::format("Each number minus the mean{}. A number that is alone there is left out. If the "
+                  "residuals are normal, they lie on the line.",
                   analysis.spec.block.empty() ? " of its cell" : "s of its cell and of its block"),
       residuals(analysis, shots, subjects));
 }

@@ -154,7 +154,7 @@ TEST(Residuals, OfASampleAndOfDesignsWithSeedsThereAreNoneAndThePageSaysSo) {
   given.analysis.spec.seed = "";
   given.analysis.spec.block = "block";
   ++given.shots.ok;
-  EXPECT_THAT(part(), HasSubstr("with a sample of the numbers"));
+  EXPECT_THAT(part(), HasSubstr("from a sample of the numbers"));
   EXPECT_THAT(part(), Not(HasSubstr("<svg")));
 }
 
@@ -201,9 +201,9 @@ TEST(Singles, CountsAreThoseOfAllTrials) {
   EXPECT_EQ(all.front().numbers.rows.front()[1], "50000");
   const auto order = sequences(given.analysis, given.shots, given.subjects());
   EXPECT_THAT(order.front().words, HasSubstr("of 50000 trials."));
-  EXPECT_EQ(kept_words(given.shots),
-            "4000 of 50000 numbers, which the experiment's seed chooses, are what the pictures are "
-            "drawn from.");
+  EXPECT_EQ(
+      kept_words(given.shots),
+      "The pictures are drawn from 4000 of 50000 numbers, which the experiment's seed chooses.");
 }
 
 std::vector<Element> elements_of(const Parsed& parsed, const std::string& name,

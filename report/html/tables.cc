@@ -68,10 +68,10 @@ Table counters_table(const std::vector<Counter>& counters, std::string_view what
 
 Markup anova_part(const Analysis& analysis) {
   if (analysis.tables.empty()) return {};
-  Markup markup = section_of(
-      "anova", "Analysis of variance",
-      "A term is tested against the Residuals of its own stratum. A small p says that it matters; "
-      "partial omega2 estimates its share of its own and the error's variance.");
+  Markup markup = section_of("anova", "Analysis of variance",
+                             "A term is tested against the Residuals of its own stratum. A small p "
+                             "says that the term matters. Partial omega2 estimates the term's "
+                             "share of the variance of itself and the error together.");
   std::size_t shown = 0;
   for (const stats::AnovaTable& each : analysis.tables) {
     if (++shown > most_lines) break;
@@ -113,8 +113,8 @@ Markup components_part(const Analysis& analysis) {
 
 Markup counters_part(const Document& document) {
   if (document.counters.empty() && document.measures.empty()) return {};
-  Markup markup = section_of("counters", "Counters and measures",
-                             "In the trials that are ok, of all cells together.");
+  Markup markup =
+      section_of("counters", "Counters and measures", "Over all successful trials of all cells.");
   if (!document.counters.empty()) markup.add(table(counters_table(document.counters, "event")));
   if (!document.measures.empty()) markup.add(table(counters_table(document.measures, "measure")));
   return std::move(markup.close());

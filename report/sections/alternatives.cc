@@ -66,10 +66,9 @@ std::string typical_section(const Analysis& analysis, const TextOptions& options
   return table_section(
       typical ? "The mean" : "A typical run",
       typical
-          ? "The verdicts above are about a typical run. The mean counts those that stand out, "
-            "too."
-          : "The same without a fifth of the numbers at each end: what most runs show, whatever "
-            "a few that stand out do. The verdict is about the mean.",
+          ? "The verdicts above are about a typical run. The mean also counts runs that stand out."
+          : "The same without a fifth of the numbers at each end: it shows what most runs do, "
+            "whatever a few exceptional ones do. The verdict is about the mean.",
       grid, options);
 }
 
@@ -111,11 +110,12 @@ std::string randomization_section(const Analysis& analysis, const TextOptions& o
   if (!any) return "";
   return table_section(
       "The order that was drawn",
-      fmt::format("How often another order would have shown as much, if the levels did nothing in "
-                  "any block: that is exact. The interval assumes that the ratio is the same in "
-                  "all blocks. A verdict is about the mean and needs the test above, too. Orders "
-                  "are drawn from seed {}, and go on while chance could change a verdict.",
-                  seed),
+      fmt::format(
+          "p is how often another order would have shown as large a change if the levels did "
+          "nothing in any block; that is exact. The interval assumes that the ratio is the same in "
+          "all blocks. A verdict is about the mean and needs the test above, too. Orders are drawn "
+          "from seed {}, as long as chance could change a verdict.",
+          seed),
       grid, options);
 }
 
@@ -145,11 +145,10 @@ std::string alternatives_section(const Analysis& analysis, const TextOptions& op
               interval_text(other.low, other.high), other.p);
   }
   if (!any) return "";
-  return table_section(
-      "If an assumption does not hold",
-      "The same comparisons by tests that need less. They stand beside the result; the "
-      "verdict does not change to the one that suits.",
-      grid, options);
+  return table_section("If an assumption does not hold",
+                       "The same comparisons by tests that assume less. They are for your "
+                       "information; the verdict stays, whichever test would suit better.",
+                       grid, options);
 }
 
 }  // namespace stab::report

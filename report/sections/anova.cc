@@ -78,7 +78,7 @@ std::string untested_words(const stats::AnovaTable& table) {
       terms += (terms.empty() ? "" : ", ") + one_line(row.term, 60);
   if (terms.empty()) return "";
   return fmt::format(
-      "No F for {}: one with so many degrees of freedom needs more levels of {} than the {:.0f} "
+      "No F for {}: with so many degrees of freedom it needs more levels of {} than the {:.0f} "
       "that there are. The changes compare level by level.",
       terms, one_line(units.stratum, 60), units.df + 1);
 }
@@ -112,8 +112,9 @@ std::string anova_section(const Analysis& analysis, const TextOptions& options) 
   if (analysis.tables.empty()) return "";
   std::string words =
       "A term is tested against the Residuals of its own stratum; F is the ratio of the two mean "
-      "squares. A small p says that the term matters. Partial omega2 estimates its share of its "
-      "own and the error's variance, with an interval that excludes 0 where p is below alpha.";
+      "squares. A small p says that the term matters. Partial omega2 estimates the term's share of "
+      "the variance of itself and the error together, with an interval that excludes 0 where p is "
+      "below alpha.";
   if (has_epsilon(analysis))
     words +=
         " Epsilon (Greenhouse and Geisser) is 1 where a term's contrasts vary equally between "

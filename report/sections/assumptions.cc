@@ -115,7 +115,7 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   return table_section(
              "Assumptions",
              fmt::format("p of tests of the model's assumptions ({}). Below {:.4g} an assumption "
-                         "does not hold; about one of {:.0f} true ones falls below it by chance.",
+                         "is rejected; by chance this happens to about one in {:.0f} true ones.",
                          tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
              grid, options) +
          rejected + (rejected.empty() ? "" : "\n");

@@ -49,13 +49,13 @@ std::string family_words(const Analysis& analysis, bool full) {
         return effect.verdict == Verdict::unsure && own_excludes_none(effect);
       }))
     text +=
-        " Where that excludes 0 and the verdict is unsure, it would be a change by itself, but not "
-        "among so many.";
+        " If it excludes 0 and the verdict is unsure, the change would count by itself, but not "
+        "among so many comparisons.";
   if (any(analysis,
           [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
     text +=
-        " An adjusted interval may contain 0 beside a verdict, because Holm's procedure finds more "
-        "changes than intervals that hold together can show.";
+        " An adjusted interval may contain 0 although there is a verdict, because Holm's procedure "
+        "finds more changes than simultaneous intervals can show.";
   return text;
 }
 
@@ -77,11 +77,12 @@ std::string changes_legend(const Analysis& analysis, bool full) {
   text += family_words(analysis, full);
   if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
     text +=
-        " Unsure, too, is what the control of the same run does not allow: a change that is not "
-        "larger than the control's interval reaches, and 'same' where that reaches beyond the "
-        "margin.";
+        " The control can make a verdict unsure, too: a change must be larger than the control's "
+        "interval reaches, and for 'same' the control must stay within the margin.";
   if (any(analysis, [](const Effect& effect) { return effect.exact; }))
-    text += " Exact: a fact of the builds that does not vary, so it needs no interval and no test.";
+    text +=
+        " Exact: a fact about the builds, which does not vary, so it needs no interval and no "
+        "test.";
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
     text += fmt::format(
         " Without %: a difference of {}, because a mean that is not clearly above 0 has no ratio.",

@@ -107,18 +107,21 @@ std::string dependence_text(const Exclusions& exclusions) {
   if (!exclusions.vanished.empty())
     text += fmt::format(
         " Warning: {} comparison{} no trials left and stay{} unsure: raise "
-        "'defaults.exclude_repeats', or look for what disturbs them.",
+        "'defaults.exclude_repeats', or find out what disturbs them.",
         exclusions.vanished.size(), exclusions.vanished.size() == 1 ? " has" : "s have",
         exclusions.vanished.size() == 1 ? "s" : "");
   if (exclusions.depends())
     text += fmt::format(
-        " Warning: how often depends on the cell (p = {}). The rules may exclude the very thing in "
+        " Warning: how often trials are disturbed depends on the cell (p = {}). The rules may "
+        "exclude the very thing in "
         "which the cells differ: find out what disturbs one cell more, and look at the result "
         "without the rules.",
         p_text(*exclusions.p));
   else if (exclusions.p)
-    text += fmt::format(" How often does not depend on the cell as far as can be seen (p = {}).",
-                        p_text(*exclusions.p));
+    text += fmt::format(
+        " As far as can be seen, how often trials are disturbed does not depend on the cell (p = "
+        "{}).",
+        p_text(*exclusions.p));
   return text;
 }
 

@@ -33,8 +33,8 @@ TEST(Exclusions, SaysWhatWasExcludedByRuleAndByCell) {
   const std::string report = text(with_exclusions(), full);
   EXPECT_THAT(
       words_of(report),
-      HasSubstr("Excluded 3 attempts were disturbed, 1 trial to the end. How often does not "
-                "depend on the cell as far as can be seen (p = 0.210)."));
+      HasSubstr("Excluded 3 attempts were disturbed, 1 trial to the end. As far as can be seen, "
+                "how often trials are disturbed does not depend on the cell (p = 0.210)."));
   EXPECT_THAT(words_of(report), HasSubstr("throttled_per_s > 0 0 60"));
   EXPECT_LT(report.find("sort opt=O2"), report.find("hash opt=O1"));
   EXPECT_THAT(text(sample_document(), full), Not(HasSubstr("Exclusions")));
@@ -61,7 +61,8 @@ TEST(Exclusions, AComparisonThatLostAllTrialsToRulesIsUnsureAndShown) {
 TEST(Exclusions, ExclusionsThatDependOnTheCellAreAWarning) {
   Document document = with_exclusions();
   document.exclusions->p = 0.001;
-  EXPECT_THAT(words_of(text(document, full)), HasSubstr("Warning: how often depends on the cell"));
+  EXPECT_THAT(words_of(text(document, full)),
+              HasSubstr("Warning: how often trials are disturbed depends on the cell"));
 }
 
 }  // namespace

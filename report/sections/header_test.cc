@@ -36,15 +36,16 @@ TEST(OutputsText, OfNoneSaysNothing) {
 }
 
 TEST(OutputsText, NamesTheFactorAndWarns) {
-  EXPECT_EQ(outputs_text({{.benchmark = "sort",
-                           .trials = 60,
-                           .different = 2,
-                           .factors = {"opt", "link_order"},
-                           .cells = 2}}),
-            "sort prints something else at other levels of opt, link_order (2 different outputs of "
-            "60 trials); warning: levels may not do the same work: see 'check' of plans");
+  EXPECT_EQ(
+      outputs_text({{.benchmark = "sort",
+                     .trials = 60,
+                     .different = 2,
+                     .factors = {"opt", "link_order"},
+                     .cells = 2}}),
+      "sort prints different things at different levels of opt, link_order (2 different outputs of "
+      "60 trials); warning: levels may not do the same work: see 'check' of plans");
   EXPECT_THAT(outputs_text({{.benchmark = "sort", .trials = 60, .different = 3, .cells = 4}}),
-              HasSubstr("sort prints something else in other cells (3 different outputs"));
+              HasSubstr("sort prints different things in different cells (3 different outputs"));
 }
 
 TEST(OutputsText, TrialsOfOneCellThatDifferAreAnotherMatter) {
@@ -57,7 +58,7 @@ TEST(OutputsText, TrialsOfOneCellThatDifferAreAnotherMatter) {
   const Outputs by_level{
       .benchmark = "sort", .trials = 60, .different = 2, .factors = {"opt"}, .cells = 2};
   EXPECT_THAT(outputs_text({varying, by_level}),
-              AllOf(StartsWith("sort prints something else"), HasSubstr("warning"),
+              AllOf(StartsWith("sort prints different things"), HasSubstr("warning"),
                     EndsWith("no difference between levels can be seen")));
   EXPECT_THAT(outputs_text({varying, varying, varying, varying}), HasSubstr("; and 1 more; where"));
 }

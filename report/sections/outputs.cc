@@ -14,10 +14,11 @@ std::string words_of(const Outputs& outputs) {
   const std::string counts =
       fmt::format("{} different outputs of {} trials", outputs.different, outputs.trials);
   if (!outputs.factors.empty())
-    return fmt::format("{} prints something else at other levels of {} ({})", outputs.benchmark,
-                       fmt::join(outputs.factors, ", "), counts);
+    return fmt::format("{} prints different things at different levels of {} ({})",
+                       outputs.benchmark, fmt::join(outputs.factors, ", "), counts);
   if (outputs.varying_cells == 0)
-    return fmt::format("{} prints something else in other cells ({})", outputs.benchmark, counts);
+    return fmt::format("{} prints different things in different cells ({})", outputs.benchmark,
+                       counts);
   return fmt::format("{} prints different things in trials of one cell ({}, in {} of {} cell{})",
                      outputs.benchmark, counts, outputs.varying_cells, outputs.cells,
                      outputs.cells == 1 ? "" : "s");

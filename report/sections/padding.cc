@@ -41,9 +41,9 @@ std::string padding_section(const stats::Analysis& analysis, const TextOptions& 
   }
   return table_section(
       "Padding study",
-      fmt::format("The change of each seed of {}, the same one in both arms: of means "
-                  "of its runs, in percent. The seeds, not the runs, are the sample. "
-                  "One seed alone could have given the smallest or the largest.",
+      fmt::format("The change under each seed of {}, which is the same in both arms: the change of "
+                  "the means of its runs, in percent. The sample is the seeds, not the runs. With "
+                  "one seed alone you could have got the smallest or the largest of these changes.",
                   name(analysis.spec.seed)),
       grid, options);
 }

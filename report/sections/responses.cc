@@ -82,8 +82,8 @@ std::string responses_section(const Document& document, const TextOptions& optio
   }
   if (!document.others.empty())
     text += paragraph("",
-                      "Each response has a family of its own: its p and intervals are corrected "
-                      "for its comparisons, and not for those of the other responses. " +
+                      "Each response is a family of its own: its p and intervals are corrected for "
+                      "its own comparisons, but not for those of other responses. " +
                           name(document.analysis.spec.response) + " decides.",
                       options.width) +
             "\n";

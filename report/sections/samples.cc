@@ -34,7 +34,7 @@ std::string samples_section(const Document& document, const TextOptions& options
   return table_section(
       "Samples within trials",
       fmt::format("The samples are of {}. A trial counts as one number, the mean of its samples, "
-                  "however many they are. More samples per trial remove at most the last column "
+                  "however many it has. More samples per trial remove at most the last column "
                   "from the variance of that number; only more trials reduce the rest.",
                   name(spec.response)),
       grid, options);

@@ -61,12 +61,11 @@ std::string spread_section(const Analysis& analysis, const TextOptions& options)
   }
   if (!any) return "";
   const bool nested = analysis.spec.design == stats::Design::nested;
-  return table_section(
-      "Changes of the variance",
-      fmt::format("Variance of {} within a cell at the one level, as a multiple of that "
-                  "at the other; 1 is no change.",
-                  nested ? "the means of seeds" : "the trials"),
-      grid, options);
+  return table_section("Changes of the variance",
+                       fmt::format("Variance of {} within a cell at one level, as a multiple of "
+                                   "the variance at the other; 1 is no change.",
+                                   nested ? "the means of seeds" : "the trials"),
+                       grid, options);
 }
 
 }  // namespace stab::report

@@ -151,7 +151,7 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
       each.aliases.empty() ? ""
                            : fmt::format(" (or what cannot be told from it: {})", each.aliases);
   return fmt::format(
-      "{}{} act on each other{}{}, so a change that is averaged over levels misleads{}",
+      "{}{} act on each other{}{}, so a change averaged over their levels is misleading{}",
       each.subject.empty() ? "" : each.subject + ": ", names, or_else, size,
       at_each_level(analysis, each));
 }
@@ -223,9 +223,8 @@ std::string of_effects(const Analysis& analysis) {
     if (is_counted) unsure.insert(unsure.end(), effects.begin(), effects.end());
   }
   if (lines.empty() && open.empty())
-    return "cannot tell: there is nothing to compare (see the notes); it takes a treatment with "
-           "two "
-           "levels and trials of both that succeed";
+    return "cannot tell: there is nothing to compare (see the notes); a treatment needs two "
+           "levels, and successful trials of both";
   if (open.size() > most_open)
     lines.push_back(fmt::format("cannot tell in {}{} comparisons (see the changes){}",
                                 analysis.spec.asked.empty() ? "" : "the other ", open.size(),

@@ -72,8 +72,10 @@ TEST(AnswerOrder, ALargeInteractionIsPartOfTheAnswerWithTheChangeAtEachLevel) {
   const stats::Analysis crossed = crossover(100);
   EXPECT_THAT(answer(crossed), HasSubstr("\ncc and opt act on each other: their changes differ by "
                                          "-17"));
-  EXPECT_THAT(answer(crossed), HasSubstr("p < 0.0001), so a change that is averaged over levels "
-                                         "misleads; opt=O2 -> O3 is +"));
+  EXPECT_THAT(
+      answer(crossed),
+      HasSubstr(
+          "p < 0.0001), so a change averaged over their levels is misleading; opt=O2 -> O3 is +"));
   EXPECT_THAT(answer(crossed), HasSubstr(" % at cc=clang and -"));
   EXPECT_THAT(answer(crossover(0)), Not(HasSubstr("act on each other")));
 }

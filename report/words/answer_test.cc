@@ -129,14 +129,13 @@ TEST(Answer, AVerdictWithoutAnyIntervalHasADirection) {
 TEST(Answer, AnUnsureOneSaysHowMuchItMayBe) {
   EXPECT_EQ(answer(with({unsure()})),
             "cannot tell whether opt=O2 takes more or less wall time than opt=O1: the change is "
-            "-5.0 to +7.0 % (95 % interval, p = 0.003); it takes more trials, 6 or more");
+            "-5.0 to +7.0 % (95 % interval, p = 0.003); it needs more trials, at least 6");
 }
 
 TEST(Answer, AnUnsureOneWhoseOwnIntervalExcludesNoChangeSaysWhy) {
-  EXPECT_THAT(
-      answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
-      HasSubstr("; by itself it would be a change, after the correction for all comparisons "
-                "it is not (adjusted p = 0.07)"));
+  EXPECT_THAT(answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
+              HasSubstr("; by itself it would be a change, but not after the correction for all "
+                        "comparisons (adjusted p = 0.07)"));
 }
 
 TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
@@ -145,8 +144,8 @@ TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
   analysis.effects[0].p_same = 0.04;
   analysis.effects[0].p_same_adjusted = 0.08;
   EXPECT_THAT(answer(analysis),
-              HasSubstr("; by itself it would be the same within 1 %, after the correction for all "
-                        "comparisons it is not (adjusted p = 0.08)"));
+              HasSubstr("; by itself it would be the same within 1 %, but not after the correction "
+                        "for all comparisons (adjusted p = 0.08)"));
 }
 
 TEST(Answer, AnUnsureOneSaysWhatCouldHaveBeenSeenAndWhatItTakes) {
@@ -158,7 +157,7 @@ TEST(Answer, AnUnsureOneSaysWhatCouldHaveBeenSeenAndWhatItTakes) {
   only.detectable = 0.021;
   only.needed = 45;
   EXPECT_THAT(answer(analysis), EndsWith("; with 10 blocks a change of 2.1 % is found in 8 of 10 "
-                                         "cases, for 1 % it takes about 45 blocks"));
+                                         "cases, for 1 % it would take about 45 blocks"));
 }
 
 TEST(Answer, AnUnsureOneHasANextStepWhateverIsKnown) {
@@ -166,7 +165,7 @@ TEST(Answer, AnUnsureOneHasANextStepWhateverIsKnown) {
   Effect& only = analysis.effects[0];
   only.unit = "block";
   only.units = 50;
-  EXPECT_THAT(answer(analysis), EndsWith("; it takes more than 50 blocks"));
+  EXPECT_THAT(answer(analysis), EndsWith("; it needs more than 50 blocks"));
   only.detectable = 0.021;
   EXPECT_THAT(answer(analysis),
               EndsWith("; with 50 blocks a change of 2.1 % is found in 8 of 10 cases, half of that "
@@ -174,11 +173,11 @@ TEST(Answer, AnUnsureOneHasANextStepWhateverIsKnown) {
                        "matters, 'the same' is a possible answer, too"));
   analysis.spec.equivalence = 0.03;
   EXPECT_THAT(answer(analysis),
-              EndsWith("8 of 10 cases, for 3 % it takes more than 10 million blocks: choose a "
+              EndsWith("8 of 10 cases, for 3 % it would take more than 10 million blocks: choose a "
                        "larger margin"));
   only.needed = 27;
   EXPECT_THAT(answer(analysis),
-              EndsWith("8 of 10 cases; about 200 blocks make the interval half as wide"));
+              EndsWith("8 of 10 cases; about 200 blocks would make the interval half as wide"));
 }
 
 TEST(Answer, AnUnsureOneWithoutAnIntervalTakesMoreTrials) {
@@ -187,7 +186,7 @@ TEST(Answer, AnUnsureOneWithoutAnIntervalTakesMoreTrials) {
   bare.units = 1;
   EXPECT_EQ(answer(with({bare})),
             "cannot tell whether opt=O2 takes more or less wall time than opt=O1 (see the notes); "
-            "it takes more blocks, 6 or more");
+            "it needs more blocks, at least 6");
 }
 
 TEST(Answer, TheSameNamesTheMargin) {
@@ -239,7 +238,7 @@ TEST(Answer, SeveralBenchmarksAreCounted) {
   EXPECT_EQ(answer(with({effect(Verdict::faster, 0.9, 0.85, 0.95, "sort"),
                          effect(Verdict::faster, 0.8, 0.7, 0.9, "fft"), unsure("lua")})),
             "against opt=O1, opt=O2 is faster on 2 of 3 (sort, fft), not clearly different on 1 of "
-            "3 (lua); it takes more trials, 6 or more");
+            "3 (lua); it needs more trials, at least 6");
 }
 
 TEST(Answer, EachTreatmentHasALineAndVerdictsComeFirst) {
@@ -257,7 +256,7 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
     effects.back().level = level;
   }
   EXPECT_EQ(answer(with(effects)),
-            "cannot tell in 4 comparisons (see the changes); it takes more trials, 6 or more");
+            "cannot tell in 4 comparisons (see the changes); it needs more trials, at least 6");
   for (std::size_t i = 0; i < effects.size(); ++i) {
     effects[i].unit = "block";
     effects[i].units = 12;
@@ -302,8 +301,8 @@ TEST(Answer, FewDegreesOfFreedomAreSaidOnceForEachKindOfUnit) {
 
 TEST(Answer, NothingToCompareIsSaid) {
   EXPECT_EQ(answer(Analysis()),
-            "cannot tell: there is nothing to compare (see the notes); it takes a treatment with "
-            "two levels and trials of both that succeed");
+            "cannot tell: there is nothing to compare (see the notes); a treatment needs two "
+            "levels, and successful trials of both");
 }
 
 TEST(Words, WhereMoreIsBetterWordsAreDirectionsOfTheNumber) {
@@ -349,11 +348,12 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
   EXPECT_EQ(answer(analysis),
             "this machine cannot resolve less than 0.83 % of wall time (95 % interval 0.71 % to "
             "1.2 %) with 10 blocks: 95 % of comparisons in which nothing differs stay within it; 6 "
-            "of 100 came out significant, 6 % (95 % interval 2.2 % to 12.6 %), and 5 % are right");
+            "of 100 came out significant, 6 % (95 % interval 2.2 % to 12.6 %), and 5 % are to be "
+            "expected");
   analysis.calibration->any = {};
   EXPECT_EQ(answer(analysis),
             "cannot tell what this machine resolves: there are too few comparisons (see the "
-            "notes); it takes a larger 'design.comparisons' or more benchmarks");
+            "notes); use a larger 'design.comparisons' or more benchmarks");
 }
 
 TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {
@@ -365,7 +365,7 @@ TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {
   analysis.withheld = "one session an arm";
   EXPECT_EQ(answer(analysis),
             "no verdict: one session an arm\nno verdict on opt=O2 against opt=O1: the change is "
-            "-91.0 to -89.0 % (95 % interval, p = 0.003); the notes say what it takes");
+            "-91.0 to -89.0 % (95 % interval, p = 0.003); the notes say what would help");
 }
 
 TEST(Answer, AWithheldVerdictIsNotCalledNoClearDifference) {
@@ -378,8 +378,8 @@ TEST(Answer, AWithheldVerdictIsNotCalledNoClearDifference) {
   stats::withhold(analysis.effects[0], "some trials have no wall time");
   EXPECT_THAT(answer(analysis),
               StartsWith("against opt=O1, opt=O2 is slower on 1 of 3 (fft), not clearly different "
-                         "on 1 of 3 (lua), without a verdict on 1 of 3 (sort); it takes more "
-                         "trials, 6 or more\nWith 3 degrees"));
+                         "on 1 of 3 (lua), without a verdict on 1 of 3 (sort); it needs more "
+                         "trials, at least 6\nWith 3 degrees"));
   for (Effect& each : analysis.effects) stats::withhold(each, "one session an arm");
   EXPECT_EQ(answer(analysis),
             "against opt=O1, opt=O2 is without a verdict on 3 of 3 (sort, lua, fft)");

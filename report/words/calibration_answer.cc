@@ -39,13 +39,13 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
   } else {
     text =
         "cannot tell what this machine resolves: there are too few comparisons (see the notes); "
-        "it takes a larger 'design.comparisons' or more benchmarks";
+        "use a larger 'design.comparisons' or more benchmarks";
   }
   if (!any.share) return text;
   return text +
          fmt::format(
-             "; {} of {} came out significant, {} ({} interval {} to {}), and {} "
-             "are right",
+             "; {} of {} came out significant, {} ({} interval {} to {}), and {} are to be "
+             "expected",
              any.significant, any.comparisons,
              percent(static_cast<double>(any.significant) / static_cast<double>(any.comparisons)),
              percent(1 - spec.alpha), percent(any.share->low), percent(any.share->high),

@@ -62,7 +62,7 @@ std::string answer_at(const Profile& profile, const PointResult& point) {
     return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
   };
   if (has(Finding::contention))
-    return "no line is known to help; where 'contention' stands the program gets slower when the "
+    return "no line is known to help; at lines with 'contention' the program gets slower when the "
            "line gets faster.";
   if (has(Finding::unclear))
     return "no line can be told from one that changes nothing; one more hour would narrow the "
@@ -98,8 +98,8 @@ class Text {
           is_latency ? "Latency" : "Time per visit", *point.base / 1000, point.visits,
           is_latency ? "arrivals" : "visits");
     if (!point.is_steady)
-      add("{} arrivals, {} departures: the latency by Little's law does not hold where one outruns "
-          "the other.\n",
+      add("{} arrivals, {} departures: latency by Little's law does not hold if one outruns the "
+          "other.\n",
           point.visits, point.departures);
     add("\n");
     table(point);
@@ -155,11 +155,11 @@ class Text {
           profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
           profile_.left_out == 1 ? "its duration is" : "their durations are");
     if (!analysis_.runs_are_clusters)
-      add("Fewer than {} runs: the intervals are of these runs, whose parts stand for others; "
-          "differences between runs are not in them.\n",
+      add("Fewer than {} runs: the intervals come from parts of these runs, and differences "
+          "between runs are not in them.\n",
           stats::causal::least_runs);
     if (!analysis_.is_phase_known)
-      add("The samples of whole runs are not known: the gains are of the time in which a line "
+      add("The samples of whole runs are not known: gains count only the time in which a line "
           "runs.\n");
   }
 
@@ -216,16 +216,15 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
   const auto wanted = static_cast<double>(asked.count());
   if (period > 2 * wanted || all.is_by_timer)
     said.push_back(fmt::format(
-        "A sample stands for {:.1f} ms of CPU time, not {:.1f}: they are taken by {}.",
+        "A sample stands for {:.1f} ms of CPU time, not {:.1f}: samples are taken by {}.",
         period / 1e6, wanted / 1e6,
         all.is_by_timer
             ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
             : "perf events"));
   if (all.is_of_user_code)
     said.emplace_back(
-        "Only user code is sampled (kernel.perf_event_paranoid is above 1): time in the kernel is "
-        "no "
-        "line's.");
+        "Only user code is sampled (kernel.perf_event_paranoid is above 1): time in the kernel "
+        "belongs to no line.");
   if (const double percent = 100 * static_cast<double>(all.outside) / samples; percent > 20)
     said.push_back(fmt::format("{:.0f} % of {} samples are outside of the scope; see {}.", percent,
                                all.samples, keys.scope));
@@ -233,7 +232,7 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
     said.push_back(fmt::format("The callers of {} samples could not be found.", all.unwound_short));
   if (all.lost != 0)
     said.push_back(
-        fmt::format("{} experiments were lost, there was no room for them: make them longer by {}.",
+        fmt::format("{} experiments were lost for lack of room: make them longer with {}.",
                     all.lost, keys.experiment));
   return said;
 }

@@ -156,12 +156,12 @@ std::string correction_words(const Effect& effect, const Spec& spec) {
   std::string text;
   if (within_margin(effect, spec) && effect.p_same_adjusted)
     text += fmt::format(
-        "; by itself it would be the same within {:.4g} %, after the correction for all "
-        "comparisons it is not (adjusted {})",
+        "; by itself it would be the same within {:.4g} %, but not after the correction for all "
+        "comparisons (adjusted {})",
         100 * *spec.equivalence, p_words(*effect.p_same_adjusted));
   if (excludes_none(effect) && effect.p_adjusted)
     text += fmt::format(
-        "; by itself it would be a change, after the correction for all comparisons it is not "
+        "; by itself it would be a change, but not after the correction for all comparisons "
         "(adjusted {})",
         p_words(*effect.p_adjusted));
   return text;
@@ -185,7 +185,7 @@ std::string unsure_words(const Effect& effect, const Spec& spec) {
   return fmt::format("{}: the change is {} ({} interval{}){}{}", question, change,
                      level_text(spec.alpha), effect.p ? ", " + p_words(*effect.p) : "",
                      correction_words(effect, spec),
-                     stats::is_withheld(effect) ? "; the notes say what it takes"
+                     stats::is_withheld(effect) ? "; the notes say what would help"
                                                 : foresight_words({&effect}, spec));
 }
 

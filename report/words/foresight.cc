@@ -32,12 +32,12 @@ std::string count_for_half(const Effect& effect) {
 std::string margin_words_of(const Effect& effect, double margin) {
   const std::string size = fmt::format("{:.3g} %", 100 * margin);
   if (!effect.needed)
-    return fmt::format(", for {} it takes more than 10 million {}: choose a larger margin", size,
-                       stats::plural(effect.unit));
+    return fmt::format(", for {} it would take more than 10 million {}: choose a larger margin",
+                       size, stats::plural(effect.unit));
   if (*effect.needed > effect.units)
-    return fmt::format(", for {} it takes about {}", size,
+    return fmt::format(", for {} it would take about {}", size,
                        count_words(*effect.needed, effect.unit));
-  return fmt::format("; about {} make the interval half as wide", count_for_half(effect));
+  return fmt::format("; about {} would make the interval half as wide", count_for_half(effect));
 }
 
 constexpr std::string_view name_a_margin =
@@ -48,12 +48,11 @@ std::string more_words(const Effect& effect) {
   constexpr std::size_t enough = 6;  // with so many pairs there are 5 degrees of freedom
   const std::string unit = effect.unit.empty() ? "trial" : effect.unit;
   if (effect.estimate && effect.estimate->bound > 0 && !(effect.estimate->variance > 0))
-    return "; the change is within a step of the clock, so more numbers can't help: it takes a "
-           "finer "
-           "clock or runs that last longer";
+    return "; the change is within a step of the clock, so more numbers can't help: use a finer "
+           "clock or longer runs";
   if (effect.units < enough)
-    return fmt::format("; it takes more {}, {} or more", stats::plural(unit), enough);
-  return fmt::format("; it takes more than {}", count_words(effect.units, unit));
+    return fmt::format("; it needs more {}, at least {}", stats::plural(unit), enough);
+  return fmt::format("; it needs more than {}", count_words(effect.units, unit));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class Text {
           format_duration(std::chrono::nanoseconds(profile_.loads[at.load].speedup_ns)),
           at.analysis.runs, at.arrivals ? measured_words(*at.arrivals) : "unknown");
     if (loads_.loads.size() < profile_.loads.size())
-      add("{} of {} loads have no experiment to be analysed.\n",
+      add("{} of {} loads have no experiment that can be analysed.\n",
           profile_.loads.size() - loads_.loads.size(), profile_.loads.size());
   }
 
@@ -99,8 +99,7 @@ class Text {
           loads_.changes.size());
       return;
     }
-    add("\nLines that matter more or less with load: what 100 % less of them would give, by a "
-        "straight "
+    add("\nLines that matter more or less with load: the gain if they took no time, by a straight "
         "line\n");
     for (const Change& each : loads_.changes) {
       if (!each.differs) continue;

@@ -172,10 +172,10 @@ void check_times(store::Reader& archive, const store::Experiment& experiment) {
   constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;  // of another clock
   const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
   if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
-    refuse("its experiment has a time that has not come yet: look at the clock of both machines");
+    refuse("its experiment has a time in the future: look at the clocks of both machines");
   for (const store::Event& each : value_of(archive.events(experiment.id)))
     if (each.at_ns > latest)
-      refuse("it has an event of a time that has not come yet: look at the clock of both machines");
+      refuse("it has an event in the future: look at the clocks of both machines");
 }
 
 // What can be wrong with a file that somebody else made.

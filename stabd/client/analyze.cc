@@ -37,7 +37,7 @@ Result<void> check_roles(const AnalyzeOptions& options) {
   for (const std::string& name : others)
     if (!seen.insert(name).second)
       return fail(
-          fmt::format("the column {} is named twice: each can be one of response, factor, "
+          fmt::format("the column {} is named twice, and each can only be one of response, factor, "
                       "block, subject, random, order",
                       one_line(name, 60)));
   return {};
@@ -121,11 +121,10 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (options.error == "pooled") spec.error = stats::Error::pooled;
   if (spec.error == stats::Error::pooled && !options.subject.empty())
     return fail(
-        "--error pooled and --subject do not go together: what is said of several subjects rests "
-        "on "
-        "their blocks");
+        "--error pooled and --subject cannot be used together: what is said about several subjects "
+        "rests on their blocks");
   if (options.seeds != "auto" && options.random.empty())
-    return fail("--seeds says how the seeds of --random are meant, and there is no --random");
+    return fail("--seeds says what the seeds of --random mean, and there is no --random");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   spec.all_pairs = options.pairs == "all";
   spec.higher_is_better = options.higher_is_better;
@@ -138,7 +137,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   }
   if (spec.design == stats::Design::nested && !spec.block.empty())
     return fail(
-        "--block and --random do not go together: the trials of a nested design have no "
+        "--block and --random cannot be used together: the trials of a nested design have no "
         "blocks");
   return options.method == "stabilizer" ? stats::paper_spec(spec) : spec;
 }
@@ -213,13 +212,14 @@ void withhold_between_files(const std::string& factor, stats::Analysis& analysis
 
 void note_sessions(std::vector<std::string>& notes) {
   notes.push_back(
-      "The files were measured apart: whatever changed on the machine in between counts as a "
-      "change. Intervals and p are of the variation within the files. For a verdict let stabd "
-      "measure both in turns: 'stabctl ab'.");
+      "The files were measured at different times, so whatever changed on the machine in between "
+      "counts as a change. Intervals and p know only the variation within the files. For a verdict "
+      "let stabd measure both in turns: 'stabctl ab'.");
 }
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
-  if (std::ranges::count(files, "-") > 1) return fail("stdin can be read once: name - once");
+  if (std::ranges::count(files, "-") > 1)
+    return fail("stdin can be read only once, so name - once");
   std::vector<Input> inputs;
   inputs.reserve(files.size());
   for (const std::string& file : files) {
@@ -238,10 +238,8 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
     const auto format = foreign::format_of(inputs[i].text());
     if (!format) return fail(options.files[i] + ": " + format.error().message);
     if (common && *common != *format)
-      return fail(
-          fmt::format("{} and {} are of different tools: files that are compared have one "
-                      "format",
-                      options.files.front(), options.files[i]));
+      return fail(fmt::format("{} and {} come from different tools: all files must have one format",
+                              options.files.front(), options.files[i]));
     common = *format;
   }
   return *common;
@@ -249,7 +247,7 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
 
 Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
   if (options.files.size() == 1 && !options.file_factor.empty())
-    return fail("--factor names what several files are the levels of, and there is one file");
+    return fail("--factor names the factor whose levels are the files, and there is only one file");
   return foreign::file_factor(options.file_factor, options.files);
 }
 
@@ -281,7 +279,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
 
 Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>& inputs) {
   if (options.response.empty())
-    return fail("--response: a table needs the column of what was measured");
+    return fail("--response: name the column of the numbers that were measured");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto spec = analyze_spec(options);
@@ -299,11 +297,11 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
     return task;
   }
   if (!options.generators.empty())
-    return fail("--generators is of one table, and there are several");
+    return fail("--generators works with one table, and there are several");
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
     return fail(
-        fmt::format("the files are called {}, and so is a column: --factor calls them "
-                    "otherwise",
+        fmt::format("a column is called {}, and so is the factor of the files: give the factor "
+                    "another name with --factor",
                     one_line(factor->name, 60)));
   task.data = foreign::joined(std::move(*tables), *factor);
   task.spec.treatments.push_back(factor->name);
@@ -317,18 +315,18 @@ void note_cautions(foreign::Format format, bool several, std::vector<std::string
   if (format == foreign::Format::hyperfine)
     notes.push_back(
         "Not random: the places of code, stack and heap. Each command was one binary in one "
-        "environment, so a difference may be that of two lucky layouts; 'stabctl ab' draws new "
+        "environment, so a difference may come from two lucky layouts; 'stabctl ab' draws new "
         "ones.");
   else
     notes.push_back(
-        "Not random: the places of code, stack and heap. The repetitions of a file are of one "
-        "process, so they share one layout, and a difference may be that of lucky layouts; a plan "
-        "with google_benchmark under [measure.output] has it started anew.");
+        "Not random: the places of code, stack and heap. The repetitions in a file come from one "
+        "process, so they share one layout, and a difference may come from lucky layouts; a plan "
+        "with google_benchmark under [measure.output] starts a new process for each trial.");
   if (several)
     note_sessions(notes);
   else
     notes.push_back(
-        fmt::format("{} measures one after the other: whatever changed on the machine meanwhile "
+        fmt::format("{} measures one after the other, so whatever changed on the machine meanwhile "
                     "counts as a change.",
                     format == foreign::Format::hyperfine ? "hyperfine" : "Google Benchmark"));
 }
@@ -339,7 +337,7 @@ void note_hosts(const std::vector<foreign::Measured>& files, std::vector<std::st
   };
   const auto other = std::ranges::find_if(files, differs);
   if (other != files.end())
-    notes.push_back(fmt::format("The files are of different machines: {} and {}.",
+    notes.push_back(fmt::format("The files come from different machines: {} and {}.",
                                 one_line(files.front().host, 60), one_line(other->host, 60)));
 }
 
@@ -361,7 +359,7 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
                           foreign::Format format) {
   if (!options.block.empty() || !options.random.empty() || !options.order.empty())
     return fail(
-        "--block, --random and --order are of tables: the JSON of other tools says nothing of "
+        "--block, --random and --order are for tables: the JSON of other tools says nothing about "
         "them");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());

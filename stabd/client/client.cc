@@ -33,13 +33,12 @@ std::string silence_of(int socket, bool greeted) {
   socklen_t size = sizeof daemon;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) == 0 && is_stopped(daemon.pid))
     return fmt::format(
-        "stabd is stopped and does not answer: 'kill -CONT {}' lets it go on; this "
-        "waits for it",
+        "stabd is stopped and does not answer: 'kill -CONT {}' lets it go on; stabctl waits for it",
         daemon.pid);
   // That it has greeted us does not say that it is well now.
-  return greeted ? "no word from stabd for 5 s: it may be reading many trials, or wait for the "
-                   "end of a block of them; this waits for it"
-                 : "stabd has not answered for 5 s; this waits for it";
+  return greeted ? "no word from stabd for 5 s: it may be reading many trials, or waiting for the "
+                   "end of a block; stabctl waits for it"
+                 : "stabd has not answered for 5 s; stabctl waits for it";
 }
 
 // Either a connection, or why nobody listens there.
@@ -71,9 +70,10 @@ Result<void> is_ours(const std::string& path, int socket) {
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) != 0)
     return fail_errno("cannot tell who serves " + path);
   if (daemon.uid == 0 || daemon.uid == geteuid()) return {};
-  return fail(fmt::format(
-      "{} is served by user {}, and not by you or root: if you trust them name it with --socket",
-      path, daemon.uid));
+  return fail(
+      fmt::format("{} is served by user {}, not by you or root: if you trust that user, name the "
+                  "socket with --socket",
+                  path, daemon.uid));
 }
 
 protocol::HelloRequest greeting() {
@@ -97,7 +97,7 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
     if (!socket->fd) {
       silent.push_back(fmt::format("{} ({})", path, std::strerror(socket->problem)));
       if (socket->problem == EACCES && path == sockets.back())
-        return fail(fmt::format("you may not connect to {}: ask who runs stabd",
+        return fail(fmt::format("you may not connect to {}: ask whoever runs stabd",
                                 fmt::join(silent, ", and no stabd answers at ")));
       continue;
     }

@@ -19,12 +19,22 @@ namespace {
 using protocol::Progress;
 using std::chrono::steady_clock;
 
-constexpr std::uint64_t bar_width = 24;
+constexpr std::uint64_t wide_bar = 24;
+constexpr std::uint64_t narrow_bar = 12;
 constexpr std::chrono::seconds plain_pace{10};
 
-std::string bar(std::uint64_t done, std::uint64_t total) {
-  const std::uint64_t filled = total == 0 ? 0 : std::min(bar_width, done * bar_width / total);
-  return fmt::format("[{}{}]", std::string(filled, '#'), std::string(bar_width - filled, '-'));
+std::string bar(std::uint64_t done, std::uint64_t total, std::uint64_t width) {
+  const std::uint64_t filled = total == 0 ? 0 : std::min(width, done * width / total);
+  return fmt::format("[{}{}]", std::string(filled, '#'), std::string(width - filled, '-'));
+}
+
+// Ends after a whole part (", ok" or " | sort") that fits, or after a word of the first one.
+std::string cut_to(const std::string& text, std::size_t width) {
+  if (text.size() <= width) return text;
+  std::size_t end =
+      std::max(text.rfind(", ", width) + 1, text.rfind(" | ", width) + 1);  // npos + 1 is 0
+  if (end == 0) end = text.rfind(' ', width) + 1;
+  return end <= 1 ? text.substr(0, width) : text.substr(0, end - 1);
 }
 
 bool may_stop_early(const Progress& progress) {
@@ -86,18 +96,20 @@ std::string left_words(const Progress& progress) {
          format_duration(std::chrono::nanoseconds(*progress.left_ns));
 }
 
-std::string progress_text(const Progress& progress, std::size_t width) {
+namespace {
+
+std::string text_with_bar(const Progress& progress, std::uint64_t width_of_bar) {
   const std::string& state = progress.state;
   const std::string activity = progress.activity.value_or("");
   std::string text = state;
   const std::string left = left_words(progress);
   if (state == "building") {
-    text = bar(progress.builds_done.value_or(0), progress.builds.value_or(0)) + " " +
+    text = bar(progress.builds_done.value_or(0), progress.builds.value_or(0), width_of_bar) + " " +
            builds_words(progress);
     if (!left.empty()) text += fmt::format(", {} left", left);
   } else if (state == "running") {
-    text =
-        bar(progress.done.value_or(0), progress.total.value_or(0)) + " " + trials_words(progress);
+    text = bar(progress.done.value_or(0), progress.total.value_or(0), width_of_bar) + " " +
+           trials_words(progress);
     if (!left.empty()) text += fmt::format(", {} left", left);
   } else if (!progress.reason.empty()) {
     text += ": " + one_line(progress.reason, 500);
@@ -105,7 +117,14 @@ std::string progress_text(const Progress& progress, std::size_t width) {
   if (!activity.empty()) text += " | " + one_line(activity, 100);
   const std::string look = progress.look.value_or("");
   if (state == "running" && !look.empty()) text += " | " + one_line(look, 200);
-  return text.size() > width ? text.substr(0, width) : text;
+  return text;
+}
+
+}  // namespace
+
+std::string progress_text(const Progress& progress, std::size_t width) {
+  const std::string text = text_with_bar(progress, wide_bar);
+  return text.size() <= width ? text : cut_to(text_with_bar(progress, narrow_bar), width);
 }
 
 ProgressDisplay::ProgressDisplay()

@@ -67,7 +67,8 @@ TEST(ProgressText, AnExperimentThatMayStopEarlySaysSoAndWhatItsRuleSaw) {
 
 TEST(ProgressText, TheBarIsEmptyAtTheStartFullAtTheEndAndNeverLonger) {
   const auto bar_at = [](std::uint64_t done, std::uint64_t total) {
-    return progress_text({.state = "building", .builds = total, .builds_done = done}, 26);
+    return progress_text({.state = "building", .builds = total, .builds_done = done}, wide)
+        .substr(0, 26);
   };
   EXPECT_EQ(bar_at(0, 3), "[------------------------]");
   EXPECT_EQ(bar_at(2, 3), "[################--------]");
@@ -104,7 +105,21 @@ TEST(ProgressText, AnotherStateIsShownWithItsReason) {
 TEST(ProgressText, ItIsNeverWiderThanTheTerminal) {
   for (std::size_t width = 0; width < 100; ++width)
     EXPECT_LE(progress_text(running(), width).size(), width);
-  EXPECT_EQ(progress_text(running(), 30), "[############------------] 120");
+  EXPECT_EQ(progress_text(running(), 30), "[######------] 120 of 240");
+}
+
+// A terminal of 80 columns shows no half words.
+TEST(ProgressText, ALineThatDoesNotFitHasAShorterBarAndEndsAfterAWholePart) {
+  Progress progress = running();
+  progress.fewest = 160;
+  progress.left_ns = 63'000'000'000;
+  EXPECT_EQ(progress_text(progress, 81),
+            "[######------] 120 of 160 to 240 trials, 118 ok, 2 failed, at most 1 min 3 s left");
+  EXPECT_EQ(progress_text(progress, 100),
+            "[######------] 120 of 160 to 240 trials, 118 ok, 2 failed, at most 1 min 3 s left | "
+            "sort O2, block 3");
+  EXPECT_EQ(progress_text(progress, 79),
+            "[######------] 120 of 160 to 240 trials, 118 ok, 2 failed");
 }
 
 TEST(ProgressText, NothingMovesTheCursor) {

@@ -71,8 +71,8 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   const bool given = !generators.empty();
   if (spec.design != stats::Design::factorial || spec.error == stats::Error::pooled)
     return given ? fail(
-                       "--generators are of one program's trials: --subject, --random and --error "
-                       "pooled do not go with them")
+                       "--generators are for the trials of one program: --subject, --random and "
+                       "--error pooled cannot be used with them")
                  : Result<void>{};
   if (k < 3 || k > plan::max_fractional_treatments)
     return given ? fail(fmt::format("--generators needs 3 to {} factors with two levels each",
@@ -114,7 +114,7 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   notes.push_back(
       fmt::format("The table is a fraction of the factors' combinations: {}.{}",
                   fmt::join(plan::defining_relation(*design), ", "),
-                  given ? "" : " '--generators' says otherwise if it is meant otherwise."));
+                  given ? "" : " If that is not what was measured, say so with '--generators'."));
   return {};
 }
 

@@ -28,11 +28,11 @@ lacks() {
 
 # A cell without trials: nothing is said of it, and the words name the cells that are compared.
 analyze 2 empty_cell --factors a,b
-says words "The levels a=a1 and a=a2 are compared at b=b2 only"
-says words "The levels b=b1 and b=b2 are compared at a=a2 only"
+says words "The levels a=a1 and a=a2 are compared only at b=b2"
+says words "The levels b=b1 and b=b2 are compared only at a=a2"
 lacks words "averages over the other treatments' levels"
 analyze 2 empty_cell_blocks --factors a,b --block k
-says words "The levels a=a1 and a=a2 are compared at b=b2 only"
+says words "The levels a=a1 and a=a2 are compared only at b=b2"
 
 # All of one level before all of the other: time may have made the change.
 analyze 3 drift --factors v --order t
@@ -47,8 +47,8 @@ lacks words "one after the other"
 analyze 3 ticks --factors v --block k
 says words "The numbers of y move in steps of 10"
 lacks words "10.0 to 10.0 %"
-says words "it takes a finer clock"
-lacks words "6 or more"
+says words "use a finer clock"
+lacks words "at least 6"
 analyze 0 ticks --factors v --block k --resolution 0
 says words "y than v=new (95 % interval 9.09 to 9.09 %"
 analyze 3 ticks --factors v --block k --resolution 20
@@ -60,12 +60,12 @@ says words "is decided by the largest"
 says words "'--log' of 'stabctl analyze'"
 analyze 3 raw_suite --factors v --block k --subject prog --log --margin 1%
 lacks words "is decided by the largest"
-says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it takes about"
+says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it would take about"
 
 # One level lost trials that the other kept.
 analyze 3 lost_in_one_arm --factors v --block k
 says words "v=new lacks 13 of 30, old lacks 0 of 30"
-says words "that it does not depend on the cell"
+says words "whether this depends on the cell: "
 says words "can be anything, because no limit bounds the numbers that are missing"
 analyze 3 lost_in_one_arm --factors v --block k --json
 says out '"loss_bounds": "extremes"'
@@ -74,7 +74,7 @@ says out '"loss_high": null'
 says out '"loss_p": 0.000'
 # Lee's bounds assume something, so they are asked for.
 analyze 3 lost_in_one_arm --factors v --block k --losses monotone
-says words "If one level lost nothing but what the other would have lost, too, and some more"
+says words "If one level lost every trial that the other would have lost, and some more"
 analyze 3 lost_in_one_arm --factors v --block k --losses monotone --json
 says out '"loss_bounds": "monotone"'
 says out '"loss_low": 0.9'
@@ -116,7 +116,7 @@ analyze 3 equal --factors v --block k --baseline v=old --margin 2% --lost-at-lea
 says words "no verdict on v=new against v=old"
 # Without blocks, with seeds, and over programs.
 analyze 3 slower --factors v --baseline v=old
-says words "that it does not depend on the cell"
+says words "whether this depends on the cell: "
 analyze 2 slower --factors v --baseline v=old --lost-at-least 300
 analyze 3 slower --factors v --random k --seeds nested --baseline v=old
 analyze 2 slower --factors v --random k --seeds nested --baseline v=old --lost-at-least 300
@@ -151,7 +151,7 @@ tables=$1/stabd/client/tables
 analyze 3 confounded --factors v --block k
 says words "The levels v=new and v=old can't be told from k"
 says words "More trials can't help"
-lacks words "it takes more"
+lacks words "it needs more"
 analyze 2 small --factors v
 lacks words "normality."
 
@@ -175,8 +175,8 @@ says err "there is no --random"
 # Without blocks it is known, too, what such an experiment can see.
 analyze 3 big --factors v --equivalence 0.1%
 says words "with 1000 trials a change of"
-says words "for 0.1 % it takes about"
-lacks words "6 or more"
+says words "for 0.1 % it would take about"
+lacks words "at least 6"
 
 # A fraction of all combinations: what its effects can't be told apart from is found, or given.
 analyze 2 frac --factors a,b,c,d --block k --log --full

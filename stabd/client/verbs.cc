@@ -40,7 +40,7 @@ Result<typename Request::Reply> look_up(const Common& common, const Request& req
   if (!common.state.empty()) return answer_stored(common.state, request);
   if (!names_one(request))
     return fail(
-        "which experiment? 'stabctl list' has the numbers; --state names the folder of a 'stabctl "
+        "which experiment? 'stabctl list' has the numbers; --folder names the folder of a 'stabctl "
         "run'");
   return ask(common, request);
 }
@@ -223,7 +223,7 @@ Result<int> profile(const Common& common, const ProfileOptions& options) {
 Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options) {
   std::string wanted = common.json ? "json" : options.format;
   if (options.samples && wanted != "csv" && wanted != "json")
-    return fail(fmt::format("--samples are rows: --format csv or json, not {}", wanted));
+    return fail(fmt::format("--samples writes rows: use --format csv or json, not {}", wanted));
   if (options.samples) wanted = wanted == "json" ? "samples-json" : "samples";
   const auto answer = look_up(
       common, protocol::ExportRequest{.id = id, .format = std::move(wanted), .cell = options.cell});

@@ -11,8 +11,7 @@ void CommandLine::add_analyze() {
   AnalyzeOptions& a = arguments_.analyze;
   CLI::App* analyze =
       verb("analyze",
-           "Analysis of variance of a CSV file, or of what hyperfine or Google Benchmark "
-           "measured; needs no daemon",
+           "Analyse a CSV file, or the results of hyperfine or Google Benchmark; needs no daemon",
            [this] {
              arguments_.analyze.json = arguments_.common.json;
              arguments_.analyze.full = arguments_.common.full;
@@ -22,8 +21,8 @@ void CommandLine::add_analyze() {
       ->add_option(
           "files", a.files,
           "CSV with a header and a row for each trial, or JSON of hyperfine (--export-json) "
-          "or Google Benchmark (--benchmark_out_format=json); - is stdin. Several files "
-          "are the levels of a factor")
+          "or Google Benchmark (--benchmark_out_format=json); - is stdin. If there are several "
+          "files, each is a level of a factor")
       ->required();
   analyze->add_option(
       "--metric,--response", a.response,
@@ -31,13 +30,15 @@ void CommandLine::add_analyze() {
       "needed for JSON: hyperfine's time or Google Benchmark's real_time is used");
   analyze
       ->add_option("--input-format", a.format,
-                   "auto: by the content of the files; csv, hyperfine, google-benchmark")
+                   "auto (by the content of the files), csv, hyperfine or google-benchmark")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
   analyze->add_option("--factor", a.file_factor,
-                      "Factor that several files stand for, and a level for each: version=old,new; "
+                      "Names of the factor and of each file's level, as in version=old,new; "
                       "without it the factor is 'file' and the levels are the file names");
-  analyze->add_option("--factors", a.factors, "Columns of the treatments, with commas: a,b")
+  analyze
+      ->add_option("--factors", a.factors,
+                   "Columns of the treatments, separated by commas, as in a,b")
       ->delimiter(',');
   analyze->add_option("--block", a.block, "Column of the blocks (rounds) of the trials");
   analyze->add_option("--subject", a.subject,
@@ -47,36 +48,36 @@ void CommandLine::add_analyze() {
                       "Error(a:seed)");
   analyze->add_option(
       "--order", a.order,
-      "Column that says when a row was measured: a time (number or ISO 8601) or a running number. "
-      "Rows are sorted by it, and only then are neighbours in time tested for being alike "
-      "(independence); files of stabctl export have started_ns, which is used by itself");
+      "Column that says when each row was measured: a time (a number or ISO 8601) or a running "
+      "number. Rows are sorted by it, and only with it is it tested whether neighbours in time are "
+      "alike. Files of stabctl export have started_ns, which needs no option");
   analyze
-      ->add_option("--seeds", a.seeds,
-                   "With --random: nested, each cell drew seeds of its own; crossed, a seed is one "
-                   "layout that cells share; auto: nested, and an error if cells share a seed")
+      ->add_option(
+          "--seeds", a.seeds,
+          "With --random: nested if each cell drew its own seeds, crossed if a seed is one layout "
+          "that cells share; auto is nested, and an error if cells share a seed")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "nested", "crossed"}));
   analyze
-      ->add_option("--generators", a.generators,
-                   "The generators of a fractional design, with commas: d=a:b:c. Without it they "
-                   "are found, if the "
-                   "table has a regular part of all combinations of two levels")
+      ->add_option(
+          "--generators", a.generators,
+          "Generators of a fractional design, separated by commas, as in d=a:b:c; without it they "
+          "are found if the table is a regular fraction of all combinations of two levels")
       ->delimiter(',');
   analyze
-      ->add_option(
-          "--estimand", a.estimand,
-          "The subject of the verdict: mean, to which every block counts; typical, the mean "
-          "without a fifth of the blocks at each end. Both are shown")
+      ->add_option("--estimand", a.estimand,
+                   "The average that decides: mean, of all blocks, or typical, the mean without a "
+                   "fifth of the blocks at each end. Both are shown")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "typical"}));
   analyze->add_flag("--independent-blocks", a.independent_blocks,
-                    "Do not allow for blocks that resemble their neighbours in time: narrower "
-                    "intervals, which are wrong if they do");
+                    "Assume that blocks do not resemble their neighbours in time; intervals are "
+                    "narrower, and wrong if they do");
   analyze->add_flag("--order-drawn", a.order_drawn,
-                    "The order of the trials was drawn at random, within each block if there are "
-                    "blocks: adds a randomization test, and a verdict needs both tests. Files of "
-                    "stabctl export are known to be so");
-  analyze->add_option("--random-seed", a.seed, "Seed of the draws of randomization tests")
+                    "Say that the order of the trials was drawn at random (within each block, if "
+                    "there are blocks). This adds a randomization test, and a verdict needs both "
+                    "tests. Files of stabctl export say so themselves");
+  analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
       ->add_option("--losses", a.losses,
@@ -92,11 +93,11 @@ void CommandLine::add_analyze() {
                       "The most that a row without a number may have been");
   analyze
       ->add_option("--resolution", a.resolution,
-                   "Steps of the clock in the unit of the response, which intervals allow for; 0: "
-                   "the numbers are exact. Without it steps are found where numbers repeat")
+                   "Step of the clock, in the unit of the response; intervals allow for it. 0 says "
+                   "that the numbers are exact. Without it the step is found where numbers repeat")
       ->check(CLI::NonNegativeNumber);
   analyze->add_option("--baseline", a.baselines,
-                      "factor=level to compare with; without it, the first level");
+                      "The level to compare with, as factor=level; without it, the first level");
   CLI::Option* log = analyze->add_flag_callback(
       "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
   analyze->add_flag_callback(
@@ -131,7 +132,7 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(CLI::IsMember({"baseline", "all"}));
   analyze->add_flag("--higher-is-better", a.higher_is_better,
-                    "A higher response is better, as for a throughput");
+                    "A higher response is better, as with throughput");
   analyze->add_option("--unit", a.unit, "Unit of the response, ns or bytes")
       ->check(CLI::IsMember({"ns", "bytes"}));
   analyze->add_option("-o,--output", a.output, "File to write; without it, stdout");

@@ -85,8 +85,7 @@ void CommandLine::add_causal() {
   causal->add_option("--alpha", a.causal.alpha, "Probability that an interval or finding is wrong")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
-  causal->add_option("--seed", a.causal.seed, "Every random choice derives from it")
-      ->capture_default_str();
+  causal->add_option("--seed", a.causal.seed, "Seed of every random choice")->capture_default_str();
   json_flag(causal);
   CLI::App* verify = causal->add_subcommand(
       "verify", "Compare the gain that a causal plan predicted with the gain of the real change");

@@ -33,15 +33,15 @@ std::string exit_codes() {
   return text + exit_code_notes;
 }
 
-// What people need first; printed where stabctl gets no words.
+// The five commands that people need first, printed if stabctl gets no words. Lines fit a terminal of 80 columns.
 constexpr std::string_view first_steps =
-    "stabctl measures programs and says which version is faster. The first five commands:\n\n"
+    "stabctl measures programs and says which version is faster. Begin with these:\n\n"
     "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'   Which command is faster?\n"
     "  stabctl check plan.toml                             What would this plan run?\n"
-    "  stabctl run plan.toml                               Run it and print the report\n"
-    "  stabctl report --state FOLDER --full                All tables of a run ('stabctl runs')\n"
-    "  stabctl doctor                                      How well can this machine measure?\n\n"
-    "'stabctl --help' lists all verbs, and 'stabctl VERB --help' explains one with examples.\n";
+    "  stabctl run plan.toml                               Run it and print a report\n"
+    "  stabctl report --folder FOLDER --full               All tables of a run\n"
+    "  stabctl doctor                                      Can this machine measure?\n\n"
+    "'stabctl --help' lists all verbs, and 'stabctl VERB --help' explains one.\n";
 
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
@@ -260,9 +260,9 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
   };
   if (option.count() == 0) {
     if (least > 0 && option.nonpositional() && std::ranges::any_of(argv, is_named))
-      return fmt::format("'{} {}' needs a value behind it", verb, name);
+      return fmt::format("'{} {}' needs a value after it", verb, name);
     if (option.get_required())
-      return fmt::format("'{}' needs {}: {}", verb, name, option.get_description());
+      return fmt::format("'{}' needs '{}' ({})", verb, name, option.get_description());
     return "";
   }
   const auto values = option.results();
@@ -281,8 +281,8 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
                            one_line(value, 60));
   for (const CLI::Option* other : option.get_excludes())
     if (other->count() > 0)
-      return fmt::format("'{}': {} and {} exclude each other, leave one of them out", verb, name,
-                         shown_name(*other));
+      return fmt::format("'{}': {} and {} cannot be used together, leave one of them out", verb,
+                         name, shown_name(*other));
   for (const CLI::Option* other : option.get_needs())
     if (other->count() == 0)
       return fmt::format("'{}': {} needs {}, too", verb, name, shown_name(*other));
@@ -307,7 +307,7 @@ std::string CommandLine::refusal(std::span<const char* const> argv) const {
       if (const std::string wrong = wrong_in(*option, name, argv); !wrong.empty())
         return wrong + help;
   if (called_app->get_require_subcommand_min() > 0)
-    return fmt::format("a verb is required; '{} --help' lists them", name);
+    return fmt::format("a verb is needed; '{} --help' lists them", name);
   return fmt::format("these words do not fit '{}'{}", name, help);
 }
 
@@ -328,7 +328,7 @@ CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
 
 void CommandLine::fail_on_option(CLI::App* verb) {
   verb->add_option("--fail-on", arguments_.fail_on,
-                   "Findings that exit with another code than 0, separated by commas; or none")
+                   "Findings that make the exit code nonzero, separated by commas; or none")
       ->type_name("LIST:{trials,regressed,unsure,none}")
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

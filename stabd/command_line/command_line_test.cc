@@ -138,7 +138,7 @@ TEST(CommandLine, NamesTheNearestVerbOrOption) {
               HasSubstr("there is no 'stabctl quiesce aply', did you mean 'apply'?"));
   EXPECT_THAT(refusal({"stabctl", "xylophone"}),
               HasSubstr("there is no 'stabctl xylophone'; 'stabctl --help' lists the verbs"));
-  EXPECT_THAT(refusal({"stabctl"}), HasSubstr("required"));
+  EXPECT_THAT(refusal({"stabctl"}), HasSubstr("a verb is needed"));
   EXPECT_THAT(refusal({"stabctl", "report", "--formt", "json"}),
               HasSubstr("'stabctl report' has no option '--formt', did you mean '--format'?"));
   EXPECT_THAT(refusal({"stabctl", "list", "--json=1", "--zebra=2"}),
@@ -165,14 +165,15 @@ TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
       {{"report", "1", "--format", "pdf"},
        "'stabctl report --format' must be one of text, json, html, not 'pdf'"},
       {{"analyze", "x.csv", "--alpha", "many"}, "'stabctl analyze --alpha' must be a number from "},
-      {{"submit"}, "'stabctl submit' needs plan: The plan, a TOML file"},
-      {{"ab", "--budget"}, "'stabctl ab --budget' needs a value behind it"},
+      {{"submit"}, "'stabctl submit' needs 'plan' (The plan, a TOML file)"},
+      {{"ab", "--budget"}, "'stabctl ab --budget' needs a value after it"},
       {{"ab", "--program", "./a"}, "'stabctl ab --program' needs at least 2 values, and has 1"},
-      {{"ab", "--heap", "--no-heap", "--", "a", "b"}, "exclude each other, leave one of them out"},
+      {{"ab", "--heap", "--no-heap", "--", "a", "b"},
+       "cannot be used together, leave one of them out"},
       {{"profile", "1", "--attempt", "2"}, "'stabctl profile': --attempt needs position, too"},
       {{"list", "all"}, "'stabctl list' takes no 'all'; 'stabctl list --help' shows"},
       {{"list", "-x"}, "'stabctl list' takes no '-x'"},
-      {{"quiesce"}, "a verb is required; 'stabctl qui"},
+      {{"quiesce"}, "a verb is needed; 'stabctl qui"},
       {{"ab", "./a", "./b", "--", "100"},
        "'stabctl ab' can't tell whether ./a ./b are programs: if they are, write 'stabctl ab "
        "--program ./a ./b -- 100'"}};

@@ -13,7 +13,7 @@ struct ExitCodeRow {
 
 inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
     {"0", "it worked, whatever the verdicts are"},
-    {"1", "wrong usage, bad input, the tool failed, or what it prints could not be written"},
+    {"1", "wrong usage, bad input, a failure of the tool, or output that could not be written"},
     {"2", "--fail-on regressed: something is slower, or worse in another way"},
     {"3", "--fail-on unsure: something cannot be told"},
     {"5",

@@ -15,13 +15,13 @@ void CommandLine::add_experiment_verbs() {
     added->add_option("id", a.id, "Number of the experiment, see 'stabctl list'")->required();
     return added;
   };
-  json_flag(verb(
-      "runs",
-      "Folders of 'stabctl run': which runs have ended, and which the same command goes on with",
-      [&a] { return client::runs(a.common); }));
+  json_flag(verb("runs",
+                 "List the folders of 'stabctl run': runs that have ended, and runs that the same "
+                 "command continues",
+                 [&a] { return client::runs(a.common); }));
   json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
-  CLI::App* status =
-      verb("status", "State and events of an experiment, or how the daemon does", [&a] {
+  CLI::App* status = verb(
+      "status", "Show the state and events of an experiment, or how the daemon is doing", [&a] {
         return a.daemon ? client::status_of_daemon(a.common) : client::status(a.common, a.id);
       });
   CLI::Option* of = status->add_option("id", a.id, "Number of the experiment, see 'stabctl list'");
@@ -55,13 +55,13 @@ void CommandLine::add_experiment_verbs() {
     json_flag(added);
   };
   on_queue("pause",
-           "Let others pass: an experiment waits until 'resume', then its interrupted trial is "
+           "Pause an experiment so that others can run; after 'resume' its interrupted trial is "
            "measured again",
            client::pause);
-  on_queue("resume", "Let a paused experiment, or the queue, go on", client::resume);
+  on_queue("resume", "Resume a paused experiment, or the queue", client::resume);
   CLI::App* retry = verb(
       "retry",
-      "Go on with an experiment that failed or was cancelled, and measure its failed trials again",
+      "Continue an experiment that failed or was cancelled, and measure its failed trials again",
       [&a] { return client::retry(a.common, a.ids); });
   retry->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
   json_flag(retry);
@@ -72,7 +72,7 @@ void CommandLine::add_experiment_verbs() {
   remove->add_option("ids", a.ids, "Numbers of experiments, see 'stabctl list'")->required();
   remove->add_option("--folder,--state", a.common.state,
                      "Folder of a 'stabctl run', see 'stabctl runs': needs no daemon");
-  remove->add_flag("--dry-run", a.dry, "Only say what would go");
+  remove->add_flag("--dry-run", a.dry, "Only say what would be removed");
   json_flag(remove);
 }
 

@@ -29,6 +29,7 @@ done
 # Without words it shows the five commands that people need first, each of which it has.
 if stabctl >first; then fail "no words are taken for a command"; fi
 [[ $(grep -c '^  stabctl ' first) -eq 5 ]] || fail "these are not five commands: $(cat first)"
+[[ $(wc -L <first) -lt 80 ]] || fail "a line is wider than a terminal: $(cat first)"
 for verb in $(sed -nE 's/^  stabctl ([a-z]+) .*/\1/p' first); do
   grep -qx "$verb" <<<"$verbs" || fail "there is no $verb"
 done
@@ -50,13 +51,13 @@ refused() {
 }
 refused "'stabctl report id' must be a whole number above 0, not 'nope'" report nope
 refused "'stabctl causal --runs' must be a whole number from 1 to 10000, not '0'" causal --runs 0 -- true
-refused "'stabctl run' needs plan" run
+refused "'stabctl run' needs 'plan'" run
 refused "write 'stabctl ab --program ./a ./b -- 100'" ab ./a ./b -- 100
 
 # Mistakes in plans.
 one=$'name = "b"\nrun = ["true"]\n'
 printf '[experiment]\nname = "t"\n[benchmark]\n%s[benchmark]\n%s' "$one" "$one" >twice.toml
-refused "twice.toml:3:2: [benchmark] may be there once only: write [[benchmark]]" check twice.toml
+refused "twice.toml:3:2: [benchmark] may be there only once: write [[benchmark]]" check twice.toml
 printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nbuild = "cp x.sh ${OUT}"\nrun = ["${OUT}"]\nsources = ["x.sh", "gone"]\n' >gone.toml
 printf '#!/bin/sh\n' >x.sh
 refused "gone.toml: 'benchmark.sources' of 'b' names gone, and there is no such file" check gone.toml

@@ -153,9 +153,9 @@ void CommandLine::add_help_verbs() {
   CLI::Option* man =
       help_verb->add_flag("--man", a.man, "Print a manual page: stabctl help --man | man -l -");
   json_flag(help_verb)->excludes(man);
-  CLI::App* completion =
-      verb("completion", "A script for a shell that completes verbs, options, plans and numbers",
-           [this, &a] { return print_completion(a.shell, a.words); });
+  CLI::App* completion = verb(
+      "completion", "Print a script for a shell that completes verbs, options, plans and numbers",
+      [this, &a] { return print_completion(a.shell, a.words); });
   completion
       ->add_option(
           "shell", a.shell,

@@ -61,8 +61,8 @@ CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOpt
 void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
-                   "Folder that stands for /, to try it out: its proc and sys are read and "
-                   "written, the CPUs are this machine's");
+                   "Folder to use instead of /, to try things out: its proc and sys are read and "
+                   "written; the CPUs are this machine's");
   json_flag(verb);
 }
 
@@ -71,12 +71,13 @@ void CommandLine::add_machine_verbs() {
   machine_options(verb(
       "doctor", "Check how well this machine can measure, and how to improve it; changes nothing",
       on_machine(client::doctor)));
-  CLI::App* counters = verb(
-      "counters",
-      "Events that trials can count on this machine, and why the others can't be counted", [this] {
-        arguments_.counters.json = arguments_.common.json;
-        return client::counters(arguments_.counters);
-      });
+  CLI::App* counters = verb("counters",
+                            "List the events that trials can count on this machine, and say why "
+                            "the others can't be counted",
+                            [this] {
+                              arguments_.counters.json = arguments_.common.json;
+                              return client::counters(arguments_.counters);
+                            });
   counters->add_option(
       "pattern", arguments_.counters.pattern,
       "Only names that contain this text; with * or ?, names that match as a whole");
@@ -98,7 +99,7 @@ void CommandLine::add_machine_verbs() {
   const auto knobs_option = [&](CLI::App* added) {
     added
         ->add_option("--knobs", m.knobs,
-                     "Only these, separated by commas; without it, the standard ones")
+                     "Only these settings, separated by commas; without it, the standard ones")
         ->delimiter(',');
     added->add_option("--trial-cpus", m.trial_cpus, "How many CPUs trials use")
         ->capture_default_str();

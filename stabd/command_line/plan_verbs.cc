@@ -57,7 +57,7 @@ void CommandLine::add_plan_verbs() {
       "plan can see; without it an earlier experiment of the same name is used");
   json_flag(check);
 
-  CLI::App* keys = verb("keys", "All keys of a plan with their values, meanings and defaults",
+  CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",
                         [&a] { return client::keys(a.common, a.quantities); });
   keys->add_flag("--quantities", a.quantities,
                  "Print the quantities that rules of [[exclude]] may use, instead of the keys");

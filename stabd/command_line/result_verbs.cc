@@ -39,7 +39,7 @@ void CommandLine::add_result_verbs() {
                           "... or a reading of the trials");
     added
         ->add_option("--better", a.common.better,
-                     "lower or higher; without it as the plan says, else lower")
+                     "Whether lower or higher is better; without it as the plan says, else lower")
         ->needs(response)
         ->check(CLI::IsMember({"lower", "higher"}));
   };
@@ -61,19 +61,20 @@ void CommandLine::add_result_verbs() {
   report_judges_ =
       report
           ->add_option("--fail-on", a.report_fail_on,
-                       "Findings that exit with another code than 0, separated by commas, or none; "
-                       "an experiment that has not ended well then exits with 5. Without this "
-                       "option a report always exits with 0")
+                       "Findings that make the exit code nonzero, separated by commas, or none. "
+                       "With this option an experiment that did not end well exits with 5; without "
+                       "it a report always exits with 0")
           ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
   json_flag(report);
 
-  CLI::App* logs = one_id(
-      verb("logs",
-           "Output of builds and trials (the end of their stderr) and events, in the order of time",
-           [&a] { return client::logs(a.common, a.id, a.follow); }));
-  logs->add_flag("-f,--follow", a.follow, "Go on to the experiment's end; exits as watch does");
+  CLI::App* logs = one_id(verb("logs",
+                               "Show what builds and trials printed (the end of their stderr) and "
+                               "what happened, in the order of time",
+                               [&a] { return client::logs(a.common, a.id, a.follow); }));
+  logs->add_flag("-f,--follow", a.follow,
+                 "Follow the experiment until it ends; exits as watch does");
   fail_on_option(logs);
   json_flag(logs);
 
@@ -102,7 +103,7 @@ void CommandLine::add_result_verbs() {
                                             : export_archive(a.common, a.id, a.archive);
                                }));
   CLI::Option* archive = rows->add_option(
-      "--archive", a.archive, "File for the whole experiment, which must not be there yet");
+      "--archive", a.archive, "File to write the whole experiment to; it must not exist yet");
   rows->add_option("--format", a.rows.format,
                    "csv or json: all attempts; hyperfine or benchstat: the measurements, as "
                    "hyperfine --export-json and Go's benchmarks write theirs; coz: the runs of a "
@@ -155,7 +156,7 @@ void CommandLine::add_history() {
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
   history->add_option("--metric,--response", a.common.response,
                       "Number to follow instead of the latest experiment's response");
-  history->add_option("--last", a.history.last, "Look at the latest so many experiments")
+  history->add_option("--last", a.history.last, "How many of the latest experiments to look at")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   history

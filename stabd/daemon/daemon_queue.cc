@@ -30,7 +30,8 @@ constexpr std::uint64_t import_waits_ms = 4'000;
 constexpr std::uint64_t upkeep_retry_ms = 2000;
 
 std::string not_there(store::Id id) {
-  return fmt::format("experiment {} is not waiting and not running", id);
+  return fmt::format("experiment {0} is neither waiting nor running: 'stabctl status {0}' says why",
+                     id);
 }
 
 }  // namespace
@@ -230,15 +231,18 @@ Result<void> Daemon::hold(store::Id id, std::uint32_t uid) {
 
 Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
   if (session_ && session_->experiment().id == id)
-    return fail(session_->experiment().held_by
-                    ? fmt::format("experiment {} is still being paused: try again in a moment", id)
-                    : fmt::format("experiment {} is not paused", id));
+    return fail(
+        session_->experiment().held_by
+            ? fmt::format("experiment {} is still being paused: try again in a moment", id)
+            : fmt::format("experiment {0} is not paused: 'stabctl status {0}' says what it does",
+                          id));
   const auto found = store_->experiment(id);
   if (!found) return fail(found.error().message);
   if (!*found) return fail(not_there(id));
   const Waiting* waiting = queue_.find(id);
   if (waiting == nullptr || !waiting->held)
-    return fail(fmt::format("experiment {} is not paused", id));
+    return fail(
+        fmt::format("experiment {0} is not paused: 'stabctl status {0}' says what it does", id));
   const std::uint32_t holder = (*found)->held_by.value_or(uid);
   if (!queue_.is_trusted(uid) && holder != uid)
     return fail(fmt::format("experiment {} was paused by user {}: only they or root let it go on",

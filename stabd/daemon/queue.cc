@@ -120,12 +120,13 @@ Result<void> Queue::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
     bytes += each.plan_bytes;
   }
   if (own >= limits_.waiting_of_user)
-    return fail(fmt::format("you have {} experiments in the queue already: cancel some or wait",
-                            limits_.waiting_of_user));
+    return fail(fmt::format(
+        "you have {} experiments in the queue already: end some with 'stabctl cancel', or wait",
+        limits_.waiting_of_user));
   if (bytes > limits_.plan_bytes_of_user)
     return fail(
-        fmt::format("the plans that you have in the queue would have more than {}: "
-                    "cancel some or wait",
+        fmt::format("the plans that you have in the queue would have more than {}: end some with "
+                    "'stabctl cancel', or wait",
                     format_bytes(limits_.plan_bytes_of_user)));
   if (all >= limits_.waiting)
     return fail(

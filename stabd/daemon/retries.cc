@@ -27,7 +27,8 @@ Result<void> Daemon::may_retry(const store::Experiment& experiment, std::uint32_
   const auto state = state_from(experiment.state);
   const bool driven = session_ && session_->experiment().id == experiment.id;
   if (!state || !next(*state, Event::retry) || driven)
-    return fail(fmt::format("experiment {} has not ended yet", experiment.id));
+    return fail(fmt::format(
+        "experiment {0} has not ended yet: end it with 'stabctl cancel {0}' first", experiment.id));
   if (is_retried(experiment.id))
     return fail(fmt::format("experiment {} is being retried already", experiment.id));
   if (queue_.is_trusted(uid)) return {};

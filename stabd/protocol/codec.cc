@@ -264,13 +264,13 @@ std::string encode_refusal(const std::string& error) {
 }
 
 std::string worker_mismatch() {
-  return "the program of stabd was replaced while the daemon ran, so that its worker is of another "
-         "version: start the daemon anew, then submit the plan again";
+  return "the program of stabd was replaced while the daemon ran, so its worker has another "
+         "version: restart the daemon, then submit the plan again";
 }
 
 std::string reader_mismatch() {
-  return "the program of stabd was replaced while the daemon ran, so that its reader is of another "
-         "version: start the daemon anew, then ask again";
+  return "the program of stabd was replaced while the daemon ran, so its reader has another "
+         "version: restart the daemon, then ask again";
 }
 
 Result<Request> decode_request(std::string_view line) {

@@ -46,7 +46,7 @@ protocol::ReportReply reply_with(std::string text, const store::Experiment& expe
 
 Result<void> check_report_format(const std::string& format) {
   if (format == "text" || format == "json" || format == "html") return {};
-  return fail(fmt::format("there is no report format '{}': text, json and html are there",
+  return fail(fmt::format("there is no report format '{}': the formats are text, json and html",
                           one_line(format, 50)));
 }
 

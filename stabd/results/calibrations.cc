@@ -156,9 +156,8 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
   if (count > shown) text += fmt::format(" and {} more", count - shown);
   if (text.empty()) return "";
   return fmt::format(
-      "Below this machine's noise floor of {}: {}. With {} blocks, such changes come out here "
-      "where "
-      "nothing differs; more blocks would tell.",
+      "Below this machine's noise floor of {}: {}. With {} blocks this machine shows such changes "
+      "even where nothing differs; more blocks would tell.",
       report::margin_words(floor.margin), text, floor.blocks);
 }
 

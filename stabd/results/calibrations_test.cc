@@ -128,7 +128,7 @@ TEST_F(CalibrationsTest, AreQuotedByLaterReportsOnThatMachineOnly) {
               HasSubstr("  Noise     this machine's noise floor: " +
                         report::margin_words(here->noise->margin) + " in comparisons of 3 blocks"));
   EXPECT_THAT(report::text(*here, {.full = true}),
-              HasSubstr("2023-11-14; differences below cannot be told"));
+              HasSubstr("2023-11-14; smaller differences cannot be told"));
   EXPECT_FALSE(there->noise);
   EXPECT_THAT(report::text(*there, {.full = true}), Not(HasSubstr("  Noise ")));
 }

@@ -113,8 +113,8 @@ std::vector<report::CausalLoads> CausalCells::loads(const plan::Plan& plan) {
 void CausalCells::finish(const plan::Plan& plan, report::Document& document) {
   std::vector<std::string>& notes = document.analysis.notes;
   notes.emplace_back(
-      "The times of these trials have virtual pauses in them: they are stored, and not compared "
-      "between cells.");
+      "The times of these trials include virtual pauses: they are stored, but not compared between "
+      "cells.");
   document.causal = result(plan);
   document.causal_loads = loads(plan);
   for (const report::CausalCell& cell : *document.causal)

@@ -98,7 +98,7 @@ Result<void> require_comparable(const Side& before, const Side& after) {
   for (const Side* side : {&before, &after})
     if (side->plan.is_causal())
       return fail(
-          fmt::format("experiment {} is a causal profile, in whose trials all numbers have "
+          fmt::format("experiment {} is a causal profile: all numbers of its trials include "
                       "virtual pauses: see 'stabctl report'",
                       side->experiment.id));
   if (before.plan.simulated != after.plan.simulated)
@@ -195,10 +195,9 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   std::vector<std::string>& notes = analysis.notes;
   if (!analysis.withheld.empty())
     notes.push_back(
-        "The experiments ran one after the other: whatever changed on the machine in between "
-        "counts as a change. Intervals and p are of the variation within the two sessions; that "
-        "between "
-        "sessions is not in them. For a verdict make both arms levels of one experiment.");
+        "The experiments ran one after the other, so whatever changed on the machine in between "
+        "counts as a change. Intervals and p know the variation within the two sessions, but not "
+        "the variation between them. For a verdict make both arms levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back("They ran on different machines, or on one that had been changed.");
   if (before.disturbed + after.disturbed > 0)

@@ -221,12 +221,12 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
   document.looked_early = document.compares && !plan.design.stop && !is_complete(experiment) &&
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
-    document.analysis.notes.push_back(fmt::format(
-        "This looks at {} of {} trials, before the planned end. A verdict keeps its error only if "
-        "it is looked at once: of experiments in which nothing differs, 24.6 % show a change to "
-        "somebody who looks at every block and stops where p is below 0.05. For looks on the way "
-        "give the plan a stop rule.",
-        ended, trials.planned));
+    document.analysis.notes.push_back(
+        fmt::format("This looks at {} of {} trials, before the planned end. A verdict keeps its "
+                    "error only if you look once. If nothing differs, somebody who looks after "
+                    "every block and stops when p is below 0.05 still finds a change in 24.6 % of "
+                    "experiments. To look on the way, give the plan a stop rule.",
+                    ended, trials.planned));
 }
 
 // Which trials of a benchmark lack a number may depend on what is compared, and the others then say
@@ -296,8 +296,8 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   withhold_verdicts(data, analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
     analysis.notes.insert(analysis.notes.begin(),
-                          fmt::format("{} was counted in {} of {} blocks, those whose turn it was "
-                                      "('measure.rotate'): it is compared in these.",
+                          fmt::format("{} was counted in {} of {} blocks, whenever it was its turn "
+                                      "('measure.rotate'), and is compared in those.",
                                       spec.response, turns.among(blocks), blocks));
   return analysis;
 }

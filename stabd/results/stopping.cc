@@ -110,11 +110,12 @@ report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,
   const plan::Stop& stop = *plan.design.stop;
   const double alpha = plan.analysis.alpha;
   if (stop.rule == plan::StopRule::precision)
-    analysis.notes.push_back(fmt::format(
-        "An experiment that stops where its intervals are narrow stops where the variance happens "
-        "to look small. So intervals and tests are made with {:.4g} %: then they hold in {:.4g} % "
-        "of such experiments.",
-        100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
+    analysis.notes.push_back(
+        fmt::format("An experiment that stops once its intervals are narrow tends to stop when the "
+                    "variance happens to look small. So intervals and tests are made with {:.4g} "
+                    "%, and then they hold in {:.4g} % "
+                    "of such experiments.",
+                    100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
   return {.rule = std::string(to_string(stop.rule)),
           .words = fmt::format("{}; after {} {}", describe(stop), blocks,
                                look(analysis, stop, blocks).words),

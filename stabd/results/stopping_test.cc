@@ -133,7 +133,7 @@ TEST(Stopping, TheReportSaysTheRuleAndItsLevels) {
             "by precision: when every interval is within +-0.5 %, after 20 to 100 blocks; after 22 "
             "the widest interval is +-0.4 %, 0.5 % is asked for");
   ASSERT_EQ(analysis.notes.size(), 1U);
-  EXPECT_THAT(analysis.notes[0], HasSubstr("made with 96.25 %: then they hold in 95 %"));
+  EXPECT_THAT(analysis.notes[0], HasSubstr("made with 96.25 %, and then they hold in 95 %"));
 }
 
 }  // namespace

@@ -229,23 +229,22 @@ std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::st
 Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& experiment,
                               plan::Plan plan, const Asked& asked) {
   if (!asked.better.empty() && asked.better != "lower" && asked.better != "higher")
-    return fail(fmt::format("'{}' is not better: lower or higher is", one_line(asked.better, 50)));
+    return fail(fmt::format("--better {}: lower or higher is needed", one_line(asked.better, 50)));
   if (asked.response.empty()) {
     if (asked.better.empty()) return plan;
-    return fail("which number is better so? Name it, too (--response)");
+    return fail("--better needs --response, the number that is better so");
   }
   if (plan.is_causal())
-    return fail(
-        fmt::format("experiment {} is a causal profile, in whose trials all numbers have "
-                    "virtual pauses",
-                    experiment.id));
+    return fail(fmt::format(
+        "experiment {} is a causal profile: all numbers of its trials include virtual pauses",
+        experiment.id));
   if (auto there = must_be_there(store, experiment, plan, asked.response); !there)
     return std::unexpected(there.error());
   const auto parts = plan::parts_of(plan, asked.response);
   if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
     return fail(
-        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': what is left "
-                    "of them says nothing of it",
+        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': the trials "
+                    "that are left say nothing about it",
                     plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())
@@ -267,8 +266,8 @@ std::string asked_note(const plan::Plan& plan, const Asked& asked) {
       further(plan, asked.response) != nullptr)
     return "";
   return fmt::format(
-      "This is about {}, and the plan compares {}: of many numbers that are looked at some show a "
-      "change by chance.",
+      "This is about {}, but the plan compares {}: if you look at many numbers, some show a change "
+      "by chance.",
       asked.response, plan.analysis.response);
 }
 

@@ -69,8 +69,8 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
   EXPECT_EQ(all.trials.ok, 48U);
   EXPECT_EQ(all.trials.failed, 0U);
   EXPECT_EQ(all.analysis.notes[0],
-            "rare was counted in 4 of 12 blocks, those whose turn it was ('measure.rotate'): it "
-            "is compared in these.");
+            "rare was counted in 4 of 12 blocks, whenever it was its turn ('measure.rotate'), and "
+            "is compared in those.");
   EXPECT_THAT(all.others[0].notes, Each(Not(HasSubstr("turn"))));
   EXPECT_EQ(all.others[1].notes[0].substr(0, 35), "often was counted in 8 of 12 blocks");
   EXPECT_EQ(all.analysis.spec.unit, stats::Unit::number) << "whichever block was the first";
@@ -170,16 +170,16 @@ TEST_F(DocumentTest, IsAboutTheNumberThatIsAskedFor) {
   const auto faults = asked({.response = "page-faults-minor"});
   EXPECT_EQ(faults.analysis.effects[0].units, 12U);
   EXPECT_EQ(faults.analysis.notes[0],
-            "This is about page-faults-minor, and the plan compares rare: of many numbers that are "
-            "looked at some show a change by chance.");
+            "This is about page-faults-minor, but the plan compares rare: if you look at many "
+            "numbers, some show a change by chance.");
   EXPECT_EQ(asked({.response = "user"}).analysis.spec.unit, stats::Unit::nanoseconds);
   EXPECT_THAT(asked({.response = "oftn"}).reason,
               AllOf(HasSubstr("no trial of experiment 1 has the number 'oftn', did you mean "
                               "'often'?; there are wall, user, "),
                     HasSubstr("page-faults-minor")));
   EXPECT_EQ(asked({.response = "often", .better = "more"}).reason,
-            "'more' is not better: lower or higher is");
-  EXPECT_THAT(asked({.better = "higher"}).reason, HasSubstr("which number is better so?"));
+            "--better more: lower or higher is needed");
+  EXPECT_THAT(asked({.better = "higher"}).reason, HasSubstr("--better needs --response"));
 }
 
 TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {

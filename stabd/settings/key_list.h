@@ -73,11 +73,11 @@ inline constexpr toml::Key keys[] = {
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
      "how large one user's plans in the queue are together"},
     {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
-     "about how much one user's experiments may take in the database: beyond it none of them "
+     "about how much one user's experiments may take in the database; beyond that none of them "
      "begins, and the running one fails before its next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
-     "how much of its answers one user's clients may leave unread: beyond it in memory, stabd "
-     "hangs up on the client that asks; beyond it in files, that user's reports and exports wait"},
+     "how many bytes of answers one user's clients may leave unread: with more in memory, stabd "
+     "hangs up on the client that asks; with more in files, that user's reports and exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
      "how large the archives are that one user sends at once; without it only root and stabd's own "
      "user may import",
@@ -87,9 +87,9 @@ inline constexpr toml::Key keys[] = {
      "longest time go",
      "a tenth of the cache's file system, 16 GiB at most"},
     {"limits.turn", toml::Duration{std::chrono::hours(1), true},
-     "while another user waits, an experiment gives the machine away before its next block after "
-     "so long, and after twice "
-     "as long it is cut short: its block runs again later. A plan whose trials may take longer is "
+     "how long an experiment may have the machine while another user waits: then it gives the "
+     "machine away before its next block, and after twice that time its block is cut short and "
+     "runs again later. A plan whose trials may take longer is "
      "refused, unless root or "
      "stabd's own user submits it"},
 
@@ -103,13 +103,14 @@ inline constexpr toml::Key keys[] = {
      "none"},
     {"notify.when", toml::Choice{words::notices, "always"},
      "`trouble`: not for experiments that are done or were cancelled"},
-    {"notify.time_limit", toml::Duration{std::chrono::seconds(30)}, "then it is ended"},
+    {"notify.time_limit", toml::Duration{std::chrono::seconds(30)},
+     "how long that program may run; then it is ended"},
 
     {"retention.output_days", toml::Count{0, 100'000, 0},
-     "after so many days the output of an ended experiment's trials and builds is removed; 0: "
+     "after how many days the output of an ended experiment's trials and builds is removed; 0: "
      "never"},
     {"retention.experiments_days", toml::Count{0, 100'000, 0},
-     "after so many days an ended experiment is removed; 0: never"}};
+     "after how many days an ended experiment is removed; 0: never"}};
 
 // Calls `visit<path>(field)` for each key: who reads, prints or fills settings misses none.
 template <class Some, class Visit>

@@ -60,9 +60,8 @@ void add_means(const Prepared& data, const Subject& subject, Analysis& analysis,
     if (const auto variance = trials[i].raw.variance(); variance && std::isfinite(*variance))
       mean.sd = std::sqrt(*variance);
     if (!mean.low)
-      notes.add(
-          subject.name,
-          "a mean has no interval where there is one trial only, or where trials do not vary.");
+      notes.add(subject.name,
+                "a mean has no interval if there is only one trial, or if trials do not vary.");
     analysis.means.push_back(std::move(mean));
   }
 }
@@ -71,7 +70,7 @@ void note_treatments(const Prepared& data, Notes& notes) {
   for (const Treatment& treatment : data.treatments)
     if (treatment.levels.size() == 1)
       notes.add(
-          fmt::format("The treatment {} has the level {} only, so there is nothing to compare.",
+          fmt::format("The treatment {} has only the level {}, so there is nothing to compare.",
                       treatment.name, treatment.levels.front()));
   if (data.treatments.empty() && !data.subjects.empty())
     notes.add("There is no treatment, so there is nothing to compare.");
@@ -170,8 +169,8 @@ void note_interactions(const Analysis& analysis, Notes& notes) {
   for (const Interplay& each : interplays(analysis))
     notes.add(
         each.subject,
-        fmt::format("the treatments {} interact ({}): an effect that is averaged over the others "
-                    "hides that it differs between their levels.",
+        fmt::format("the treatments {} interact ({}): an effect averaged over the others hides "
+                    "that it differs between their levels.",
                     each.aliases.empty() ? each.term
                                          : fmt::format("{} (or what it cannot be told from: {})",
                                                        each.term, each.aliases),
@@ -209,7 +208,7 @@ void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
                   "is drawn up to "
                   "{2:.2g} % of the time (95 %), and if it made one level 20 % slower the mean "
                   "would move by up "
-                  "to {3:.2g} %. It takes {4:.0f} {1}s to exclude all but 1 in 100. The typical "
+                  "to {3:.2g} %. To exclude all but 1 in 100 takes {4:.0f} {1}s. The typical "
                   "change, without "
                   "a fifth of the {1}s at each end, does not depend on it.",
                   fewest->units, data.spec.block, 100 * unseen, 20 * unseen, all));
@@ -217,11 +216,11 @@ void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
 
 void note_pooling(const Prepared& data, Notes& notes) {
   if (data.spec.error == Error::pooled && !data.spec.block.empty())
-    notes.add(
-        fmt::format("The error is pooled over all treatments, as was asked for: that assumes that "
-                    "treatments act alike in all "
-                    "{}s.",
-                    data.spec.block));
+    notes.add(fmt::format(
+        "The error is pooled over all treatments, as the settings ask; this assumes that "
+        "treatments act alike in all "
+        "{}s.",
+        data.spec.block));
 }
 
 void note_looks(const Prepared& data, Notes& notes) {
@@ -230,7 +229,7 @@ void note_looks(const Prepared& data, Notes& notes) {
       "The experiment looks at its data up to {} times and may end at any of them: p, intervals "
       "and "
       "verdicts of changes hold for all looks together (alpha spending, Lan and DeMets). The other "
-      "tables are valid for a number of trials that was fixed before.",
+      "tables are valid only if the number of trials was fixed in advance.",
       data.spec.looks->planned.size()));
 }
 

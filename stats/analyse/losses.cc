@@ -390,7 +390,7 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
   const std::string depends =
       !effect.loss_p
           ? ""
-          : fmt::format(" ({} that it does not depend on the cell)", p_words(*effect.loss_p));
+          : fmt::format(" (whether this depends on the cell: {})", p_words(*effect.loss_p));
   std::string text =
       fmt::format("trials are missing{}: {}={} lacks {} of {}, {} lacks {} of {} {}. ", depends,
                   effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
@@ -399,7 +399,7 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
       effect.loss_low || effect.loss_high ? ", with the error of these bounds" : "";
   if (effect.loss_bounds == Losses::monotone)
     text += fmt::format(
-        "If one level lost nothing but what the other would have lost, too, and some more (Lee's "
+        "If one level lost every trial that the other would have lost, and some more (Lee's "
         "bounds), the change of {} is {}{}.",
         effect.level, range_words(effect), error);
   else

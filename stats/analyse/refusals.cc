@@ -42,16 +42,15 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
     withhold(effect, "no two cells with trials differ in this treatment alone");
     notes.add(effect.subject,
               fmt::format("{} can't be compared: no two cells that have trials differ in {} alone. "
-                          "More trials of the same cells can't help; it takes cells that do.",
+                          "More trials of the same cells can't help; add cells that do.",
                           both, effect.treatment));
   } else if (has_own_blocks(data)) {
     withhold(effect, fmt::format("no {} has trials of both levels", data.spec.block));
-    notes.add(
-        effect.subject,
-        fmt::format("{0} can't be told from {1}: no {1} has trials of both. More trials can't "
-                    "help; it takes both levels in each {1}, or, if {1} is no block, an "
-                    "analysis without it.",
-                    both, data.spec.block));
+    notes.add(effect.subject,
+              fmt::format(
+                  "{0} can't be told from {1}: no {1} has trials of both. More trials can't help: "
+                  "run both levels in each {1}, or, if {1} is not a block, analyse without it.",
+                  both, data.spec.block));
   }
 }
 
@@ -91,9 +90,8 @@ void refuse_time(const Prepared& data, Effect& effect, Notes& notes) {
       effect.subject,
       fmt::format(
           "the levels {0}={1} and {0}={2} were measured one after the other: whatever changed on "
-          "the machine meanwhile counts as a change, and no number of trials tells "
-          "the two apart. It takes trials of both in turns, in blocks or in random "
-          "order, as 'stabctl ab' runs them.",
+          "the machine meanwhile counts as a change, and no number of trials tells the two apart. "
+          "Run trials of both in turns, in blocks or in random order, as 'stabctl ab' does.",
           effect.treatment, effect.baseline, effect.level));
 }
 
@@ -116,7 +114,7 @@ void refuse_raw_suite(const Prepared& data, Analysis& analysis, Notes& notes) {
   bool any = false;
   for (Effect& effect : analysis.effects) {
     if (effect.scope == Scope::subject || !effect.reason.empty()) continue;
-    withhold(effect, fmt::format("the mean over {}s of raw numbers is that of the largest",
+    withhold(effect, fmt::format("the mean over {}s of raw numbers is decided by the largest",
                                  data.spec.subject));
     any = true;
   }
@@ -142,9 +140,8 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   notes.add(
       effect.subject,
       fmt::format("neighbouring {0}s are alike (correlation {1:.2f} of {2}'s change from one "
-                  "{0} to the next), so {3} {0}s tell as much as {4:.1f} independent ones: too "
-                  "few for a verdict. It takes many more {0}s, or {0}s that are farther apart "
-                  "in time.",
+                  "{0} to the next), so {3} {0}s tell as much as {4:.1f} independent ones: too few "
+                  "for a verdict. Use many more {0}s, or {0}s that are farther apart in time.",
                   data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
                   estimate.independent));
 }
@@ -233,12 +230,10 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
         words.push_back(cell_words(data, cells[i].cell, comparison->treatment));
       where = fmt::format("{}", fmt::join(words, " and at "));
     }
-    notes.add(
-        effect.subject,
-        fmt::format(
-            "the levels {0}={1} and {0}={2} are compared at {3} only: elsewhere one of the two "
-            "has no trial, and the change there is not known.",
-            effect.treatment, effect.baseline, effect.level, where));
+    notes.add(effect.subject,
+              fmt::format("the levels {0}={1} and {0}={2} are compared only at {3}: elsewhere one "
+                          "of the two has no trial, and the change there is not known.",
+                          effect.treatment, effect.baseline, effect.level, where));
   }
 }
 

@@ -311,8 +311,8 @@ Result<void> read_coz(std::string_view text, Profile& profile) {
     ++number;
     if (line.empty()) continue;
     if (!line.contains('\t'))
-      return fail(
-          fmt::format("line {}: '{}' is no record of a coz profile", number, one_line(line, 60)));
+      return fail(fmt::format("line {}: '{}' is not a record of a coz profile", number,
+                              one_line(line, 60)));
     if (auto taken = reader.take(Record(line, number)); !taken) return taken;
     has_record = true;
   }

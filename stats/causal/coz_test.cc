@@ -73,7 +73,7 @@ TEST(Coz, ErrorsNameTheLineAndLeaveTheProfileAlone) {
   };
   const std::string begin = "startup\ttime=1\n";
   EXPECT_EQ(error(""), "it is empty");
-  EXPECT_THAT(error("hello\n"), HasSubstr("line 1: 'hello' is no record"));
+  EXPECT_THAT(error("hello\n"), HasSubstr("line 1: 'hello' is not a record"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=2\tduration=1\n"),
               HasSubstr("line 2: speedup=2 is not from 0 to 1"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=nan\tduration=1\n"),

@@ -210,9 +210,10 @@ class Reader {
     if (order_.add(text, point_)) return {};
     return cells_.error(
         order_place_ + 1,
-        fmt::format("'{}' gives no place in the order: {} needs a number in each row, or a time "
-                    "like 2026-01-31T12:00:00 in each",
-                    one_line(text, 60), one_line(wanted_.order, 60)));
+        fmt::format(
+            "'{}' does not say when the row was measured: {} needs a number in each row, or a time "
+            "like 2026-01-31T12:00:00 in each",
+            one_line(text, 60), one_line(wanted_.order, 60)));
   }
 
   static bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }

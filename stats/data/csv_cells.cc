@@ -47,7 +47,7 @@ Result<std::string_view> CsvCells::cell(std::size_t column) {
       return error(column,
                    "a quote inside a cell that does not begin with one; quote the whole "
                    "cell and double the quotes inside");
-    if (text_[at_] == '\0') return error(column, "a zero byte: this is no text");
+    if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
     if (text_[at_] == '\r') return error(column, "a carriage return inside a line");
   }
   return text_.substr(begin, at_ - begin);
@@ -67,7 +67,7 @@ Result<std::string_view> CsvCells::quoted(std::size_t column) {
   }
   const std::string_view inside = text_.substr(begin, at_ - 1 - begin);
   next_line_ += static_cast<std::size_t>(std::ranges::count(inside, '\n'));
-  if (inside.contains('\0')) return error(column, "a zero byte: this is no text");
+  if (inside.contains('\0')) return error(column, "a zero byte: this is not text");
   if (!at_end_of_line() && text_[at_] != separator_)
     return error(column, "text after the closing quote");
   if (!doubled) return inside;

@@ -143,7 +143,7 @@ TEST(Csv, RowsWithOnePlaceInTheOrderKeepTheFilesAndAreCounted) {
 TEST(Csv, AnOrderThatIsNoneIsRefused) {
   const CsvColumns by_time{.response = "y", .factors = {"opt"}, .order = "t"};
   EXPECT_THAT(error_of("t,opt,y\n1,a,1\nsoon,a,2\n", by_time),
-              HasSubstr("line 3, column 1: 'soon' gives no place in the order"));
+              HasSubstr("line 3, column 1: 'soon' does not say when the row was measured"));
   EXPECT_THAT(error_of("t,opt,y\n1,a,1\n,a,2\n", by_time), HasSubstr("line 3, column 1"));
   EXPECT_THAT(error_of("t,opt,y\n1,a,1\n2026-01-31,a,2\n", by_time), HasSubstr("line 3"));
   EXPECT_THAT(error_of("opt,y\na,1\n", by_time), HasSubstr("there is no column t"));

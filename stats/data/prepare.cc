@@ -55,7 +55,7 @@ void check_numbers(Prepared& out) {
   Spec& spec = out.spec;
   if (!(spec.alpha > 0 && spec.alpha < 0.5)) {
     out.notes.add(
-        fmt::format("An alpha of {} makes no intervals; 0.05 is used instead.", spec.alpha));
+        fmt::format("An alpha of {} allows no intervals; 0.05 is used instead.", spec.alpha));
     spec.alpha = 0.05;
   }
   if (spec.equivalence && !(*spec.equivalence > 0 && std::isfinite(*spec.equivalence))) {
@@ -165,7 +165,7 @@ void set_looks(Prepared& out) {
   if (repeated)
     out.repeated = std::move(*repeated);
   else
-    out.notes.add("The looks are not accounted for: " + repeated.error().message + ".");
+    out.notes.add("The looks at the data are not accounted for: " + repeated.error().message + ".");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ double step_bound(const Prepared& data, const Comparison& comparison) {
 
 std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
   if (estimate.has_error() && !(data.level(data.spec.alpha) > 0))
-    return "so early in a sequential experiment nothing can be told.";
+    return "it is too early in this sequential experiment to tell anything.";
   if (!estimate.has_error())
     return "there are too few trials to estimate the error, so nothing is tested.";
   if (!estimate.has_ratio())
@@ -145,12 +145,11 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   if (own.bound > noticeable * std::sqrt(own.variance))
     notes.add(comparison.subject,
               fmt::format(
-                  "the numbers of {} move in steps of {:.6g}: they are no finer than that, and the "
-                  "intervals allow for it.{}",
+                  "the numbers of {} move in steps of {:.6g}, and the intervals allow for that.{}",
                   data.spec.response, data.step,
                   data.spec.resolution ? ""
-                                       : " If it is a count, and exact, say '--resolution "
-                                         "0'; a finer clock has no such limit."));
+                                       : " If they are exact counts, say '--resolution 0'; a finer "
+                                         "clock has no such limit."));
   // What does not vary gets its own words (of_builds.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));

@@ -76,8 +76,7 @@ void note_fit(const Prepared& data, const std::string& subject, std::size_t cell
       cells == data.cells())
     notes.add(subject,
               "changes are averages over the other treatments' levels, each with the same weight; "
-              "sums of squares of type II give each the weight of its trials, so the two may "
-              "differ.");
+              "sums of squares of type II weight each level by its trials, so the two may differ.");
   if (fit.type != data.spec.sums_of_squares)
     notes.add(subject,
               "some cells have no trial, so sums of squares of type III do not exist; they "

@@ -88,7 +88,7 @@ Result<NormalityTest> shapiro_wilk(std::span<const double> values) {
   const double center = x[x.size() / 2];
   const double range = x.back() - x.front();
   if (!std::isfinite(range) || !varies(moments(values)))
-    return fail("numbers that are all equal, or too far apart, have no Shapiro-Wilk test");
+    return fail("the Shapiro-Wilk test needs numbers that are not all equal and not too far apart");
   for (double& value : x) value = (value - center) / range;
   const std::vector<double> half = royston_weights(x.size());
   double weighted = 0;

@@ -79,7 +79,8 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
       withhold(effect, "each level was built once, and all trials of a build have one number");
       once = true;
     } else if (is_of_few_drawn(spec, effect)) {
-      withhold(effect, "builds are drawn at random, and so few of a level say nothing of others");
+      withhold(effect,
+               "builds are drawn at random, and so few for a level say nothing about others");
       few = true;
     } else {
       settle_exact(analysis, effect);
@@ -90,19 +91,19 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
     if (each.low && each.high && *each.low == *each.high)
       for (auto* number : {&each.low, &each.high, &each.p}) number->reset();
   if (once)
-    notes.add(fmt::format(
-        "{} was measured when a program was built, and all trials of a build have that one number: "
-        "where each level was built once there is no test of it, however many trials there are. It "
-        "takes builds of their own in each block or for each seed (a random 'link_order' or "
-        "'link_padding'), or an answer over several programs.",
-        spec.response));
+    notes.add(
+        fmt::format("{} was measured when a program was built, and all trials of a build have that "
+                    "one number. If each level was built only once, it cannot be tested, however "
+                    "many trials there are. Have separate builds for each block or seed (a random "
+                    "'link_order' or 'link_padding'), or ask for one answer over several programs.",
+                    spec.response));
   if (few)
-    notes.add(fmt::format(
-        "{} is that of the builds that were measured, and a random 'link_order' or 'link_padding' "
-        "makes others: below five a level it shows nothing of those. It takes five blocks or seeds "
-        "('repetitions'), or a plan without the random factor, whose builds differ by exactly what "
-        "is measured.",
-        spec.response));
+    notes.add(
+        fmt::format("{} belongs to the builds that were measured, and a random 'link_order' or "
+                    "'link_padding' makes others: fewer than five builds a level say nothing about "
+                    "those. Use five blocks or seeds ('repetitions'), or a plan without the random "
+                    "factor, whose builds differ by exactly what is measured.",
+                    spec.response));
 }
 
 }  // namespace stab::stats

@@ -122,7 +122,7 @@ TEST(OfBuilds, AFewBuildsOfManyShowNothingOfTheOthers) {
     }
     EXPECT_EQ(findings(analysis).unsure, blocks < 5);
     const auto says_what_it_takes =
-        Contains(HasSubstr("It takes five blocks or seeds ('repetitions'), or a plan without"));
+        Contains(HasSubstr("Use five blocks or seeds ('repetitions'), or a plan without"));
     if (blocks < 5)
       EXPECT_THAT(analysis.notes, says_what_it_takes);
     else

@@ -251,7 +251,8 @@ bool Recovered::lost_nothing() const {
 Outcome<Recovered> recover(const std::string& from, const std::string& to) {
   std::error_code error;
   if (!fs::is_regular_file(from, error))
-    return std::unexpected(StoreError{fmt::format("there is no database {}", from)});
+    return std::unexpected(StoreError{
+        fmt::format("there is no database {}: name the damaged file, or its folder", from)});
   const std::string source = fs::canonical(from, error).string();
   auto lock = Lock::take(source);
   if (!lock) return std::unexpected(lock.error());

@@ -94,7 +94,7 @@ bool TrialRows::next(Trial& trial) {
     read_profile_text(rows_.text_or_empty(profile_), trial.profile);
     trial.causal = rows_.text_or_empty(causal_);
     if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
-      refuse("its causal profile is no JSON");
+      refuse("its causal profile is not JSON");
     problem =
         reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
   } catch (const Failure& failure) {

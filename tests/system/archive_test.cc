@@ -148,7 +148,7 @@ TEST_F(Archive, IsNotImportedIntoWhatIsNoFolder) {
   for (const char* name : {"new/stabd.db", "state/stabd.db", "plan.toml"}) {
     const Output refused = of(name, {"import", file()});
     EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("--state names the folder of a database"));
+    EXPECT_THAT(refused.err, HasSubstr("--folder names the folder of a database"));
   }
   EXPECT_FALSE(fs::exists(lab_.path("new")));
 }
@@ -237,10 +237,10 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   forge([](store::Experiment& row) { row.name = "\x1b[2J"; });
   EXPECT_TRUE(refuses("is not the name in its plan"));
   forge([](store::Experiment& row) { row.ended_ns += std::int64_t{10'000} * 86'400'000'000'000; });
-  EXPECT_TRUE(refuses("has a time that has not come yet"));
+  EXPECT_TRUE(refuses("has a time in the future"));
   forge(
       [](store::Experiment& row) { row.started_ns += std::int64_t{10'000} * 86'400'000'000'000; });
-  EXPECT_TRUE(refuses("has a time that has not come yet"));
+  EXPECT_TRUE(refuses("has a time in the future"));
   forge([](store::Experiment& row) {
     const std::string own = "name = \"b\"";
     row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");

@@ -354,7 +354,7 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
   EXPECT_THAT(lab_.ctl({"causal", "verify", "99", lab_.path("change.toml")}).err, HasSubstr("99"));
   std::vector<std::string> other = words;
   other.back() = "none.c:1";
-  EXPECT_THAT(lab_.ctl(other).err, HasSubstr("the profile says nothing of none.c:1"));
+  EXPECT_THAT(lab_.ctl(other).err, HasSubstr("the profile says nothing about none.c:1"));
   drop_state_folder();
 }
 

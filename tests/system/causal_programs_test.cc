@@ -121,7 +121,7 @@ TEST_F(CausalProgramsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
   // Of a program that was stopped for a second nobody says that it is short.
   std::string said = refused({"work", "200"});
   for (int i = 0; i < 10 && !said.contains("too short"); ++i) said = refused({"work", "200"});
-  EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or shorter experiments"),
+  EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or make experiments shorter"),
                           Not(HasSubstr("No progress point"))));
   EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited: add STAB_PRO"));
 }
@@ -135,7 +135,7 @@ TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
   EXPECT_THAT(made.err, AllOf(HasSubstr("run 1 of 3: "), Not(HasSubstr("run 2 of 3: ")),
                               HasSubstr("No progress point was visited: add STAB_PROGRESS")));
   EXPECT_THAT(made.err, HasSubstr("No progress point was visited in the first 2 s: if the program "
-                                  "has none, end it by Ctrl-C"));
+                                  "has none, end it with Ctrl-C"));
 }
 
 // A progress point that is visited all the time needs no experiments of half a second.
@@ -178,7 +178,7 @@ TEST_F(CausalProgramsTest, ProgramsThatGainRightsAreRefused) {
   EXPECT_EQ(made.code, 1);
   EXPECT_EQ(made.out, "");
   EXPECT_THAT(made.err, HasSubstr("is setuid or gains other rights"));
-  EXPECT_THAT(made.err, HasSubstr("profile a copy without them"));
+  EXPECT_THAT(made.err, HasSubstr("profile a copy without those rights"));
 }
 
 TEST_F(CausalProgramsTest, ARunThatHangsIsEndedByTheTimeoutAndLeftOut) {
@@ -201,7 +201,7 @@ TEST_F(CausalProgramsTest, ALongTimeWithoutVisitsIsSaidWhileTheProgramRuns) {
 TEST_F(CausalProgramsTest, ProcessesThatAProgramLeavesBehindAreSaid) {
   const Output made = run({"--runs", "1"}, {program(), "leave", "1"});
   EXPECT_EQ(made.code, 1);
-  EXPECT_THAT(made.err, HasSubstr("The program ended while processes that it began go on"));
+  EXPECT_THAT(made.err, HasSubstr("The program ended while processes that it had started went on"));
 }
 
 // Without the right to look at the kernel. Where everybody has it, nothing is said.

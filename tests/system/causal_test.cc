@@ -121,8 +121,8 @@ TEST_F(CausalTest, WhatCannotBeSaidIsSaid) {
                      "latency-point\tname=q\tarrivals=900\tdepartures=100\tdifference=800\n")});
   ASSERT_EQ(growing.code, 0) << growing.err;
   EXPECT_THAT(growing.out, HasSubstr("Latency q: "));
-  EXPECT_THAT(growing.out, HasSubstr("900 arrivals, 100 departures: the latency by Little's law "
-                                     "does not hold"));
+  EXPECT_THAT(growing.out,
+              HasSubstr("900 arrivals, 100 departures: latency by Little's law does not hold"));
 }
 
 TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
@@ -349,15 +349,15 @@ TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
               HasSubstr("no debug information; build it with"));
   EXPECT_THAT(refused({}, compile("-g -static", "static")), HasSubstr("is linked statically"));
   lab_.write("script", "#!/bin/sh\n", true);
-  EXPECT_THAT(refused({}, lab_.path("script")), HasSubstr("by --binary"));
+  EXPECT_THAT(refused({}, lab_.path("script")), HasSubstr("with --binary"));
   EXPECT_THAT(refused({"--line", "hot.c:4000"}, program),
-              HasSubstr("the nearest line that has some"));
+              HasSubstr("the nearest line that has code"));
   EXPECT_THAT(refused({"--line", "cold.c:6"}, program), HasSubstr("no code in scope"));
   EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program), HasSubstr("--progress: no code"));
   EXPECT_THAT(refused({"--speedup", "25%"}, program), HasSubstr("needs --end-to-end and --line"));
   EXPECT_THAT(refused({"--speedup", "x"}, program), HasSubstr("like 25%"));
   EXPECT_THAT(refused({"--sample-period", "1us"}, program), HasSubstr("--sample-period takes"));
-  EXPECT_THAT(refused({"--binary", lab_.path("no*")}, program), HasSubstr("no file is like"));
+  EXPECT_THAT(refused({"--binary", lab_.path("no*")}, program), HasSubstr("no file matches"));
   const Output scope = causal({"--scope", "nothing", "--", program, "1"});
   EXPECT_EQ(scope.code, 1);
   EXPECT_THAT(scope.err, HasSubstr("is in scope"));

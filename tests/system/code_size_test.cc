@@ -213,7 +213,7 @@ TEST_F(CodeSize, OneBuildOfManyIsNotExact) {
   EXPECT_GT(effect["ratio"].get<double>(), 1);
   EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id), "--full"}).out),
               AllOf(HasSubstr("no verdict on big=yes against big=no"), Not(HasSubstr("exactly,")),
-                    HasSubstr("It takes five blocks or seeds ('repetitions'), or a plan without")));
+                    HasSubstr("Use five blocks or seeds ('repetitions'), or a plan without")));
   // The builds of another experiment are others.
   const int fixed = run(plan(1, response("\"code-size\"")));
   EXPECT_EQ(report(fixed)["effects"].at(0)["exact"], true);

@@ -42,12 +42,12 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_THAT(
       check.out,
-      AllOf(HasSubstr("counts by turns, one of these sets a block:\n"
+      AllOf(HasSubstr("counts in turns, one of these sets in each block:\n"
                       "  set 1, in 6 blocks: minor-faults:u with page-faults:u\n"
                       "  set 2, in 6 blocks: task-clock\n"
-                      "with 6 blocks of a set only large changes of its events are found: more "
-                      "repetitions, or fewer sets, show smaller ones\n"),
-            HasSubstr("compares minor-faults:u, too, by verdicts of its own (less is better), in "
+                      "with 6 blocks for each set only large changes of its events are found: more "
+                      "repetitions, or fewer sets, find smaller ones\n"),
+            HasSubstr("also compares minor-faults:u, with verdicts of its own (less is better), in "
                       "the blocks of its turns\n")));
   const json sets =
       json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["rotate"];

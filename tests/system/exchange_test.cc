@@ -209,7 +209,8 @@ TEST_F(Exchange, ADaemonExportsThemToo) {
   EXPECT_THAT(lab_.ctl({"export", id, "--format", "benchstat"}).out, HasSubstr("how=c 1 "));
   const Output refused = lab_.ctl({"export", id, "--format", "benchstat", "--samples"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("--samples are rows: --format csv or json, not benchstat"));
+  EXPECT_THAT(refused.err,
+              HasSubstr("--samples writes rows: use --format csv or json, not benchstat"));
   const Output no_profile = lab_.ctl({"export", id, "--format", "coz"});
   EXPECT_EQ(no_profile.code, 1);
   EXPECT_EQ(no_profile.out, "");

@@ -15,7 +15,7 @@ namespace stab::test {
 namespace {
 
 struct Block {
-  std::string kind;  // "sh", "toml"
+  std::string kind;  // "sh", "toml", "cmake"
   std::string text;
 };
 
@@ -46,7 +46,7 @@ TEST(Guide, IsFollowedFromItsBeginningToItsEnd) {
   int written = 0;
   int run = 0;
   for (const Block& block : blocks_of("doc/guide.md")) {
-    if (block.kind == "c" || block.kind == "toml") {
+    if (block.kind == "c" || block.kind == "toml" || block.kind == "cmake") {
       lab.write(file_of(block), block.text);
       ++written;
     }
@@ -59,8 +59,8 @@ TEST(Guide, IsFollowedFromItsBeginningToItsEnd) {
     ++run;
   }
   drop_state_folder();
-  EXPECT_GE(written, 3);
-  EXPECT_GE(run, 4);
+  EXPECT_GE(written, 4);
+  EXPECT_GE(run, 5);
 }
 
 std::string text_of(const std::string& path) {

@@ -310,8 +310,7 @@ TEST_F(Hostile, AWorkerOfAnotherVersionSaysWhatToDo) {
     ASSERT_TRUE(channel.send(line));
     const auto answer = channel.receive();
     ASSERT_TRUE(answer && *answer);
-    EXPECT_THAT(json::parse(**answer)["error"].get<std::string>(),
-                HasSubstr("start the daemon anew"));
+    EXPECT_THAT(json::parse(**answer)["error"].get<std::string>(), HasSubstr("restart the daemon"));
   }
   ASSERT_TRUE(channel.send(protocol::encode(protocol::SetupRequest{})));
   EXPECT_EQ(json::parse(channel.receive().value().value())["error"], "");

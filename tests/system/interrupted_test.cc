@@ -87,7 +87,7 @@ TEST_F(Interrupted, ASignalPausesARunAndTheSameCommandGoesOn) {
     ASSERT_TRUE(wait_for_text(out(), " of 40 trials"));
     kill(run, signal);
     EXPECT_EQ(end_of(run), 128 + signal);
-    EXPECT_THAT(said(), HasSubstr("paused; this goes on: stabctl run --state "));
+    EXPECT_THAT(said(), HasSubstr("paused; this goes on: stabctl run --folder "));
     EXPECT_THAT(said(), Not(HasSubstr("cancel")));
   }
   let_run();

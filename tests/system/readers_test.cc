@@ -60,13 +60,13 @@ TEST_F(Readers, AClientThatWaitsLongIsNotToldThatStabdDoesNotAnswer) {
       lab_.folder(), said);
   const pid_t reader = stopped_reader();
   ASSERT_NE(reader, 0);
-  EXPECT_TRUE(wait_for_text(said, "this waits for it\n"));
+  EXPECT_TRUE(wait_for_text(said, "stabctl waits for it\n"));
   kill(reader, SIGCONT);
   EXPECT_EQ(end_of(asking), 0);
   const std::string text = content_of(said);
   EXPECT_THAT(text.substr(0, 200),
-              StartsWith("no word from stabd for 5 s: it may be reading many trials, or wait for "
-                         "the end of a block of them; this waits for it\n"));
+              StartsWith("no word from stabd for 5 s: it may be reading many trials, or waiting "
+                         "for the end of a block; stabctl waits for it\n"));
   EXPECT_EQ(text.rfind("stabd for 5 s"), text.find("stabd for 5 s"));
 }
 

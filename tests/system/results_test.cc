@@ -105,9 +105,10 @@ TEST_F(Results, OutputsThatDifferAreToldByWhatTheyDependOn) {
   }
   for (const char* format : {"text", "html"}) {
     const std::string said = lab_.ctl({"report", "1", "--full", "--format", format}).out;
-    for (const char* words : {"level prints something else at other levels of x",
-                              "environment prints something else at other levels of env_bytes",
-                              "random prints different things in trials of one cell"}) {
+    for (const char* words :
+         {"level prints different things at different levels of x",
+          "environment prints different things at different levels of env_bytes",
+          "random prints different things in trials of one cell"}) {
       std::string in_a_line = said;
       for (std::size_t at = 0; (at = in_a_line.find("\n            ", at)) != std::string::npos;)
         in_a_line.replace(at, 13, " ");

@@ -173,7 +173,7 @@ TEST_F(Users, SayNothingToADaemonOfAnotherUserThatTheyDidNotName) {
   EXPECT_EQ(list(bob, {}).code, 0);
   const Output refused = list(ada, {});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("is served by user 61235, and not by you or root"));
+  EXPECT_THAT(refused.err, HasSubstr("is served by user 61235, not by you or root"));
   EXPECT_EQ(list(ada, {"--socket", socket}).code, 0);
   kill(daemon, SIGTERM);
   EXPECT_EQ(end_of(daemon), 0);

@@ -149,7 +149,7 @@ std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
     return "our runtime or stab-link is not installed";
   std::error_code error;
   if (std::filesystem::exists(link.output, error) && !is_regular(link.output))
-    return "it is no regular file";
+    return "it is not a regular file";
   return "";
 }
 

@@ -293,11 +293,11 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::no_description:
       return "it has no frame description";
     case PadReason::unclear_flow:
-      return "the ways through its code are not all clear";
+      return "not all paths through its code are clear";
     case PadReason::unclear_stack:
       return "it does something else to the stack pointer";
     case PadReason::no_number:
-      return "the size of its frame is no 32-bit number";
+      return "the size of its frame does not fit 32 bits";
     case PadReason::description:
       return "its code and its frame description disagree";
     case PadReason::outside_access:

@@ -252,7 +252,7 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::startup:
       return "runs before the runtime";
     case PinReason::undecodable:
-      return "holds bytes that are no instruction";
+      return "holds bytes that are not an instruction";
     case PinReason::relocation_mismatch:
       return "instructions and relocations disagree";
     case PinReason::unknown_relocation:

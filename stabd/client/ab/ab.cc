@@ -93,7 +93,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
 Result<void> save_plan(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
   std::error_code error;
-  if (fs::exists(path, error)) return fail(fmt::format("--save: there is a file {} already", path));
+  if (fs::exists(path, error)) return fail(fmt::format("--save: the file {} exists already", path));
   if (auto written = write_output(text, path, Colours::none); !written) return written;
   tell("the plan is " + path);
   return {};
@@ -245,7 +245,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
     screen.next =
-        fmt::format("all of it: stabctl report --full --state {}", shell_quote(ran.state));
+        fmt::format("all of it: stabctl report --full --folder {}", shell_quote(ran.state));
   screen.full = "all tables, what was random, settings and machine";
   return write_output(
       report::shown(screen,
@@ -268,7 +268,7 @@ void recall(const Begun& begun, Comparison& comparison) {
 Result<Begun> begin_anew(const AbOptions& options, const std::string& directory, nanoseconds budget,
                          int stop_fd, Comparison& comparison, WorkFolder& work) {
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
-    return fail(fmt::format("--save: there is a file {} already", options.save));
+    return fail(fmt::format("--save: the file {} exists already", options.save));
   if (auto built = build_versions(options, comparison, work, stop_fd); !built)
     return std::unexpected(built.error());
   const auto began = std::chrono::steady_clock::now();
@@ -375,7 +375,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(
         fmt::format("interrupted: the same command goes on with what is left of its budget{}; for "
-                    "the trials so far: stabctl report --state {}",
+                    "the trials so far: stabctl report --folder {}",
                     begun.work.empty() ? "" : ", and until then its builds stay in " + begun.work,
                     shell_quote(ran->state)));
     return exit_interrupted + ran->signal;

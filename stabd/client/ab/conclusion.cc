@@ -66,15 +66,16 @@ std::string what_it_takes(const json& report, const json& effect) {
   for (const json& mean : report["means"])
     blocks = std::max(blocks, mean["n"].get<std::uint64_t>());
   if (!effect["needed_units"].is_number() || !report["duration_s"].is_number() || blocks == 0)
-    return "; it takes a longer --budget";
+    return "; a longer --budget may tell";
   const double needed = effect["needed_units"].get<double>();
   const double round = 1e9 * report["duration_s"].get<double>() / static_cast<double>(blocks);
   // A change near the margin is not decided by the rounds that mostly are enough.
   if (needed <= static_cast<double>(blocks))
-    return fmt::format("; about {} rounds, {}, make the interval half as wide (--budget)",
+    return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
-  if (needed * round > 3e18) return "; it takes more than a century: choose a larger --margin";
-  return fmt::format("; it takes about {:.0f} rounds, {} (--budget)", needed,
+  if (needed * round > 3e18)
+    return "; to tell would take more than a century: choose a larger --margin";
+  return fmt::format("; about {:.0f} rounds, {}, would tell (--budget)", needed,
                      duration(needed * round));
 }
 
@@ -83,7 +84,7 @@ std::string how_lost(const std::string& version, const TrialsOf& trials) {
                      trials.lost + trials.ok, trials.why);
 }
 
-constexpr const char* too_few = "there are too few trials; it takes a longer --budget";
+constexpr const char* too_few = "there are too few trials; use a longer --budget";
 
 // Too few trials, and a look that comes too early, may give a ratio without an interval.
 bool has_interval(const json& effect) {
@@ -197,8 +198,8 @@ Control control_of(const json& report, const Judge& judge, const Compared& compa
         first, found, rounded(100 * *control.reach, 2));
   } else {
     control.can_tell = control.reach;
-    line.sentence =
-        fmt::format("{}: this machine can tell {} %", found, rounded(100 * *control.reach, 2));
+    line.sentence = fmt::format("{}: this machine can tell a change of {} %", found,
+                                rounded(100 * *control.reach, 2));
   }
   return control;
 }
@@ -264,8 +265,8 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
   if (!rest.empty()) text += fmt::format(" Not random: {}.", fmt::join(rest, ", "));
   if (some)
     return text + fmt::format(
-                      " The places of functions are random of {} and not of {}: what szc's "
-                      "runtime costs is part of the difference.",
+                      " The places of functions are random in {} and not in {}, so the cost of "
+                      "szc's runtime is part of the difference.",
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
   if (fixed.empty()) return text;
   return text +
@@ -299,7 +300,7 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
 // Nothing is a verdict beside a control that failed.
 void take_back(Line& line) {
   if (line.verdict == "none" || line.verdict == "unsure") return;
-  line.sentence = fmt::format("cannot tell, as there is no control: by itself {}", line.sentence);
+  line.sentence = fmt::format("cannot tell without a control: by itself {}", line.sentence);
   line.verdict = "unsure";
 }
 

@@ -269,7 +269,7 @@ class Demo {
     if (differs(random)) return "A difference between the orders remains over many layouts.\n";
     if (random.verdict.starts_with("as fast"))
       return "In one layout the link order decides. Over many layouts the difference is gone.\n";
-    return "In one layout the link order decides. Over many layouts these runs cannot tell.\n";
+    return "In one layout the link order decides. For many layouts these runs are too few.\n";
   }
 
   std::uint64_t seed_;

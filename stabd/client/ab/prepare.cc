@@ -54,9 +54,8 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
     const auto equals = each.find('=');
     const std::string name = each.substr(0, equals);
     if (!is_variable(name))
-      return fail(
-          fmt::format("--env {}: that is not a valid name of a variable that a version may have",
-                      one_line(each, 60)));
+      return fail(fmt::format("--env {}: that is not a valid name for a variable of the versions",
+                              one_line(each, 60)));
     const char* ours = std::getenv(name.c_str());
     if (equals != std::string::npos)
       result[name] = each.substr(equals + 1);
@@ -83,10 +82,9 @@ Result<plan::Check> check_of(const std::string& codes) {
     int code = -1;
     const auto [stop, error] = std::from_chars(codes.data() + at, codes.data() + end, code);
     if (error != std::errc() || stop != codes.data() + end || code < 0 || code > 255)
-      return fail(
-          fmt::format("--exit-codes {}: whole numbers from 0 to 255 are needed, with commas, "
-                      "as in 0,1",
-                      one_line(codes, 60)));
+      return fail(fmt::format(
+          "--exit-codes {}: whole numbers from 0 to 255 are needed, separated by commas, as in 0,1",
+          one_line(codes, 60)));
     if (std::ranges::find(all, code) == all.end()) all.push_back(code);
     at = end + 1;
   }
@@ -124,8 +122,8 @@ Result<void> check_response(const std::string& name) {
     }
   }
   return fail(
-      fmt::format("--response {}: it is none of {} and {}, and no event that can be counted "
-                  "here ('stabctl counters' lists those): {}",
+      fmt::format("--response {}: this is neither one of {} and {}, nor an event that can be "
+                  "counted here ('stabctl counters' lists those): {}",
                   one_line(name, 60), fmt::join(plan::words::responses, ", "), plan::code_size,
                   one_line(why, 300)));
 }
@@ -243,12 +241,15 @@ Result<void> check_options(const AbOptions& options) {
     if (!is_utf8(text)) return fail(fmt::format("{}: a plan is UTF-8", name));
   const bool builds = !options.build.empty();
   if (builds && !options.programs.empty())
-    return fail("--build is about revisions and --program about programs that are there");
+    return fail(
+        "--build builds revisions, and --program measures programs that exist already: leave one "
+        "of them out");
   if (builds == options.run.empty())
     return fail(
-        "revisions need both: --build, how each is built, and --run, what is measured; 'stabctl ab "
+        "revisions need both --build, the command that builds each of them, and --run, the command "
+        "that is measured; 'stabctl ab "
         "--help' has an example");
-  if (!builds && !options.same.empty()) return fail("--same goes with --build");
+  if (!builds && !options.same.empty()) return fail("--same needs --build");
   return {};
 }
 

@@ -41,7 +41,7 @@ std::string name_from(const std::string& text) {
 Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
   if (texts.size() < 2)
     return fail(
-        "two versions at least are compared, as in: stabctl ab -- 'sort -n numbers' 'sort -g "
+        "name at least two versions, as in: stabctl ab -- 'sort -n numbers' 'sort -g "
         "numbers'; "
         "'stabctl ab --help' has more examples");
   std::set<std::string> known;
@@ -106,7 +106,10 @@ Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>
     std::error_code error;
     const fs::path absolute = fs::absolute(version.text, error);
     if (!fs::is_regular_file(absolute, error) || access(absolute.c_str(), X_OK) != 0)
-      return fail(fmt::format("{} is not a program that can be run", one_line(version.text, 500)));
+      return fail(
+          fmt::format("{} is not a program that can be run; without --program, the words after -- "
+                      "are commands for the shell",
+                      one_line(version.text, 500)));
     version.text = absolute.lexically_normal().string();
     longest = std::max(longest, version.text.size());
   }
@@ -117,7 +120,8 @@ Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>
 
 Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands) {
   for (const std::string& command : commands)
-    if (command.empty()) return fail("one of the commands is empty");
+    if (command.empty())
+      return fail("one of the commands is empty; 'stabctl ab --help' has examples");
   return named(commands);
 }
 
@@ -139,7 +143,7 @@ Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& 
     const Revision& revision = revisions[i];
     (*versions)[i].text = revision.folder;
     (*versions)[i].said = revision.commit.empty()
-                              ? "the working tree with all that is not committed"
+                              ? "the working tree with its uncommitted changes"
                               : fmt::format("{}, commit {}", revision.said, revision.commit);
   }
   return versions;

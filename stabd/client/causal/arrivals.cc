@@ -59,7 +59,7 @@ Result<std::vector<double>> read_loads(const std::string& text) {
   }
   std::ranges::sort(made);
   if (std::ranges::adjacent_find(made) != made.end())
-    return fail(fmt::format("--load {}: a load is there twice", one_line(text, 200)));
+    return fail(fmt::format("--load {}: the same load is given twice", one_line(text, 200)));
   return made;
 }
 

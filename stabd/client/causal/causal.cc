@@ -108,10 +108,10 @@ Result<double> read_speedup(std::string_view text) {
 Result<int> show_causal(const CausalOptions& options) {
   if (options.read.empty() == options.command.empty())
     return fail(
-        "give either --read FILE or, behind --, a program to run; 'stabctl causal --help' has "
+        "give either --read FILE or, after --, a program to run; 'stabctl causal --help' has "
         "examples");
   if (!options.read.empty() && !options.load.empty())
-    return fail("--load needs a program to run: a file does not say at which load it was");
+    return fail("--load needs a program to run: a file does not say at which load it was recorded");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());
   // Written first: what cannot be analysed can be looked at.

@@ -93,9 +93,8 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
 }
 
 constexpr const char* did_not_begin =
-    "libstabcausal.so did not begin in the program: it may have dropped LD_PRELOAD, or may not "
-    "read "
-    "this process's files.";
+    "libstabcausal.so did not start in the program: it may have dropped LD_PRELOAD, or may not be "
+    "allowed to read this process's files.";
 
 std::string end_words(const Ended& ended) {
   if (ended.timed_out) return "took longer than --timeout and was ended";
@@ -129,7 +128,7 @@ class Runs {
         is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
       }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
-      return fail("the program failed in all runs; nothing of them is kept");
+      return fail("the program failed in all runs, so none of them is kept");
     remark();
     return std::move(made_);
   }
@@ -224,7 +223,7 @@ class Runs {
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       if (now_of(session.counters()[i].count) != 0) return;
     tell(
-        "No progress point was visited in the first 2 s: if the program has none, end it by "
+        "No progress point was visited in the first 2 s: if the program has none, end it with "
         "Ctrl-C, "
         "and add one or use --progress FILE:LINE or --end-to-end.");
   }
@@ -240,7 +239,7 @@ class Runs {
     last_visits_ = visits;
     if (looks_without_ != 2 || options_.end_to_end) return;
     tell(
-        "No progress point was visited for 10 s: if the program hangs, end it by Ctrl-C, or "
+        "No progress point was visited for 10 s: if the program hangs, end it with Ctrl-C, or "
         "give each run a --timeout.");
   }
 
@@ -275,9 +274,8 @@ class Runs {
     }
     if (left_behind_)
       tell(
-          "The program ended while processes that it began go on, of which nothing is known: let "
-          "it "
-          "wait for them, and a server stay in the foreground.");
+          "The program ended while processes that it had started went on; nothing is known about "
+          "those. Let it wait for them, and run a server in the foreground.");
     if (all_.visits == 0 && !options_.end_to_end)
       tell(
           "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
@@ -285,20 +283,20 @@ class Runs {
           "--end-to-end.");
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
-          fmt::format("The program runs {} ms; too short: give it more work, or shorter "
-                      "experiments by --experiment.",
+          fmt::format("The program runs for {} ms, which is too short: give it more work, or make "
+                      "experiments shorter with --experiment.",
                       all_.duration_ns / 1'000'000));
     for (const std::string& each :
          report::sampling_remarks(made_.profile, std::chrono::nanoseconds(settings_.sample_ns),
                                   {.scope = "--scope and --binary", .experiment = "--experiment"}))
       tell(each);
     if (all_.timeless != 0)
-      tell(fmt::format(
-          "{} experiments are left out: in them arrivals gained more time than passed; ask "
-          "for less by --load or --arrival-speedup.",
-          all_.timeless));
+      tell(
+          fmt::format("{} experiments are left out: in them arrivals gained more time than passed. "
+                      "Use a smaller --load or --arrival-speedup.",
+                      all_.timeless));
     if (all_.damaged != 0)
-      tell(fmt::format("{} records were written over by the program and are left out.",
+      tell(fmt::format("{} records are left out, because the program overwrote them.",
                        all_.damaged));
   }
 
@@ -338,8 +336,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
       return fail(
-          "--speedup needs --end-to-end and --line: other experiments draw theirs, because "
-          "each run wants some at speedup 0");
+          "--speedup needs --end-to-end and --line: other experiments draw their speedups, because "
+          "each run needs some at 0");
     speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
   }
   auto companions = stab::causal::find_companions();

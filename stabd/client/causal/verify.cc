@@ -72,7 +72,7 @@ Result<json> cell_of(const json& report, const VerifyOptions& options) {
     names += (names.empty() ? "'" : ", '") + one_line(name, 200) + "'";
   }
   if (names.empty()) return fail(fmt::format("experiment {} has no profile", options.id));
-  return fail("which cell? Name one by --cell: " + names);
+  return fail("which cell? Name one with --cell: " + names);
 }
 
 Share gain_in(const json& value) {
@@ -102,7 +102,7 @@ Result<Share> gain_at(const json& line, double speedup) {
     from = to;
   }
   return fail(fmt::format(
-      "no experiment made the line so much faster: the profile ends at {:.0f} %", 100 * from));
+      "no experiment made the line that much faster: the profile ends at {:.0f} %", 100 * from));
 }
 
 bool is_meant(const std::string& name, const std::string& wanted) {
@@ -132,7 +132,7 @@ Result<Prediction> predict(const json& report, const VerifyOptions& options) {
   if (options.line.empty())
     return fail(fmt::format("the profile names no line that helps: {}", way_out));
   return fail(
-      fmt::format("the profile says nothing of {}: {}", one_line(options.line, 200), way_out));
+      fmt::format("the profile says nothing about {}: {}", one_line(options.line, 200), way_out));
 }
 
 Result<Measured> measured_in(const json& report) {
@@ -177,7 +177,7 @@ std::string sentence(const Prediction& predicted, const Measured& measured, cons
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
       one_line(measured.baseline, 200), words(measured.gain), one_line(measured.response, 200),
       agrees(apart) ? "the change gave what was predicted, as far as this can tell"
-                    : "the change gave something else than was predicted",
+                    : "the change gave something other than what was predicted",
       words(apart));
 }
 

@@ -149,7 +149,7 @@ std::string runtime_text(const Design& design) {
                      "programs that szc builds place their code{} at random in each trial, by "
                      "its seed",
                      plan.pads_by_default ? " and size their stack frames" : "")
-               : "nothing by the programs themselves, which szc does not build";
+               : "none inside the programs, which szc does not build";
   std::vector<std::string> parts;
   for (const auto& [name, level] : plan.randomize)
     parts.push_back(fmt::format("{} = {}", name, level.name));

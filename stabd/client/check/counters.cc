@@ -58,7 +58,7 @@ Blocks blocks_of(const plan::Plan& plan, std::uint32_t set) {
 // What is said of the sets that take turns.
 void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std::string>& lines) {
   if (plan.rotated.empty()) return;
-  lines.emplace_back("counts by turns, one of these sets a block:");
+  lines.emplace_back("counts in turns, one of these sets in each block:");
   std::uint32_t fewest = std::numeric_limits<std::uint32_t>::max();
   for (std::uint32_t set = 0; set < plan.rotated.size(); ++set) {
     const Blocks blocks = blocks_of(plan, set);
@@ -72,16 +72,17 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
       lines.push_back(fmt::format(
           "  set {} does not fit on the CPU's counters here{}: its numbers would be scaled; take "
           "events away, or make more sets",
-          set + 1, plan.counters.empty() ? "" : " beside what each block counts"));
+          set + 1, plan.counters.empty() ? "" : " besides what each block counts"));
   }
   if (fewest == 1)
     lines.emplace_back(
-        "a set with one block tells nothing of changes: it needs more repetitions, or fewer sets");
+        "a set that only one block counts says nothing about changes: use more repetitions, or "
+        "fewer sets");
   else if (fewest <= few_df)
-    lines.push_back(fmt::format(
-        "with {} blocks of a set only large changes of its events are found: more repetitions, or "
-        "fewer sets, show smaller ones",
-        fewest));
+    lines.push_back(
+        fmt::format("with {} blocks for each set only large changes of its events are found: more "
+                    "repetitions, or fewer sets, find smaller ones",
+                    fewest));
 }
 
 }  // namespace
@@ -182,7 +183,7 @@ std::vector<std::string> measure_lines(const plan::Plan& plan) {
   std::vector<std::string> lines;
   for (const plan::OtherResponse& each : plan.analysis.others) {
     const bool by_turns = plan::Turns(plan, each.name).takes_turns();
-    lines.push_back(fmt::format("compares {}, too, by verdicts of its own ({} is better){}",
+    lines.push_back(fmt::format("also compares {}, with verdicts of its own ({} is better){}",
                                 one_line(each.name, 200), each.higher_is_better ? "more" : "less",
                                 by_turns ? ", in the blocks of its turns" : ""));
   }

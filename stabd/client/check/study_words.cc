@@ -22,8 +22,8 @@ std::string padding_words(const plan::Plan& plan) {
   for (const plan::Factor& factor : plan.factors)
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       return fmt::format(
-          "both arms get the same {} seeds of {}, {} runs each; a seed is one number", seeds->seeds,
-          factor.name, seeds->runs);
+          "both arms get the same {} seeds of {}, {} runs each; each seed gives one number",
+          seeds->seeds, factor.name, seeds->runs);
   return "";
 }
 

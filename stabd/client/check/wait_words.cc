@@ -38,7 +38,7 @@ std::vector<std::string> wait_lines(const plan::Plan& plan) {
   if (wait.frequency_khz) line += fmt::format(", at least {:g} kHz", *wait.frequency_khz);
   std::vector<std::string> lines{line};
   for (const std::string& each : missing_here(wait))
-    lines.push_back("  warning: here it is not waited for: " + each);
+    lines.push_back("  warning: here trials cannot wait for it: " + each);
   return lines;
 }
 

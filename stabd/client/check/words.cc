@@ -45,7 +45,7 @@ std::string warning(const plan::Plan& plan, const Family& family,
   const std::size_t df = family.fewest_df();
   const std::string words = words_of(plan, family.scope);
   if (df == 0)
-    return fmt::format("an error without degrees of freedom tells nothing of {}: it needs more {}",
+    return fmt::format("an error without degrees of freedom says nothing about {}: use more {}",
                        words, family.more);
   const auto change = largest(family, detectable);
   return fmt::format(

@@ -56,8 +56,8 @@ TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
       "  warning: with 9 degrees of freedom only effects larger than 3.27 % on each benchmark "
       "are found: more repetitions show smaller ones");
   EXPECT_EQ(lines_of(plan_of(1)).back(),
-            "  warning: an error without degrees of freedom tells nothing of each benchmark: it "
-            "needs more repetitions");
+            "  warning: an error without degrees of freedom says nothing about each benchmark: use "
+            "more repetitions");
 }
 
 TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {

@@ -71,7 +71,7 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   const fs::path folder(state);
   if (folder.filename() == "stabd.db" ||
       (fs::exists(folder, error) && !fs::is_directory(folder, error)))
-    return fail(fmt::format("{} is not a folder: --state names the folder of a database", state));
+    return fail(fmt::format("{} is not a folder: --folder names the folder of a database", state));
   fs::create_directories(folder, error);
   if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
   auto store = store::Store::open(database_named(state));
@@ -113,7 +113,10 @@ Result<int> export_archive(const Common& common, std::int64_t id, const std::str
 
 Result<int> import_archive(const Common& common, const std::string& file) {
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) return fail(fmt::format("there is no file {}", file));
+  if (!fs::is_regular_file(file, error))
+    return fail(fmt::format(
+        "there is no file {}: name an archive that 'stabctl export ID --archive FILE' wrote",
+        file));
   const auto id = common.state.empty() ? send_archive(common, file) : take_in(file, common.state);
   if (!id) return std::unexpected(id.error());
   if (common.json)

@@ -58,8 +58,8 @@ Result<int> backup(const Common& common, const std::string& file) {
   }
   if (damage->empty()) return exit_ok;
   tell(
-      "stabctl: the copy has the damage of the original: 'stabctl recover' makes a whole one of "
-      "it");
+      "stabctl: the copy is damaged like the original: 'stabctl recover' makes a new database from "
+      "what is readable");
   return exit_failed;
 }
 

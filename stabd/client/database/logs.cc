@@ -83,7 +83,7 @@ Result<int> follow_logs(const Common& common, protocol::LogsRequest request) {
 Result<int> logs(const Common& common, std::int64_t id, bool follow) {
   protocol::LogsRequest request{.id = id};
   if (!common.state.empty() && follow)
-    return fail("'-f' follows an experiment of a daemon: leave --state out, or -f");
+    return fail("'-f' follows an experiment of a daemon: leave --folder out, or -f");
   if (common.state.empty() && id == 0)
     return fail("which experiment? 'stabctl list' has the numbers");
   if (follow) return follow_logs(common, request);

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -82,7 +84,7 @@ std::string as_table(const store::Table& table) {
 // A function of SQLite's may take for ever over one long text, and looks at no clock.
 void end_at_once(int /*signal*/) {
   constexpr std::string_view words =
-      "stabctl: the query takes longer than its time: ask for less, or give it more --time-limit\n";
+      "stabctl: the query takes longer than its time limit: ask for less, or raise --time-limit\n";
   const auto ignored = write(STDERR_FILENO, words.data(), words.size());
   static_cast<void>(ignored);
   _exit(exit_error);
@@ -102,9 +104,10 @@ Result<int> sql(const Common& common, const SqlOptions& options) {
   const std::string folder = common.state.empty() ? default_state_directory() : common.state;
   const std::string path = options.database.empty() ? folder + "/stabd.db" : options.database;
   if (access(path.c_str(), R_OK) != 0)
-    return fail_errno("cannot read " + path +
-                      ": --state names the folder of a database, see 'stabctl runs', or --database "
-                      "a file");
+    return fail(fmt::format(
+        "cannot read {} ({}): name the folder of a database with --folder ('stabctl runs' lists "
+        "some), or a file with --database",
+        path, std::strerror(errno)));
   end_after(std::chrono::seconds(options.seconds));
   const auto table =
       store::query(path, options.statement, {.time = std::chrono::seconds(options.seconds)});

@@ -44,7 +44,7 @@ hyperfine "$(result 'sort -n' 0.1)" "$(result 'sort -g' 0.11)" >two.json
 analyze 0 two.json
 says words "command=sort -g takes 10.00 % more time than command=sort -n"
 says out "100.00 ms"
-says words "Each command was one binary in one environment, so a difference may be that of two lucky layouts"
+says words "Each command was one binary in one environment, so a difference may come from two lucky layouts"
 says words "hyperfine measures one after the other"
 analyze 2 two.json --fail-on regressed
 analyze 0 two.json --baseline 'command=sort -g'
@@ -69,7 +69,7 @@ says words "By itself, 2 of 2 comparisons of a single m changed"
 sed 's/"n":/"file":/g' grid.json >named.json
 cp named.json again.json
 analyze 1 named.json again.json --factors file,m
-says err "the files are called file, and so is a column"
+says err "a column is called file, and so is the factor of the files"
 analyze 0 named.json again.json --factors file,m --factor version
 analyze 1 grid.json --factors k
 says err "there is no column 'k'; there are 'command', 'm', 'n'"
@@ -102,7 +102,7 @@ says words "command=sort -g takes 10.00 % more time than command=sort -n"
 sed 's/"exit_codes"/"accepted_exit_codes":[2,"1",null],"exit_codes"/' failed.json >accepted.json
 analyze 1 accepted.json
 analyze 1 old.json new.json --factor command
-says err "the files are called command, and so is a column: --factor calls them otherwise"
+says err "a column is called command, and so is the factor of the files: give the factor another name with --factor"
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
@@ -119,11 +119,11 @@ says err "a file is named twice"
 analyze 1 old.json new.json --factor version=a
 says err "2 different levels are needed"
 analyze 1 old.json --factor version
-says err "there is one file"
+says err "there is only one file"
 analyze 1 old.json
 says err "there is one command with values, and nothing to compare it with"
 analyze 1 old.json new.json --block b
-says err "--block, --random and --order are of tables"
+says err "--block, --random and --order are for tables"
 
 sed 's/"times"/"memory_usage_byte":[5000000,5000001,5000002,5000003,5000004,5000005,5000006,5000007,5000008,5000009,5000010,5000011],"times"/g' \
   two.json >memory.json
@@ -142,21 +142,21 @@ analyze 1 short.json
 says err "12 times and 11 exit codes"
 sed 's/,"exit_codes":\[[^]]*\]//' two.json >unchecked.json
 analyze 0 unchecked.json
-says words "Whether runs failed is not known of 1 of its commands"
+says words "It is not known whether runs of 1 of its commands failed"
 sed 's/"times":\[[^,]*/"times":[-1/' two.json >negative.json
 analyze 1 negative.json
-says err "number 1 of its times is none"
+says err "number 1 of its times is not a number of 0 or more"
 sed 's/"times":\[[^,]*/"times":[1e999/' two.json >huge.json
 analyze 1 huge.json
 hyperfine "$(result a 0.1)" "$(result a 0.2)" >twice.json
 analyze 1 twice.json
-says err "result 2: its command 'a' is that of another one"
+says err "result 2: its command 'a' is also the command of another result"
 head -c 300 two.json >cut.json
 analyze 1 cut.json
 says err "it is not JSON at byte 301"
 printf '{"other":[]}' >other.json
 analyze 1 other.json
-says err "it is JSON of neither hyperfine"
+says err "it is JSON, but neither from hyperfine"
 printf '{"results":[]}' >empty.json
 analyze 1 empty.json
 says err "no command was measured"
@@ -188,8 +188,8 @@ google lab 1100 ms 1e6 >head.json
 analyze 0 base.json head.json
 says words "no verdict: one file an arm"
 says words "BM_a file: base -> head +10.00 %"
-says words "base: Left out: 2 rows that Google Benchmark computed of the repetitions."
-says words "The repetitions of a file are of one process, so they share one layout"
+says words "base: Left out: 2 rows that Google Benchmark computed from the repetitions."
+says words "The repetitions in a file come from one process, so they share one layout"
 says out "1.0045 us"
 says out "1.1050 us"
 lacks out "different machines"
@@ -203,12 +203,12 @@ sed '0,/"real_time":[0-9.]*/s//"real_time":-1/' base.json >below.json
 analyze 1 base.json below.json
 says err "below.json: the real_time of BM_a is below 0: that is not a time"
 analyze 1 base.json head.json --factor benchmark
-says err "the files are called benchmark, and so is a column"
+says err "a column is called benchmark, and so is the factor of the files"
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
 says words "Not in all files, or without values in one, and left out: 'BM_c'."
-says words "The files are of different machines: lab and broken."
+says words "The files come from different machines: lab and broken."
 analyze 0 base.json
 says words "benchmark=BM_b takes 100.00 % more real_time than benchmark=BM_a"
 analyze 0 base.json --response items_per_second --higher-is-better --factors benchmark
@@ -216,7 +216,7 @@ says words "more is better"
 analyze 1 base.json --response nothing
 says err "no benchmark in it has a number 'nothing'"
 analyze 1 base.json two.json
-says err "base.json and two.json are of different tools"
+says err "base.json and two.json come from different tools"
 sed 's/"iteration"/"aggregate"/g' base.json >aggregates.json
 analyze 1 aggregates.json
 says err "it has aggregates only"
@@ -237,11 +237,11 @@ lacks out "no verdict: "
 analyze 0 one.csv two.csv --response y
 says words "no verdict: one file an arm"
 analyze 1 one.csv two.csv --response y --factors opt --factor opt
-says err "the files are called opt, and so is a column"
+says err "a column is called opt, and so is the factor of the files"
 analyze 1 one.csv two.csv
-says err "--response: a table needs the column"
+says err "--response: name the column of the numbers"
 analyze 1 one.csv two.json --response y
-says err "are of different tools"
+says err "come from different tools"
 analyze 1 - - --response y
-says err "stdin can be read once"
+says err "stdin can be read only once"
 echo "all as promised"

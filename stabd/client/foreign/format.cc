@@ -63,7 +63,7 @@ Result<Format> format_of(std::string_view text) {
                     "a table",
                     *names.broken));
   return fail(
-      "it is JSON of neither hyperfine (--export-json) nor Google Benchmark "
+      "it is JSON, but neither from hyperfine (--export-json) nor from Google Benchmark "
       "(--benchmark_out_format=json)");
 }
 

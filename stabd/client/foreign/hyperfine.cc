@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view how = "it is not as 'hyperfine --export-json FILE' writes it";
+constexpr std::string_view how = "it is not a file that 'hyperfine --export-json FILE' wrote";
 
 // A list of a value for each run.
 struct Field {
@@ -61,10 +61,9 @@ class Reader {
     measured_.response = field_.response;
     measured_.unit = field_.unit;
     if (unchecked_ > 0)
-      measured_.notes.push_back(
-          fmt::format("Whether runs failed is not known of {} of its commands: the file has no "
-                      "exit codes.",
-                      unchecked_));
+      measured_.notes.push_back(fmt::format(
+          "It is not known whether runs of {} of its commands failed: the file has no exit codes.",
+          unchecked_));
     return std::move(measured_);
   }
 
@@ -79,7 +78,8 @@ class Reader {
     if (runs.name.empty()) return wrong("its command is empty");
     if (const int same = ++called_[runs.name]; same > 1)
       return wrong(
-          fmt::format("its command '{}' is that of another one; --command-name tells them apart",
+          fmt::format("its command '{}' is also the command of another result; hyperfine's "
+                      "--command-name tells them apart",
                       one_line(runs.name, 80)));
     if (auto read = read_parameters(result, runs); !read) return read;
     if (auto read = read_values(result, runs); !read) return read;
@@ -123,7 +123,8 @@ class Reader {
       const double value =
           (*values)[i].is_number() ? (*values)[i].get<double>() * field_.factor : -1;
       if (!std::isfinite(value) || value < 0)
-        return wrong(fmt::format("number {} of its {} is none", i + 1, field_.name));
+        return wrong(
+            fmt::format("number {} of its {} is not a number of 0 or more", i + 1, field_.name));
       if (codes != nullptr && !is_good((*codes)[i]))
         ++runs.failed;
       else

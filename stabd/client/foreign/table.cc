@@ -98,7 +98,8 @@ class Builder {
           for (const auto& [name, level] : runs.parameters) taken = taken || name == factor_.name;
     if (!taken) return {};
     return fail(
-        fmt::format("the files are called {}, and so is a column: --factor calls them otherwise",
+        fmt::format("a column is called {}, and so is the factor of the files: give the factor "
+                    "another name with --factor",
                     one_line(factor_.name, 60)));
   }
 
@@ -142,10 +143,9 @@ class Builder {
     for (const auto& [name, count] : times)
       if (count < files_.size()) left.push_back(name);
     if (left.size() == times.size())
-      return fail(
-          fmt::format("no {0} is in all of the files: what is compared needs the same name "
-                      "in each{1}",
-                      kind_, kind_ == "command" ? " (hyperfine's --command-name gives it)" : ""));
+      return fail(fmt::format(
+          "no {0} is in all of the files: it is compared only under the same name in each{1}",
+          kind_, kind_ == "command" ? " (hyperfine's --command-name gives it)" : ""));
     if (!left.empty())
       table_.notes.push_back(fmt::format(
           "Not in all files, or without values in one, and left out: {}.", listed(left)));

@@ -239,7 +239,7 @@ Result<Experiment> read_report(const std::string& report, const std::string& ben
   try {
     return read(json::parse(report), benchmark);
   } catch (const json::exception& error) {
-    return fail(std::string("a report is not as this version of stabctl knows it: ") +
+    return fail(std::string("a report has a form that this version of stabctl does not know: ") +
                 one_line(error.what(), 200));
   }
 }

@@ -240,7 +240,7 @@ TEST(History, AReportThatIsNotAsItShouldBeIsAnError) {
   for (const char* text : {"", "[]", "{}", R"({"analysis":{},"layouts":7})", "{\"means\":"}) {
     const auto read = read_report(text, "sort");
     ASSERT_FALSE(read) << text;
-    EXPECT_THAT(read.error().message, HasSubstr("a report is not as this version"));
+    EXPECT_THAT(read.error().message, HasSubstr("a report has a form that this version"));
   }
 }
 

@@ -173,9 +173,9 @@ class Text {
     if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
           "In {} of {} experiments the places of functions were not random: each build is one "
-          "layout, and a change between builds may be that of a layout. Means over many layouts "
+          "layout, and a change between builds may come from the layout. Means over many layouts "
           "(CC = "
-          "\"szc\", link_order, env_bytes) do not hang on one.",
+          "\"szc\", link_order, env_bytes) do not depend on one.",
           fixed, history_.experiments.size()));
     notes_on_left_out();
   }
@@ -212,11 +212,12 @@ class Text {
                          history_.experiments[series.points[each.at].experiment].id,
                          history_.experiments[series.points[each.raised].experiment].id));
       }
-    note(fmt::format(
-        "{}Who asks after each experiment finds changes where there are none more often than alpha "
-        "says: p is that of a single look. Alarms hold for all looks together, up to 1,000 "
-        "experiments.",
-        any ? "" : "No alarm. "));
+    note(
+        fmt::format("{}If you look after each experiment, you find changes that are not there more "
+                    "often than alpha says, because p is for a single look. Alarms hold for all "
+                    "looks together, up to 1,000 "
+                    "experiments.",
+                    any ? "" : "No alarm. "));
   }
 
   void notes_on_left_out() {

@@ -62,7 +62,7 @@ Tried try_out(Listed event) {
     return {std::move(event), Fate::absent, why.error().message};
   if (!why)
     return {std::move(event), Fate::needs_attribute,
-            "the name needs an attribute behind it, as in NAME:ATTRIBUTE"};
+            "the name needs an attribute after it, as in NAME:ATTRIBUTE"};
   if (why->empty()) return {std::move(event), Fate::counted, ""};
   const auto user = refusal(counters::Event{.name = event.name}.on_program_side());
   return {std::move(event), user && user->empty() ? Fate::only_user : Fate::absent, *why};
@@ -154,7 +154,7 @@ std::string overview(const std::vector<Tried>& events) {
   if (tracepoints > 0)
     text += fmt::format("{} tracepoints: stabctl counters 'sched:*' and the like\n", tracepoints);
   text +=
-      "With ':u' behind a name only the program is counted, with ':k' only the kernel on its "
+      "With ':u' after a name only the program is counted, with ':k' only the kernel on its "
       "behalf.\n";
   return text;
 }
@@ -193,7 +193,8 @@ Result<int> counters(const CounterOptions& options) {
   }
   if (events.empty()) {
     const std::string near = nearest(options.pattern, names);
-    return fail(fmt::format("no event's name has '{}' in it{}", one_line(options.pattern, 80),
+    return fail(fmt::format("no event's name has '{}' in it{}; 'stabctl counters' lists all",
+                            one_line(options.pattern, 80),
                             near.empty() ? "" : fmt::format(", did you mean '{}'?", near)));
   }
   const Hardware found = hardware();

@@ -137,7 +137,7 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   for (const machine::Knob* knob : *chosen)
     if (machine::is_for_experiments(*knob))
       return fail(fmt::format(
-          "{} is for the time of an experiment only{}: name it in a plan's machine.knobs",
+          "{} can be quiet only during an experiment{}: name it in a plan's machine.knobs",
           knob->name, knob->moves_processes ? ", or it would confine the daemon, too" : ""));
   const auto cpus = cpus_of(options);
   if (!cpus) return std::unexpected(cpus.error());

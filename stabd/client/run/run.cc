@@ -51,7 +51,7 @@ Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan, boo
       return fail(
           fmt::format("the folder holds an unfinished experiment of another plan, '{}': run that "
                       "plan, or name another folder "
-                      "with --state",
+                      "with --folder",
                       row.name));
   }
   return found;
@@ -133,7 +133,7 @@ Result<int> run(const RunOptions& options) {
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
     // What runs is ended with the daemon, and runs again when the same call is made.
-    tell(fmt::format("paused; this goes on: stabctl run --state {} {}", shell_quote(ran->state),
+    tell(fmt::format("paused; this goes on: stabctl run --folder {} {}", shell_quote(ran->state),
                      shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }

@@ -100,7 +100,7 @@ std::string LivePage::remark(bool newer) const {
   std::string words;
   if (is_complete() && problem_.empty()) return "The experiment has ended: this is its report.";
   if (!report_.empty())
-    words = fmt::format("The report below was made at {}, of the trials until then.", made_at_);
+    words = fmt::format("The report below was made at {}, from the trials until then.", made_at_);
   else if (nothing_measured())
     words = "No trial has ended yet: the report begins with the first one.";
   else if (problem_.empty())
@@ -121,8 +121,8 @@ std::string LivePage::text(bool newer) const {
       .share = share_of(progress_),
       .remark = remark(newer),
       .after =
-          fmt::format("'stabctl watch' answers no more: this is what it showed last. It can be "
-                      "started again, and 'stabctl report {} --format html' has the report.",
+          fmt::format("'stabctl watch' no longer answers: this is what it showed last. You can "
+                      "start it again, and 'stabctl report {} --format html' has the report.",
                       id_),
       .report = reports_,
       .pace = newer ? soon : pace,

@@ -139,7 +139,7 @@ std::string head_of(int status, std::size_t bytes, std::string_view version) {
 std::string_view words_of(int status) {
   switch (status) {
     case 403:
-      return "This machine's own names only: open the address that stabctl printed.\n";
+      return "Only this machine's own names are served: open the address that stabctl printed.\n";
     case 404:
       return "There is nothing here: open the whole address that stabctl printed.\n";
     case 405:
@@ -147,7 +147,7 @@ std::string_view words_of(int status) {
     case 431:
       return "The request is too long.\n";
     default:
-      return "That is no request that this server understands.\n";
+      return "This server does not understand that request.\n";
   }
 }
 

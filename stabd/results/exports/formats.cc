@@ -31,10 +31,10 @@ Export* find_export(std::string_view format) {
 Result<void> check_export(const ExportAsked& asked) {
   if (asked.format == "coz") return {};
   if (find_export(asked.format) == nullptr)
-    return fail(fmt::format(
-        "there is no export format '{}': csv, json, samples, samples-json, hyperfine, benchstat, "
-        "coz and archive are there",
-        one_line(asked.format, 50)));
+    return fail(
+        fmt::format("there is no export format '{}': csv, json, samples, samples-json, hyperfine, "
+                    "benchstat, coz and archive are the formats",
+                    one_line(asked.format, 50)));
   if (!asked.cell.empty())
     return fail("--cell goes with --format coz alone: leave out --cell, or --json");
   return {};

@@ -18,8 +18,9 @@ Chance chance_of(const plan::Factor& factor) {
   Chance chance{.what = factor.name};
   if (const auto* drawn = std::get_if<plan::RandomPerBlock>(&factor.levels)) {
     chance.random = true;
-    chance.how = fmt::format("drawn for each block from {} to {}, the same in all cells of it",
-                             drawn->minimum, drawn->maximum);
+    chance.how =
+        fmt::format("drawn for each block from {} to {}, the same in all cells of the block",
+                    drawn->minimum, drawn->maximum);
   } else if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) {
     chance.random = true;
     chance.how = fmt::format("{} seeds, each run {} times", seeds->seeds, seeds->runs);

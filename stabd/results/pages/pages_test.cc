@@ -142,7 +142,7 @@ TEST_F(PagesTest, AFormatThatIsNoneIsRefusedWithThoseThereAre) {
   run();
   const auto reply = answer_any_report(*store_, experiment_, "", {.format = "pdf"});
   ASSERT_FALSE(reply);
-  EXPECT_THAT(reply.error().message, HasSubstr("text, json and html are there"));
+  EXPECT_THAT(reply.error().message, HasSubstr("the formats are text, json and html"));
 }
 
 }  // namespace

@@ -64,8 +64,8 @@ Result<void> check_cells(const Cells& cells, const plan::Plan& plan,
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels))
       return fail(
-          "profiles of cells are compared by blocks, and in a nested design those of a seed share "
-          "its layout: take a design in blocks, or profiles of single trials");
+          "profiles of cells are compared block by block, and in a nested design the trials of a "
+          "seed share its layout: use a design with blocks, or profiles of single trials");
   for (const std::string& cell : request.cells)
     if (!cells.known.contains(cell))
       return fail(fmt::format("no trial of the cell '{}' succeeded: there are '{}'",

@@ -53,7 +53,7 @@ std::string text_of(const store::Trial& trial, const std::string& cell, bool col
                       profile.event, profile.hz, amount(all, profile.unit));
   if (profile.lost > 0)
     text += fmt::format(
-        "The kernel had no room for {} records: what ran after the first of them is {}.\n",
+        "The kernel had no room for {} records: samples after the first of them count as {}.\n",
         profile.lost, counters::unknown_function);
   report::Grid grid;
   grid.column("share", report::Align::right);
