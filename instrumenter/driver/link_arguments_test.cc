@@ -82,7 +82,7 @@ TEST(LinkArguments, SanitizersProfilersAndOtherFormatsAreObstacles) {
   EXPECT_THAT(program({"/lib/gcrt1.o"}).obstacle, HasSubstr("-pg"));
   EXPECT_THAT(program({"-m", "elf_i386"}).obstacle, HasSubstr("elf_i386"));
   EXPECT_THAT(program({"-melf_i386"}).obstacle, HasSubstr("elf_i386"));
-  EXPECT_THAT(program({"--oformat=binary"}).obstacle, HasSubstr("no ELF"));
+  EXPECT_THAT(program({"--oformat=binary"}).obstacle, HasSubstr("not an ELF file"));
   EXPECT_THAT(program({"-dynamic-linker", "/lib/ld-musl-x86_64.so.1"}).obstacle,
               HasSubstr("GNU C"));
 }
