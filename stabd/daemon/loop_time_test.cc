@@ -47,7 +47,8 @@ TEST(LoopTime, ComputingAndWaitingAreTwoThings) {
         int& turn = *static_cast<int*>(handle->data);
         if (++turn == 2) {
           const auto begun = cpu_time();
-          while (cpu_time() < begun + 300ms) {}
+          while (cpu_time() < begun + 300ms) {
+          }
         }
         if (turn == 3) usleep(300'000);
         if (turn == 5) uv_timer_stop(handle);
