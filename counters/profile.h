@@ -34,7 +34,7 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
-// What the text of one function takes at most (store/rows/profile_text.h), and of a whole profile.
+// What the text of one function takes at most (store/profiles/profile_text.h), and of a whole profile.
 inline std::size_t bytes_of(const ProfiledFunction& function) {
   return 48 + 6 * (function.name.size() + function.object.size());
 }
