@@ -3,17 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "stabd/manual/manual.h"
 
 namespace stab::command_line {
 namespace {
 
-// Each script asks 'stabctl completion words -- WORD...': a candidate, a tab and what it is about on
-// each line, or :files, :plans.
+// Each script asks 'stabctl completion words -- WORD...', with words as programs get them, not as they
+// are typed: a candidate, a tab and its description on each line, or :files, :plans.
 constexpr std::string_view bash_script = R"(# stabctl's completion for bash
 _stabctl() {
   local line current=${COMP_WORDS[COMP_CWORD]}
+  local -a words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+  words=("${words[@]//[\"\'\\]/}")
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in
@@ -22,7 +25,7 @@ _stabctl() {
       *) COMPREPLY+=("${line%%$'\t'*}"); continue ;;
     esac
     compopt -o filenames 2>/dev/null
-  done < <("${1/#\~/$HOME}" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("${1/#\~/$HOME}" completion words -- "${words[@]}" 2>/dev/null)
 }
 complete -F _stabctl stabctl
 )";
@@ -31,7 +34,8 @@ constexpr std::string_view zsh_script = R"(#compdef stabctl
 _stabctl() {
   local line
   local -a described
-  for line in "${(@f)$(_call_program words ${(q)words[1]} completion words -- "${(@q)words[2,CURRENT]}")}"; do
+  local -a typed=("${(@Q)words[1,CURRENT]}")
+  for line in "${(@f)$(_call_program words ${(q)typed[1]/#\~\//$HOME/} completion words -- "${(@q)typed[2,-1]}")}"; do
     case $line in
       :files) _files ;;
       :plans) _files -g '*.toml' ;;
@@ -50,7 +54,8 @@ fi
 constexpr std::string_view fish_script = R"(# stabctl's completion for fish
 function __stabctl_words
   set -l words (commandline -opc)
-  set -l program $words[1]
+  set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
+  type -q $program; or return
   set -e words[1]
   set -l current (commandline -ct)
   for line in ($program completion words -- $words "$current" 2>/dev/null)
@@ -58,7 +63,7 @@ function __stabctl_words
       case :files
         __fish_complete_path "$current"
       case :plans
-        __fish_complete_suffix .toml
+        __fish_complete_path "$current" | string match -r '^[^\t]*(?:/|\.toml)(?:\t.*)?$'
       case '*'
         echo $line
     end
@@ -125,6 +130,12 @@ void add_options(const CLI::App* app, std::vector<Candidate>& candidates) {
     }
 }
 
+// Shells pass it as it is typed.
+std::string without_tilde(const std::string& folder) {
+  const char* const home = folder.starts_with("~/") ? std::getenv("HOME") : nullptr;
+  return home == nullptr ? folder : home + folder.substr(1);
+}
+
 // A number is not a file, and a folder is mostly that of a run.
 Also files_unless_number(const CLI::Option& option) {
   if (option.check_lname("folder")) return Also::folders;
@@ -137,6 +148,16 @@ void add_values(const CLI::Option& option, Completion& completion) {
   for (const std::string& word : words)
     completion.candidates.push_back({.word = word, .about = ""});
   if (words.empty()) completion.also = files_unless_number(option);
+}
+
+// bash has the value apart; other shells complete the word as a whole.
+void add_values_after_equals(const CLI::App* app, const std::string& current,
+                             Completion& completion) {
+  const std::string name = current.substr(0, current.find('='));
+  const CLI::Option* const option = find_option(app, name);
+  if (option == nullptr) return;
+  for (const std::string& word : manual::words_of(*option))
+    completion.candidates.push_back({.word = name + "=" + word, .about = ""});
 }
 
 void add_positional(const Reached& reached, Completion& completion) {
@@ -165,7 +186,9 @@ Completion complete(const CLI::App& app, std::span<const std::string> words) {
   for (const std::string& word : words.first(words.size() - 1)) reached.pass(word);
   const std::string& current = words.back();
   Completion completion;
-  if (!reached.only_positionals && current.starts_with('-')) {
+  if (!reached.only_positionals && current.starts_with("--") && current.contains('=')) {
+    add_values_after_equals(reached.app, current, completion);
+  } else if (!reached.only_positionals && current.starts_with('-')) {
     add_options(reached.app, completion.candidates);
   } else if (!reached.only_positionals && reached.values > 0) {
     add_values(*reached.option, completion);
@@ -176,7 +199,7 @@ Completion complete(const CLI::App& app, std::span<const std::string> words) {
             {.word = verb->get_name(), .about = verb->get_description()});
     add_positional(reached, completion);
   }
-  completion.folder = reached.folder;
+  completion.folder = without_tilde(reached.folder);
   std::erase_if(completion.candidates,
                 [&](const Candidate& each) { return !each.word.starts_with(current); });
   return completion;

@@ -149,6 +149,20 @@ done
 [[ $got == 1 ]] || fail "'$got' and not experiment 1 after --folder=PATH"
 completes "" report --folder "$work/state" 2
 completes "" report --folder "$work/nowhere" ''
+# Words are typed with quotes and with ~.
+mkdir "two words"
+cp -r state "two words/state"
+finds_one() { # finds_one COMMAND...: prints the number of the experiment
+  for _ in {1..50}; do
+    got=$("$@")
+    [[ $got != 1 ]] || return 0
+  done
+  fail "'$got' and not experiment 1: $*"
+}
+finds_one offered report --folder "'two words/state'" ''
+finds_one offered report --folder 'two\ words/state' ''
+# shellcheck disable=SC2088
+HOME=$work finds_one offered report --folder '~/state' ''
 # Root's runs are below /var/lib, which is then a folder of the test's own.
 offered_runs() {
   if [[ $EUID == 0 ]]; then
@@ -182,5 +196,39 @@ for shell in zsh fish; do
   stabctl completion $shell >script.$shell
   [[ $(wc -l <script.$shell) -gt 10 ]] || fail "there is no script for $shell"
   ! command -v $shell >/dev/null || $shell -n script.$shell || fail "$shell does not take its script"
+done
+mkdir bin
+ln -s "$(command -v stabctl)" bin/stabctl
+# in_zsh WORD..., as they are typed: what zsh's functions get to hear
+in_zsh() {
+  zsh -fc '
+    compdef() { }
+    _call_program() { shift; eval "$*" 2>/dev/null; }
+    _files() { print -r -- files $*; }
+    _describe() { print -rl -- "${(@P)2}" | sed "s/:.*//"; }
+    source ./script.zsh
+    words=("$@") CURRENT=$#
+    _stabctl' zsh "$@"
+}
+in_fish() { HOME=$work fish -c 'source ./script.fish; complete -C "$argv"' "$@" | cut -f 1; }
+for shell in zsh fish; do
+  command -v $shell >/dev/null || { echo "skipped: no $shell here"; continue; }
+  case $shell in
+    zsh) line() { HOME=$work in_zsh "$@"; }; plans='files -g *.toml' ;;
+    fish) line() { in_fish "$*"; }; plans='plan.toml plans/' ;;
+  esac
+  # shellcheck disable=SC2088
+  for program in stabctl ./bin/stabctl '~/bin/stabctl'; do
+    [[ $(line "$program" rep | sort | xargs) == "replay report" ]] || fail "$shell, $program: $(line "$program" rep)"
+  done
+  [[ $(line stabctl report --format '' | sort | xargs) == "html json text" ]] || fail "$shell: $(line stabctl report --format '')"
+  [[ $(line stabctl report --format=j) == "--format=json" ]] || fail "$shell: $(line stabctl report --format=j)"
+  [[ $(line stabctl run p | xargs) == "$plans" ]] || fail "$shell: $(line stabctl run p)"
+  # shellcheck disable=SC2088
+  for folder in state '~/state' "'two words/state'" 'two\ words/state'; do
+    finds_one line stabctl report --folder "$folder" ''
+  done
+  finds_one line stabctl report --folder=state ''
+  finds_one line stabctl --socket "$work/s.sock" report ''
 done
 if stabctl completion tcsh 2>said; then fail "tcsh has no script"; fi
