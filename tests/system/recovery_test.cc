@@ -21,8 +21,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t seed = 20261;
 
-// Both hold a lock, leave children behind that hold it too, and fail if it is taken: then something
-// is still alive that should not be.
+// A trial and the build of each level hold a lock, leave children behind that hold it too, and fail
+// if it is taken: then an earlier process is still alive.
 constexpr const char* hold_lock = R"(exec 9>"$1"
 flock -n 9 || { echo "an earlier process is alive" >&2; exit 42; }
 setsid sleep 1000 </dev/null >/dev/null 2>&1 &
@@ -43,7 +43,7 @@ class Recovery : public ::testing::TestWithParam<bool> {
                    "[[benchmark]]\nname = \"leaves-children\"\n"
                    "build = \"./build.sh " +
                    lab_.path("build.lock") +
-                   " ${LEVEL} ${OUT}\"\n"
+                   ".${LEVEL} ${LEVEL} ${OUT}\"\n"
                    "run = [\"./program.sh\", \"" +
                    lab_.path("trial.lock") +
                    "\", \"${OUT}\"]\n"
