@@ -34,12 +34,13 @@ const plan::Exclusion steal{.quantity = "steal_share", .bound = plan::Bound::abo
 
 TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
   const std::vector here{counters::counted("context-switches-involuntary", "", 0)};
-  EXPECT_THAT(exclusion_lines(plan_with({switches}), here),
-              ElementsAre("excluded where involuntary_switches_per_s > 50 (how often its CPU was "
-                          "taken from it)",
-                          "  a single one is as many in a trial of 20 ms",
-                          "excluded trials are run again at the end of their block, up to 1 time "
-                          "each"));
+  EXPECT_THAT(
+      exclusion_lines(plan_with({switches}), here),
+      ElementsAre("excluded where involuntary_switches_per_s > 50 (how often other processes took "
+                  "the program's CPU)",
+                  "  a single one is as many in a trial of 20 ms",
+                  "excluded trials are run again at the end of their block, up to 1 time "
+                  "each"));
   EXPECT_EQ(exclusion_json(plan_with({switches}, 2), here)["repeats"], 2);
 }
 
