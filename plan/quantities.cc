@@ -13,7 +13,7 @@ constexpr std::array quantity_table{
     Quantity{"voluntary_switches_per_s", "1/s", "context-switches-voluntary", "", Take::per_second, "how often the program waited"},
     Quantity{"migrations_per_s", "1/s", "cpu-migrations", "", Take::per_second, "how often the program's first thread moved to another CPU"},
     Quantity{"major_faults_per_s", "1/s", "page-faults-major", "", Take::per_second, "page faults that waited for a disk"},
-    Quantity{"interrupts_per_s", "1/s", "interrupts", "", Take::per_second, "interrupts on the trial's CPUs, also of timers"},
+    Quantity{"interrupts_per_s", "1/s", "interrupts", "", Take::per_second, "interrupts on the trial's CPUs, including timer interrupts"},
     Quantity{"softirqs_per_s", "1/s", "softirqs", "", Take::per_second, "deferred work of the kernel on the trial's CPUs"},
     Quantity{"throttled_per_s", "1/s", "throttled", "", Take::per_second, "how often heat slowed the trial's CPUs down"},
     Quantity{"steal_share", "", "steal-ns", "", Take::share, "time that the host took from the trial's CPUs: 1 means one CPU all the time"},
@@ -21,10 +21,10 @@ constexpr std::array quantity_table{
     Quantity{"memory_pressure_share", "", "memory-pressure-ns", "", Take::share, "how long some task of the machine waited for memory"},
     Quantity{"frequency_before_khz", "kHz", "frequency-before-khz", "", Take::as_it_is, "the lowest frequency of the trial's CPUs, before the trial"},
     Quantity{"frequency_after_khz", "kHz", "frequency-after-khz", "", Take::as_it_is, "the lowest frequency of the trial's CPUs, after the trial"},
-    Quantity{"frequency_change", "", "frequency-after-khz", "frequency-before-khz", Take::relative_change, "the difference between the two frequencies, as a share of the first"},
+    Quantity{"frequency_change", "", "frequency-after-khz", "frequency-before-khz", Take::relative_change, "how much the frequency changed, up or down, as a share of the frequency before the trial"},
     Quantity{"temperature_before_c", "C", "temperature-before-c", "", Take::as_it_is, "the CPU's temperature before the trial"},
     Quantity{"temperature_after_c", "C", "temperature-after-c", "", Take::as_it_is, "the CPU's temperature after the trial"},
-    Quantity{"temperature_change_c", "C", "temperature-after-c", "temperature-before-c", Take::difference, "the temperature after less the one before"},
+    Quantity{"temperature_change_c", "C", "temperature-after-c", "temperature-before-c", Take::difference, "the temperature after the trial minus the temperature before"},
     Quantity{"clocksource_changes", "", "clocksource-changes", "", Take::as_it_is, "1 if the kernel used another clock after the trial"},
 };
 // clang-format on

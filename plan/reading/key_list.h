@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All keys of a plan, in the order in which messages list those of a table. keys.h reads them;
-// `stabctl keys` prints them, which is the table of doc/plans.md.
+// All keys of a plan, in the order in which messages list the keys of a table. keys.h reads them.
+// `stabctl keys` prints them as the table in doc/plans.md.
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ inline constexpr std::array rules{to_string(StopRule::precision), to_string(Stop
 inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
 inline constexpr std::array quiesce{to_string(Quiesce::off), to_string(Quiesce::best_effort),
                                     to_string(Quiesce::strict)};
-// Those of machine/quiet/knob_table.cc, in its order.
+// The knobs of machine/quiet/knob_table.cc, in the same order.
 inline constexpr std::array<std::string_view, 17> knobs{"governor",       "energy_preference",
                                                         "boost",          "smt",
                                                         "idle_states",    "cpu_dma_latency",
@@ -74,11 +74,11 @@ inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
 inline constexpr std::array<std::string_view, 1> per{"block"};
 }  // namespace words
 
-inline constexpr std::size_t max_counters = 64;  // those that take turns among them
+inline constexpr std::size_t max_counters = 64;  // including events that take turns
 inline constexpr std::size_t least_sets = 2;
 inline constexpr std::size_t max_sets = 16;
 inline constexpr std::size_t max_responses = 16;
-inline constexpr std::size_t max_measures = 64;  // outputs, and as many that are derived
+inline constexpr std::size_t max_measures = 64;  // of outputs, and as many derived ones
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
     "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, `\"code-size\"`, "
@@ -95,259 +95,299 @@ inline constexpr std::uint32_t max_blocks = 1'000'000;
 inline constexpr Key keys[] = {
     {"experiment.name", Text{is_title, title_rule}, "the name of the experiment", "required"},
     {"experiment.seed", Seed{0, std::numeric_limits<std::int64_t>::max(), 1},
-     "every random choice derives from it"},
-    {"experiment.question", Text{is_question, question_rule}, "shown with the answer"},
+     "the seed of all random choices"},
+    {"experiment.question", Text{is_question, question_rule},
+     "the question, which is shown with the answer"},
     {"experiment.privileges", Flag{false},
-     "only in root's plans: builds and trials keep root's capabilities and may gain rights"},
+     "only in root's plans: whether builds and trials keep root's capabilities and may gain "
+     "rights"},
     {"experiment.network", Flag{true},
-     "false: builds and trials have a loopback device of their own and no other network"},
+     "whether builds and trials use the machine's network; if `false`, they have only a loopback "
+     "device of their own"},
     {"experiment.notify", Texts{is_filled_word, filled_word_rule},
-     "a program and its arguments; gets JSON on its stdin when the experiment ends or is in "
-     "trouble",
+     "a program and its arguments; it runs when the experiment ends or is in trouble, and gets "
+     "JSON on its stdin",
      "none"},
 
-    {"variables.NAME", Text{is_word, word_rule}, "stands for `${NAME}`"},
-    {"variables.CC", Text{is_word, word_rule, "clang-19"}, "the compiler of C"},
-    {"variables.CXX", Text{is_word, word_rule, "clang++-19"}, "the compiler of C++"},
-    {"variables.CFLAGS", Text{is_word, word_rule, ""}, "options for C"},
-    {"variables.CXXFLAGS", Text{is_word, word_rule, ""}, "options for C++"},
+    {"variables.NAME", Text{is_word, word_rule}, "the value of `${NAME}`"},
+    {"variables.CC", Text{is_word, word_rule, "clang-19"}, "the C compiler"},
+    {"variables.CXX", Text{is_word, word_rule, "clang++-19"}, "the C++ compiler"},
+    {"variables.CFLAGS", Text{is_word, word_rule, ""}, "options for the C compiler"},
+    {"variables.CXXFLAGS", Text{is_word, word_rule, ""}, "options for the C++ compiler"},
     {"variables.LDFLAGS", Text{is_word, word_rule, ""},
-     "options for the linker; some factors add to them"},
+     "options for the linker; some factors add their own"},
 
     {"defaults.repetitions", Count{1, max_repeats, 30},
-     "how many blocks are measured; not with `design.stop`"},
+     "the number of measured blocks; not allowed with `design.stop`"},
     {"defaults.timeout", Duration{std::chrono::minutes(1)},
-     "a trial that takes longer is ended and has failed"},
+     "how long a trial may take; a trial that takes longer is ended and fails"},
     {"defaults.build_timeout", Duration{std::chrono::minutes(30)},
-     "a build that takes longer is ended and has failed"},
+     "how long a build may take; a build that takes longer is ended and fails"},
     {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
-     "how many bytes a trial may write to stdout, and as many to stderr"},
+     "how many bytes a trial may write to stdout, and how many to stderr"},
     {"defaults.memory_limit", Bytes{max_memory},
-     "how much memory a trial's processes may use together; a trial that uses more has failed",
+     "how much memory all processes of a trial may use together; a trial that uses more fails",
      "none"},
-    {"defaults.cpu_limit", Duration{}, "how much CPU time a trial's processes may use together",
-     "none"},
+    {"defaults.cpu_limit", Duration{},
+     "how much CPU time all processes of a trial may use together", "none"},
     {"defaults.process_limit", Count{1, 1'000'000}, "how many processes a trial may have at once",
      "none"},
     {"defaults.file_limit", Bytes{max_memory}, "how large each file that a trial writes may be",
      "none"},
-    {"defaults.warmup", Count{0, 1000, 0}, "blocks that run first and are not analysed"},
-    {"defaults.retries", Count{0, 10, 0}, "further attempts at a trial that failed"},
+    {"defaults.warmup", Count{0, 1000, 0},
+     "the number of warm-up blocks, which run first and are not analysed"},
+    {"defaults.retries", Count{0, 10, 0}, "how many more attempts a failed trial gets"},
     {"defaults.give_up_after", Count{0, 1000, 5},
-     "after how many failed trials in a row the benchmark's other trials are skipped; 0: never"},
+     "after this many failed trials in a row, the benchmark's remaining trials are skipped; 0 "
+     "means never"},
     {"defaults.exclude_repeats", Count{0, 10, 1},
-     "further attempts at a trial that an `exclude` rule catches, at the end of its block"},
+     "how many more attempts a trial gets, at the end of its block, if an `exclude` rule catches "
+     "the trial"},
     {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
-     "whether a failed build ends its benchmark or the experiment"},
+     "whether a failed build ends only its benchmark or the whole experiment"},
 
-    {"benchmark.name", Text{is_name, name_rule}, "each benchmark has its own", "required"},
-    {"benchmark.build", Text{is_filled_word, filled_word_rule},
-     "for `/bin/sh`, in a private copy of the sources; writes `${OUT}`", "`run` names a program"},
-    {"benchmark.run", Texts{is_word, word_rule}, "the program and its arguments, no shell",
+    {"benchmark.name", Text{is_name, name_rule}, "a name that no other benchmark of the plan has",
      "required"},
-    {"benchmark.env.NAME", Text{is_word, word_rule}, "a variable of the environment"},
-    {"benchmark.stdin", Text{is_filled_word, filled_word_rule}, "a file", "nothing to read"},
+    {"benchmark.build", Text{is_filled_word, filled_word_rule},
+     "a command for `/bin/sh` that writes `${OUT}`; it runs in a private copy of the sources",
+     "none: `run` names an existing program"},
+    {"benchmark.run", Texts{is_word, word_rule},
+     "the program and its arguments; no shell is involved", "required"},
+    {"benchmark.env.NAME", Text{is_word, word_rule},
+     "the value of the environment variable `NAME`"},
+    {"benchmark.stdin", Text{is_filled_word, filled_word_rule},
+     "the file that the program reads as its stdin", "`/dev/null`"},
     {"benchmark.prepare", Text{is_filled_word, filled_word_rule},
-     "for `/bin/sh`, before each trial; not measured"},
+     "a command for `/bin/sh` that runs before each trial and is not measured"},
     {"benchmark.cleanup", Text{is_filled_word, filled_word_rule},
-     "for `/bin/sh`, after each trial; not measured"},
+     "a command for `/bin/sh` that runs after each trial and is not measured"},
     {"benchmark.sources", Texts{is_relative_path, relative_path_rule},
-     "files and folders that the build reads", "the plan's folder"},
+     "the files and folders that the build reads", "the plan's folder"},
     {"benchmark.check.exit", Other{"0 to 255, or an array of such numbers"},
-     "the exit code of success, or several", "0"},
+     "the exit code of a successful trial, or several such codes", "0"},
     {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule},
-     "the digest that stdout must have"},
+     "the digest that the trial's stdout must have"},
     {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
-     "a file whose content stdout must equal"},
+     "a file whose content the trial's stdout must equal"},
     {"benchmark.check.command", Text{is_filled_word, filled_word_rule},
-     "for `/bin/sh`; reads the trial's stdout on its stdin and exits with 0 if it is right"},
-    {"benchmark.repetitions", Count{1, max_repeats}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.timeout", Duration{}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.build_timeout", Duration{}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.output_limit", Bytes{max_output}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.memory_limit", Bytes{max_memory}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.cpu_limit", Duration{}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.process_limit", Count{1, 1'000'000}, "the same for this benchmark", "`defaults`"},
-    {"benchmark.file_limit", Bytes{max_memory}, "the same for this benchmark", "`defaults`"},
+     "a command for `/bin/sh` that reads the trial's stdout on its stdin and exits with 0 if the "
+     "output is right"},
+    {"benchmark.repetitions", Count{1, max_repeats},
+     "replaces `defaults.repetitions` for this benchmark", "`defaults.repetitions`"},
+    {"benchmark.timeout", Duration{}, "replaces `defaults.timeout` for this benchmark",
+     "`defaults.timeout`"},
+    {"benchmark.build_timeout", Duration{}, "replaces `defaults.build_timeout` for this benchmark",
+     "`defaults.build_timeout`"},
+    {"benchmark.output_limit", Bytes{max_output},
+     "replaces `defaults.output_limit` for this benchmark", "`defaults.output_limit`"},
+    {"benchmark.memory_limit", Bytes{max_memory},
+     "replaces `defaults.memory_limit` for this benchmark", "`defaults.memory_limit`"},
+    {"benchmark.cpu_limit", Duration{}, "replaces `defaults.cpu_limit` for this benchmark",
+     "`defaults.cpu_limit`"},
+    {"benchmark.process_limit", Count{1, 1'000'000},
+     "replaces `defaults.process_limit` for this benchmark", "`defaults.process_limit`"},
+    {"benchmark.file_limit", Bytes{max_memory}, "replaces `defaults.file_limit` for this benchmark",
+     "`defaults.file_limit`"},
 
     {"factor.NAME.levels", Other{"a table, or an array for built-in factors"},
-     "`{ LEVEL = { VARIABLE = \"text\" } }`, or a list", "`random`"},
+     "for your own factor, `{ LEVEL = { VARIABLE = \"text\" } }`; for a built-in factor, a list of "
+     "values",
+     "required without `revisions` or `random`"},
     {"factor.NAME.revisions",
      Other{"an array of 2 to 100 revisions of git, or `{ LEVEL = \"revision\" }`"},
-     "each level is built from the files of its revision; `\".\"` is the working tree", "none"},
-    {"factor.NAME.random.per", Choice{words::per}, "one value for all cells of a block"},
-    {"factor.NAME.random.seeds", Count{2, max_repeats}, "seeds that each cell gets",
+     "each level is built from the files of its git revision; `\".\"` is the working tree", "none"},
+    {"factor.NAME.random.per", Choice{words::per}, "all cells of a block share one random value"},
+    {"factor.NAME.random.seeds", Count{2, max_repeats}, "the number of seeds that each cell gets",
      "required without `per`"},
-    {"factor.NAME.random.runs", Count{1, max_repeats}, "how often each seed is run",
+    {"factor.NAME.random.runs", Count{1, max_repeats}, "how often each seed runs",
      "required without `per`"},
-    {"factor.env_bytes.random.min", Count{0, max_env_bytes, 0}, "the least that is drawn"},
-    {"factor.env_bytes.random.max", Count{0, max_env_bytes, 4096}, "the most that is drawn"},
+    {"factor.env_bytes.random.min", Count{0, max_env_bytes, 0},
+     "the smallest number of bytes that can be drawn"},
+    {"factor.env_bytes.random.max", Count{0, max_env_bytes, 4096},
+     "the largest number of bytes that can be drawn"},
 
-    {"randomize.OPTION", Other{"as its level would be"},
-     "an option of szc's runtime, the same in all trials (\"Random layouts\")",
-     "the runtime's own"},
+    {"randomize.OPTION", Other{"the same as a level of that factor"},
+     "an option of szc's runtime that is the same in all trials (\"Random layouts\")",
+     "the runtime's default"},
 
     {"by_default.stack", Flag{false},
-     "the default of `stack` for programs that szc builds; `stabctl` adds this table, so that a "
+     "the default of `stack` for programs that szc builds; `stabctl` adds this table so that a "
      "stored plan keeps its meaning"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
-     "the commit of this revision of a factor; `stabctl` adds it if it is missing", "added"},
+     "the commit that this revision of a factor stands for", "added by `stabctl`"},
 
     {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)},
-     "the design, which says what is compared with what (\"Designs\")"},
-    {"design.order", Choice{words::orders, "randomized-blocks"}, "there is no other"},
+     "the design, which determines what is compared (\"Designs\")"},
+    {"design.order", Choice{words::orders, "randomized-blocks"},
+     "the order of trials; this is the only choice"},
     {"design.cells", Several{1, 1'000, "tables"},
-     "for `custom`: the level of each treatment, as in `{ opt = \"O2\" }`", "required there"},
+     "for `custom`: the level of each treatment in each cell, as in `{ opt = \"O2\" }`",
+     "required for `custom`"},
     {"design.stop.rule", Choice{words::rules},
-     "`precision`: ends when every change is known well enough; `sequential`: when every "
-     "comparison has a verdict",
+     "`precision` ends the experiment when every change is known precisely enough, and "
+     "`sequential` when every comparison has a verdict",
      "required in `stop`"},
     {"design.stop.half_width", Percentage{},
-     "for `precision`: each interval of a ratio reaches at most so far to each side",
-     "required there"},
+     "for `precision`: how far the interval of each ratio may reach to either side",
+     "required for `precision`"},
     {"design.stop.min", CountWith{15, "precision", 5, "sequential", max_blocks, 20},
-     "blocks before it may end"},
-    {"design.stop.max", CountWith{15, "precision", 5, "sequential", max_blocks}, "blocks at most",
-     "required in `stop`"},
+     "how many blocks run before the experiment may end"},
+    {"design.stop.max", CountWith{15, "precision", 5, "sequential", max_blocks},
+     "the largest number of blocks", "required in `stop`"},
     {"design.stop.looks", Count{2, 20, 5},
-     "for `sequential`: how often the rule looks, evenly spaced from `min` to `max`"},
+     "for `sequential`: the number of analyses, evenly spaced from `min` to `max`"},
     {"design.time", Duration{},
      "how long the experiment may take: no block begins that would end later, but the first 5 "
-     "(`stop.min`) always run",
-     "as long as it takes"},
+     "blocks (or `stop.min`) always run",
+     "no limit"},
     {"design.comparisons", Count{2, 10'000, 20},
      "for `calibration`: how often each benchmark is compared with itself"},
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
-     "for `fractional`, as in `[\"d = a:b:c\"]`", "`resolution`"},
+     "for `fractional`: how the levels of some treatments follow from others, as in `[\"d = "
+     "a:b:c\"]`",
+     "required without `resolution`"},
     {"design.resolution", Count{3, max_fractional_treatments},
-     "for `fractional`: how well effects can be told apart", "`generators`"},
+     "for `fractional`: how well the design can tell effects apart",
+     "required without `generators`"},
 
     {"causal.scope", Texts{is_filled_word, filled_word_rule},
-     "for `causal`: patterns of source files whose lines are tried, as a shell matches them",
+     "for `causal`: shell patterns of the source files whose lines the profiler tries",
      "files in the build's copy, or in the plan's folder"},
     {"causal.binary", Texts{is_filled_word, filled_word_rule},
-     "patterns of other files (libraries) whose lines are tried, too; may use `${OUT}`, `${DIR}` "
-     "and `${SRC}`",
+     "patterns of other files (libraries) whose lines the profiler also tries; may use `${OUT}`, "
+     "`${DIR}` and `${SRC}`",
      "none"},
     {"causal.line", Text{is_filled_word, filled_word_rule},
-     "FILE:LINE; no other line is tried, and FILE may be the end of a path", "samples choose"},
+     "the only line that the profiler tries, as FILE:LINE; FILE may be the end of a path",
+     "samples determine the lines"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
-     "FILE:LINE each, for programs without progress points: samples of these lines are counted",
+     "for programs without progress points: lines, each as FILE:LINE, whose samples count as "
+     "progress",
      "none"},
     {"causal.experiment", Duration{std::chrono::milliseconds(50)},
-     "the first experiment's length, 10ms to 10min; the next ones are longer where progress points "
-     "are seldom visited"},
+     "the length of the first experiment, 10ms to 10min; later experiments are longer if progress "
+     "points are rarely visited"},
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
-     "CPU time from one sample to the next, 100us to 1s"},
-    {"causal.end_to_end", Flag{false}, "a trial is one experiment and its end the progress point"},
+     "the CPU time between two samples, 100us to 1s"},
+    {"causal.end_to_end", Flag{false},
+     "whether each trial is one experiment whose end is the progress point"},
     {"causal.speedup", Percentage{},
-     "with `end_to_end` and `line`: one of each two blocks is at this speedup, the other at 0",
-     "it is drawn"},
+     "with `end_to_end` and `line`: one of every two blocks has this speedup, and the other has 0",
+     "random speedups"},
     {"causal.arrival_speedup", Duration{},
-     "each visit of `STAB_ARRIVAL` makes its thread faster by this much, at most 10s", "none"},
+     "by how much each visit of `STAB_ARRIVAL` makes its thread faster, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
-     "a rule, as in `\"steal_share > 1%\"`: a trial that it catches was disturbed and is run again "
-     "(\"Excluding disturbed trials\")",
+     "a rule, as in `\"steal_share > 1%\"`: a trial that the rule catches was disturbed and runs "
+     "again (\"Excluding disturbed trials\")",
      "required"},
 
     {"measure.counters", Other{"an array of at most 64 names; names in an inner array are a group"},
-     "events that each trial counts, as `stabctl counters` lists them; the events of a group are "
-     "counted at the same time or not at all",
+     "the events that each trial counts, by the names in `stabctl counters`; the events of a group "
+     "are counted at the same time or not at all",
      "none"},
     {"measure.rotate", Other{"an array of 2 to 16 arrays of names"},
-     "sets of further events that take turns: each block counts one set, at the same time or not "
-     "at all (\"Sets that take turns\")",
+     "sets of further events that take turns: each block counts one set, all its events at the "
+     "same time or not at all (\"Sets that take turns\")",
      "none"},
     {"measure.profile", Text{is_event, event_rule},
-     "an event, as `task-clock:u`, whose samples say in which functions each trial spends its time "
-     "(`stabctl profile`; \"Profiles\")",
-     "no samples"},
-    {"measure.profile_hz", Count{1, 10'000, 997}, "samples per second of what runs"},
+     "the event to sample, as in `task-clock:u`; the samples show in which functions each trial "
+     "spends its time (`stabctl profile`; \"Profiles\")",
+     "none"},
+    {"measure.profile_hz", Count{1, 10'000, 997},
+     "the number of samples per second of running time"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
-     "if this machine cannot count an event: `record` stores why, `refuse` measures nothing"},
+     "if this machine cannot count an event, `record` stores the reason, and `refuse` measures "
+     "nothing"},
     {"measure.simulate", Flag{false},
-     "every trial runs under valgrind's cachegrind, which counts instructions and simulates caches "
-     "and branches, instead of being timed (\"Simulated counts\")"},
+     "whether every trial runs under valgrind's cachegrind, which counts instructions and "
+     "simulates caches and branches instead of measuring time (\"Simulated counts\")"},
     {"measure.output.name", Text{is_name, name_rule},
-     "names a number that programs print, which becomes a reading of each trial", "required"},
+     "the name of a number that programs print; the number becomes a reading of each trial",
+     "required"},
     {"measure.output.regex", Text{is_pattern, pattern_rule},
-     "a pattern (RE2) whose first group is the number; `^` and `$` match at each line", "`json`"},
+     "a pattern (RE2) whose first group is the number; `^` and `$` match at the ends of each line",
+     "one of `regex`, `json` and `google_benchmark` is required"},
     {"measure.output.json", Text{is_word, word_rule},
-     "if everything that is printed is JSON: a pointer (RFC 6901) to the number", "`regex`"},
+     "for output that is entirely JSON: a pointer (RFC 6901) to the number", "see `regex`"},
     {"measure.output.google_benchmark", Text{is_title, title_rule},
-     "if everything that is printed is the JSON of Google Benchmark: `real_time`, `cpu_time` or a "
-     "counter, read for each of its benchmarks",
-     "`regex`"},
+     "for output that is entirely Google Benchmark's JSON: `real_time`, `cpu_time` or the name of "
+     "a counter, read for each Google benchmark",
+     "see `regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
-     "which of several matches of `regex` counts; with `only` a second match is an error, with "
-     "`samples` each match is a sample of the trial"},
-    {"measure.output.unit", Text{is_unit, unit_rule}, "`ns` and `bytes` are shown as such", "none"},
-    {"measure.output.from", Choice{words::streams, "stdout"}, "where it is printed"},
-    {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print it",
-     "all of them"},
+     "which match of `regex` counts if there are several; with `only`, a second match is an error; "
+     "with `samples`, each match is a sample of the trial"},
+    {"measure.output.unit", Text{is_unit, unit_rule},
+     "the unit of the number; `ns` is shown as a time, and `bytes` as a size", "none"},
+    {"measure.output.from", Choice{words::streams, "stdout"}, "where programs print the number"},
+    {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print the number",
+     "all benchmarks"},
     {"measure.derived.NAME", Text{is_formula, formula_rule},
-     "a reading of each trial that is computed, as in `ipc = \"instructions / cycles\"` "
-     "(\"Measures of your own\")"},
+     "a reading of each trial that is computed from others, as in `ipc = \"instructions / "
+     "cycles\"` (\"Measures of your own\")"},
 
-    {"machine.cpus", Count{1, 1024, 1}, "CPUs that are reserved for a trial"},
+    {"machine.cpus", Count{1, 1024, 1}, "the number of CPUs that are reserved for a trial"},
     {"machine.cpu", Other{"0 to 1023, or an array of 1 to 1024 such numbers"},
-     "the CPU or CPUs that trials run on, by the kernel's numbers", "any"},
+     "the CPU or CPUs that trials run on, as the kernel numbers them", "any"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
-     "whether to quiet settings of the machine that disturb trials: `best-effort` changes what it "
-     "can before the first trial and names the rest, `strict` measures nothing unless all are "
-     "quiet; at the end they are put back"},
+     "whether to change machine settings that disturb trials, and restore them at the end: "
+     "`best-effort` changes the settings that it can before the first trial and lists the rest; "
+     "`strict` measures nothing unless all settings are quiet"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: change only these settings",
      "the standard ones of `stabctl quiesce status`"},
     {"machine.wait_for_quiet", Duration{},
-     "before each block, how long trials wait at most for a quiet machine; then they run anyway",
-     "they do not wait"},
+     "how long trials wait for a quiet machine before each block; after that time they run anyway",
+     "no waiting"},
     {"machine.quiet_load", Percentage{},
-     "with `wait_for_quiet`: the largest share of time that others (also the host of a virtual "
-     "machine: steal) may use the trial's CPUs or the other CPUs, or that tasks may wait for "
-     "memory",
+     "with `wait_for_quiet`: the largest allowed share of time in which other work (including the "
+     "host of a virtual machine: steal) uses the trial's CPUs or the other CPUs, or in which tasks "
+     "wait for memory",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
-     "with `wait_for_quiet`: the CPU's highest temperature", "any"},
+     "with `wait_for_quiet`: the highest allowed temperature of the CPU", "any"},
     {"machine.quiet_frequency_khz", Number{1, 1e9, std::nullopt},
-     "with `wait_for_quiet`: the lowest frequency of the trial's CPUs", "any"},
-    {"machine.aslr", Flag{false}, "address space randomization, unless a factor says otherwise"},
+     "with `wait_for_quiet`: the lowest allowed frequency of the trial's CPUs", "any"},
+    {"machine.aslr", Flag{false},
+     "whether address space randomization is on, unless a factor sets it"},
 
     {"analysis.response", Other{response_words},
-     "the number that is compared; `main_to_exit` and regions need programs that szc built; an "
-     "array adds "
-     "further responses, each with verdicts of its own",
+     "the value that is compared; `main_to_exit` and regions need programs that szc built; an "
+     "array adds further responses, each with its own verdicts",
      "`\"wall\"`"},
     {"analysis.log", Flag{true},
-     "compare geometric means; never in a padding study or with `stabilizer`"},
-    {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "level of the tests"},
+     "whether to compare geometric means; always `false` in a padding study and with `stabilizer`"},
+    {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "the significance level of the tests"},
     {"analysis.equivalence", Percentage{}, "the smallest change that matters", "none"},
     {"analysis.method", Choice{words::methods, "standard"},
-     "`stabilizer`: the paper of 2013, on raw numbers, for `within-subjects`"},
+     "`stabilizer` is the procedure of the STABILIZER paper (2013), on values without logarithms, "
+     "for `within-subjects`"},
     {"analysis.sums_of_squares", Count{2, 3, 2},
-     "how the terms of unbalanced data are adjusted for each other; with `pooled` only"},
+     "the type of the sums of squares, which determines how the terms of unbalanced data are "
+     "adjusted for each other; only with `pooled`"},
     {"analysis.error", Choice{words::errors, "own"},
-     "`own`: each comparison has an error of its own; `pooled`: all share one, in designs with "
-     "blocks"},
+     "`own`: each comparison has its own error; `pooled`: in designs with blocks, all comparisons "
+     "share one error"},
     {"analysis.estimand", Choice{words::estimands, "mean"},
-     "the average that decides: `mean`, of all blocks, or `typical`, the mean without a fifth of "
-     "the blocks at each end; both are shown"},
+     "the average that decides: `mean` is the mean of all blocks, and `typical` is the mean "
+     "without the highest and the lowest fifth of the blocks; the report shows both"},
     {"analysis.losses", Choice{words::losses, "extremes"},
-     "the numbers that lost trials may have had: `extremes`, whatever their limits permit; "
+     "which values lost trials may have had: `extremes`, any values that their limits permit; "
      "`monotone`, one level loses every trial that the other would lose, and some more (Lee's "
-     "bounds); `random`, losses have nothing to do with the levels"},
+     "bounds); `random`, losses do not depend on the levels"},
     {"analysis.programs", Choice{words::programs, "like-these"},
-     "for `within-subjects`: which answer decides, the one on these programs or the one on "
+     "for `within-subjects`: which answer decides, the answer on these programs or the answer on "
      "programs like these"},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
-     "`baseline`: levels are compared with the first one; `all`: with each other"},
+     "`baseline`: each level is compared with the first level; `all`: each level is compared with "
+     "every other level"},
     {"analysis.control", Text{is_name, name_rule},
-     "for `one-way`: a level that does the same as the first one; its change shows how far the "
-     "machine is off where nothing differs, and is never a verdict",
+     "for `one-way`: a level that does the same as the first level; its measured change is noise, "
+     "limits the verdicts on other levels, and never gets a verdict itself",
      "none"},
-    {"analysis.better", Choice{words::directions, "lower"}, "which response is better"},
+    {"analysis.better", Choice{words::directions, "lower"},
+     "whether lower or higher values of the response are better"},
     {"analysis.higher", Texts{is_event, event_rule},
-     "the further responses of the array for which more is better", "none"}};
+     "the further responses for which higher values are better", "none"}};
 
 }  // namespace stab::plan
