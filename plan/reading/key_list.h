@@ -100,7 +100,7 @@ inline constexpr Key keys[] = {
      "the question, which is shown with the answer"},
     {"experiment.privileges", Flag{false},
      "only in root's plans: whether builds and trials keep root's capabilities and may gain "
-     "rights"},
+     "privileges"},
     {"experiment.network", Flag{true},
      "whether builds and trials use the machine's network; if `false`, they have only a loopback "
      "device of their own"},
@@ -141,7 +141,7 @@ inline constexpr Key keys[] = {
      "after this many failed trials in a row, the benchmark's remaining trials are skipped; 0 "
      "means never"},
     {"defaults.exclude_repeats", Count{0, 10, 1},
-     "how many more attempts a trial gets, at the end of its block, if an `exclude` rule catches "
+     "how many more attempts a trial gets, at the end of its block, if an `exclude` rule matches "
      "the trial"},
     {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
      "whether a failed build ends only its benchmark or the whole experiment"},
@@ -194,7 +194,7 @@ inline constexpr Key keys[] = {
      "values",
      "required without `revisions` or `random`"},
     {"factor.NAME.revisions",
-     Other{"an array of 2 to 100 revisions of git, or `{ LEVEL = \"revision\" }`"},
+     Other{"an array of 2 to 100 git revisions, or `{ LEVEL = \"revision\" }`"},
      "each level is built from the files of its git revision; `\".\"` is the working tree", "none"},
     {"factor.NAME.random.per", Choice{words::per}, "all cells of a block share one random value"},
     {"factor.NAME.random.seeds", Count{2, max_repeats}, "the number of seeds that each cell gets",
@@ -215,7 +215,7 @@ inline constexpr Key keys[] = {
      "stored plan keeps its meaning"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
-     "the commit that this revision of a factor stands for", "added by `stabctl`"},
+     "the commit that this revision name stands for in the stored plan", "added by `stabctl`"},
 
     {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)},
      "the design, which determines what is compared (\"Designs\")"},
@@ -276,10 +276,10 @@ inline constexpr Key keys[] = {
      "with `end_to_end` and `line`: one of every two blocks has this speedup, and the other has 0",
      "random speedups"},
     {"causal.arrival_speedup", Duration{},
-     "by how much each visit of `STAB_ARRIVAL` makes its thread faster, at most 10s", "none"},
+     "by how much each visit to `STAB_ARRIVAL` makes its thread faster, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
-     "a rule, as in `\"steal_share > 1%\"`: a trial that the rule catches was disturbed and runs "
+     "a rule, as in `\"steal_share > 1%\"`; a trial that matches the rule is disturbed and runs "
      "again (\"Excluding disturbed trials\")",
      "required"},
 
@@ -288,7 +288,7 @@ inline constexpr Key keys[] = {
      "are counted at the same time or not at all",
      "none"},
     {"measure.rotate", Other{"an array of 2 to 16 arrays of names"},
-     "sets of further events that take turns: each block counts one set, all its events at the "
+     "sets of further events that take turns: each block counts the events of one set, all at the "
      "same time or not at all (\"Sets that take turns\")",
      "none"},
     {"measure.profile", Text{is_event, event_rule},
@@ -298,8 +298,8 @@ inline constexpr Key keys[] = {
     {"measure.profile_hz", Count{1, 10'000, 997},
      "the number of samples per second of running time"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
-     "if this machine cannot count an event, `record` stores the reason, and `refuse` measures "
-     "nothing"},
+     "if this machine cannot count an event: `record` stores the reason, and `refuse` makes stabd "
+     "measure nothing"},
     {"measure.simulate", Flag{false},
      "whether every trial runs under valgrind's cachegrind, which counts instructions and "
      "simulates caches and branches instead of measuring time (\"Simulated counts\")"},
@@ -334,10 +334,11 @@ inline constexpr Key keys[] = {
      "whether to change machine settings that disturb trials, and restore them at the end: "
      "`best-effort` changes the settings that it can before the first trial and lists the rest; "
      "`strict` measures nothing unless all settings are quiet"},
-    {"machine.knobs", Choices{words::knobs}, "with `quiesce`: change only these settings",
+    {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
      "the standard ones of `stabctl quiesce status`"},
     {"machine.wait_for_quiet", Duration{},
-     "how long trials wait for a quiet machine before each block; after that time they run anyway",
+     "how long stabd waits for a quiet machine before each block; after that time, the block runs "
+     "anyway",
      "no waiting"},
     {"machine.quiet_load", Percentage{},
      "with `wait_for_quiet`: the largest allowed share of time in which other work (including the "
@@ -372,12 +373,12 @@ inline constexpr Key keys[] = {
      "the average that decides: `mean` is the mean of all blocks, and `typical` is the mean "
      "without the highest and the lowest fifth of the blocks; the report shows both"},
     {"analysis.losses", Choice{words::losses, "extremes"},
-     "which values lost trials may have had: `extremes`, any values that their limits permit; "
-     "`monotone`, one level loses every trial that the other would lose, and some more (Lee's "
-     "bounds); `random`, losses do not depend on the levels"},
+     "what the analysis assumes about lost trials: `extremes`, they could have had any value that "
+     "their limits permit; `monotone`, one level loses every trial that the other level would "
+     "lose, and some more (Lee's bounds); `random`, losses do not depend on the levels"},
     {"analysis.programs", Choice{words::programs, "like-these"},
-     "for `within-subjects`: which answer decides, the answer on these programs or the answer on "
-     "programs like these"},
+     "for `within-subjects`: which answer decides, \"on these programs\" or \"on programs like "
+     "these\""},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: each level is compared with the first level; `all`: each level is compared with "
      "every other level"},
