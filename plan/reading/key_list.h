@@ -373,7 +373,7 @@ inline constexpr Key keys[] = {
      "the average that decides: `mean` is the mean of all blocks, and `typical` is the mean "
      "without the highest and the lowest fifth of the blocks; the report shows both"},
     {"analysis.losses", Choice{words::losses, "extremes"},
-     "what the analysis assumes about lost trials: `extremes`, they could have had any value that "
+     "the assumption about lost trials: `extremes`, they could have had any value that "
      "their limits permit; `monotone`, one level loses every trial that the other level would "
      "lose, and some more (Lee's bounds); `random`, losses do not depend on the levels"},
     {"analysis.programs", Choice{words::programs, "like-these"},
