@@ -46,13 +46,13 @@ Result<std::string> from_base64(std::string_view text) {
     std::uint32_t group = 0;
     for (std::size_t i = 0; i < 4; ++i) {
       const std::uint32_t value = i < some.size() ? values[static_cast<unsigned char>(some[i])] : 0;
-      if (value == no_digit) return fail("the base64 text holds other characters");
+      if (value == no_digit) return fail("the base64 text contains invalid characters");
       group = group << 6U | value;
     }
     for (std::size_t i = 1; i < some.size(); ++i)
       bytes += static_cast<char>(group >> (24 - 8 * i) & 255U);
     if ((group & ((1U << (8 * (4 - some.size()))) - 1)) != 0)
-      return fail("the base64 text ends in bits that say nothing");
+      return fail("the base64 text ends in unused bits that are not zero");
   }
   return bytes;
 }

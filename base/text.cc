@@ -138,7 +138,7 @@ std::string first_error(std::string_view text, std::size_t limit) {
 std::string tail(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return valid_utf8(text);
   const std::size_t cut = text.size() - limit;
-  return fmt::format("[{} bytes before this are not kept]\n{}", cut, valid_utf8(text.substr(cut)));
+  return fmt::format("[the first {} bytes are not kept]\n{}", cut, valid_utf8(text.substr(cut)));
 }
 
 std::string format_bytes(std::uint64_t bytes) {

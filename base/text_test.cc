@@ -46,7 +46,7 @@ TEST(Text, NearestFindsAMisspeltKeyAndNothingForAStrangeOne) {
 
 TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
   EXPECT_EQ(tail("short", 10), "short");
-  EXPECT_EQ(tail("0123456789", 4), "[6 bytes before this are not kept]\n6789");
+  EXPECT_EQ(tail("0123456789", 4), "[the first 6 bytes are not kept]\n6789");
 }
 
 TEST(Text, OneLineHasNoControlCharacterOfEitherKind) {

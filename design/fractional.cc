@@ -129,11 +129,11 @@ Result<void> check_generators(std::span<const std::string> treatments,
     const std::string& name = treatments[generator.treatment];
     if (length(generator.product) < 2)
       return fail(
-          fmt::format("the generator of '{}' must be a product of two treatments or more", name));
+          fmt::format("the generator of '{}' must be a product of at least two treatments", name));
     if ((generator.product & generated) != 0)
       return fail(fmt::format(
-          "the generator of '{}' names '{}', which has a generator itself: use "
-          "treatments that have none",
+          "the generator of '{}' contains '{}', which has a generator itself: use treatments "
+          "without generators",
           name,
           treatments[static_cast<std::size_t>(std::countr_zero(generator.product & generated))]));
     if (!products.insert(generator.product).second)
@@ -180,8 +180,8 @@ Result<FractionalDesign> fractional_of_resolution(std::span<const std::string> t
     if (design && design->resolution >= resolution) return design;
   }
   return fail(
-      fmt::format("no part of the cells of {} treatments has the resolution {}: use one of "
-                  "at most {}, or a full-factorial design",
+      fmt::format("no fraction of the cells of {} treatments has resolution {}: use at most {}, or "
+                  "a full-factorial design",
                   treatments.size(), resolution, treatments.size()));
 }
 
@@ -196,7 +196,7 @@ Result<Generator> read_generator(std::string_view text, std::span<const std::str
     return static_cast<std::size_t>(found - treatments.begin());
   };
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return fail("it must be like \"d = a:b:c\"");
+  if (equals == std::string_view::npos) return fail("it must look like \"d = a:b:c\"");
   const auto treatment = find(text.substr(0, equals));
   if (!treatment) return std::unexpected(treatment.error());
   Generator generator{.treatment = *treatment};

@@ -107,16 +107,16 @@ TEST(Fractional, AnyTreatmentCanBeGenerated) {
 }
 
 TEST(Fractional, WrongGeneratorsSayWhy) {
-  EXPECT_EQ(generated(4, {"a:b:c"}).error().message, "it must be like \"d = a:b:c\"");
+  EXPECT_EQ(generated(4, {"a:b:c"}).error().message, "it must look like \"d = a:b:c\"");
   EXPECT_EQ(generated(4, {"d = a:x"}).error().message,
             "'x' is not a treatment of this plan: write \"d = a:b:c\"");
   EXPECT_EQ(generated(4, {"d = a:a"}).error().message,
-            "the generator of 'd' must be a product of two treatments or more");
+            "the generator of 'd' must be a product of at least two treatments");
   EXPECT_EQ(generated(5, {"d = a:b", "d = a:c"}).error().message,
             "the treatment 'd' has two generators: remove one");
   EXPECT_EQ(generated(5, {"d = a:b", "e = a:d"}).error().message,
-            "the generator of 'e' names 'd', which has a generator itself: use treatments that "
-            "have none");
+            "the generator of 'e' contains 'd', which has a generator itself: use treatments "
+            "without generators");
   EXPECT_EQ(generated(5, {"d = a:b", "e = b:a"}).error().message,
             "two treatments have the generator a:b, so their main effects cannot be told apart: "
             "change one");
@@ -135,7 +135,7 @@ TEST(Fractional, AResolutionGetsTheFewestCells) {
   EXPECT_EQ(cells(7, 3), 8U);
   EXPECT_EQ(cells(8, 4), 16U);
   EXPECT_EQ(fractional_of_resolution(letters(3), 4).error().message,
-            "no part of the cells of 3 treatments has the resolution 4: use one of at most 3, or a "
+            "no fraction of the cells of 3 treatments has resolution 4: use at most 3, or a "
             "full-factorial design");
 }
 

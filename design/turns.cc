@@ -74,16 +74,16 @@ std::uint32_t compared_blocks(const Plan& plan, const Benchmark& benchmark) {
 
 std::string_view why_not_by_turns(const Plan& plan) {
   if (plan.design.stop)
-    return "design.stop counts blocks, each of which must have what it looks at";
+    return "design.stop counts blocks, and each block must have the responses that it checks";
   if (plan.analysis.stabilizer)
-    return "method = \"stabilizer\" is for a number that all blocks have";
+    return "method = \"stabilizer\" is for a response that all blocks have";
   switch (plan.design.kind) {
     case DesignKind::calibration:
       return "all comparisons of a calibration have the same size, but some would have more blocks "
              "than others";
     case DesignKind::nested:
     case DesignKind::padding_study:
-      return "all runs of a seed make one number";
+      return "all runs of a seed form one value";
     default:
       return "";
   }

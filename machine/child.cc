@@ -150,17 +150,17 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
                                std::strerror(note.error));
   } else if (note.exec_ns == 0) {
     ended.how = End::not_started;
-    ended.reason =
-        fmt::format("{} was not reached: what starts it {}", launch.argv[0], how_it_ended(status));
+    ended.reason = fmt::format("{} was not reached: the program that starts it {}", launch.argv[0],
+                               how_it_ended(status));
   } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && launch.limits.file != 0) {
     ended.how = End::over_limit;
     ended.reason =
-        fmt::format("wrote more than its limit of {} bytes into a file", launch.limits.file);
+        fmt::format("wrote more than its limit of {} bytes to a file", launch.limits.file);
   } else if (WIFSIGNALED(status)) {
     ended.how = End::signalled;
     ended.signal = WTERMSIG(status);
     ended.reason =
-        fmt::format("was ended by signal {} ({})", ended.signal, strsignal(ended.signal));
+        fmt::format("was killed by signal {} ({})", ended.signal, strsignal(ended.signal));
   } else {
     ended.exit_code = WEXITSTATUS(status);
   }
@@ -249,8 +249,8 @@ Ended run(const Launch& launch) {
   if (!program) return not_started(program.error().message);
   if (const std::string gain = refused_rights(*program); !gain.empty())
     return not_started(
-        fmt::format("{} {}: trials gain no rights; a plan of root's may say 'privileges = true' in "
-                    "[experiment]",
+        fmt::format("{} {}: trials must not gain rights; one of root's plans may set 'privileges = "
+                    "true' in [experiment]",
                     launch.argv.front(), gain));
   const std::string input = launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path;
   const auto in = open_input(input);

@@ -155,7 +155,7 @@ TEST_F(Child, MemoryOfAllItsProcessesTogetherIsLimited) {
   launch.limits.memory = 60'000'000;
   const Ended ended = run(launch);
   EXPECT_EQ(ended.how, End::over_limit);
-  EXPECT_EQ(ended.reason, "used more than its limit of 60000000 bytes of memory");
+  EXPECT_EQ(ended.reason, "used more memory than its limit of 60000000 bytes");
 }
 
 TEST_F(Child, AProgramWhoseFirstThreadHasEndedIsStillLookedAt) {
@@ -175,7 +175,7 @@ TEST_F(Child, CpuTimeOfChildrenThatHaveEndedCounts) {
   launch.limits.cpu = 300ms;
   const Ended ended = run(launch);
   EXPECT_EQ(ended.how, End::over_limit);
-  EXPECT_EQ(ended.reason, "used more than its limit of 300 ms of CPU time");
+  EXPECT_EQ(ended.reason, "used more CPU time than its limit of 300 ms");
 }
 
 TEST_F(Child, ProcessesAreLimitedAlsoThoseThatLeftTheSession) {
@@ -183,7 +183,7 @@ TEST_F(Child, ProcessesAreLimitedAlsoThoseThatLeftTheSession) {
   launch.limits.processes = 4;
   const Ended ended = run(launch);
   EXPECT_EQ(ended.how, End::over_limit);
-  EXPECT_EQ(ended.reason, "had more than its limit of 4 processes");
+  EXPECT_EQ(ended.reason, "had more processes than its limit of 4");
   EXPECT_TRUE(descendants().empty());
 }
 
@@ -193,7 +193,7 @@ TEST_F(Child, AFileHasASizeThatItMayNotPass) {
   launch.limits.file = 3 << 20;
   const Ended ended = run(launch);
   EXPECT_EQ(ended.how, End::over_limit);
-  EXPECT_EQ(ended.reason, "wrote more than its limit of 3145728 bytes into a file");
+  EXPECT_EQ(ended.reason, "wrote more than its limit of 3145728 bytes to a file");
   struct stat status{};
   ASSERT_EQ(stat(file.c_str(), &status), 0);
   EXPECT_EQ(status.st_size, 3 << 20);

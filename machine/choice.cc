@@ -118,7 +118,7 @@ std::string place_of(const std::vector<Parts>& larger_parts, const CpuSet& cpus)
   for (const Parts& parts : larger_parts)
     for (const CpuSet& part : parts.all)
       if (difference(cpus, part).empty()) return fmt::format("they are in one {}", parts.kind);
-  return "they are in several NUMA nodes, and memory is farther from some of them";
+  return "they are in several NUMA nodes, so some memory is farther away";
 }
 
 // What runs everywhere else: other cores if there are any, else the siblings, else the same CPUs.
@@ -141,7 +141,7 @@ Result<CpuChoice> Topology::choose_cpus(unsigned n, const CpuSet& earlier) const
   if (n == 0) return fail("a trial needs at least 1 CPU");
   if (n > allowed_.size())
     return fail(
-        fmt::format("{} CPUs were asked for, but only {} can be used here ({}); ask for fewer", n,
+        fmt::format("{} CPUs were requested, but only {} can be used here ({}); request fewer", n,
                     allowed_.size(), to_string(allowed_)));
   const auto among = [&](const CpuSet& cpus) { return Chooser(cores_, larger_parts_, cpus); };
   const Chooser chooser = among(allowed_);
@@ -162,7 +162,7 @@ Result<CpuChoice> Topology::choose_cpus(unsigned n, const CpuSet& earlier) const
 
 Result<CpuChoice> Topology::take_cpus(const CpuSet& wanted) const {
   if (const CpuSet other = difference(wanted, allowed_); wanted.empty() || !other.empty())
-    return fail(fmt::format("CPU {} was asked for, but only {} can be used here", to_string(other),
+    return fail(fmt::format("CPU {} was requested, but only {} can be used here", to_string(other),
                             to_string(allowed_)));
   CpuChoice choice = completed(wanted, allowed_, Chooser(cores_, larger_parts_, allowed_));
   choice.named = true;
@@ -171,23 +171,24 @@ Result<CpuChoice> Topology::take_cpus(const CpuSet& wanted) const {
 
 std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   std::vector<std::string> reasons;
-  if (choice.named) reasons.emplace_back("the plan names them");
+  if (choice.named) reasons.emplace_back("the plan lists them");
   if (fastest_ != allowed_)
     reasons.emplace_back(
         difference(choice.trial, fastest_).empty() ? "they are the machine's fast cores"
         : choice.named                             ? "they are not all fast cores"
-                       : "they are of different kinds: there are too few fast cores, so run times "
-                         "depend on the core that a thread gets");
+                       : "they are of different kinds because there are too few fast cores, so run "
+                         "times depend on the core that a thread gets");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
   reasons.emplace_back(
       first
-          ? fmt::format("one is in the core of CPU 0, where the kernel does most of its own work{}",
-                        choice.named ? "" : ": no other was left")
+          ? fmt::format(
+                "one of them is in the core of CPU 0, where the kernel does most of its own work{}",
+                choice.named ? "" : ", because no other core was left")
           : "not in the core of CPU 0, where the kernel does most of its own work");
   if (choice.shared)
-    reasons.emplace_back("everything else runs on them, too, because there are no others");
+    reasons.emplace_back("everything else also runs on them, because there are no other CPUs");
   else if (choice.siblings)
-    reasons.emplace_back("they share a core with CPUs that are in use, which slow them down");
+    reasons.emplace_back("they share a core with CPUs that are in use and slow them down");
   else if (choice.idle.empty())
     reasons.emplace_back("each on its own core");
   else
@@ -200,7 +201,7 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
         choice.named ? "" : ", but no other CPUs are better, or the experiment began on these"));
   else if (!of_devices_.empty())
     reasons.push_back(
-        fmt::format("interrupts of devices are served elsewhere ({})", to_string(of_devices_)));
+        fmt::format("device interrupts are served elsewhere ({})", to_string(of_devices_)));
   if (choice.trial.size() > 1) reasons.push_back(place_of(larger_parts_, choice.trial));
   return reasons;
 }

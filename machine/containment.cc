@@ -176,14 +176,14 @@ void report_ready(int ready) {
     if (!file || !write_all(file.get(), "0")) give_up("cannot enter its cgroup");
   }
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
-    give_up("cannot set its namespace up");
+    give_up("cannot set up its namespaces");
   if (start.containment == Containment::pid_namespace) take_own_shared_memory();
-  if (!start.network && !raise_loopback()) give_up("cannot have a loopback device of its own");
+  if (!start.network && !raise_loopback()) give_up("cannot get its own loopback device");
   if (!start.privileged) empty_bounding_set();
-  if (!take_rights(start.uid, start.gid)) give_up("cannot take the submitter's rights");
+  if (!take_rights(start.uid, start.gid)) give_up("cannot take on the submitter's rights");
   // After the change of rights: the new one is theirs.
-  if (!leave_session_keyring()) give_up("cannot have a session keyring of its own");
-  if (!start.privileged && !give_up_capabilities()) give_up("cannot give its capabilities up");
+  if (!leave_session_keyring()) give_up("cannot get its own session keyring");
+  if (!start.privileged && !give_up_capabilities()) give_up("cannot drop its capabilities");
   // Once more: the change of rights has cleared it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 
@@ -227,8 +227,7 @@ Result<Contained> start_contained(const ContainedStart& start) {
   const bool isolated = start.containment == Containment::pid_namespace;
   if (!start.network && !isolated)
     return fail(
-        "without namespaces there is no way to keep the network from it: this machine or stabd's "
-        "settings "
+        "the network cannot be blocked without namespaces: this machine or stabd's settings "
         "(daemon.namespaces) do not allow them");
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");

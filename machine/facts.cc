@@ -167,7 +167,7 @@ class Reader {
     if (!is_absent(off)) return off == "0" ? "on" : "off";
     const json boost = file("/sys/devices/system/cpu/cpufreq/boost");
     if (!is_absent(boost)) return boost == "1" ? "on" : "off";
-    return absent("neither intel_pstate/no_turbo nor cpufreq/boost is there");
+    return absent("neither intel_pstate/no_turbo nor cpufreq/boost exists");
   }
 
   std::string root_;

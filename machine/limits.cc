@@ -89,11 +89,11 @@ Use use_of_descendants(pid_t but, std::uint64_t before) {
 
 std::string passed_limit(const Limits& limits, const Use& use) {
   if (limits.memory != 0 && use.memory > limits.memory)
-    return fmt::format("used more than its limit of {} bytes of memory", limits.memory);
+    return fmt::format("used more memory than its limit of {} bytes", limits.memory);
   if (limits.cpu.count() != 0 && use.cpu > limits.cpu)
-    return fmt::format("used more than its limit of {} of CPU time", format_duration(limits.cpu));
+    return fmt::format("used more CPU time than its limit of {}", format_duration(limits.cpu));
   if (limits.processes != 0 && use.processes > limits.processes)
-    return fmt::format("had more than its limit of {} processes", limits.processes);
+    return fmt::format("had more processes than its limit of {}", limits.processes);
   return "";
 }
 

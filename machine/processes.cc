@@ -209,9 +209,9 @@ void be_the_first_to_go() {
 }
 
 std::string how_it_ended(std::optional<int> status) {
-  if (!status) return "ended, and another process, which traces it, knows how";
+  if (!status) return "ended, but only another process, which traces it, knows how";
   if (WIFSIGNALED(*status))
-    return fmt::format("was ended by signal {} ({})", WTERMSIG(*status),
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(*status),
                        strsignal(WTERMSIG(*status)));
   return fmt::format("ended with exit code {}", WEXITSTATUS(*status));
 }

@@ -36,7 +36,7 @@ Result<std::string> find_program(std::string_view word, const std::vector<std::s
     const std::string path = from(directory, word);
     if (executable(path)) return path;
     if (access(path.c_str(), F_OK) != 0)
-      return fail(fmt::format("cannot find the program {} (it was looked for as {})", word, path));
+      return fail(fmt::format("cannot find the program {} (resolved to {})", word, path));
     return fail(fmt::format("{} is not an executable file", path));
   }
   const std::string_view path = value_of("PATH", environment);
@@ -48,8 +48,8 @@ Result<std::string> find_program(std::string_view word, const std::vector<std::s
     start = end + 1;
   }
   return fail(fmt::format(
-      "cannot find the program '{}' in PATH ({}); write ./{} for one in the plan's directory", word,
-      path, word));
+      "cannot find the program '{}' in PATH ({}); write ./{} for a program in the plan's directory",
+      word, path, word));
 }
 
 std::string refused_rights(const std::string& program) {

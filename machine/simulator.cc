@@ -121,8 +121,8 @@ Result<std::string> find_simulator(const std::string& path) {
   auto found = find_program("valgrind", {"PATH=" + path}, "/");
   if (found) return found;
   return fail(
-      fmt::format("'measure.simulate' needs valgrind, which is not in {}: install it, as by "
-                  "'apt-get install valgrind'",
+      fmt::format("'measure.simulate' needs valgrind, which is not in {}: install it, for example "
+                  "with 'apt-get install valgrind'",
                   path.empty() ? "an empty PATH" : path));
 }
 
@@ -151,15 +151,15 @@ std::vector<std::string> simulated(const std::string& simulator, const std::stri
 
 std::vector<Reading> simulated_readings(std::string_view counts, std::string_view log, int own) {
   if (log.size() >= max_simulator_log || counts.size() >= max_counts_bytes)
-    return all_absent("cachegrind wrote more than is read");
+    return all_absent("cachegrind wrote more than stabd reads");
   const auto processes = processes_in(log);
   if (processes.empty()) return all_absent("the program did not run under cachegrind");
   if (processes.size() > 1 || *processes.begin() != std::to_string(own))
     return all_absent(
-        "the program started others, and cachegrind counts each process for itself: "
-        "let benchmark.run name the one program that is compared");
+        "the program started other programs, and cachegrind counts each process separately: let "
+        "benchmark.run name the program that is compared");
   const auto found = counts_in(counts);
-  if (!found) return all_absent("cachegrind wrote no counts: something ended the program");
+  if (!found) return all_absent("cachegrind wrote no counts: something killed the program");
   std::vector<Reading> readings;
   for (const Sum& sum : sums) {
     const auto total = sum_of(*found, sum);

@@ -57,10 +57,11 @@ TEST(Simulator, OfAProgramThatWasEndedThereAreNoCounts) {
 }
 
 TEST(Simulator, AProgramThatStartedOthersIsNotCounted) {
-  EXPECT_THAT(read(counts, log + "==43== Command: ./q\n"), all_absent("started others"));
+  EXPECT_THAT(read(counts, log + "==43== Command: ./q\n"), all_absent("started other programs"));
   // Who begins writes over what there is.
-  EXPECT_THAT(read(counts, "==4==42== I refs\n==42== D refs\n"), all_absent("started others"));
-  EXPECT_THAT(read(counts, "==43== Command: ./q\n"), all_absent("started others"));
+  EXPECT_THAT(read(counts, "==4==42== I refs\n==42== D refs\n"),
+              all_absent("started other programs"));
+  EXPECT_THAT(read(counts, "==43== Command: ./q\n"), all_absent("started other programs"));
   EXPECT_THAT(read(counts, ""), all_absent("did not run under cachegrind"));
   EXPECT_THAT(read(counts, "====\n== ==\n=="), all_absent("did not run under cachegrind"));
 }

@@ -68,7 +68,7 @@ CpuSet fastest_of(hwloc_topology_t topology, const CpuSet& allowed) {
   return fastest.empty() ? allowed : fastest;
 }
 
-const std::string elsewhere = "the topology is not that of this machine";
+const std::string elsewhere = "the topology does not belong to this machine";
 
 // hwloc says success on another machine's topology, and does nothing.
 bool is_this_machine(hwloc_topology_t topology) {
@@ -177,7 +177,7 @@ Result<Topology> Topology::synthetic(const std::string& description, const CpuSe
   if (!handle) return std::unexpected(handle.error());
   if (hwloc_topology_set_synthetic(handle->get(), description.c_str()) != 0)
     return fail(
-        fmt::format("'{}' is not a description of a machine that hwloc knows", description));
+        fmt::format("'{}' is not a machine description that hwloc understands", description));
   if (auto read = loaded(*handle); !read) return std::unexpected(read.error());
   CpuSet all = cpus_of(hwloc_topology_get_allowed_cpuset(handle->get()));
   if (!efficient.empty())
@@ -201,7 +201,7 @@ Counts Topology::counts() const {
 // By the kernel's calls: hwloc's keep memory, and a child that uses our memory must leave it as it was.
 Result<void> Topology::bind(std::span<const unsigned> cpus) const {
   if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
-  if (cpus.empty()) return fail("cannot bind to no CPU at all");
+  if (cpus.empty()) return fail("cannot bind to an empty set of CPUs");
   std::array<unsigned long, cpus_of_kernel / bits_of_word> wanted{};
   for (const unsigned cpu : cpus) {
     if (cpu >= cpus_of_kernel) return fail(fmt::format("cannot bind to CPU {}", cpu));
@@ -211,12 +211,12 @@ Result<void> Topology::bind(std::span<const unsigned> cpus) const {
     return fail_errno(fmt::format("cannot bind to the CPUs {}", to_string(cpus)));
   std::array<unsigned long, cpus_of_kernel / bits_of_word> bound{};
   if (syscall(SYS_sched_getaffinity, 0, sizeof bound, bound.data()) < 0)
-    return fail_errno("cannot read the CPU binding back");
+    return fail_errno("cannot read back the CPU binding");
   if (wanted != bound) {
     CpuSet got;
     for (unsigned cpu = 0; cpu < cpus_of_kernel; ++cpu)
       if ((bound[cpu / bits_of_word] >> cpu % bits_of_word & 1) != 0) got.push_back(cpu);
-    return fail(fmt::format("asked for the CPUs {}, got {}: a cpuset forbids the others",
+    return fail(fmt::format("asked for the CPUs {}, but got {}: a cpuset forbids the others",
                             to_string(cpus), to_string(got)));
   }
   return {};

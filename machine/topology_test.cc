@@ -164,11 +164,11 @@ TEST(TopologyTest, CpusThatTheUserNamesAreTakenWhateverTheyAre) {
   EXPECT_EQ(choice->trial, CpuSet({0}));
   EXPECT_EQ(choice->idle, CpuSet({1}));
   EXPECT_EQ(choice->others, CpuSet({2, 3, 4, 5}));
-  EXPECT_THAT(topology->reasons(*choice),
-              AllOf(Contains("the plan names them"), Each(Not(HasSubstr("no other was left")))));
+  EXPECT_THAT(topology->reasons(*choice), AllOf(Contains("the plan lists them"),
+                                                Each(Not(HasSubstr("no other core was left")))));
   const auto refused = topology->take_cpus({1, 7});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "CPU 7 was asked for, but only 0-5 can be used here");
+  EXPECT_EQ(refused.error().message, "CPU 7 was requested, but only 0-5 can be used here");
   EXPECT_FALSE(topology->take_cpus({}));
 }
 
@@ -291,9 +291,9 @@ TEST(ChooseCpus, SaysWhy) {
   EXPECT_THAT(why(big, 16), HasSubstr("they are in one L3 cache\n"));
   EXPECT_THAT(why(big, 17), HasSubstr("they are in one NUMA node\n"));
   EXPECT_THAT(why(big, 63), HasSubstr("they are in several NUMA nodes"));
-  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one is in the core of CPU 0"),
+  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one of them is in the core of CPU 0"),
                                    HasSubstr("they share a core with CPUs that are in use")));
-  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else runs on them, too"));
+  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else also runs on them"));
   EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each on its own core\n"));
   EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("they share a core"));
   const char* eight = "Package:1 L3Cache:1 Core:8 PU:2";
@@ -306,7 +306,7 @@ TEST(ChooseCpus, SaysHowManyThereAreWhenThereAreTooFew) {
   const auto topology = Topology::synthetic(big, {2, 3, 4, 9});
   const auto choice = topology->choose_cpus(5);
   ASSERT_FALSE(choice);
-  EXPECT_THAT(choice.error().message, HasSubstr("5 CPUs were asked for"));
+  EXPECT_THAT(choice.error().message, HasSubstr("5 CPUs were requested"));
   EXPECT_THAT(choice.error().message, HasSubstr("only 4 can be used here (2-4,9)"));
   EXPECT_FALSE(topology->choose_cpus(0));
 }
@@ -403,7 +403,7 @@ TEST(ThisMachine, BindsMemoryToTheNodeOfTheCpusAlsoForWhatIsStarted) {
 TEST(SyntheticMachine, RefusesToBindMemory) {
   const auto bound = Topology::synthetic(big)->bind_memory(CpuSet{0});
   ASSERT_FALSE(bound);
-  EXPECT_THAT(bound.error().message, HasSubstr("not that of this machine"));
+  EXPECT_THAT(bound.error().message, HasSubstr("does not belong to this machine"));
   EXPECT_TRUE(memory_policy().empty() || memory_policy() == "default");
 }
 
@@ -412,7 +412,7 @@ TEST(SyntheticMachine, RefusesToBind) {
   const CpuSet before = own_affinity();
   const auto bound = topology->bind(CpuSet{0});
   ASSERT_FALSE(bound);
-  EXPECT_THAT(bound.error().message, HasSubstr("not that of this machine"));
+  EXPECT_THAT(bound.error().message, HasSubstr("does not belong to this machine"));
   EXPECT_EQ(own_affinity(), before);
 }
 

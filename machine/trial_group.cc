@@ -49,7 +49,7 @@ std::uint64_t number_behind(const std::string& text, std::string_view word) {
 Result<void> put_into(const std::string& file, const std::string& value) {
   const Fd fd(open(file.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd || write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
-    return fail_errno(fmt::format("{} does not take {}", file, value));
+    return fail_errno(fmt::format("{} does not accept {}", file, value));
   return {};
 }
 
@@ -216,11 +216,10 @@ Result<void> TrialGroup::bound(std::uint64_t memory, std::uint32_t processes) {
 
 std::string TrialGroup::reached() const {
   if (memory_ != 0 && refused(true) != refused_memory_)
-    return "reached the kernel's limit for its memory and the cache of files that it reads and "
-           "writes: raise "
-           "memory_limit";
+    return "reached the kernel's limit for its memory and its file cache: raise memory_limit";
   if (refused(false) != refused_tasks_)
-    return fmt::format("had {} processes and threads, and the kernel refused more", tasks_);
+    return fmt::format("had {} processes and threads, and the kernel refused to start more",
+                       tasks_);
   return "";
 }
 

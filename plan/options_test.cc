@@ -146,7 +146,7 @@ TEST(PlanOptions, HaveOneNameForOneValue) {
     EXPECT_THAT(problems(std::string("[randomize]\nbudget = '") + share + "'\n"),
                 HasSubstr("'randomize.budget' must be \"off\" or whole percent from \"1%\""));
   EXPECT_THAT(problems("[randomize]\nrerandomize = 'once'\nbudget = '2%'\n"),
-              HasSubstr("'randomize.budget' does nothing: it needs rerandomize = \"repeated\""));
+              HasSubstr("'randomize.budget' has no effect: it needs rerandomize = \"repeated\""));
   EXPECT_EQ(problems("[factor.period]\nlevels = ['1ms', '61min', 5]\n"),
             "p:10:18: each item of 'factor.period.levels' " + rule + "\"61min\"\n" +
                 "p:10:27: each item of 'factor.period.levels' " + rule + "5\n");
@@ -159,7 +159,7 @@ TEST(PlanOptions, HaveOneNameForOneValue) {
 
 TEST(PlanOptions, AreGivenOnceAndSpelledRight) {
   EXPECT_EQ(problems(code + "[randomize]\ncode = true\n"),
-            "p:12:1: 'randomize.code' is a factor too: remove this, or [factor.code]\n");
+            "p:12:1: 'randomize.code' is also a factor: remove this key, or [factor.code]\n");
   EXPECT_EQ(problems("[randomize]\nperod = '1s'\n"),
             "p:10:1: unknown key 'randomize.perod', did you mean 'period'?\n");
   EXPECT_EQ(problems_of(with_szc + "env = { STABILIZER_OPTIONS = 'code=0' }\n"),
@@ -168,32 +168,32 @@ TEST(PlanOptions, AreGivenOnceAndSpelledRight) {
 
 TEST(PlanOptions, ThatDoNothingAreRefused) {
   EXPECT_EQ(problems("[randomize]\ncode = false\nrerandomize = 'once'\n"),
-            "p:11:1: 'randomize.rerandomize' does nothing: it needs code = true\n");
+            "p:11:1: 'randomize.rerandomize' has no effect: it needs code = true\n");
   EXPECT_EQ(problems("[randomize]\nrerandomize = 'once'\nperiod = '1s'\n"),
-            "p:11:1: 'randomize.period' does nothing: it needs rerandomize = \"repeated\" and code "
-            "= true\n");
+            "p:11:1: 'randomize.period' has no effect: it needs rerandomize = \"repeated\" and "
+            "code = true\n");
   EXPECT_EQ(problems("[randomize]\ncode = false\nheap = true\n"
                      "[factor.layout]\nrandom = { per = 'block' }\n"),
             "");
   EXPECT_EQ(problems("[randomize]\ncode = false\nheap = false\n"
                      "[factor.layout]\nrandom = { per = 'block' }\n"),
-            "p:12:9: the factor 'layout' does nothing: it needs code = true\n");
+            "p:12:9: the factor 'layout' has no effect: it needs code = true\n");
   EXPECT_EQ(problems("[randomize]\nheap = false\nallocator = 'tlsf'\n"),
-            "p:11:1: 'randomize.allocator' does nothing: it needs heap = true\n");
+            "p:11:1: 'randomize.allocator' has no effect: it needs heap = true\n");
   EXPECT_THAT(
       problems("[randomize]\nrerandomize = 'once'\n[factor.period]\nlevels = ['1s', '2s']\n"),
-      HasSubstr("p:11:9: the cells (period = 1000ms) and (period = 2000ms) run the same"));
-  EXPECT_THAT(problems(code + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n"
-                              "[design]\nkind = 'nested'\n[randomize]\nheap = false\n"),
-              HasSubstr("p:11:9: the factor 'layout' does nothing in cells where nothing is placed "
-                        "at random"));
+      HasSubstr("p:11:9: the cells (period = 1000ms) and (period = 2000ms) do the same"));
+  EXPECT_THAT(
+      problems(code + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n"
+                      "[design]\nkind = 'nested'\n[randomize]\nheap = false\n"),
+      HasSubstr(
+          "p:11:9: the factor 'layout' has no effect in cells where nothing is placed at random"));
 }
 
 TEST(PlanOptions, CellsThatRunTheSameAreRefused) {
-  EXPECT_EQ(
-      problems(code + when),
-      "p:9:9: the cells (code = false, rerandomize = once) and (code = false, rerandomize = "
-      "repeated) run the same: list the cells that you want, with design.kind = \"custom\"\n");
+  EXPECT_EQ(problems(code + when),
+            "p:9:9: the cells (code = false, rerandomize = once) and (code = false, rerandomize = "
+            "repeated) do the same: list the cells that you want, with design.kind = \"custom\"\n");
   const std::string custom = code + when + "[design]\nkind = 'custom'\ncells = [\n";
   EXPECT_EQ(problems(custom + "{ code = 'false', rerandomize = 'once' },\n"
                               "{ code = 'true', rerandomize = 'once' },\n"
@@ -202,13 +202,13 @@ TEST(PlanOptions, CellsThatRunTheSameAreRefused) {
   EXPECT_EQ(problems(custom + "{ code = 'false', rerandomize = 'once' },\n"
                               "{ code = 'false', rerandomize = 'repeated' },\n"
                               "{ code = 'true', rerandomize = 'repeated' }]\n"),
-            "p:17:1: this cell runs the same as (code = false, rerandomize = once): remove one\n");
+            "p:17:1: this cell does the same as (code = false, rerandomize = once): remove one\n");
 }
 
 TEST(PlanOptions, NeedACompilerThatKnowsThem) {
   const std::string hint =
-      " needs programs that szc builds, and the build of 'b' uses another compiler: set CC = "
-      "\"szc\" and CXX = \"szc++\" in [variables]\n";
+      " needs programs built by szc, but the build of 'b' uses another compiler: set CC = \"szc\" "
+      "and CXX = \"szc++\" in [variables]\n";
   const std::string plain = smallest.substr(0, smallest.find("run")) +
                             "build = '${CC} -o ${OUT} b.c ${LDFLAGS}'\nrun = ['${OUT}']\n";
   EXPECT_EQ(problems_of(plain + code), "p:7:9: the factor 'code'" + hint);

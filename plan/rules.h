@@ -50,12 +50,12 @@ inline constexpr std::string_view pattern_rule = "a pattern of 1 to 1000 bytes";
 inline constexpr std::string_view formula_rule = "a formula of 1 to 1000 bytes";
 inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z 0-9 . _ + -";
 inline constexpr std::string_view identifier_rule =
-    "1 to 64 of the characters A-Z a-z 0-9 _, and no digit first";
+    "1 to 64 of the characters A-Z a-z 0-9 _, not beginning with a digit";
 inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";
 inline constexpr std::string_view revision_rule =
-    "a revision of git, of 1 to 200 printable characters, no - first";
+    "a git revision of 1 to 200 printable characters that does not begin with -";
 inline constexpr std::string_view commit_rule =
-    "the whole name of a commit, 40 or 64 of the digits 0-9 a-f";
-inline constexpr std::string_view sha256_rule = "a SHA-256 in 64 hexadecimal digits";
+    "the full name of a commit, 40 or 64 of the digits 0-9 a-f";
+inline constexpr std::string_view sha256_rule = "a SHA-256 of 64 hexadecimal digits";
 
 }  // namespace stab::plan

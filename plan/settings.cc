@@ -120,7 +120,8 @@ std::vector<std::string> settings_of(const Plan& plan) {
   std::vector<std::string> lines;
   const Variables variables = used(plan);
   if (!variables.empty()) lines.push_back(first_of(variables, ", ", variable_text));
-  if (plan.pads_by_default) lines.emplace_back("by default: random stack frames in szc's programs");
+  if (plan.pads_by_default)
+    lines.emplace_back("by default: random stack frames in programs built by szc");
   for (const Factor& factor : plan.factors)
     if (factor.kind == FactorKind::user && factor.is_treatment())
       lines.push_back(

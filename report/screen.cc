@@ -212,7 +212,7 @@ std::string short_quiet(const Quietness& quietness) {
 std::string short_load(const Load& load) {
   std::string text = load_text(load);
   text.resize(std::min(text.find("; warning: "), text.size()));
-  return text + ": the machine was busy, which makes intervals wider ('stabctl doctor')";
+  return text + ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
 }
 
 std::string control_known(const Analysis& analysis) {
@@ -223,7 +223,8 @@ std::string control_known(const Analysis& analysis) {
   if (!control->reach || !control->reach->share)
     return "it has no interval, so there is no verdict";
   return fmt::format(
-      "the first level measured twice differs by {}, and no smaller change is a verdict",
+      "measuring the first level twice gave a difference of {}, so a smaller change gets no "
+      "verdict",
       interval_text(control->low, control->high));
 }
 
@@ -242,7 +243,7 @@ Screen screen_of(const Document& document) {
                 .question = document.question,
                 .answer = split_lines(answer_of(document)),
                 .notes = analysis.notes,
-                .full = "all tables, settings and machine"};
+                .full = "all tables, the settings and the machine"};
   const auto known = [&](std::string label, std::string text) {
     if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text)});
   };
@@ -250,8 +251,8 @@ Screen screen_of(const Document& document) {
   known("Reason", document.reason);
   if (document.looked_early)
     known("Early",
-          "a look before the planned end: a verdict keeps its error only if you look once, at that "
-          "end");
+          "the experiment has not reached its planned end, and the verdicts keep their error rate "
+          "only if you look once, at that end");
   if (document.exclusions && document.exclusions->disturbed > 0)
     known("Excluded", dependence_text(*document.exclusions));
   known("Output", outputs_text(document.outputs));

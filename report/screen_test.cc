@@ -121,9 +121,10 @@ TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
   const Document document = of_blocks(10, 3, y, spec);
   ASSERT_TRUE(document.analysis.effects[0].held_back) << *document.analysis.effects[0].p;
   const std::string report = words_of(text(document));
-  EXPECT_THAT(report, ContainsRegex("the control, opt=L0 once more, may differ from it by [0-9.]+ "
-                                    "%: a smaller change cannot be told from that"));
-  EXPECT_THAT(report, HasSubstr("Control the first level measured twice differs by "));
+  EXPECT_THAT(report,
+              ContainsRegex("the control, a second measurement of opt=L0, may differ from the "
+                            "first by [0-9.]+ %: a smaller change cannot be told from noise"));
+  EXPECT_THAT(report, HasSubstr("Control measuring the first level twice gave a difference of "));
   EXPECT_THAT(report, HasSubstr("(control)"));
 }
 
@@ -135,7 +136,7 @@ TEST(Screen, AShortOneNamesTheAssumptionsThatAreRejected) {
       {.subject = "lz", .property = stats::Property::normality, .p = 0.02, .holds = false},
       {.subject = "", .property = stats::Property::equal_variances, .p = 0.03, .holds = false}};
   EXPECT_THAT(words_of(text(document)),
-              HasSubstr("Tests 3 of 4 tests of what the model assumes reject it: normality (sort, "
+              HasSubstr("Tests 3 of 4 tests reject an assumption of the model: normality (sort, "
                         "lz), equal variances (benchmarks like these)."));
   for (auto& a : document.analysis.assumptions) a.holds = true;
   EXPECT_THAT(text(document), Not(HasSubstr("\n  Tests ")));

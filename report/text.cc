@@ -98,9 +98,9 @@ bool has_own_form(const Document& document) {
 std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
-    failures.push_back(fmt::format(
-        "'stabctl logs {}' shows their output; add --folder for a folder of 'stabctl run'",
-        document.id));
+    failures.push_back(
+        fmt::format("'stabctl logs {}' shows their output; after 'stabctl run' add --folder FOLDER",
+                    document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   return header(document, options) +
          body(document.analysis,

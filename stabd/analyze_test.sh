@@ -92,7 +92,7 @@ grep -Eq 'opt:heap +\+1\.' out || fail "no difference of differences: $(grep opt
 # Few units are said in the answer; more can be better; what has no ratio has a difference.
 head -n 7 faster.csv >few.csv
 analyze 0 few.csv --response y --factors opt --block block
-says out "With 2 degrees of freedom from 3 blocks only large effects can be seen"
+says out "With 2 degrees of freedom from 3 blocks, only large effects can be seen"
 analyze 0 slower.csv --response y --factors opt --block block --higher-is-better
 says out "more is better"
 awk -F, 'BEGIN { OFS = "," } NR > 1 { $3 -= 200 } { print }' faster.csv >negative.csv
@@ -119,7 +119,7 @@ analyze 1 drift.csv --response y --factors opt --order y
 says err "named twice"
 sed 's/^[0-9]*,/1,/' drift.csv >tied.csv
 analyze 3 tied.csv --response y --factors opt --order when
-says out "40 rows share their when with another; the order in the file decides between them."
+says out "40 rows have the same when as another row; they are ordered as in the file."
 
 # stabd's own export: what is no measurement is no data, and the time is known.
 awk 'BEGIN { print "position,attempt,last,block,warmup,benchmark,opt,seed,status,started_ns,wall_ns"

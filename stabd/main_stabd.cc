@@ -43,11 +43,11 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
     return std::to_string(std::chrono::duration_cast<seconds>(time).count());
   };
   app.set_version_flag("--version", "stabd " STAB_VERSION);
-  app.add_option(
-      "--config", mode.config,
-      "File of settings, see doc/operations.md; options on the command line win. Without it " +
-          stab::default_settings_file(whose) + ", if it is there");
-  app.add_flag("--check", mode.check, "Print the settings in force and end");
+  app.add_option("--config", mode.config,
+                 "Settings file (see doc/operations.md); options on the command line take "
+                 "precedence; by default " +
+                     stab::default_settings_file(whose) + ", if it exists");
+  app.add_flag("--check", mode.check, "Print the settings in force and exit");
   app.add_option("--state", options.state_directory, "Folder of the database")
       ->capture_default_str();
   app.add_option("--socket", options.socket_path, "Unix socket to serve")->capture_default_str();
@@ -60,24 +60,24 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       ->default_str(fmt::format("{:04o}", options.socket_mode))
       ->check(CLI::IsMember({"0600", "0660", "0666"}));
   app.add_option("--socket-group", options.socket_group,
-                 "Group (name or number) whose members may connect with mode 0660");
-  app.add_option("--cache", options.cache_directory, "Folder of builds")->capture_default_str();
-  app.add_option("--log", options.log, "Lowest level that is logged")
+                 "Group (name or number) whose members may connect when the mode is 0660");
+  app.add_option("--cache", options.cache_directory, "Folder for builds")->capture_default_str();
+  app.add_option("--log", options.log, "Lowest level to log")
       ->capture_default_str()
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   app.add_option_function<std::int64_t>(
          "--idle-limit", [&options](std::int64_t given) { options.idle_limit = seconds(given); },
-         "A client that is silent for so many seconds is disconnected; 0: never")
+         "Disconnect a client that is silent for this many seconds; 0: never")
       ->default_str(in_seconds(options.idle_limit))
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--ready-fd", options.ready_fd,
-                 "Descriptor that gets a line when clients can connect");
+                 "File descriptor that gets a line when clients can connect");
   app.add_flag_callback(
       "--no-namespaces", [&options] { options.isolate = false; },
       "Do not contain trials in pid namespaces");
   app.add_option_function<std::int64_t>(
          "--read-limit", [&options](std::int64_t given) { options.read_limit = seconds(given); },
-         "A report, an export or an analysis that takes more seconds is given up")
+         "Give up a report, an export or an analysis that takes longer than this many seconds")
       ->default_str(in_seconds(options.read_limit))
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--machine-root", options.machine_root)->group("");
@@ -103,8 +103,8 @@ Result<std::string> read_settings(const Mode& mode, settings::Settings& into) {
   const auto text = settings::load(path);
   if (!text) return std::unexpected(text.error());
   if (!*text && !usual)
-    return stab::fail("there is no file of settings " + path + ", or it cannot be reached");
-  if (!*text) return fmt::format("# {} is not there: these are the defaults\n", path);
+    return stab::fail("there is no settings file " + path + ", or it is not accessible");
+  if (!*text) return fmt::format("# {} does not exist: these are the defaults\n", path);
   auto read = settings::read(**text, into);
   if (!read) {
     std::string problems = stab::toml::describe(read.error(), path);
@@ -152,7 +152,7 @@ Result<settings::Settings> read_again(const Mode& mode, std::vector<std::string>
 }
 
 constexpr const char* about =
-    "stabd runs experiments from a queue and stores every trial. Talk to it with stabctl.";
+    "stabd runs experiments from a queue and stores every trial. Use stabctl to control it.";
 
 // Of the system's daemon, whoever builds it.
 int print_manual() {
@@ -160,15 +160,16 @@ int print_manual() {
   Mode mode;
   CLI::App app{about};
   add_options(app, options, mode, stab::Whose::system);
-  fmt::print("{}", stab::manual::page_of(
-                       app, {.name = "stabd",
-                             .section = 8,
-                             .parts = {{.title = "FILES",
-                                        .text = "These are root's. A daemon of another user has "
-                                                "its folders by the XDG rules: ~/.local/state/"
-                                                "stabd, ~/.cache/stabd, ~/.config/stabd and "
-                                                "$XDG_RUNTIME_DIR/stabd.\n"},
-                                       {.title = "SEE ALSO", .text = "stabctl(1)\n"}}}));
+  fmt::print(
+      "{}",
+      stab::manual::page_of(
+          app, {.name = "stabd",
+                .section = 8,
+                .parts = {{.title = "FILES",
+                           .text = "These folders are root's. The daemon of another user follows "
+                                   "the XDG rules: ~/.local/state/stabd, ~/.cache/stabd, "
+                                   "~/.config/stabd and $XDG_RUNTIME_DIR/stabd.\n"},
+                          {.title = "SEE ALSO", .text = "stabctl(1)\n"}}}));
   return 0;
 }
 

@@ -63,9 +63,9 @@ std::string update_sql(std::string_view table, const Row& row) {
 void configure(SQLite::Database& database) {
   check_identity(database);
   if (sqlite3_db_readonly(database.getHandle(), "main") == 1)
-    refuse("the file is not writable; look at its permissions");
+    refuse("the file is not writable; check its permissions");
   if (database.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal")
-    refuse("its file system cannot keep a write-ahead log; put the database on a local disk");
+    refuse("its file system does not support a write-ahead log; put the database on a local disk");
   database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
   // What was removed is nowhere in the file any more, neither for curious readers nor for recover().
   database.exec("PRAGMA secure_delete = ON");
@@ -92,7 +92,7 @@ void refuse_programs(SQLite::Database& database) {
   int place = 0;
   for (const std::string_view view : known_views()) strange.bind(++place, std::string(view));
   if (!strange.executeStep() || strange.getColumn(0).getInt64() != 0)
-    refuse("it holds views or triggers: it was not made by stabd");
+    refuse("it has views or triggers, so it was not made by stabd");
 }
 
 void distrust(SQLite::Database& database) {
@@ -112,16 +112,16 @@ void check_version(SQLite::Database& database) {
   const int version = database.execAndGet("PRAGMA user_version").getInt();
   if (version != schema_version)
     refuse(fmt::format(
-        "its schema has version {} and not {}: {}", version, schema_version,
+        "its schema has version {}, not {}: {}", version, schema_version,
         version < schema_version
-            ? "'stabd --state' with its folder, started once, keeps a copy and changes it"
+            ? "starting 'stabd --state' with its folder once keeps a copy and updates it"
             : "use the stabctl and stabd of the release that wrote it"));
 }
 
 void check_identity(SQLite::Database& database) {
   if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
   if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
-    refuse("it is a database of another program; name another file");
+    refuse("it is a database of another program; choose another file");
 }
 
 Connection::Connection(const std::string& path)

@@ -71,7 +71,7 @@ bool keep_at_once(std::string_view bytes, const std::string& to) {
 void copy_pages(SQLite::Database& from, const std::string& to) {
   SQLite::Database copy(to, SQLite::OPEN_READWRITE, copy_timeout_ms);
   SQLite::Backup pages(copy, from);
-  if (pages.executeStep(-1) != SQLITE_DONE) refuse("another program keeps it locked; try again");
+  if (pages.executeStep(-1) != SQLITE_DONE) refuse("another program has locked it; try again");
 }
 
 }  // namespace
@@ -79,12 +79,12 @@ void copy_pages(SQLite::Database& from, const std::string& to) {
 void refuse_existing(const std::string& path) {
   struct stat status{};
   if (lstat(path.c_str(), &status) == 0)
-    refuse(fmt::format("{} is there already: name a file that is not", path));
+    refuse(fmt::format("{} already exists: choose another name", path));
   for (const char* suffix : {"-wal", "-journal"})
     if (const std::string log = path + suffix; lstat(log.c_str(), &status) == 0)
       refuse(
-          fmt::format("beside {} there is {}, the log of another database, which would change "
-                      "it: move it away",
+          fmt::format("{} has a log {} next to it that belongs to another database and would "
+                      "change this one: move it away",
                       path, log));
 }
 
@@ -181,7 +181,7 @@ Outcome<bool> copy_of_this_version(const std::string& from, const std::string& t
 }
 
 Outcome<void> keep_database(std::string_view bytes, const std::string& to) {
-  return guarded("cannot keep the database", to, [&] {
+  return guarded("cannot store the database", to, [&] {
     refuse_existing(to);
     if (keep_at_once(bytes, to)) return;
     Unfinished made(to);

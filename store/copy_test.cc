@@ -86,7 +86,7 @@ TEST_F(CopyTest, NothingIsOverwritten) {
     write_text(directory_ / "copy.db", "somebody's");
     const auto refused = back_up(path_, directory_ / name);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("is there already: name a file that is not"));
+    EXPECT_THAT(refused.error().message, HasSubstr("already exists: choose another name"));
   }
   EXPECT_EQ(read_file(copy_, 100).value(), "somebody's");
 }
@@ -115,7 +115,7 @@ TEST_F(CopyTest, AnOldLogBesideItIsRefused) {
     write_text(log, "somebody's");
     const auto refused = back_up(path_, copy_);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr(log + ", the log of another database"));
+    EXPECT_THAT(refused.error().message, HasSubstr(log + "that belongs to another database"));
     EXPECT_THAT(refused.error().message, HasSubstr("move it away"));
     EXPECT_FALSE(fs::exists(copy_));
     EXPECT_EQ(read_file(log, 100).value(), "somebody's");
@@ -263,7 +263,7 @@ TEST(CopyOfThisVersion, WhatWouldRunInItIsRefused) {
   const auto copy = copy_of_this_version(old, directory / "copy.db");
   ASSERT_FALSE(copy);
   EXPECT_THAT(copy.error().message,
-              testing::HasSubstr("its schema is not that of stabd at the trigger t"));
+              testing::HasSubstr("its schema differs from stabd's schema at the trigger t"));
   cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_views().front()));
   EXPECT_FALSE(copy_of_this_version(old, directory / "copy.db"));
 }
@@ -295,7 +295,7 @@ TEST_F(CopyTest, WhatWasSentIsKeptAsItIsOrNotAtAll) {
   EXPECT_EQ(fs::status(copy_).permissions() & fs::perms(077), fs::perms::none);
   const auto refused = keep_database("another", copy_);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("is there already"));
+  EXPECT_THAT(refused.error().message, HasSubstr("already exists"));
   EXPECT_EQ(read_file(copy_, 100).value(), "all of it");
 }
 

@@ -18,7 +18,7 @@ std::string constraint_reason(int extended, const char* text) {
       return "it refers to a row that does not exist";
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
-      return fmt::format("it is stored already ({})", text);
+      return fmt::format("it is already stored ({})", text);
     default:
       return text;
   }
@@ -37,20 +37,21 @@ Reason reason_of(const SQLite::Exception& error) {
               true};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {"another program keeps it locked (a transaction in an sqlite3 shell?); end that",
-              true};
+      return {
+          "another program has locked it (a transaction in an sqlite3 shell?); end that program",
+          true};
     case SQLITE_NOMEM:
       return {"out of memory", true};
     case SQLITE_NOTADB:
       return {
-          "the file is not a database, or its beginning is damaged; name another one, restore it "
-          "from a copy, or save what is whole with 'stabctl recover'"};
+          "the file is not a database, or its beginning is damaged; choose another file, restore "
+          "it from a copy, or save what is intact with 'stabctl recover'"};
     case SQLITE_CORRUPT:
       return {
-          "the file is damaged; restore it from a copy, or save what is whole with 'stabctl "
+          "the file is damaged; restore it from a copy, or save what is intact with 'stabctl "
           "recover'"};
     case SQLITE_CANTOPEN:
-      return {"the file cannot be opened; look at its permissions"};
+      return {"the file cannot be opened; check its permissions"};
     case SQLITE_CONSTRAINT:
       return {constraint_reason(error.getExtendedErrorCode(), error.what())};
     default:
@@ -70,10 +71,11 @@ void refuse(std::string message) {
 }
 
 void refuse_damaged(const Damage& damage) {
-  refuse(fmt::format(
-      "row {} of table {} is damaged: {}. It was changed outside of stabd or spoilt by the disk. "
-      "Restore the database from a copy, or move it away and run the experiment again",
-      damage.row, damage.table, damage.problem));
+  refuse(
+      fmt::format("row {} of table {} is damaged: {}. A program other than stabd changed it, or "
+                  "the disk corrupted it. Restore the database from a copy, or move it away and "
+                  "run the experiment again",
+                  damage.row, damage.table, damage.problem));
 }
 
 StoreError explain(const std::exception& error, std::string_view what, std::string_view path) {

@@ -129,8 +129,7 @@ Reader::Experiments all_experiments(Connection& connection) {
 std::string structure_refusal(std::string_view problem) {
   return fmt::format(
       "the database is damaged, so nothing is stored and nothing runs: stop stabd, then save what "
-      "is "
-      "whole with 'stabctl recover', or restore a backup ({})",
+      "is intact with 'stabctl recover', or restore a backup ({})",
       one_line(problem, 300));
 }
 

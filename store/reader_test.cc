@@ -76,7 +76,7 @@ TEST_F(ReaderTest, ADatabaseThatIsNotThereOrOfAnotherVersionIsRefused) {
   const auto reader = Reader::open(path_);
   ASSERT_FALSE(reader);
   EXPECT_THAT(reader.error().message,
-              HasSubstr(fmt::format("its schema has version 6 and not {}", schema_version)));
+              HasSubstr(fmt::format("its schema has version 6, not {}", schema_version)));
 }
 
 TEST_F(ReaderTest, TheSmallTablesAreVerifiedByThemselves) {

@@ -208,7 +208,7 @@ void Store::remove_rest(Id experiment) {
 }
 
 Outcome<std::string> Store::age_clock() {
-  return guarded("cannot read the clock of ages", path(), [&] {
+  return guarded("cannot read the age clock", path(), [&] {
     const Stored found = meta_row(connection(), age_clock_key);
     return found.intact ? found.row.text("value") : std::string();
   });

@@ -237,7 +237,7 @@ std::optional<std::vector<counters::Reading>> old_readings_of(Connection& connec
                     intact = intact && stored.intact;
                     if (!intact) return false;
                     const auto status = counters::reading_status(row.text("status"));
-                    if (!status) refuse("a reading has a status that is unknown");
+                    if (!status) refuse("a reading has an unknown status");
                     readings.push_back({.name = row.text("name"),
                                         .status = *status,
                                         .value = row.optional_integer("value").value_or(0),
@@ -352,7 +352,7 @@ std::span<const std::string_view> known_views() {
 void refuse_other_schema(SQLite::Database& database) {
   const std::int64_t version = database.execAndGet("PRAGMA user_version").getInt64();
   if (version < 1 || version > schema_version)
-    refuse(fmt::format("its schema has version {}, this stabd knows versions 1 to {}", version,
+    refuse(fmt::format("its schema has version {}, but this stabd knows versions 1 to {}", version,
                        schema_version));
   Connection ours{Connection::InMemory()};
   migrate(ours, schema_steps().first(static_cast<std::size_t>(version)));
@@ -362,7 +362,7 @@ void refuse_other_schema(SQLite::Database& database) {
   if (here == found.end() && there == wanted.end()) return;
   const bool strange = there == wanted.end() || (here != found.end() && *here < *there);
   refuse(fmt::format(
-      "its schema is not that of stabd at the {}: it was made or changed by another program",
+      "its schema differs from stabd's schema at the {}: another program made or changed it",
       one_line(strange ? here->name() : there->name(), 100)));
 }
 
@@ -375,8 +375,8 @@ void migrate(Connection& connection, std::span<const Step> list) {
   std::int64_t version = connection.number("PRAGMA user_version");
   if (version < 0 || version > newest)
     refuse(
-        fmt::format("its schema has version {}, this stabd knows versions up to {}; use the stabd "
-                    "that wrote it",
+        fmt::format("its schema has version {}, but this stabd knows versions up to {}; use the "
+                    "stabd that wrote it",
                     version, newest));
   for (; version < newest; ++version) {
     connection.transaction([&] {

@@ -84,7 +84,7 @@ TEST_F(MigrationTest, RefusesAVersionThatItDoesNotKnow) {
     migrate(connection_, std::array<Step, 1>{create});
     FAIL() << "accepted";
   } catch (const Failure& failure) {
-    EXPECT_THAT(failure.what(), HasSubstr("version 2, this stabd knows versions up to 1"));
+    EXPECT_THAT(failure.what(), HasSubstr("version 2, but this stabd knows versions up to 1"));
   }
   EXPECT_EQ(version(), 2);
 }

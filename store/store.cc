@@ -35,10 +35,11 @@ static void keep_before_migration(Connection& connection, const std::string& pat
     copy_database(connection.database(), copy, true);
   } catch (const std::exception& error) {
     const StoreError why = explain(error, "it cannot be copied", copy);
-    throw Failure({.message = fmt::format("before its schema changes from version {} to {} it is "
-                                          "copied; {}",
-                                          version, schema_version, why.message),
-                   .temporary = why.temporary});
+    throw Failure(
+        {.message = fmt::format(
+             "the database must be copied before its schema changes from version {} to {}; {}",
+             version, schema_version, why.message),
+         .temporary = why.temporary});
   }
 }
 
@@ -73,7 +74,7 @@ Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
   std::error_code ignored;
   if (path.empty() || std::filesystem::is_directory(path, ignored))
     return std::unexpected(StoreError{
-        fmt::format("the database must be a file, and '{}' is not; name a file in it", path)});
+        fmt::format("the database must be a file, but '{}' is not; give a file in it", path)});
   const std::string file = resolved(path);
   auto lock = Lock::take(file);
   if (!lock) return std::unexpected(lock.error());

@@ -164,7 +164,7 @@ TEST_F(StoreTest, AnAttemptIsStoredOnlyOnce) {  // S3
   ASSERT_FALSE(added);
   EXPECT_FALSE(added.error().temporary);
   EXPECT_THAT(added.error().message, HasSubstr("trial 4 (attempt 0) of experiment 1"));
-  EXPECT_THAT(added.error().message, HasSubstr("stored already"));
+  EXPECT_THAT(added.error().message, HasSubstr("already stored"));
   EXPECT_THAT(trials_of(*store_, experiment_), ElementsAre(example_trial(experiment_, 4)));
 }
 

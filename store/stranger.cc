@@ -23,7 +23,7 @@ bool is_line(const std::string& text) {
 std::string too_long(std::string_view column, std::size_t bytes) {
   for (const TextBound& each : text_bounds())
     if (each.table == "trial" && each.column == column && std::cmp_greater(bytes, each.most))
-      return fmt::format("it has {} in the column {}, and at most {} are stored",
+      return fmt::format("it has {} in the column {}, but at most {} are stored",
                          format_bytes(bytes), column,
                          format_bytes(static_cast<std::uint64_t>(each.most)));
   return "";
@@ -41,7 +41,7 @@ std::string refusal_of_samples(const Trial& trial) {
   for (const counters::Samples& each : trial.samples) {
     for (const std::string* text : {&each.measure, &each.subject, &each.unit})
       if (!is_line(*text))
-        return fmt::format("it has a reading or samples whose name is not one line: {}",
+        return fmt::format("it has a reading or samples whose name is not a single line: {}",
                            one_line(*text, 100));
     if (!known.emplace(each.measure, each.subject).second)
       return fmt::format("it has two lists of samples of {}",
@@ -57,7 +57,7 @@ std::string refusal_of(const std::vector<counters::Reading>& readings) {
   std::size_t bytes = 2;
   for (const counters::Reading& each : readings) {
     if (!is_line(each.name) || !is_line(each.unit))
-      return fmt::format("it has a reading or samples whose name is not one line: {}",
+      return fmt::format("it has a reading or samples whose name is not a single line: {}",
                          one_line(each.name + " " + each.unit, 100));
     bytes += bytes_of(each);
   }

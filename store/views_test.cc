@@ -109,9 +109,9 @@ TEST_F(Views, TheViewOfReadingsIsNoProgramOfOthersAndAnyOtherIs) {
   write({});
   EXPECT_TRUE(Reader::open(path_));
   cheat(path_, "CREATE VIEW other AS SELECT 1");
-  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it holds views or triggers"));
+  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it has views or triggers"));
   cheat(path_, "DROP VIEW other; DROP VIEW reading; CREATE VIEW reading AS SELECT 1");
-  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it holds views or triggers"));
+  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it has views or triggers"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ for allocator in shuffled power2 bitmap tlsf system stretched layer; do
   runs "libc's heap, preloaded" "strict=1:allocator=$allocator" env "LD_PRELOAD=$library" ./plain_alone
 done
 
-other="another allocator.*other_allocator\": \".*"
+other="an allocator other.*other_allocator\": \".*"
 for name in jemalloc tcmalloc_minimal mimalloc; do
   build clang++-19 plain "-l$name" 2>/dev/null || { skipped "there is no lib$name to link with"; continue; }
   file=$(ldd plain | awk -v name="lib$name.so" 'index($1, name) == 1 { print $3 }')
@@ -101,11 +101,11 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   refuses "libstabheap.so under a program with $name" "$other$name" env "LD_PRELOAD=$library" ./plain
   strict "libstabheap.so under a program with $name" env "LD_PRELOAD=$library" ./plain
   refuses "libstabheap.so before $name" "$other$name" env "LD_PRELOAD=$library $file" ./plain_alone
-  refuses "libstabheap.so behind $name" "malloc of its own" env "LD_PRELOAD=$file $library" ./plain_alone
+  refuses "libstabheap.so behind $name" "its own malloc" env "LD_PRELOAD=$file $library" ./plain_alone
   archive=${file%/*}/lib$name.a
   [ $name != mimalloc ] || { not_to_be_had "mimalloc linked statically: Debian has no archive of it"; continue; }
   build "$szc++" ours "$archive" -ldl -lm || exit 1
-  refuses "$name linked statically" "malloc of its own" ./ours
+  refuses "$name linked statically" "its own malloc" ./ours
   strict "$name linked statically" ./ours
 done
 echo "$tested ways"

@@ -159,7 +159,7 @@ rm -f report
 STABILIZER_OPTIONS=report=$work/report bytes/program >output
 [ "$(count_of used_bytes_functions)" -ge 5 ] || fail "functions whose bytes are used are not counted: $(cat report)"
 for name in copied hooked may_fault; do
-  $szc --stab-explain bytes/program | grep -q " $name: its bytes or its range are used" || fail "$name is not explained"
+  $szc --stab-explain bytes/program | grep -q " $name: its bytes or its address range are used" || fail "$name is not explained"
 done
 rm -f report
 STABILIZER_OPTIONS=report=report ./good >output

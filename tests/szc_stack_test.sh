@@ -29,7 +29,7 @@ for flags in -O0 -O1 -O2 -O3 -Os "-O2 -flto" "-O2 -flto=thin" "-O0 -flto" "-O2 -
   $szc $flags -o "$work/count" "$work/count.c" || fail "$flags does not build"
   "$szc" --stab-explain "$work/count" >"$work/explained"
   for name in main one two; do
-    grep -q " $name: pads up to 4080 bytes" "$work/explained" || fail "$flags: $name has no pad: $(grep " $name:" "$work/explained")"
+    grep -q " $name: pads of up to 4080 bytes" "$work/explained" || fail "$flags: $name has no pad: $(grep " $name:" "$work/explained")"
   done
   grep -q " leaf: no pads" "$work/explained" || fail "$flags: leaf has a pad"
   readelf -SW "$work/count" | grep -q stab_frames && fail "$flags: the records are left in the program"
@@ -76,7 +76,7 @@ for mode in byte:1 table:256; do
     "$szc" --stab-explain "$work/count" >"$work/explained"
     functions=3 # a call at the end of a function is a jump, if optimized
     [[ $flags == *-O0* ]] && functions=4
-    [ "$(grep -c "pads up to 4080 bytes, taken on entry" "$work/explained")" = $functions ] || fail "$mode $flags: $(cat "$work/explained")"
+    [ "$(grep -c "pads of up to 4080 bytes, allocated on entry" "$work/explained")" = $functions ] || fail "$mode $flags: $(cat "$work/explained")"
     bytes=$(readelf -SW "$work/count" | awk '/ stab_pads / { sub(/^ *\[ *[0-9]+\] */, ""); print $5 }')
     [ $((16#${bytes:-0})) = $((functions * ${mode#*:})) ] || fail "$mode $flags: $bytes bytes, in hexadecimal, for $functions functions"
     readelf -SW "$work/count" | grep -q stab_entries && fail "$mode $flags: the records are left in the program"

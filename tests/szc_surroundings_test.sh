@@ -274,7 +274,7 @@ program parts "$szc" "-static-libstdc++ -static-libgcc"
 same "static parts" parts/program
 
 # Sanitizers. Those with a library in the program that needs its code, stack or blocks where they are, szc does not randomize.
-stays="program is not randomized: -fsanitize=SANITIZER needs code to stay where it is"
+stays="program is not randomized: -fsanitize=SANITIZER needs code to stay in place"
 for sanitizer in address thread memory leak hwaddress safe-stack; do
   more=
   # Processors without tagged addresses have those of aliased pages.
@@ -296,7 +296,7 @@ library=$($clang -print-file-name=lib/linux/libclang_rt.tsan-x86_64.a)
 [ -f "$library" ] || library=$($clang -fsanitize=thread -### program.cc 2>&1 | grep -o '[^" ]*/libclang_rt\.tsan[-_a-z0-9]*\.a' | head -1)
 cp "$library" renamed.a && $clang $flags -fsanitize=thread -c program.cc -o watched.o || fail "ThreadSanitizer by another name"
 from=watched.o program watched "$clang" "-Wl,--whole-archive renamed.a -Wl,--no-whole-archive -rdynamic -lm -ldl" \
-  "ThreadSanitizer is linked in, and starts a thread too early"
+  "ThreadSanitizer is linked in, and it starts a thread too early"
 same "ThreadSanitizer by another name" watched/program
 
 echo "$runs runs, $failures failures"

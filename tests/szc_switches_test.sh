@@ -23,7 +23,7 @@ runs() {
 
 for how in 1 2 3 4 5 6; do
   make epoch_switches.c "-O2 -DHOW=$how"
-  explain | grep -q 'all layouts stay.* swap_stacks ' || fail "HOW=$how: not seen"
+  explain | grep -q 'all layouts are kept.* swap_stacks ' || fail "HOW=$how: not seen"
   runs "HOW=$how" code=1:budget=off:period=2ms:seed=1
   tail -n 1 "$work/report" | grep -q '"layouts_stay_for": "swap_stacks"' || fail "HOW=$how: not in the report: $(tail -n 1 "$work/report")"
 done
@@ -37,13 +37,13 @@ grep -q '"pads_small_for": "swap_stacks"' "$work/report" || fail "small pads are
 
 for flags in -O0 -O2 "-O2 -flto"; do
   make epoch_own_stack.c "$flags"
-  explain | grep 'all layouts stay' && fail "epoch_own_stack.c $flags is taken for a switch"
+  explain | grep 'all layouts are kept' && fail "epoch_own_stack.c $flags is taken for a switch"
 done
 make epoch_own_stack.c -O2 gcc
-explain | grep 'all layouts stay' && fail "epoch_own_stack.c by gcc is taken for a switch"
+explain | grep 'all layouts are kept' && fail "epoch_own_stack.c by gcc is taken for a switch"
 for mode in byte table off; do
   own_flags=--stab-stack=$mode make epoch_own_stack.c -O0
-  explain | grep 'all layouts stay' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
+  explain | grep 'all layouts are kept' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
 done
 # A call of exit never returns, and a jump to the end of a function that ends in a call of __cxa_throw is never reached.
 cat >"$work/ends.c" <<'C'
@@ -93,13 +93,13 @@ C
 sed 's/^int sum;/int sum;\n__attribute__((noinline, noreturn)) static void die(int n) {\n  puts("dies");\n  exit(n);\n}/; s/exit(0);/die(0);/' "$work/ends.c" >"$work/dies.c"
 for flags in -O0 -O1 -O2 -Os; do
   "$szc" $flags -w -o "$work/program" "$work/dies.c" || fail "dies.c $flags does not build"
-  explain | grep 'all layouts stay' && fail "dies.c $flags is taken for a switch"
+  explain | grep 'all layouts are kept' && fail "dies.c $flags is taken for a switch"
 done
 for flags in -O0 -O1 -O2 -Os; do
   "$szc" $flags -w -o "$work/program" "$work/ends.c" || fail "ends.c $flags does not build"
-  explain | grep 'all layouts stay' && fail "ends.c $flags is taken for a switch"
+  explain | grep 'all layouts are kept' && fail "ends.c $flags is taken for a switch"
   "$szc++" $flags -w -o "$work/program" "$work/throws.cpp" || fail "throws.cpp $flags does not build"
-  explain | grep 'all layouts stay' && fail "throws.cpp $flags is taken for a switch"
+  explain | grep 'all layouts are kept' && fail "throws.cpp $flags is taken for a switch"
 done
 # A program's own exit may return.
 cat >"$work/returns.s" <<'S'
@@ -125,14 +125,14 @@ S
 sed 's/^OWN$/exit: ret\n.size exit, .-exit/' "$work/returns.s" >"$work/own.s"
 sed 's/^OWN$/exit: test %edi, %edi\njne 1f\nhlt\n1: jmp abs\n.size exit, .-exit/' "$work/returns.s" >"$work/may.s"
 sed 's/^OWN$/exit: test %edi, %edi\njne 1f\nhlt\n1: call abort\n.size exit, .-exit/' "$work/returns.s" >"$work/never.s"
-"$szc" --stab-quiet -o "$work/program" "$work/may.s" && explain | grep -q 'all layouts stay.* main ' || fail "a function that may return by a jump is taken for one that never returns"
-"$szc" --stab-quiet -o "$work/program" "$work/never.s" && explain | grep 'all layouts stay' && fail "a function that never returns is taken for one that does"
+"$szc" --stab-quiet -o "$work/program" "$work/may.s" && explain | grep -q 'all layouts are kept.* main ' || fail "a function that may return by a jump is taken for one that never returns"
+"$szc" --stab-quiet -o "$work/program" "$work/never.s" && explain | grep 'all layouts are kept' && fail "a function that never returns is taken for one that does"
 sed '/^OWN$/d; /\(globl\|type\) exit/d' "$work/returns.s" >"$work/libc.s"
-"$szc" --stab-quiet -o "$work/program" "$work/own.s" && explain | grep -q 'all layouts stay.* main ' || fail "an exit of the program's own is taken for one that never returns"
-"$szc" --stab-quiet -o "$work/program" "$work/libc.s" && explain | grep 'all layouts stay' && fail "libc's exit is taken for one that returns"
+"$szc" --stab-quiet -o "$work/program" "$work/own.s" && explain | grep -q 'all layouts are kept.* main ' || fail "an exit of the program's own is taken for one that never returns"
+"$szc" --stab-quiet -o "$work/program" "$work/libc.s" && explain | grep 'all layouts are kept' && fail "libc's exit is taken for one that returns"
 
 make exceptions.cpp "-O0 -std=c++14 -w"
-explain | grep 'all layouts stay' && fail "exceptions.cpp is taken for a switch"
+explain | grep 'all layouts are kept' && fail "exceptions.cpp is taken for a switch"
 readelf -SW "$work/program" | grep -q stab_compiled && fail "the records are left in the program"
 
 # A library's small stacks hold frames of the program, which is taken in before it.
@@ -209,7 +209,7 @@ int main(void) {
 C
 "$szc" -O2 -o "$work/pushes" "$work/pushes.c" || fail "the pushing program does not build"
 objdump -d --no-show-raw-insn "$work/pushes" | grep -q 'push.*(%rsp)' || fail "nothing is pushed from the frame"
-"$szc" --stab-explain "$work/pushes" | grep -q ' caller: pads up to 4080' || fail "a push from the frame is not understood: $("$szc" --stab-explain "$work/pushes" | grep caller)"
+"$szc" --stab-explain "$work/pushes" | grep -q ' caller: pads of up to 4080' || fail "a push from the frame is not understood: $("$szc" --stab-explain "$work/pushes" | grep caller)"
 for seed in 1 2 3; do [ "$(STABILIZER_OPTIONS=stack=1:seed=$seed "$work/pushes")" = "$(printf 'first\n21 0')" ] || fail "pushes: wrong output"; done
 [ $failures = 0 ] && echo "all as expected"
 [ $failures = 0 ]

@@ -222,7 +222,7 @@ for flags in -O0 "-O2 -fno-optimize-sibling-calls" "-O2 -fno-optimize-sibling-ca
   "$szc" --stab-explain "$work/recursion" >"$work/explained"
   readelf -SW "$work/recursion" | grep -q stab_calls && fail "$flags: the records are left in the program"
   for wanted in "call 112" "once 4080" "other 4080" "main 4080"; do
-    grep -q " ${wanted% *}: pads up to ${wanted#* } bytes" "$work/explained" || fail "$flags: not $wanted: $(grep " ${wanted% *}:" "$work/explained")"
+    grep -q " ${wanted% *}: pads of up to ${wanted#* } bytes" "$work/explained" || fail "$flags: not $wanted: $(grep " ${wanted% *}:" "$work/explained")"
   done
 done
 [ $failures = 0 ] && echo "all as expected"

@@ -22,9 +22,9 @@ for flags in -O0 -O2 "-O2 -fno-pie -no-pie"; do
     if grep -q "^  moves .* $name: " "$work/explained"; then moving=$((moving + 1)); else fail "$flags: $name stays"; fi
   done
   for name in runs_on is_entered enters holds_data holds_bytes; do
-    grep -q "^  pinned .* $name: no symbol tells its size" "$work/explained" || fail "$flags: $name is not named as staying"
+    grep -q "^  pinned .* $name: its size is unknown: no symbol gives it" "$work/explained" || fail "$flags: $name is not named as staying"
   done
-  ! grep 'all layouts stay' "$work/explained" || fail "$flags: taken for a switch of stacks"
+  ! grep 'all layouts are kept' "$work/explained" || fail "$flags: taken for a switch of stacks"
   for seed in 1 2 3; do
     rm -f "$work/report"
     HAZARD_MS=300 run "$work" "$options:seed=$seed:report=$work/report" >"$work/result"

@@ -77,7 +77,7 @@ Table::Table(Problems& problems, const Value& value, std::string path, const Wor
 
 void Table::refuse_unknown(const Pair& pair, const Words& known) const {
   std::string hint = problems_.is_crowded() ? "" : did_you_mean(pair.key, known);
-  if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));
+  if (hint.empty()) hint = fmt::format(": the known keys are {}", fmt::join(known, ", "));
   problems_.add(pair.at, fmt::format("unknown key '{}'{}", path(pair.key), hint));
 }
 
@@ -233,7 +233,7 @@ std::optional<std::vector<std::string>> Table::choices(std::string_view key,
     }
     std::string hint =
         text == nullptr || problems_.is_crowded() ? "" : did_you_mean(*text, choices);
-    if (hint.empty()) hint = fmt::format(": there are {}", fmt::join(choices, ", "));
+    if (hint.empty()) hint = fmt::format(": the known values are {}", fmt::join(choices, ", "));
     problems_.add(item.at, fmt::format("an item of '{}' is unknown: {}{}", path(key),
                                        std::visit(Describer{}, item.data), hint));
   }

@@ -77,8 +77,8 @@ bool gains_rights(const std::string& path) {
 Result<void> check(const std::string& path, bool has_binaries) {
   if (gains_rights(path))
     return fail(path +
-                " is setuid or gains other rights, so it loads no libraries of others; profile a "
-                "copy without those rights");
+                " is setuid or gains other rights, so it does not load libraries from its "
+                "environment; profile a copy without those rights");
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno("cannot read " + path);
   switch (kind_of(file.get())) {
@@ -116,7 +116,7 @@ Result<std::string> read_all(int fd) {
   while (true) {
     const ssize_t n = read(fd, part.data(), part.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("cannot read what stab-lines prints");
+    if (n < 0) return fail_errno("cannot read the output of stab-lines");
     if (n == 0) return text;
     text.append(part.data(), static_cast<std::size_t>(n));
     if (text.size() > most_map_bytes) return fail("there are too many lines; give a --scope");
@@ -135,8 +135,8 @@ std::string why_no_lines(const std::string& path, const LineMap& map) {
       map.objects, [](const ObjectLines& each) { return !each.stranger.empty(); });
   if (found == map.objects.end()) return path + " has no debug information; build it with -g";
   return fmt::format(
-      "{} has no debug information, and {} is from another build than {}; build it with -g", path,
-      found->stranger, found->path);
+      "{} has no debug information, and {} belongs to a different build than {}; build it with -g",
+      path, found->stranger, found->path);
 }
 
 Result<LineMap> run_lines(std::vector<std::string> words) {
@@ -180,14 +180,14 @@ Result<Companions> find_companions() {
                    .library = first_in(here, {"../lib/stabd", "../lib"}, "libstabcausal.so")};
   if (found.lines.empty())
     return fail(
-        "stab-lines is missing; it belongs in ../libexec/stabd, seen from the folder of "
-        "stabctl and stabd: install the package of szc, too");
+        "stab-lines is missing; it belongs in ../libexec/stabd, relative to the folder of stabctl "
+        "and stabd: install the szc package too");
   if (found.library.empty())
     return fail(
-        "libstabcausal.so is missing; it belongs in ../lib/stabd, seen from the folder "
-        "of stabctl and stabd");
+        "libstabcausal.so is missing; it belongs in ../lib/stabd, relative to the folder of "
+        "stabctl and stabd");
   if (found.library.find_first_of(" :\t") != std::string::npos)
-    return fail("LD_PRELOAD takes no path with spaces or colons: " + found.library);
+    return fail("a path in LD_PRELOAD must not contain spaces or colons: " + found.library);
   return found;
 }
 

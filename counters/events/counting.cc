@@ -82,18 +82,18 @@ std::string reason_of_rights(const Event& event) {
   const int level = text ? std::atoi(text->c_str()) : 0;
   const bool has_side = event.is_of_kernel() || event.has_side();
   const char* const for_root =
-      geteuid() == 0 ? "; so does experiment.privileges in a plan of root's" : "";
+      geteuid() == 0 ? "; experiment.privileges in one of root's plans also allows it" : "";
   if (counts_user_side())
     return fmt::format(
-        "perf_event_paranoid is {}, which keeps users without capabilities from counting the "
-        "kernel{}; sudo sysctl kernel.perf_event_paranoid=1 gives it to them{}",
+        "perf_event_paranoid is {}, so users without capabilities cannot count the kernel{}; sudo "
+        "sysctl kernel.perf_event_paranoid=1 allows it{}",
         level, has_side ? "" : fmt::format(": measure '{}'", event.on_program_side()), for_root);
   if (level > 2)
     return fmt::format(
-        "perf_event_paranoid is {}, with which only users with capabilities can count; sudo sysctl "
-        "kernel.perf_event_paranoid=2 lets users count their programs{}",
+        "perf_event_paranoid is {}, so only users with capabilities can count; sudo sysctl "
+        "kernel.perf_event_paranoid=2 lets users count their own programs{}",
         level, for_root);
-  return "a filter (a container's, perhaps) keeps perf events from this user";
+  return "a filter (perhaps a container's) blocks perf events for this user";
 }
 
 Reading none_of(const Event& event, std::string reason) {
@@ -103,8 +103,8 @@ Reading none_of(const Event& event, std::string reason) {
 constexpr std::chrono::microseconds a_moment{100};
 
 constexpr const char* never_had_one =
-    "it never had a counter: others use them; measure fewer events at a time, or free one with "
-    "sudo sysctl kernel.nmi_watchdog=0";
+    "it never got a counter because others use them all; measure fewer events at once, or free one "
+    "with sudo sysctl kernel.nmi_watchdog=0";
 
 Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
   if (!open) return none_of(event, open.error());
@@ -112,7 +112,7 @@ Reading read_one(const Event& event, const std::expected<Fd, std::string>& open)
   const ssize_t size = read(open->get(), &counted, sizeof counted);
   // 0: an event that is pinned or whose group does not fit has an error of its own.
   if (size != sizeof counted)
-    return none_of(event, size < 0 ? std::strerror(errno) : "the kernel gave no number");
+    return none_of(event, size < 0 ? std::strerror(errno) : "the kernel returned no number");
   return reading_of(event, counted);
 }
 
@@ -120,8 +120,8 @@ Reading read_one(const Event& event, const std::expected<Fd, std::string>& open)
 
 std::string reason_of(const Event& event, int error) {
   if (event.is_of_hardware() && !has_hardware_counters())
-    return "this machine shows no hardware counters, like most virtual ones: its host may give it "
-           "a virtual PMU";
+    return "this machine has no hardware counters, like most virtual machines: its host may be "
+           "able to give it a virtual PMU";
   switch (error) {
     case EACCES:
     case EPERM:
@@ -135,12 +135,12 @@ std::string reason_of(const Event& event, int error) {
       return "this kernel or CPU does not count it for a single process, or not together with the "
              "rest of its group";
     case ENOSPC:
-      return "all of the CPU's registers for addresses are in use";
+      return "all of the CPU's address registers are in use";
     case EMFILE:
     case ENFILE:
       return "too many files are open: raise the limit (ulimit -n) or measure fewer events";
     case EBUSY:
-      return "another process has these counters for itself";
+      return "another process has reserved these counters";
     case ENOSYS:
       return "this kernel is built without perf events";
     default:
@@ -175,7 +175,7 @@ std::vector<Group> groups_of(const std::vector<std::vector<std::string>>& names)
 }
 
 Reading reading_of(const Event& event, const Counted& counted) {
-  if (counted.enabled == 0) return none_of(event, "the program did not begin");
+  if (counted.enabled == 0) return none_of(event, "the program did not start");
   if (counted.running == 0) return none_of(event, never_had_one);
   if (counted.value > std::numeric_limits<std::int64_t>::max())
     return none_of(event, "it overflowed");
@@ -194,9 +194,8 @@ std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int
     return std::unexpected("it happens in the kernel, which the name leaves out");
   if (event.attr.type == PERF_TYPE_BREAKPOINT && !are_accesses_told())
     return std::unexpected(
-        "this machine, a virtual one, loses some of the CPU's debug exceptions, and a program that "
-        "is "
-        "counted by them may be ended by SIGTRAP: count on a machine whose host delivers them all");
+        "this virtual machine loses some of the CPU's debug exceptions, so counting this event may "
+        "end the program with SIGTRAP: count on a machine whose host delivers them all");
   perf_event_attr attr = event.attr;
   // A group is enabled with its first event.
   attr.disabled = leader < 0 ? 1 : 0;
@@ -263,7 +262,7 @@ std::vector<Reading> Counting::end() {
     for (const Event& event : group) {
       readings.push_back(place < open_.size()
                              ? read_one(event, open_[place])
-                             : absent(event.name, std::string(event.unit()), "nobody counted it"));
+                             : absent(event.name, std::string(event.unit()), "nothing counted it"));
       ++place;
     }
   open_.clear();

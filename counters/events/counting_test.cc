@@ -240,8 +240,8 @@ TEST(Counting, ReadingsAreCountedScaledOrAbsent) {
   EXPECT_EQ(part.coverage, 0.4);
   EXPECT_EQ(part.value, Number(250.0));
   EXPECT_THAT(reading_of(cycles, {.value = 0, .enabled = 50, .running = 0}).reason,
-              HasSubstr("never had a counter"));
-  EXPECT_EQ(reading_of(cycles, {}).reason, "the program did not begin");
+              HasSubstr("never got a counter"));
+  EXPECT_EQ(reading_of(cycles, {}).reason, "the program did not start");
   EXPECT_EQ(reading_of(cycles, {.value = ~0ULL, .enabled = 1, .running = 1}).status,
             Status::absent);
 }
@@ -256,11 +256,11 @@ TEST(Counting, WhoIsNotExecutedHasNoNumbers) {
   NEEDS("task-clock");
   const auto readings = count({{event("task-clock")}}, "", 0, "/no/such/program");
   EXPECT_EQ(readings.front().status, Status::absent);
-  EXPECT_EQ(readings.front().reason, "the program did not begin");
+  EXPECT_EQ(readings.front().reason, "the program did not start");
 }
 
 TEST(Counting, NobodyCounted) {
-  EXPECT_EQ(Counting({{event("task-clock")}}).end().front().reason, "nobody counted it");
+  EXPECT_EQ(Counting({{event("task-clock")}}).end().front().reason, "nothing counted it");
 }
 
 TEST(Counting, AGroupIsCountedTogetherOrNotAtAll) {

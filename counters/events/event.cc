@@ -114,12 +114,12 @@ Result<perf_event_attr> find_address(std::string_view text) {
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
     const auto given = number_in(text.substr(slash + 1), 10);
     if (!given || access == "x" || (*given != 1 && *given != 2 && *given != 4 && *given != 8))
-      return wrong("that is not the length of an access");
+      return wrong("the length of the access is invalid");
     length = *given;
     text = text.substr(0, slash);
   }
   const auto address = text.starts_with("0x") ? number_in(text.substr(2), 16) : std::nullopt;
-  if (!address) return wrong("that is not an address");
+  if (!address) return wrong("the address is invalid");
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_BREAKPOINT;
@@ -132,7 +132,7 @@ Result<perf_event_attr> find_address(std::string_view text) {
   else if (access == "x")
     attr.bp_type = HW_BREAKPOINT_X;
   else
-    return wrong("that is not a kind of access");
+    return wrong("the kind of access is invalid");
   // The kernel's accesses trap as often as it copies, which is no number of accesses.
   attr.exclude_kernel = 1;
   return attr;
@@ -174,7 +174,7 @@ std::unexpected<Error> unknown(std::string_view name) {
   return fail(fmt::format(
       "'{}' is not an event{}; 'stabctl counters' lists the events of this machine{}",
       one_line(name, 80), near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
-      tracepoint ? "; tracepoints are known where tracefs is mounted and may be read" : ""));
+      tracepoint ? "; tracepoints are known only where tracefs is mounted and readable" : ""));
 }
 
 Result<perf_event_attr> find_in_library(const std::string& name) {
@@ -194,8 +194,8 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
                                  attr.exclude_host != 0 || attr.exclude_guest == 0))
     return fail(
-        fmt::format("'{}' counts neither the program nor the kernel on its behalf, or guests "
-                    "of a virtual machine, too; it has {}",
+        fmt::format("'{}' selects neither the program nor the kernel on its behalf, or also guests "
+                    "of a virtual machine; it has {}",
                     one_line(name, 80), sides));
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);
@@ -260,18 +260,19 @@ Result<Event> find_event(std::string_view name) {
   if (name.empty() || name.size() > longest_name || one_line(name, longest_name) != name)
     return fail(fmt::format("the name of an event has 1 to {} letters and signs", longest_name));
   if (access(paranoid_file, F_OK) != 0)
-    return fail(fmt::format("this kernel shows no perf events: there is no {}", paranoid_file));
+    return fail(fmt::format("this kernel has no perf events: {} does not exist", paranoid_file));
   auto attr = find_attr(name);
   if (!attr && may_be_tracepoint(name) && hides_tracepoints())
-    return Event{.name = std::string(name),
-                 .unknown = "this user may not look up whether it is a tracepoint, nor count one"};
+    return Event{
+        .name = std::string(name),
+        .unknown = "this user may neither look up whether it is a tracepoint nor count one"};
   if (!attr) return std::unexpected(attr.error());
   // What a guest does is none of the program's; libpfm leaves it out by itself.
   if (is_type_of_cpu(attr->type)) attr->exclude_guest = 1;
   if (is_clock(*attr)) {
     if (attr->exclude_user != 0 || attr->exclude_kernel != 0)
       return fail(fmt::format(
-          "'{}': the kernel counts the time of both sides: leave ':u' or ':k' out", name));
+          "'{}': the kernel counts the time of both sides, so leave out ':u' or ':k'", name));
     // It counts the same with this, and asks for no rights.
     attr->exclude_kernel = 1;
   }

@@ -30,7 +30,7 @@ class Events : public testing::Test {
  protected:
   void SetUp() override {
     if (access(paranoid_file, F_OK) != 0) {
-      EXPECT_THAT(wrong("task-clock"), HasSubstr("this kernel shows no perf events"));
+      EXPECT_THAT(wrong("task-clock"), HasSubstr("this kernel has no perf events"));
       GTEST_SKIP();
     }
   }
@@ -68,7 +68,7 @@ TEST_F(Events, UnitsAreThoseOfClocks) {
 }
 
 TEST_F(Events, ClocksHaveNoSides) {
-  EXPECT_THAT(wrong("task-clock:u"), HasSubstr("leave ':u' or ':k' out"));
+  EXPECT_THAT(wrong("task-clock:u"), HasSubstr("leave out ':u' or ':k'"));
   EXPECT_THAT(wrong("cpu-clock:k"), HasSubstr("both sides"));
   EXPECT_EQ(attr_of("task-clock:u:k").config, PERF_COUNT_SW_TASK_CLOCK);
 }

@@ -149,10 +149,10 @@ std::string Device::why_not() const {
   if (!type()) return "there is no such device";
   if (name_ == "breakpoint") return "an access to an address is written as mem:0xADDRESS";
   if (name_ == "uprobe" || name_ == "kprobe")
-    return "a probe is counted by its tracepoint: make it with perf probe, and name it as "
+    return "a probe is counted through its tracepoint: create it with perf probe, and name it "
            "GROUP:NAME";
   if (access((folder_ + "/cpumask").c_str(), F_OK) == 0)
-    return "it counts the whole machine and no single program";
+    return "it counts the whole machine, not a single program";
   return "";
 }
 
@@ -178,10 +178,10 @@ Result<void> Device::put_value(const Term& term, Fields& into) const {
   if (!text) return fail(fmt::format("'{}' has no '{}'; {}", name_, term.name, what_it_has()));
   const auto format = format_of(*text);
   if (!format)
-    return fail(fmt::format("'{}' of '{}' has a form that is not known: {}", term.name, name_,
+    return fail(fmt::format("'{}' of '{}' has an unknown format: {}", term.name, name_,
                             one_line(*text, 80)));
   if (format->bits.size() < 64 && value >> format->bits.size() != 0)
-    return fail(fmt::format("'{}' of '{}' has {} bits, which do not hold {:#x}", term.name, name_,
+    return fail(fmt::format("'{}' of '{}' has {} bits, which cannot hold {:#x}", term.name, name_,
                             format->bits.size(), value));
   for (std::size_t i = 0; i < format->bits.size(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << format->bits[i];
@@ -196,13 +196,13 @@ Result<void> Device::put_event(const std::string& event, Fields& into) const {
   const auto scale = line_of(file + ".scale");
   if (scale && *scale != "1" && *scale != "1.0")
     return fail(
-        fmt::format("the number of '{}/{}/' is to be multiplied by {}, which stabd does not do: "
-                    "measure its terms, {}",
+        fmt::format("the value of '{}/{}/' would have to be multiplied by {}, which stabd does not "
+                    "do: measure its terms, {}",
                     name_, event, one_line(*scale, 40), one_line(line_of(file).value_or(""), 200)));
   const std::string text = line_of(file).value_or("");
   const auto terms = terms_of(text);
   if (!terms)
-    return fail(fmt::format("'{}/{}/' needs '{}' with a number of yours: measure {}", name_, event,
+    return fail(fmt::format("'{}/{}/' needs a value for '{}': measure {}", name_, event,
                             one_line(terms.error(), 80), one_line(text, 200)));
   return put(*terms, into, true);
 }
@@ -289,7 +289,7 @@ std::optional<Result<perf_event_attr>> find_tracepoint(std::string_view name,
   std::string sides;
   for (std::size_t i = 2; i < parts.size(); ++i) sides += parts[i].empty() ? "?" : parts[i];
   if (!set_sides(sides, attr))
-    return fail(fmt::format("'{}': a tracepoint has the sides u and k alone", one_line(name, 120)));
+    return fail(fmt::format("'{}': a tracepoint has only the sides u and k", one_line(name, 120)));
   return attr;
 }
 

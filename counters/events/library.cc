@@ -14,8 +14,7 @@ constexpr const char* file = "libpfm.so.4";
 Result<Library> load() {
   void* const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
-    return fail(
-        fmt::format("events are named by {}, which cannot be loaded: install libpfm4", file));
+    return fail(fmt::format("{} names the events, but it cannot be loaded: install libpfm4", file));
   const char* missing = nullptr;
   const auto function = [&](auto*& pointer, const char* name) {
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(dlsym(handle, name));

@@ -105,7 +105,7 @@ Profile Profiler::end() {
     if (known_.size() > most_known_files) known_.clear();
     profile.functions = name_samples(std::move(taken), list, known_);
   } else if (profile.reason.empty()) {
-    profile.reason = "nobody sampled it";
+    profile.reason = "nothing sampled it";
   }
   return profile;
 }

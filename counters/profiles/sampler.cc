@@ -55,10 +55,10 @@ std::string reason_of_sampling(const Event& event, std::uint32_t hz, int error) 
   const auto most = read_file(rate_file, 64);
   if (error == EINVAL && most && static_cast<std::uint32_t>(std::atoi(most->c_str())) < hz)
     return fmt::format(
-        "the kernel takes at most {} samples per second: set 'measure.profile_hz', or sudo sysctl "
+        "the kernel allows at most {} samples per second: set 'measure.profile_hz', or sudo sysctl "
         "kernel.perf_event_max_sample_rate={}",
         std::atoi(most->c_str()), hz);
-  if (error == EINVAL || error == EOPNOTSUPP) return "this kernel or CPU takes no samples of it";
+  if (error == EINVAL || error == EOPNOTSUPP) return "this kernel or CPU cannot sample it";
   return reason_of(event, error);
 }
 

@@ -65,7 +65,7 @@ Result<void> Parser::own(std::string_view word) {
   if (name == "--stab-stack") {
     own.stack = equal == std::string_view::npos ? "" : word.substr(equal + 1);
     if (own.stack != "frame" && own.stack != "byte" && own.stack != "table" && own.stack != "off")
-      return fail(fmt::format("{}: --stab-stack is frame, byte, table or off", word));
+      return fail(fmt::format("{}: --stab-stack must be frame, byte, table or off", word));
     return {};
   }
   if (word == "--stab-explain") {
@@ -86,7 +86,7 @@ Result<void> Parser::own(std::string_view word) {
     if (word == flag) return *value = true, Result<void>{};
   }
   const std::string near = nearest(name, kOwnNames);
-  return fail(fmt::format("there is no {}{}; --stab-help lists our flags", word,
+  return fail(fmt::format("there is no {}{}; --stab-help lists szc's own flags", word,
                           near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
 }
 

@@ -87,13 +87,13 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
   } else if (!arguments.verbatim) {
     if (companions.linker.empty())
       return fail(
-          "ld.stab is missing; it belongs in ../libexec/stabd, seen from the folder of szc");
+          "ld.stab is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
     const std::string& program = clang[clang.size() - (clang.back().starts_with("--") ? 2 : 1)];
     const Identity identity = identify(program);
     if (identity.kind == Identity::Kind::other)
       return fail(
-          fmt::format("{} is not clang: it says \"{}\". szc works with clang only; set "
-                      "STAB_CLANG to one, such as clang-{}",
+          fmt::format("{} is not clang: it says \"{}\". szc works only with clang; set STAB_CLANG "
+                      "to a clang, such as clang-{}",
                       program, identity.name, STAB_LLVM_VERSION));
     command.words.emplace_back("--start-no-unused-arguments");
     add_compile_flags(companions, identity, off, command.words);

@@ -176,15 +176,15 @@ void LinkParser::finish() {
   } else if (raw_) {
     result_.obstacle = "it is not an ELF file";
   } else if (!runtime_.empty()) {
-    result_.obstacle = fmt::format("{} needs code to stay where it is", runtime_);
+    result_.obstacle = fmt::format("{} needs code to stay in place", runtime_);
   } else if (profiled_) {
-    result_.obstacle = "-pg needs code to stay where it is";
+    result_.obstacle = "-pg needs code to stay in place";
   } else if (shared_) {
     return;
   } else if (static_ && !dynamic_) {
     result_.obstacle = "it is linked statically";
   } else if (musl_) {
-    result_.obstacle = "our runtime needs the GNU C library";
+    result_.obstacle = "szc's runtime needs the GNU C library";
   } else if (!startup_ || !libc_) {
     result_.obstacle = "it is linked without the C library or its startup files";
   }

@@ -22,7 +22,7 @@ int report(const std::string& name, const Error& error) {
 Result<Words> explain_command(const Arguments& arguments, const Companions& companions) {
   if (companions.postlink.empty())
     return fail(
-        "stab-link is missing; it belongs in ../libexec/stabd, seen from the folder of szc");
+        "stab-link is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
   Words words{companions.postlink, "explain", arguments.own.explained};
   if (arguments.own.json) words.emplace_back("--json");
   return words;

@@ -51,7 +51,7 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
   if (!headers || headers->front().magic != abi::magic) return fail("its table is damaged");
   const abi::Header& header = headers->front();
   if (header.version != abi::version)
-    return fail(fmt::format("its table has version {}, this program reads version {}",
+    return fail(fmt::format("its table has version {}, but this program reads version {}",
                             header.version, abi::version));
   const auto functions = view.read<abi::Function>(header.functions.offset, header.functions.count);
   const auto pinned = view.read<abi::Pinned>(header.pinned.offset, header.pinned.count);
@@ -84,8 +84,8 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
 
 std::string frame_text(const ExplainedFunction& function) {
   if (function.largest_pad != 0 && !function.fixed_frame.empty())
-    return fmt::format("pads up to {} bytes, taken on entry", function.largest_pad);
-  return function.fixed_frame.empty() ? fmt::format("pads up to {} bytes", function.largest_pad)
+    return fmt::format("pads of up to {} bytes, allocated on entry", function.largest_pad);
+  return function.fixed_frame.empty() ? fmt::format("pads of up to {} bytes", function.largest_pad)
                                       : fmt::format("no pads, {}", function.fixed_frame);
 }
 
@@ -118,11 +118,13 @@ std::string to_text(const Explanation& explanation) {
                   explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
   const auto padded = std::ranges::count_if(explanation.functions,
                                             [](const auto& f) { return f.largest_pad != 0; });
-  fmt::format_to(std::back_inserter(text), "  {} of them have frames with pads{}\n", padded,
-                 explanation.small_stacks ? ", small ones: it may run on small stacks" : "");
+  fmt::format_to(
+      std::back_inserter(text), "  {} of them have frames with pads{}\n", padded,
+      explanation.small_stacks ? ", small ones, because it may run on small stacks" : "");
   for (const ExplainedKeeper& keeper : explanation.keepers)
-    fmt::format_to(std::back_inserter(text), "  all layouts stay, 63 at most, for {} at {:#x} {}\n",
-                   keeper.name, keeper.address, keeper.reason);
+    fmt::format_to(std::back_inserter(text),
+                   "  all layouts are kept, 63 at most, because of {} at {:#x} {}\n", keeper.name,
+                   keeper.address, keeper.reason);
   for (const ExplainedFunction& function : explanation.functions)
     if (!function.pinned.empty())
       fmt::format_to(std::back_inserter(text), "  pinned {:#x} {} bytes {}: {}\n", function.address,

@@ -79,14 +79,14 @@ outside:
 
 TEST_F(PostLink, GoCodeStays) {
   Explanation explanation = explain_with(of_go);
-  EXPECT_THAT(function(explanation, "inside").pinned, HasSubstr("is Go's"));
+  EXPECT_THAT(function(explanation, "inside").pinned, HasSubstr("belongs to Go"));
   EXPECT_EQ(function(explanation, "outside").pinned, "");
   EXPECT_EQ(function(explanation, "table").pinned, "");
   std::string without_end = of_go;
   without_end.replace(without_end.find("runtime.etext:"), 14, "");
   explanation = explain_with(without_end);
   for (const char* name : {"inside", "outside", "table"})
-    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("is Go's")) << name;
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("belongs to Go")) << name;
   // A program with such a name and nothing of Go.
   explanation = explain_with(
       ".text\n.globl runtime.text\n.type runtime.text, @function\n"
@@ -210,7 +210,8 @@ asks:
 TEST_F(PostLink, FunctionsWhoseBytesAreUsedStay) {
   const Explanation explanation = explain_with(bytes_of_code);
   for (const char* name : {"is_read", "second"})
-    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("bytes or its range")) << name;
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("bytes or its address range"))
+        << name;
   EXPECT_NE(function(explanation, "first").pinned, "");
   for (const char* name : {"reads", "is_read_behind_its_entry", "asks"})
     EXPECT_EQ(function(explanation, name).pinned, "") << name;
@@ -342,7 +343,7 @@ TEST_F(PostLink, KeepsWhatLearnsItsPlaceByACall) {
   const auto explanation = explain(path);
   ASSERT_TRUE(explanation) << explanation.error().message;
   for (const char* name : {"pops", "pops_later"})
-    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("where it is")) << name;
+    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("to learn its address")) << name;
   for (const char* name : {"jumps", "calls_itself"})
     EXPECT_EQ(function(*explanation, name).pinned, "") << name;
 }

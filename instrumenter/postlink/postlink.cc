@@ -21,7 +21,7 @@ constexpr std::size_t largest_input = std::size_t{4} << 30;
 
 Result<void> replace(const std::string& path, std::string_view content) {
   struct stat before{};
-  if (stat(path.c_str(), &before) != 0) return fail_errno("cannot look at the file");
+  if (stat(path.c_str(), &before) != 0) return fail_errno("cannot read the file's properties");
   const std::string draft = fmt::format("{}.{}.stab", path, getpid());
   const Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(fmt::format("cannot create {}", draft));
@@ -73,20 +73,20 @@ Program analyse(const ElfFile& file) {
 
 // What would run, but not rightly, is refused.
 Result<void> check(const ElfFile& file) {
-  if (file.section(abi::table_section) != nullptr) return fail("it is instrumented already");
+  if (file.section(abi::table_section) != nullptr) return fail("it is already instrumented");
   if (file.symbols().empty())
     return fail("it has no symbols; link without -s and let szc strip it");
   if (file.section(abi::runtime_section) == nullptr) return {};
   if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
   if (!file.exports("_dl_find_object"))
     return fail(
-        "a version script or the like hides _dl_find_object, without which exceptions find no "
-        "moved code");
+        "a version script or something similar hides _dl_find_object, without which exceptions "
+        "cannot find moved code");
   // Its thread runs before we do, in code that we would change.
   if (std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& s) {
         return file.name(s) == "__tsan_init" && s.st_shndx != SHN_UNDEF;
       }))
-    return fail("ThreadSanitizer is linked in, and starts a thread too early");
+    return fail("ThreadSanitizer is linked in, and it starts a thread too early");
   return {};
 }
 

@@ -82,7 +82,7 @@ TEST_F(PostLink, LeavesTheFileAloneOnAnError) {
   EXPECT_EQ(*read_file(bare, std::size_t{1} << 30), *before);
   const std::string path = link_program();
   ASSERT_TRUE(instrument(path, {}));
-  EXPECT_THAT(instrument(path, {}).error().message, HasSubstr("instrumented already"));
+  EXPECT_THAT(instrument(path, {}).error().message, HasSubstr("already instrumented"));
   EXPECT_THAT(instrument((folder_ / "a.c").string(), {}).error().message, HasSubstr("not"));
   EXPECT_THAT(instrument((folder_ / "absent").string(), {}).error().message,
               HasSubstr("No such file"));

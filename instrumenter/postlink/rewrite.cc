@@ -32,7 +32,7 @@ class Rewriter {
       return fail("the runtime is not linked in: there is no section .note.stab");
     note_address_ = note->sh_addr;
     segments_.assign(file_.segments().begin(), file_.segments().end());
-    if (!claim_segment()) return fail("there is no program header to spare for the table");
+    if (!claim_segment()) return fail("there is no spare program header for the table");
     copy_image();
     apply_patches();
     place_table();

@@ -27,7 +27,7 @@ Calm::Calm(CpuSet trial, const CalmBounds& bounds, const std::string& root)
       bounds_(bounds),
       root_(root),
       observer_(trial_, root),
-      before_(std::unexpected("nobody looked before")) {}
+      before_(std::unexpected("there was no earlier reading")) {}
 
 std::expected<Busy, std::string> Calm::busy() const {
   const auto text = read_file(root_ + "/proc/stat", most_bytes);
@@ -55,7 +55,7 @@ std::string Calm::end(std::chrono::nanoseconds passed) {
   const auto time = static_cast<double>(std::max<std::int64_t>(passed.count(), 1));
   missing_.clear();
   std::vector<std::string> loud;
-  if (passed < shortest_look) loud.emplace_back("the look was too short");
+  if (passed < shortest_look) loud.emplace_back("the time between readings was too short");
   const auto now = busy();
   if (now && before_) {
     const auto look_at = [&](const std::string& cpus, std::size_t count, std::int64_t busy_ns,
@@ -82,12 +82,12 @@ std::string Calm::end(std::chrono::nanoseconds passed) {
   if (bounds_.temperature_c) {
     const auto now_c = number(readings, "temperature-after-c");
     if (now_c && *now_c > *bounds_.temperature_c)
-      loud.push_back(fmt::format("{} C are more than {}", *now_c, *bounds_.temperature_c));
+      loud.push_back(fmt::format("{} C is above {}", *now_c, *bounds_.temperature_c));
   }
   if (bounds_.frequency_khz) {
     const auto khz = number(readings, "frequency-after-khz");
     if (khz && *khz < *bounds_.frequency_khz)
-      loud.push_back(fmt::format("{} kHz are fewer than {}", *khz, *bounds_.frequency_khz));
+      loud.push_back(fmt::format("{} kHz is below {}", *khz, *bounds_.frequency_khz));
   }
   return fmt::format("{}", fmt::join(loud, ", "));
 }

@@ -57,7 +57,8 @@ TEST_F(CalmTest, AMachineThatIdlesIsQuiet) {
 TEST_F(CalmTest, AShortLookSaysNothingGood) {
   Calm calm({2}, {.load = 0.05}, root_);
   calm.begin();
-  EXPECT_EQ(calm.end(shortest_look - std::chrono::milliseconds(1)), "the look was too short");
+  EXPECT_EQ(calm.end(shortest_look - std::chrono::milliseconds(1)),
+            "the time between readings was too short");
   EXPECT_EQ(calm.end(shortest_look), "");
 }
 
@@ -85,8 +86,8 @@ TEST_F(CalmTest, MemoryTemperatureAndFrequencyAreBounded) {
       look({.load = 0.05},
            [&] { put("/proc/pressure/memory", "some avg10=0 avg60=0 avg300=0 total=90000\n"); }),
       "tasks wait for memory 9 % of the time");
-  EXPECT_EQ(look({.load = 0.05, .temperature_c = 45}), "45.5 C are more than 45");
-  EXPECT_EQ(look({.load = 0.05, .frequency_khz = 2.5e6}), "2400000 kHz are fewer than 2500000");
+  EXPECT_EQ(look({.load = 0.05, .temperature_c = 45}), "45.5 C is above 45");
+  EXPECT_EQ(look({.load = 0.05, .frequency_khz = 2.5e6}), "2400000 kHz is below 2500000");
 }
 
 TEST_F(CalmTest, WhatIsMissingIsNamedIfItIsBoundedAndBoundsNothing) {

@@ -13,7 +13,7 @@
 namespace stab::machine {
 namespace {
 
-constexpr std::string_view unknown = "its form is not known";
+constexpr std::string_view unknown = "its format is unknown";
 constexpr std::int64_t ns_per_second = 1'000'000'000;
 
 std::unexpected<std::string> strange() {
@@ -107,7 +107,7 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
     ++found;
   });
   if (!known) return strange();
-  if (found != cpus.size()) return std::unexpected("a CPU of the trial is not in it");
+  if (found != cpus.size()) return std::unexpected("one of the trial's CPUs is missing from it");
   return sum * (ns_per_second / ticks);
 }
 
@@ -142,7 +142,7 @@ Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
     wanted.push_back(has(cpus, *cpu));
   }
   if (!std::cmp_equal(std::ranges::count(wanted, true), cpus.size()))
-    return std::unexpected("a CPU of the trial is not in it");
+    return std::unexpected("one of the trial's CPUs is missing from it");
   std::int64_t sum = 0;
   bool any = false;
   while (!table.empty()) {

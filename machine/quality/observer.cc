@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t most_stat_bytes = 256 << 10;
 
 constexpr const char* no_frequency =
-    "this machine has no cpufreq: its host or its firmware decides, and does not say";
+    "this machine has no cpufreq: its host or firmware decides the frequency and does not report "
+    "it";
 constexpr const char* no_throttling = "this CPU does not count how often it was throttled";
 constexpr const char* no_temperature = "this machine has no CPU sensor that stabd knows";
 constexpr const char* no_pressure = "this kernel does not count it; boot with psi=1";
@@ -122,12 +123,12 @@ class Look {
       : trial_(std::move(trial)),
         buffer_(most_stat_bytes, '\0'),
         stat_buffer_(most_stat_bytes, '\0'),
-        stat_("/proc/stat", root, "there is no /proc/stat"),
-        interrupts_("/proc/interrupts", root, "there is no /proc/interrupts"),
-        softirqs_("/proc/softirqs", root, "there is no /proc/softirqs"),
+        stat_("/proc/stat", root, "/proc/stat does not exist"),
+        interrupts_("/proc/interrupts", root, "/proc/interrupts does not exist"),
+        softirqs_("/proc/softirqs", root, "/proc/softirqs does not exist"),
         pressure_("/proc/pressure/memory", root, no_pressure),
         clock_("/sys/devices/system/clocksource/clocksource0/current_clocksource", root,
-               "this kernel does not say which clock it uses"),
+               "this kernel does not report which clock it uses"),
         temperature_(temperature_file(root), root, no_temperature) {
     for (const unsigned cpu : trial_) {
       const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}", cpu);
@@ -158,7 +159,7 @@ class Look {
   // The same number for the same clock.
   Value clock() {
     return clock_.value(buffer_, [](auto text) -> Value {
-      if (text.empty() || text.front() == '\n') return std::unexpected("its form is not known");
+      if (text.empty() || text.front() == '\n') return std::unexpected("its format is unknown");
       return std::bit_cast<std::int64_t>(sha256_word(text));
     });
   }
@@ -174,7 +175,7 @@ class Look {
  private:
   template <class Join>
   Value of_all(const std::vector<Shown>& files, Join join) {
-    Value all = std::unexpected("no CPU is the trial's");
+    Value all = std::unexpected("the trial has no CPU");
     for (const Shown& file : files) {
       const Value one = file.value(buffer_, number_in);
       if (!one) return one;
@@ -271,7 +272,7 @@ std::span<const Source> sources() {
 
 Observer::Observer(const CpuSet& trial, const std::string& root)
     : look_(std::make_unique<Look>(trial, root)) {
-  look_->first.assign(table.size(), std::unexpected("nobody looked before it"));
+  look_->first.assign(table.size(), std::unexpected("there was no reading before the trial"));
 }
 Observer::Observer(Observer&&) noexcept = default;
 Observer& Observer::operator=(Observer&&) noexcept = default;

@@ -40,7 +40,7 @@ Result<std::string> line_of(const std::string& path) {
 Result<void> put(const std::string& path, const std::string& value) {
   const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd || write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
-    return fail_errno(fmt::format("{} does not take {}", path, value));
+    return fail_errno(fmt::format("{} does not accept {}", path, value));
   return {};
 }
 
@@ -85,7 +85,7 @@ Result<bool> is_to_move(pid_t process, const CpuSet& all, const CpuSet& cpus) {
     if (affinity.empty() || std::ranges::includes(affinity, all)) continue;
     if (!std::ranges::includes(cpus, affinity))
       return fail(
-          fmt::format("{} is bound to the CPUs {} itself", name_of(process), to_string(affinity)));
+          fmt::format("{} is itself bound to the CPUs {}", name_of(process), to_string(affinity)));
     bound = true;
   }
   return !bound;
@@ -97,7 +97,7 @@ Result<void> repeat(const std::function<Result<bool>()>& round) {
     const auto any = round();
     if (!any) return std::unexpected(any.error());
     if (!*any) return {};
-    if (Clock::now() > end) return fail("processes begin faster than they can be moved");
+    if (Clock::now() > end) return fail("processes start faster than they can be moved");
     std::this_thread::sleep_for(pause);
   }
 }

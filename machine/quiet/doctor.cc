@@ -75,21 +75,21 @@ class Examination {
     if (!choice) return add("cpus", Grade::poor, allowed, choice.error().message);
     if (choice->shared)
       return add("cpus", Grade::poor, allowed,
-                 "no CPU is for trials alone: everything else runs on the same one",
-                 "give this process at least two CPUs (nproc says how many it has)");
+                 "trials have no CPU to themselves: everything else runs on the same one",
+                 "give this process at least two CPUs (nproc shows how many it has)");
     const std::string which = fmt::format(
         "trials on {}, everything else on {}: {}", stab::machine::to_string(choice->trial),
         stab::machine::to_string(choice->others), fmt::join(topology_.reasons(*choice), "; "));
     if (choice->siblings)
-      return add("cpus", Grade::fair, which, "they are in one core and slow each other down",
-                 "give this process CPUs of at least two cores");
+      return add("cpus", Grade::fair, which, "they are in the same core and slow each other down",
+                 "give this process CPUs in at least two cores");
     add("cpus", Grade::good, which);
   }
 
   void look_at_the_host() {
     const auto cpuinfo = content("/proc/cpuinfo");
     if (!cpuinfo || !cpuinfo->contains(" hypervisor"))
-      return add("host", Grade::good, "no hypervisor is seen");
+      return add("host", Grade::good, "no hypervisor detected");
     const auto stat = content("/proc/stat");
     std::istringstream words(stat.value_or(""));
     std::string name;
@@ -106,9 +106,9 @@ class Examination {
     const double share =
         total == 0 ? 0 : 100.0 * static_cast<double>(steal) / static_cast<double>(total);
     add("host", share >= 1 ? Grade::poor : Grade::fair,
-        fmt::format("a virtual machine; its host took {:.2g} % of the CPU time so far", share),
+        fmt::format("a virtual machine; its host has taken {:.2g} % of the CPU time so far", share),
         "other work on the host slows trials down, and this machine can't stop it",
-        "measure on a machine of your own, or plan with what 'stabctl check --sd' says");
+        "measure on a physical machine, or plan with the results of 'stabctl check --sd'");
   }
 
   void look_at_load() {
@@ -122,18 +122,18 @@ class Examination {
     if (average < 0.3) return add("load", Grade::good, found);
     add("load", average > room ? Grade::poor : Grade::fair, found,
         "other programs take CPU time, caches and memory bandwidth from trials",
-        "top shows them; end what need not run");
+        "top shows them; end what is not needed");
   }
 
   void look_at_clock() {
     const auto clock = line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     if (!clock)
-      return add("clock", Grade::fair, "unknown", "it is not known how exact the clock is");
+      return add("clock", Grade::fair, "unknown", "it is not known how precise the clock is");
     const bool quick = *clock == "tsc" || *clock == "kvm-clock" ||
                        *clock == "hyperv_clocksource_tsc_page" || *clock == "arch_sys_counter";
     if (quick) return add("clock", Grade::good, *clock);
     add("clock", Grade::fair, *clock,
-        "reading the clock takes a system call or longer, which slows programs down that read it "
+        "reading the clock takes a system call or longer, which slows down programs that read it "
         "often",
         "boot with tsc=reliable if the CPU's counter is steady");
   }
@@ -145,11 +145,11 @@ class Examination {
     for (const std::string& file : counts)
       times += std::strtoull(line(file).value_or("0").c_str(), nullptr, 10);
     if (counts.empty())
-      return add("heat", Grade::good, "this machine does not say whether it was throttled");
+      return add("heat", Grade::good, "this machine does not report whether it was throttled");
     if (times == 0) return add("heat", Grade::good, "never throttled since boot");
     add("heat", Grade::fair, fmt::format("throttled {} times since boot", times),
-        "a hot CPU lowers its frequency by itself",
-        "better cooling, or a lower scaling_max_freq that it can keep");
+        "a hot CPU lowers its frequency",
+        "improve cooling, or set a lower scaling_max_freq that the CPU can sustain");
   }
 
   void look_at_power() {
@@ -178,19 +178,19 @@ class Examination {
     }
     if (used < 1024) return add("swap", Grade::good, "not in use");
     add("swap", Grade::fair, fmt::format("{} MiB in use", used / 1024),
-        "memory of programs comes back from a disk while trials run",
-        "end what need not run, then: " + as_root("swapoff -a"));
+        "memory of programs is read back from a disk while trials run",
+        "end what is not needed, then: " + as_root("swapoff -a"));
   }
 
   void look_at_counters() {
     const auto hardware = files("/sys/bus/event_source/devices/cpu*");
     if (hardware.empty())
       add("counters", Grade::fair, "no hardware counters",
-          "cycles, misses and the like cannot be measured; time can",
+          "cycles, misses and similar events cannot be measured; time can",
           "in a virtual machine: ask for a virtual PMU");
     else
       add("counters", Grade::good,
-          fmt::format("the hardware has them ({})",
+          fmt::format("hardware counters exist ({})",
                       hardware.front().substr(hardware.front().rfind('/') + 1)));
     findings_.push_back(counting(root_));
   }
@@ -198,22 +198,22 @@ class Examination {
   void look_at_isolation() {
     const auto isolated = line("/sys/devices/system/cpu/isolated");
     if (isolated && !isolated->empty())
-      return add("isolation", Grade::good, "CPUs " + *isolated + " by isolcpus");
+      return add("isolation", Grade::good, "CPUs " + *isolated + " reserved by isolcpus");
     const auto controllers = line("/sys/fs/cgroup/cgroup.controllers");
     if (controllers && (" " + *controllers + " ").contains(" cpuset ")) {
       const auto passed_on = line("/sys/fs/cgroup/cgroup.subtree_control");
       const bool on = passed_on && (" " + *passed_on + " ").contains(" cpuset ");
       return add(
           "isolation", Grade::fair,
-          on ? "cpusets of cgroup v2" : "cpusets of cgroup v2, which are off",
+          on ? "cpusets of cgroup v2" : "cpusets of cgroup v2, which are switched off",
           "other programs may run on the trials' CPUs until a cpuset keeps them away",
           std::string(on ? "" : "echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control, then ") +
-              "name other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
+              "list other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
     }
     if (!files("/sys/fs/cgroup/cpuset/cpuset.cpus").empty())
       return add("isolation", Grade::fair, "cpusets of cgroup v1",
                  "other programs may run on the trials' CPUs until a cpuset keeps them away",
-                 "name other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
+                 "list other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
     add("isolation", Grade::fair, "none", "other programs may run on the trials' CPUs",
         "boot with isolcpus=LIST");
   }
@@ -238,7 +238,7 @@ class Examination {
     }
     if (refused == 0)
       return add("rights", Grade::good,
-                 loud == 0 ? "there is nothing to change" : "this process may change settings");
+                 loud == 0 ? "nothing needs to change" : "this process may change settings");
     const std::string found = fmt::format(
         "{} settings are not quiet, and this process may not change {} of them, such as {}", loud,
         refused, example);
@@ -252,7 +252,7 @@ class Examination {
       return say("this is root without the rights of the machine's root, as in a user namespace",
                  "set it on the host");
     say("stabd and 'stabctl quiesce apply' change nothing without root's rights",
-        "start them as root: sudo stabctl quiesce apply");
+        "run them as root: sudo stabctl quiesce apply");
   }
 
   [[nodiscard]] std::string way_to_quiet(const std::string& knob, const Setting& setting,
@@ -268,13 +268,13 @@ class Examination {
       return add(name, knob.missing, "not on this machine",
                  knob.missing == Grade::good
                      ? ""
-                     : "it can be neither seen nor set; in a virtual machine the host decides");
+                     : "it can be neither read nor set; in a virtual machine the host decides");
     const auto loud = [](const Setting& setting) { return !setting.is_quiet(); };
     const auto first = std::ranges::find_if(settings, loud);
     if (first == settings.end()) return add(name, Grade::good, settings.front().found);
     if (!first->error.empty())
       return add(name, knob.loud, first->error, std::string(knob.effect),
-                 geteuid() == 0 ? "" : "look again as root: sudo stabctl doctor");
+                 geteuid() == 0 ? "" : "check again as root: sudo stabctl doctor");
     const auto count = std::ranges::count_if(settings, loud);
     std::string found = settings.size() == 1
                             ? first->found

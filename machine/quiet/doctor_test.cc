@@ -83,7 +83,7 @@ TEST_F(DoctorTest, WhoMayChangeSettings) {
 TEST_F(DoctorTest, WhatIsQuietNeedsNoRights) {
   make_all_quiet();
   EXPECT_EQ(finding_of_a_user("rights").grade, Grade::good);
-  EXPECT_EQ(finding("rights").found, "there is nothing to change");
+  EXPECT_EQ(finding("rights").found, "nothing needs to change");
 }
 
 // As in a container: no command in here would mend it, whoever enters it.
@@ -107,10 +107,10 @@ TEST_F(DoctorTest, ReadingsThatTrialsWillNotHave) {
   EXPECT_THAT(pressure.mend, HasSubstr("psi=1"));
   for (const char* name : {"steal-ns", "interrupts", "softirqs", "frequency-after-khz",
                            "temperature-after-c", "cpu-migrations"}) {
-    EXPECT_THAT(finding(name).found, HasSubstr("trials do not have it: ")) << name;
+    EXPECT_THAT(finding(name).found, HasSubstr("trials lack this reading: ")) << name;
     EXPECT_NE(finding(name).mend, "") << name;
   }
-  EXPECT_THAT(finding("throttled").meaning, HasSubstr("only Intel's CPUs"));
+  EXPECT_THAT(finding("throttled").meaning, HasSubstr("only Intel CPUs"));
   put("/proc/stat", "cpu0 1 0 0 9 0 0 0 0 0 0\ncpu2 1 0 0 9 0 0 0 0 0 0\n");
   put("/proc/interrupts", "  CPU0 CPU2\n 1: 5 6 x\n");
   put("/proc/softirqs", "  CPU0 CPU2\n 1: 5 6\n");
@@ -219,12 +219,12 @@ TEST_F(DoctorTest, Isolation) {
   put("/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
   EXPECT_THAT(finding("isolation").found, HasSubstr("v1"));
   put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
-  EXPECT_THAT(finding("isolation").found, HasSubstr("v2, which are off"));
+  EXPECT_THAT(finding("isolation").found, HasSubstr("v2, which are switched off"));
   EXPECT_THAT(finding("isolation").mend,
               HasSubstr("echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control"));
   put("/sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu\n");
   EXPECT_EQ(finding("isolation").found, "cpusets of cgroup v2");
-  EXPECT_THAT(finding("isolation").mend, HasSubstr("name other_processes in a plan's"));
+  EXPECT_THAT(finding("isolation").mend, HasSubstr("list other_processes in a plan's"));
   put("/sys/devices/system/cpu/isolated", "2-3\n");
   EXPECT_EQ(finding("isolation").grade, Grade::good);
 }

@@ -87,7 +87,7 @@ std::vector<Outcome> Keeper::disturbed() {
     change.what = Outcome::What::foreign;
     change.value = now.value_or("");
     change.reason =
-        now ? fmt::format("somebody else has set {} to {}", was.file, *now) : now.error().message;
+        now ? fmt::format("another program has set {} to {}", was.file, *now) : now.error().message;
     changes.push_back(std::move(change));
     return true;
   });

@@ -94,7 +94,7 @@ TEST_F(HeldTest, IsRefusedWhereNobodyHoldsIt) {
   auto log = UndoLog::open(this->log(), root_).value();
   const auto outcomes = quiesce(log, knob_, cpus_, root_).value();
   EXPECT_THAT(outcomes, ElementsAre(AllOf(Field(&Outcome::what, What::refused),
-                                          Field(&Outcome::reason, HasSubstr("has it open")))));
+                                          Field(&Outcome::reason, HasSubstr("keeps it open")))));
   EXPECT_EQ(read_value(root_ + file_, Form::held).value(), "2000000000");
   put(file_, "strange");
   EXPECT_THAT(read_knob(*knob_[0], cpus_, root_).at(0).error, HasSubstr("7 bytes"));
@@ -111,7 +111,7 @@ TEST_F(KeeperTest, SeesOnceWhatSomebodyElseChanges) {
   EXPECT_EQ(seen[0].knob, "numa_balancing");
   EXPECT_EQ(seen[1].knob, "swappiness");
   EXPECT_EQ(seen[1].value, "30");
-  EXPECT_THAT(seen[1].reason, HasSubstr("somebody else has set " + swappiness_ + " to 30"));
+  EXPECT_THAT(seen[1].reason, HasSubstr("another program has set " + swappiness_ + " to 30"));
   EXPECT_THAT(keeper.disturbed(), IsEmpty());
   put(watchdog_, "1\n");
   EXPECT_THAT(keeper.disturbed(), ElementsAre(Field(&Outcome::knob, "nmi_watchdog")));

@@ -138,7 +138,7 @@ std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const st
           setting.error = value.error().message;
         if (files.form == Form::within) setting.quiet = kept_of(setting.found, cpus.others);
         if (knob.moves_processes && cpus.shared)
-          setting.error = "trials need all CPUs, and none is left for other processes";
+          setting.error = "trials need all CPUs, so none is left for other processes";
         settings.push_back(std::move(setting));
       }
     }
@@ -172,7 +172,7 @@ Result<std::string> read_value(const std::string& path, Form form) {
   if (form != Form::held) return value_in(*content, form);
   std::int32_t number = 0;
   if (content->size() != sizeof number)
-    return fail(fmt::format("{} holds {} bytes, not a number of 4", path, content->size()));
+    return fail(fmt::format("{} holds {} bytes, not a 4-byte number", path, content->size()));
   std::memcpy(&number, content->data(), sizeof number);
   return std::to_string(number);
 }

@@ -27,9 +27,9 @@ Result<void> write_setting(const std::string& path, const std::string& value) {
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   const std::string line = value + "\n";
   const ssize_t n = write(fd.get(), line.data(), line.size());
-  if (n < 0) return fail_errno(fmt::format("{} does not take {}", path, value));
+  if (n < 0) return fail_errno(fmt::format("{} does not accept {}", path, value));
   if (static_cast<std::size_t>(n) != line.size())
-    return fail(fmt::format("{} does not take {}", path, value));
+    return fail(fmt::format("{} does not accept {}", path, value));
   return {};
 }
 
@@ -73,8 +73,8 @@ void change(Outcome& outcome, const Setting& setting, const std::string& root) {
 // Also where somebody else holds it so, who may let go of it.
 void hold(Outcome& outcome, const Setting& setting, const std::string& root, Held* held) {
   const auto done = held == nullptr ? fail(
-                                          "it is in force while somebody has it open, as stabd "
-                                          "does during an experiment")
+                                          "it takes effect only while a process keeps it open, as "
+                                          "stabd does during an experiment")
                                     : held->hold(setting, outcome.knob, root);
   if (!done) {
     outcome.what = What::refused;
@@ -96,7 +96,7 @@ Outcome put_back(const Change& made, const std::string& root) {
   const auto now = read_value(root + made.file, made.form);
   if (!now && is_gone(root + made.file, made.form)) {
     outcome.what = What::absent;
-    outcome.reason = "it is gone, and what was set with it";
+    outcome.reason = "the setting no longer exists, so nothing needs to be put back";
   } else if (!now) {
     outcome.what = What::refused;
     outcome.reason = now.error().message;
@@ -105,7 +105,7 @@ Outcome put_back(const Change& made, const std::string& root) {
   } else if (!same_value(*now, made.set, made.form)) {
     outcome.what = What::foreign;
     outcome.value = *now;
-    outcome.reason = fmt::format("somebody else has set it to {} since", *now);
+    outcome.reason = fmt::format("another program has set it to {} since", *now);
   } else if (const auto back = set(root + made.file, made.found, made.form); !back) {
     outcome.what = What::refused;
     outcome.value = *now;
@@ -173,7 +173,7 @@ Result<void> Held::hold(const Setting& setting, std::string_view knob, const std
   Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   if (write(fd.get(), &number, sizeof number) != sizeof number)
-    return fail_errno(fmt::format("{} does not take {}", path, text));
+    return fail_errno(fmt::format("{} does not accept {}", path, text));
   const auto now = read_value(path, setting.form);
   if (!now) return std::unexpected(now.error());
   if (*now != text) return fail(fmt::format("{} reads back as {}, not as {}", path, *now, text));
@@ -254,10 +254,9 @@ Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, Undo
                         .what = What::refused,
                         .found = {},
                         .value = {},
-                        .reason = fmt::format(
-                            "{} of the log's lines cannot be read, so what they changed may stay; "
-                            "they are kept in {}",
-                            log.damaged(), *copy)});
+                        .reason = fmt::format("{} lines of the log cannot be read, so their "
+                                              "changes may remain; the lines are kept in {}",
+                                              log.damaged(), *copy)});
   }
   if (!all) return outcomes;
   if (auto cleared = log.clear(); !cleared) return std::unexpected(cleared.error());  // invariant 3

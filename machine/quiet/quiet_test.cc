@@ -327,7 +327,7 @@ TEST_F(QuietTest, ALineThatIsNotOursIsNamedAndKeptAndTheRestIsPutBack) {
   auto log = opened();
   EXPECT_EQ(log.damaged(), 2U);
   const auto outcomes = restore(log, root_).value();
-  EXPECT_THAT(outcomes.back().reason, HasSubstr("2 of the log's lines"));
+  EXPECT_THAT(outcomes.back().reason, HasSubstr("2 lines of the log"));
   EXPECT_EQ(read_file(Tree::log() + ".damaged", 1 << 20).value(), text);
   EXPECT_EQ(at(swappiness_), "60");
   EXPECT_EQ(log.damaged(), 0U);

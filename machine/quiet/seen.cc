@@ -34,24 +34,26 @@ constexpr std::array losses{
     Loss{"steal-ns", Grade::fair,
          "time that the host takes from a trial looks like the trial's own time",
          "let this process see the kernel's /proc/stat"},
-    Loss{"interrupts", Grade::fair, "trials that devices disturb cannot be told from others",
+    Loss{"interrupts", Grade::fair, "trials disturbed by devices cannot be told from others",
          "let this process see the kernel's /proc/interrupts"},
     Loss{"softirqs", Grade::fair,
-         "trials that the kernel's deferred work disturbs cannot be told from others",
+         "trials disturbed by the kernel's deferred work cannot be told from others",
          "let this process see the kernel's /proc/softirqs"},
-    Loss{"other-cpus-busy-ns", Grade::fair, "no trial says what ran beside it",
+    Loss{"other-cpus-busy-ns", Grade::fair, "trials do not record what else ran at the same time",
          "let this process see the kernel's /proc/stat"},
     Loss{"memory-pressure-ns", Grade::fair,
-         "trials that wait for memory cannot be told from others, and no block waits for it",
-         "boot with psi=1 a kernel that has CONFIG_PSI"},
+         "trials that wait for memory cannot be told from others, and blocks cannot wait for free "
+         "memory",
+         "boot a kernel that has CONFIG_PSI with psi=1"},
     Loss{"throttled", Grade::good,
-         "trials slowed down by heat cannot be told from others; only Intel's CPUs count this", ""},
+         "trials slowed down by heat cannot be told from others; only Intel CPUs count this", ""},
     Loss{"frequency-after-khz", Grade::fair,
          "trials that run at another frequency cannot be told from others",
-         "load a driver of cpufreq, if the machine is not a virtual one"},
-    Loss{"temperature-after-c", Grade::good, "no trial says how warm the CPU was",
-         "load the driver of its sensor (coretemp, k10temp), if the machine is not a virtual one"},
-    Loss{"clocksource-changes", Grade::good, "no trial says that the kernel has changed its clock",
+         "load a cpufreq driver, if this is a physical machine"},
+    Loss{"temperature-after-c", Grade::good, "trials do not record how warm the CPU was",
+         "load the driver of its sensor (coretemp, k10temp), if this is a physical machine"},
+    Loss{"clocksource-changes", Grade::good,
+         "trials do not record whether the kernel changed its clock",
          "let this process see /sys/devices/system/clocksource"},
 };
 
@@ -62,7 +64,7 @@ constexpr Loss migrations{"cpu-migrations", Grade::fair,
 Finding finding_of(const Loss& loss, const std::string& reason) {
   return {.name = std::string(loss.reading),
           .grade = loss.grade,
-          .found = "trials do not have it: " + reason,
+          .found = "trials lack this reading: " + reason,
           .meaning = std::string(loss.meaning),
           .mend = std::string(loss.mend)};
 }
@@ -102,7 +104,7 @@ std::vector<Finding> missing_readings(const CpuSet& trial, const std::string& ro
   if (findings.empty())
     findings.push_back({.name = "readings",
                         .grade = Grade::good,
-                        .found = "trials have all that say how quiet the machine was",
+                        .found = "trials have all readings that show how quiet the machine was",
                         .meaning = {},
                         .mend = {}});
   return findings;
@@ -121,23 +123,23 @@ Finding counting(const std::string& root) {
   finding.found = fmt::format("perf_event_paranoid is {}", level);
   const int refusal = root.empty() ? refusal_to_count() : 0;
   if (level > 2) {
-    finding.meaning = "users without rights cannot count anything";
+    finding.meaning = "users without privileges cannot count anything";
     finding.mend =
         way_to_set(std::string(paranoid_file), "1", root, "sysctl kernel.perf_event_paranoid=1");
   } else if (refusal == EMFILE || refusal == ENFILE) {
     finding.found += ", but too many files are open to try";
-    finding.meaning = "whether anything can be counted is not known";
+    finding.meaning = "it is not known whether anything can be counted";
     finding.mend = "raise the limit of open files (ulimit -n)";
   } else if (refusal != 0) {
     finding.found += fmt::format(", but this process may not count: {}", std::strerror(refusal));
     finding.meaning =
-        "no trial can count anything: a filter of system calls is in the way, as in a container";
+        "no trial can count anything: a system call filter blocks it, as in a container";
     finding.mend =
         "let the container call perf_event_open: start it with --cap-add PERFMON, or with a "
         "seccomp profile that allows it";
   } else {
     finding.grade = Grade::good;
-    if (level > 1) finding.found += ": users count what happens outside of the kernel";
+    if (level > 1) finding.found += ": users can count what happens outside the kernel";
   }
   return finding;
 }

@@ -159,7 +159,7 @@ UndoLog::Mark UndoLog::mark() const {
 
 Result<void> UndoLog::back_to(Mark mark) {
   if (ftruncate(fd_.get(), mark.size) != 0 || fsync(fd_.get()) != 0)
-    return fail_errno(fmt::format("cannot shorten {}", path_));
+    return fail_errno(fmt::format("cannot truncate {}", path_));
   changes_.resize(mark.changes);
   return {};
 }

@@ -87,7 +87,7 @@ void note_sched(Note& note) {
   const auto self = static_cast<pid_t>(call(SYS_getpid));
   if (const long size = call(SYS_write, stab::machine::told_fd, address_of(&self), sizeof self);
       size != sizeof self)
-    give_up(note, size, "say that it is there");
+    give_up(note, size, "report that it is running");
   std::uint64_t released = 0;
   if (start.gated)
     if (const long size =

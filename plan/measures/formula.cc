@@ -47,7 +47,7 @@ class Parser {
   std::expected<Formula, FormulaError> parse() {
     if (text_.size() > max_formula) {
       at_ = max_formula;
-      fail(fmt::format("it has {} bytes, at most {} are allowed", text_.size(), max_formula));
+      fail(fmt::format("it has {} bytes, but at most {} are allowed", text_.size(), max_formula));
     }
     sum();
     peek();
@@ -79,8 +79,8 @@ class Parser {
   [[nodiscard]] std::string unexpected(std::string_view wanted) const {
     if (at_ >= text_.size()) return fmt::format("{} is missing at the end", wanted);
     return fmt::format(
-        "{} must stand here, not '{}'; names with other characters than letters, digits, '_' and "
-        "'.' stand in quotes",
+        "{} is expected here, not '{}'; put names with characters other than letters, digits, '_' "
+        "and '.' in quotes",
         wanted, one_line(character(), 4));
   }
 
@@ -105,7 +105,8 @@ class Parser {
   void factor() {
     const char c = peek();
     if (++depth_ > max_formula_depth)
-      fail(fmt::format("parentheses and signs are nested more than {} deep", max_formula_depth));
+      fail(fmt::format("parentheses and signs are nested more than {} levels deep",
+                       max_formula_depth));
     else if (c == '-')
       negative();
     else if (c == '(')
@@ -245,7 +246,7 @@ Reading evaluate(const std::string& name, const Formula& formula, const FindRead
   for (const Step& step : formula) {
     if (step.kind != Kind::name) continue;
     const auto part = find(step.name);
-    if (!part) return counters::absent(name, "", fmt::format("there is no {}", step.name));
+    if (!part) return counters::absent(name, "", fmt::format("{} does not exist", step.name));
     if (part->status == Status::absent)
       return counters::absent(name, "", fmt::format("{} is absent: {}", step.name, part->reason));
     if (part->status == Status::scaled) {

@@ -90,19 +90,20 @@ TEST(Formula, AMistakeHasItsPlace) {
   EXPECT_EQ(error_of("a + ''"), "5: a name is missing between the quotes");
   EXPECT_EQ(error_of("1.2.3"), "1: '1.2.3' is not a number");
   EXPECT_EQ(error_of("1e999"), "1: '1e999' is not a number");
-  EXPECT_THAT(error_of("a b"), HasSubstr("3: an operator must stand here, not 'b'"));
-  EXPECT_THAT(error_of("a)"), HasSubstr("2: an operator must stand here, not ')'"));
+  EXPECT_THAT(error_of("a b"), HasSubstr("3: an operator is expected here, not 'b'"));
+  EXPECT_THAT(error_of("a)"), HasSubstr("2: an operator is expected here, not ')'"));
   EXPECT_THAT(error_of("cs:u / a"),
-              HasSubstr("3: an operator must stand here, not ':'; names with"));
+              HasSubstr("3: an operator is expected here, not ':'; put names with"));
   EXPECT_THAT(error_of("a * \xc2\xb5"), HasSubstr("not '\xc2\xb5'"));
-  EXPECT_THAT(error_of(std::string_view("a\0", 2)), HasSubstr("2: an operator must stand here"));
+  EXPECT_THAT(error_of(std::string_view("a\0", 2)), HasSubstr("2: an operator is expected here"));
 }
 
 TEST(Formula, IsBounded) {
   const auto deep = [](std::size_t n) { return std::string(n, '(') + "a" + std::string(n, ')'); };
   EXPECT_EQ(error_of(deep(max_formula_depth - 1)), "");
-  EXPECT_THAT(error_of(deep(max_formula_depth)), HasSubstr("more than 50 deep"));
-  EXPECT_THAT(error_of(std::string(max_formula_depth, '-') + "a"), HasSubstr("more than 50 deep"));
+  EXPECT_THAT(error_of(deep(max_formula_depth)), HasSubstr("more than 50 levels deep"));
+  EXPECT_THAT(error_of(std::string(max_formula_depth, '-') + "a"),
+              HasSubstr("more than 50 levels deep"));
   EXPECT_EQ(error_of(std::string(max_formula - 1, ' ') + "a"), "");
   EXPECT_THAT(error_of(std::string(max_formula, ' ') + "a"), HasSubstr("it has 1001 bytes"));
 }
@@ -127,7 +128,7 @@ TEST(Formula, WhatCannotBeComputedIsAbsentWithTheReason) {
   EXPECT_EQ(reason("0 / 0"), "a divisor is 0");
   EXPECT_EQ(reason("1e308 * 10"), "it is not a finite number");
   EXPECT_EQ(reason("1 / (1e300 * 1e300)"), "it is not a finite number");
-  EXPECT_EQ(reason("a + other"), "there is no other");
+  EXPECT_EQ(reason("a + other"), "other does not exist");
 }
 
 TEST(Formula, TheResponseOfADerivedMeasureHasItsParts) {

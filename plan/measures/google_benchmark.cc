@@ -97,11 +97,11 @@ class Listing : public nlohmann::json_sax<json> {
                               .host = std::move(host_)};
     if (lacking_ > 0)
       return std::unexpected(
-          fmt::format("no benchmark in it has a number '{}'", one_line(wanted_, longest_word)));
+          fmt::format("no benchmark in it has a value '{}'", one_line(wanted_, longest_word)));
     if (aggregates_ > 0)
       return std::unexpected(
-          "it has aggregates only: run the program without --benchmark_report_aggregates_only");
-    return std::unexpected("it lists no benchmark that was run");
+          "it has only aggregates: run the program without --benchmark_report_aggregates_only");
+    return std::unexpected("it lists no benchmark that ran");
   }
 
   bool null() override { return true; }
@@ -186,7 +186,7 @@ class Listing : public nlohmann::json_sax<json> {
     if (record_.failed) {
       Samples& samples = samples_of(name);
       samples.values.clear();
-      samples.reason = record_.message.empty() ? "it was not run to its end" : record_.message;
+      samples.reason = record_.message.empty() ? "it did not run to its end" : record_.message;
       room_used_ += 6 * samples.reason.size();
       return fits();
     }
@@ -202,7 +202,7 @@ class Listing : public nlohmann::json_sax<json> {
     if (is_time_ && scaled < 0)
       return refuse(fmt::format("the {} of {} is below 0: that is not a time", wanted_,
                                 one_line(name, longest_word)));
-    if (!std::isfinite(scaled)) return refuse("the numbers are too large");
+    if (!std::isfinite(scaled)) return refuse("the values are too large");
     samples.values.push_back(scaled);
     room_used_ += counters::bytes_of_sample;
     return fits();
@@ -210,7 +210,7 @@ class Listing : public nlohmann::json_sax<json> {
 
   bool fits() {
     return room_used_ <= room_ ||
-           refuse(fmt::format("it has more samples than the {} that are kept of a trial",
+           refuse(fmt::format("it has more samples than the {} that are stored per trial",
                               format_bytes(counters::most_sample_bytes)));
   }
 

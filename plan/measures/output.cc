@@ -51,7 +51,8 @@ std::string fault_of(const RE2& pattern) {
   if (!pattern.ok()) return pattern.error();
   if (pattern.NumberOfCapturingGroups() < 1)
     return "it has no group: put the number between ( and )";
-  if (pattern.ProgramSize() > most_instructions) return "it is too large: count fewer repetitions";
+  if (pattern.ProgramSize() > most_instructions)
+    return "it is too large: use fewer or smaller repetitions";
   return "";
 }
 
@@ -80,7 +81,7 @@ class Matches {
 
 Found number_of(std::string_view text) {
   if (const auto number = parse_number(text)) return *number;
-  return std::unexpected(fmt::format("{} is not a number that can be used", quoted(text)));
+  return std::unexpected(fmt::format("{} is not a usable number", quoted(text)));
 }
 
 Number sum_of(const Number& a, const Number& b) {
@@ -97,7 +98,7 @@ Found total(Matches& matches, std::string_view first, Pick pick, Time until) {
   std::size_t count = 1;
   while (const auto next = matches.next()) {
     if (++count > max_matches || std::chrono::steady_clock::now() > until)
-      return std::unexpected(fmt::format("it matches too often, {} times and more", count - 1));
+      return std::unexpected(fmt::format("it matches too often, at least {} times", count - 1));
     last = *next;
     if (pick == Pick::last) continue;
     const Found number = number_of(*next);
@@ -118,10 +119,11 @@ Values all_of(Matches& matches, std::string_view first, std::size_t room, Time u
     if (!number) return std::unexpected(number.error());
     values.push_back(counters::to_double(*number));
     if (counters::bytes_of_sample * values.size() > room)
-      return std::unexpected(fmt::format("it has more samples than the {} that are kept of a trial",
-                                         format_bytes(counters::most_sample_bytes)));
+      return std::unexpected(
+          fmt::format("it has more samples than the {} that are stored per trial",
+                      format_bytes(counters::most_sample_bytes)));
     if (std::chrono::steady_clock::now() > until)
-      return std::unexpected(fmt::format("it matches too often, {} times and more", values.size()));
+      return std::unexpected(fmt::format("it matches too often, at least {} times", values.size()));
   }
   return values;
 }
@@ -131,7 +133,7 @@ std::string why_not_searched(const RE2& pattern, std::string_view text) {
   if (std::string fault = fault_of(pattern); !fault.empty()) return fault;
   const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
   if (text.size() <= most) return "";
-  return fmt::format("it has {}, at most {} are searched for so large a pattern",
+  return fmt::format("it has {}, but with so large a pattern at most {} are searched",
                      format_bytes(text.size()), format_bytes(most));
 }
 
@@ -156,7 +158,7 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
   if (measure.pick == Pick::first) return number_of(*first);
   if (measure.pick != Pick::only) return total(matches, *first, measure.pick, until);
   if (const auto second = matches.next())
-    return std::unexpected(fmt::format("{} and {} match: 'take' says which one counts",
+    return std::unexpected(fmt::format("{} and {} match: set 'take' to choose which one counts",
                                        quoted(*first), quoted(*second)));
   return number_of(*first);
 }
@@ -165,7 +167,7 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
 std::string why_not_read(std::string_view text, Time until) {
   if (std::chrono::steady_clock::now() > until) return "the measures before it took too long";
   if (text.size() <= max_read) return "";
-  return fmt::format("it has {}, at most {} are read", format_bytes(text.size()),
+  return fmt::format("it has {}, but at most {} are read", format_bytes(text.size()),
                      format_bytes(max_read));
 }
 
@@ -182,7 +184,7 @@ Reading absent(const OutputMeasure& measure, std::string_view why) {
 
 Reading reading_of(const OutputMeasure& measure, const Found& found) {
   if (!found) return absent(measure, found.error());
-  if (!counters::is_finite(*found)) return absent(measure, "the numbers are too large");
+  if (!counters::is_finite(*found)) return absent(measure, "the values are too large");
   return counters::counted(measure.name, measure.unit, *found);
 }
 
@@ -193,8 +195,9 @@ std::string pattern_fault(const std::string& regex) {
 }
 
 std::string pointer_fault(std::string_view pointer) {
-  return split_pointer(pointer) ? ""
-                                : "it is \"\" or begins with '/', and '~' stands only in ~0 and ~1";
+  return split_pointer(pointer)
+             ? ""
+             : "it must be \"\" or begin with '/', and '~' is allowed only in ~0 and ~1";
 }
 
 std::string_view stream_of(const OutputMeasure& measure) {

@@ -48,7 +48,7 @@ TEST(Output, LinesHaveBeginningsAndEnds) {
 TEST(Output, TheOneThatCountsIsTheOnlyOneUnlessThePlanSaysOtherwise) {
   const std::string text = "t=4 t=1 t=2.5 ";
   EXPECT_EQ(reason_of(by("t=(\\S+)"), text),
-            "stdout: '4' and '1' match: 'take' says which one counts");
+            "stdout: '4' and '1' match: set 'take' to choose which one counts");
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::first), text), Number(4));
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::last), text), Number(2.5));
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::sum), text), Number(7.5));
@@ -67,11 +67,11 @@ TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
       (std::vector<counters::Samples>{{.measure = "m", .unit = "1/s", .values = {1, 2.5, 4, -1}}}));
   EXPECT_EQ(value_of(measure, "t=3"), Number(3.0));
   EXPECT_EQ(reason_of(measure, "u"), "stdout: nothing matches");
-  EXPECT_EQ(reason_of(measure, "t=1 t=x"), "stdout: 'x' is not a number that can be used");
-  EXPECT_EQ(reason_of(measure, "t=1e308 t=1e308"), "stdout: the numbers are too large");
+  EXPECT_EQ(reason_of(measure, "t=1 t=x"), "stdout: 'x' is not a usable number");
+  EXPECT_EQ(reason_of(measure, "t=1e308 t=1e308"), "stdout: the values are too large");
   const std::string many = "t=" + std::string(20'000, '1');
   EXPECT_EQ(reason_of(by("(1)", Pick::samples), many),
-            "stdout: it has more samples than the 256 KiB that are kept of a trial");
+            "stdout: it has more samples than the 256 KiB that are stored per trial");
   EXPECT_EQ(read_output(measure, "t=1 t=2", 108).reading->status, Status::counted);
   EXPECT_EQ(read_output(measure, "t=1 t=2", 107).reading->status, Status::absent);
 }
@@ -79,17 +79,15 @@ TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
 TEST(Output, WhatIsNoNumberIsAbsentAndSaysWhatWasFound) {
   EXPECT_EQ(reason_of(by("t=(\\S+)"), "u=4"), "stdout: nothing matches");
   EXPECT_EQ(reason_of(by("t=(\\S+)"), ""), "stdout: nothing matches");
-  EXPECT_EQ(reason_of(by("t=(\\S*)"), "t="), "stdout: '' is not a number that can be used");
+  EXPECT_EQ(reason_of(by("t=(\\S*)"), "t="), "stdout: '' is not a usable number");
   for (const std::string wrong : {"4s", "inf", "nan", "1,5", "0x1", "1e999"})
     EXPECT_EQ(reason_of(by("t=(\\S+)"), "t=" + wrong),
-              "stdout: '" + wrong + "' is not a number that can be used");
-  EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::mean), "t=1 t=x"),
-            "stdout: 'x' is not a number that can be used");
-  EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::last), "t=1 t=x"),
-            "stdout: 'x' is not a number that can be used");
+              "stdout: '" + wrong + "' is not a usable number");
+  EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::mean), "t=1 t=x"), "stdout: 'x' is not a usable number");
+  EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::last), "t=1 t=x"), "stdout: 'x' is not a usable number");
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::first), "t=1 t=x"), Number(1));
   EXPECT_EQ(reason_of(by("t=(\\S+)", Pick::sum), "t=1e308 t=1e308"),
-            "stdout: the numbers are too large");
+            "stdout: the values are too large");
   OutputMeasure other = by("t=(\\S+)");
   other.from_stderr = true;
   EXPECT_EQ(reason_of(other, "u"), "stderr: nothing matches");
@@ -97,7 +95,7 @@ TEST(Output, WhatIsNoNumberIsAbsentAndSaysWhatWasFound) {
 
 TEST(Output, BytesOfAllKindsAreText) {
   EXPECT_EQ(value_of(by("t=(\\d+)"), std::string_view("\xff\0\xfe t=5 \xc3", 11)), Number(5));
-  EXPECT_THAT(reason_of(by("t=([^ ]+)"), "t=\x1b[31m"), HasSubstr("is not a number"));
+  EXPECT_THAT(reason_of(by("t=([^ ]+)"), "t=\x1b[31m"), HasSubstr("is not a usable number"));
   EXPECT_THAT(reason_of(by("t=([^ ]+)"), "t=\x1b[31m"), testing::Not(HasSubstr("\x1b")));
 }
 
@@ -120,9 +118,9 @@ TEST(Output, PatternsTakeTimeInProportionToTheText) {
 
 TEST(Output, WhatIsTooMuchIsAbsent) {
   EXPECT_EQ(reason_of(by("(1)", Pick::last), std::string(max_read + 1, '1')),
-            "stdout: it has 16777217 bytes, at most 16 MiB are read");
+            "stdout: it has 16777217 bytes, but at most 16 MiB are read");
   EXPECT_THAT(reason_of(by("([ab]*a[ab]{900})c", Pick::first), std::string(max_read / 2, 'a')),
-              HasSubstr("are searched for so large a pattern"));
+              HasSubstr("are searched"));
   EXPECT_THAT(read_output(by("(1)", Pick::first), "1", 100, {}).reading->reason,
               HasSubstr("the measures before it took too long"));
   EXPECT_THAT(reason_of(by("(1)", Pick::last), std::string(max_matches + 1, '1')),
@@ -137,7 +135,7 @@ TEST(Output, APatternNeedsAGroupAndHasABound) {
   EXPECT_THAT(pattern_fault("(a)\\1"), HasSubstr("invalid escape sequence"));
   EXPECT_NE(pattern_fault("((a{900}){900})"), "");
   EXPECT_EQ(pattern_fault("(a{900}b{900}c{900}d{900}e{900}f{900})"),
-            "it is too large: count fewer repetitions");
+            "it is too large: use fewer or smaller repetitions");
 }
 
 TEST(Output, APointerIsCheckedToo) {

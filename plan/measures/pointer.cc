@@ -48,7 +48,7 @@ class Search : public nlohmann::json_sax<json> {
   }
   bool number_float(double /*number*/, const std::string& text) override {
     const auto number = parse_number(text);
-    return value(fmt::format("the number {}, which cannot be used,", one_line(text, 60)), number);
+    return value(fmt::format("the unusable number {}", one_line(text, 60)), number);
   }
   bool string(std::string& text) override {
     return value(fmt::format("the text '{}'", one_line(text, 60)));

@@ -19,7 +19,7 @@ std::string_view why_no_blocks(const Draft& draft) {
   if (draft.plan.analysis.stabilizer) return "method = \"stabilizer\" has tests of its own";
   switch (draft.plan.design.kind) {
     case DesignKind::within_subjects:
-      return "within subjects each effect has its own error";
+      return "within subjects, each effect has its own error";
     case DesignKind::nested:
       return "a nested design compares the means of seeds";
     case DesignKind::padding_study:
@@ -48,12 +48,12 @@ void check_control(Draft& draft) {
   if (analysis.control.empty()) return;
   if (draft.plan.design.kind != DesignKind::one_way || analysis.stabilizer)
     return refuse(draft, "control",
-                  "is for designs of the kind \"one-way\", and not for method = \"stabilizer\": "
+                  "is only for designs of the kind \"one-way\" without method = \"stabilizer\": "
                   "remove it, or change the design");
   if (analysis.all_pairs)
     return refuse(draft, "control",
-                  "repeats the first level, so it cannot be used with pairs = \"all\": remove one "
-                  "of the two");
+                  "repeats the first level, so it cannot be combined with pairs = \"all\": remove "
+                  "one of the two");
   for (const DraftFactor& factor : draft.factors) {
     if (!factor.value.is_treatment()) continue;
     const auto& levels = std::get<FixedLevels>(factor.value.levels).levels;
@@ -73,20 +73,19 @@ void check_analysis(Draft& draft) {
   const DesignKind kind = draft.plan.design.kind;
   if (draft.study.analysis.contains("programs") && kind != DesignKind::within_subjects)
     refuse(draft, "programs",
-           fmt::format("says which programs one answer over all of them is about, and a {} design "
-                       "answers for each benchmark: remove it, or set design.kind = "
-                       "\"within-subjects\"",
+           fmt::format("says which programs an overall answer is about, but a {} design answers "
+                       "for each benchmark: remove it, or set design.kind = \"within-subjects\"",
                        to_string(kind)));
   if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
   if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
-    refuse(draft, "response", "must be one number in a calibration: leave out the others");
+    refuse(draft, "response", "must be a single response in a calibration: leave out the others");
   if (draft.plan.answers_over_all()) check_split(draft);
   if (draft.factors_are_good) check_control(draft);
   if (!draft.plan.analysis.all_pairs) return;
   if (kind == DesignKind::calibration || kind == DesignKind::padding_study)
     refuse(draft, "pairs",
-           fmt::format("cannot be \"all\" in a {}, whose two arms are one pair: remove it",
+           fmt::format("cannot be \"all\" in a {}, whose two arms form only one pair: remove it",
                        kind == DesignKind::calibration ? "calibration" : "padding study"));
 }
 

@@ -31,7 +31,7 @@ Words names_of(const Treatments& treatments) {
 }
 
 void refuse_kind(Draft& draft, std::string_view needs, const Treatments& treatments) {
-  draft.problems.add(draft.design_at, fmt::format("a {} design needs {}, this plan has {}{}{}",
+  draft.problems.add(draft.design_at, fmt::format("a {} design needs {}, but this plan has {}{}{}",
                                                   to_string(draft.plan.design.kind), needs,
                                                   treatments.size(), treatments.empty() ? "" : ": ",
                                                   fmt::join(names_of(treatments), ", ")));
@@ -43,22 +43,23 @@ void check_treatments(Draft& draft, const Treatments& treatments) {
     refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::within_subjects && treatments.empty())
-    refuse_kind(draft, "a treatment (a factor with two or more fixed levels)", treatments);
+    refuse_kind(draft, "at least one treatment (a factor with two or more fixed levels)",
+                treatments);
   if (kind == DesignKind::nested && treatments.size() > 1)
     refuse_kind(draft, "at most one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::custom && treatments.empty())
-    refuse_kind(draft, "a treatment (a factor with two or more fixed levels)", treatments);
+    refuse_kind(draft, "at least one treatment (a factor with two or more fixed levels)",
+                treatments);
   if (kind == DesignKind::padding_study && treatments.size() != 1)
     refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::calibration && !treatments.empty())
-    refuse_kind(draft, "no treatment, as it compares programs with themselves", treatments);
+    refuse_kind(draft, "no treatment, because it compares programs with themselves", treatments);
   if (kind == DesignKind::within_subjects && draft.benchmarks.size() == 1)
-    draft.problems.add(
-        draft.design_at,
-        "a within-subjects design compares over benchmarks and needs two or more, this plan "
-        "has 1");
+    draft.problems.add(draft.design_at,
+                       "a within-subjects design compares over benchmarks and needs at least two, "
+                       "but this plan has 1");
 }
 
 bool has_seeds(DesignKind kind) {
@@ -71,10 +72,11 @@ void check_seeds(Draft& draft) {
     const auto* seeds = std::get_if<RandomSeeds>(&factor.value.levels);
     if (seeds == nullptr) continue;
     if (nested != nullptr)
-      draft.problems.add(factor.at,
-                         fmt::format("one factor at most can have random = {{ seeds, runs }}, and "
-                                     "'{}' has it already",
-                                     nested->value.name));
+      draft.problems.add(
+          factor.at,
+          fmt::format(
+              "only one factor can have random = {{ seeds, runs }}, and '{}' already has it",
+              nested->value.name));
     else if (!has_seeds(draft.plan.design.kind))
       draft.problems.add(factor.at,
                          fmt::format("the factor '{}' with random = {{ seeds, runs }} needs "
@@ -84,10 +86,11 @@ void check_seeds(Draft& draft) {
   }
   if (nested == nullptr) {
     if (has_seeds(draft.plan.design.kind))
-      draft.problems.add(draft.design_at,
-                         fmt::format("a {} design needs a factor with random = {{ seeds, runs }}, "
-                                     "as link_order",
-                                     to_string(draft.plan.design.kind)));
+      draft.problems.add(
+          draft.design_at,
+          fmt::format(
+              "a {} design needs a factor with random = {{ seeds, runs }}, such as link_order",
+              to_string(draft.plan.design.kind)));
     return;
   }
   for (const Position at : draft.repetitions_at)
@@ -105,18 +108,19 @@ void check_cell(const DraftCell& cell, const Treatments& treatments, Problems& p
     const auto found = treatments.find(factor);
     if (found == treatments.end())
       problems.add(cell.at,
-                   fmt::format("this cell names '{}', which is not a treatment of this plan{}",
+                   fmt::format("this cell contains '{}', which is not a treatment of this plan{}",
                                shown(factor), hint(factor, names_of(treatments))));
     else if (std::ranges::find(found->second, level) == found->second.end())
-      problems.add(cell.at,
-                   fmt::format("this cell names the level '{}', which the factor '{}' does not "
-                               "have{}",
-                               shown(level), factor, hint(level, found->second)));
+      problems.add(
+          cell.at,
+          fmt::format("this cell contains the level '{}', which the factor '{}' does not have{}",
+                      shown(level), factor, hint(level, found->second)));
   }
   for (const auto& [factor, levels] : treatments)
     if (!cell.value.contains(factor))
       problems.add(cell.at,
-                   fmt::format("this cell leaves out '{}': a cell names every treatment", factor));
+                   fmt::format("this cell leaves out '{}', but a cell must contain every treatment",
+                               factor));
 }
 
 void check_levels_are_used(Draft& draft, const Treatments& treatments) {
@@ -128,10 +132,9 @@ void check_levels_are_used(Draft& draft, const Treatments& treatments) {
     if (levels == treatments.end()) continue;
     for (const std::string& level : levels->second)
       if (!used[factor.value.name].contains(level))
-        draft.problems.add(factor.at,
-                           fmt::format("the level '{}' of the factor '{}' is in no cell of the "
-                                       "design: use or remove it",
-                                       level, factor.value.name));
+        draft.problems.add(factor.at, fmt::format("no cell of the design has the level '{}' of the "
+                                                  "factor '{}': use or remove the level",
+                                                  level, factor.value.name));
   }
 }
 

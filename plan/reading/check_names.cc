@@ -70,10 +70,9 @@ class NameChecker {
 
   void check_length(const Template& text, std::size_t bytes, std::size_t limit) {
     if (bytes > limit)
-      problems_.add(text.at,
-                    fmt::format("'{}' can be {} bytes long with its variables replaced, at most "
-                                "{} are allowed: shorten it",
-                                text.path, bytes, limit));
+      problems_.add(text.at, fmt::format("'{}' is {} bytes long after its variables are replaced, "
+                                         "but at most {} are allowed: shorten it",
+                                         text.path, bytes, limit));
   }
 
   void check(const DraftBenchmark& benchmark) {
@@ -103,10 +102,10 @@ void check_names(Draft& draft) {
   for (const Template& value : draft.values)
     for (const std::string& name : names_in(value.text))
       if (!contains(own_variables, name))
-        draft.problems.add(value.at,
-                           fmt::format("'{}' uses ${{{}}}, but a variable's value can use only "
-                                       "${{OUT}}, ${{DIR}} and ${{SRC}}: write the text itself",
-                                       value.path, shown(name)));
+        draft.problems.add(
+            value.at, fmt::format("'{}' uses ${{{}}}, but the value of a variable can use only "
+                                  "${{OUT}}, ${{DIR}} and ${{SRC}}: write the text itself",
+                                  value.path, shown(name)));
   NameChecker checker(draft);
   for (const DraftBenchmark& benchmark : draft.benchmarks) checker.check(benchmark);
 }

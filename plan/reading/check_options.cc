@@ -102,10 +102,10 @@ class OptionChecker {
     for (const DraftFactor& factor : draft_.factors)
       if (const auto twice = draft_.randomize_at.find(factor.value.name);
           twice != draft_.randomize_at.end())
-        draft_.problems.add(twice->second,
-                            fmt::format("'randomize.{0}' is a factor too: remove this, or "
-                                        "[factor.{0}]",
-                                        factor.value.name));
+        draft_.problems.add(
+            twice->second,
+            fmt::format("'randomize.{0}' is also a factor: remove this key, or [factor.{0}]",
+                        factor.value.name));
   }
 
   static std::string shown_cell(const Cell& cell) {
@@ -121,7 +121,7 @@ class OptionChecker {
       if (is_new) continue;
       draft_.problems.add(
           position_of(combination.cell),
-          fmt::format("the cells ({}) and ({}) run the same: list the cells that you want, with "
+          fmt::format("the cells ({}) and ({}) do the same: list the cells that you want, with "
                       "design.kind = \"custom\"",
                       shown_cell(first->second->cell), shown_cell(combination.cell)));
       return;
@@ -141,7 +141,7 @@ class OptionChecker {
       if (!is_new)
         draft_.problems.add(
             draft_.cells[i].at,
-            fmt::format("this cell runs the same as ({}): remove one", shown_cell(*first->second)));
+            fmt::format("this cell does the same as ({}): remove one", shown_cell(*first->second)));
     }
   }
 
@@ -160,7 +160,7 @@ class OptionChecker {
                return each.options.contains(name);
              }))
       draft_.problems.add(factor.at,
-                          fmt::format("the factor '{}' does nothing in cells where nothing is "
+                          fmt::format("the factor '{}' has no effect in cells where nothing is "
                                       "placed at random: its seeds would count as layouts",
                                       factor.value.name));
   }
@@ -171,7 +171,8 @@ class OptionChecker {
         option == nullptr || option->acts_with.empty() ? "code" : option->acts_with.front();
     const std::string_view more =
         name == "period" || name == "budget" ? "rerandomize = \"repeated\" and " : "";
-    draft_.problems.add(at, fmt::format("{} does nothing: it needs {}{} = true", what, more, flag));
+    draft_.problems.add(at,
+                        fmt::format("{} has no effect: it needs {}{} = true", what, more, flag));
   }
 
   [[nodiscard]] Position position_of(const Cell& cell) const {
@@ -219,10 +220,10 @@ void check_compilers(Draft& draft, Position at, std::string_view what) {
     if (!benchmark.build) continue;
     const std::string& build = benchmark.build->text;
     if (!names_compiler(build) || may_use_szc(draft, build)) continue;
-    draft.problems.add(at, fmt::format("{} needs programs that szc builds, and the build of '{}' "
-                                       "uses another compiler: set CC = \"szc\" and CXX = "
-                                       "\"szc++\" in [variables]",
-                                       what, benchmark.value.name));
+    draft.problems.add(
+        at, fmt::format("{} needs programs built by szc, but the build of '{}' uses another "
+                        "compiler: set CC = \"szc\" and CXX = \"szc++\" in [variables]",
+                        what, benchmark.value.name));
   }
 }
 

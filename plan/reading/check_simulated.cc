@@ -21,7 +21,7 @@ void check_number(const std::string& name, Position at, Draft& draft) {
     if (is_of_real_runs(part))
       draft.problems.add(
           at, fmt::format(
-                  "{} is not measured under 'measure.simulate', where it would be the "
+                  "{} cannot be measured under 'measure.simulate', because it would be the "
                   "simulator's: compare {}",
                   part == name ? shown(name) : fmt::format("{} of {}", shown(part), shown(name)),
                   fmt::join(simulated_names, ", ")));
@@ -45,7 +45,7 @@ void check_runtime(Draft& draft) {
            (name == "rerandomize" && level.name == "repeated");
   };
   constexpr std::string_view why =
-      "gives programs that szc built one layout a run, because the next one comes by time: ";
+      "gives programs built by szc only one layout per run, because layouts change with time: ";
   for (const auto& [name, level] : draft.plan.randomize)
     if (is_repeated(name, level))
       refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));
@@ -67,26 +67,26 @@ void check_simulated(Draft& draft) {
   check_runtime(draft);
   if (!plan.counters.empty() || !plan.rotated.empty())
     refuse(draft,
-           "counts by itself, and events would be the simulator's: leave out "
+           "does its own counting, and events would count the simulator: leave out "
            "'measure.counters' and 'measure.rotate'");
   if (!plan.profile.empty())
-    refuse(draft, "measures no time that could be sampled: leave out 'measure.profile'");
+    refuse(draft, "measures no time to sample: leave out 'measure.profile'");
   if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
         return each.google_benchmark.has_value();
       }))
     refuse(draft,
-           "cannot be used with Google Benchmark, which repeats its measurements by the clock");
+           "cannot be combined with Google Benchmark, which repeats its measurements by the clock");
   if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
     refuse(draft,
-           "counts things that no other program disturbs: leave out 'exclude', "
+           "counts things that other programs cannot disturb: leave out 'exclude', "
            "'machine.wait_for_quiet' and 'machine.quiesce'");
   if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.memory_limit != 0; }))
-    refuse(draft, "needs memory of its own, which a limit would count: leave out 'memory_limit'");
+    refuse(draft, "needs memory of its own, which the limit would count: leave out 'memory_limit'");
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.file_limit != 0; }))
-    refuse(draft, "writes files of its own, which a limit would stop: leave out 'file_limit'");
+    refuse(draft, "writes files of its own, which the limit would stop: leave out 'file_limit'");
 }
 
 }  // namespace stab::plan

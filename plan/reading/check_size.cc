@@ -34,10 +34,10 @@ std::uint64_t factorial_cells(Draft& draft) {
     at = factor.at;
   }
   if (cells > max_cells)
-    draft.problems.add(
-        at, fmt::format("the design has {} = {} cells, at most {} are allowed: take away "
-                        "levels or factors, or list the cells in a custom design",
-                        fmt::join(levels, " x "), number(cells), max_cells));
+    draft.problems.add(at,
+                       fmt::format("the design has {} = {} cells, but at most {} are allowed: "
+                                   "remove levels or factors, or list the cells in a custom design",
+                                   fmt::join(levels, " x "), number(cells), max_cells));
   return cells;
 }
 
@@ -68,8 +68,8 @@ void check_size(Draft& draft) {
                       : !draft.repetitions_at.empty() ? draft.repetitions_at.front()
                                                       : Position{};
   draft.problems.add(
-      at, fmt::format("the plan has {} trials ({} benchmarks, {} in a block of each), at most {} "
-                      "are allowed: lower the repetitions, or take away levels or benchmarks",
+      at, fmt::format("the plan has {} trials ({} benchmarks, {} in a block of each), but at most "
+                      "{} are allowed: lower the repetitions, or remove levels or benchmarks",
                       trials, draft.benchmarks.size(), per_block, max_trials));
 }
 

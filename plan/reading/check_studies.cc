@@ -21,24 +21,26 @@ void check_repetitions(Draft& draft) {
   const std::uint32_t blocks = draft.benchmarks.front().value.repetitions;
   for (const DraftBenchmark& benchmark : draft.benchmarks)
     if (benchmark.value.repetitions != blocks)
-      draft.problems.add(benchmark.at,
-                         fmt::format("the comparisons of a calibration have one size, but '{}' has "
-                                     "{} repetitions and '{}' {}: set defaults.repetitions alone",
-                                     benchmark.value.name, benchmark.value.repetitions,
-                                     draft.benchmarks.front().value.name, blocks));
+      draft.problems.add(
+          benchmark.at,
+          fmt::format("all comparisons of a calibration have the same size, but '{}' has {} "
+                      "repetitions and '{}' has {}: set only defaults.repetitions",
+                      benchmark.value.name, benchmark.value.repetitions,
+                      draft.benchmarks.front().value.name, blocks));
   if (blocks < 2)
     draft.problems.add(
         draft.repetitions_at.empty() ? draft.design_at : draft.repetitions_at.front(),
-        "a calibration needs 2 repetitions or more: the blocks of a comparison");
+        "a calibration needs at least 2 repetitions, the blocks of a comparison");
 }
 
 void check_calibration(Draft& draft) {
   const std::size_t before = draft.problems.count();
   check_repetitions(draft);
   if (!draft.plan.analysis.log_scale)
-    refuse_setting(draft, "log", "must be true in a calibration, whose differences are ratios");
+    refuse_setting(draft, "log",
+                   "must be true in a calibration, because its differences are ratios");
   for (const char* key : {"equivalence", "sums_of_squares"})
-    refuse_setting(draft, key, "has no use in a calibration");
+    refuse_setting(draft, key, "has no effect in a calibration");
   if (draft.problems.count() != before) return;
   const std::uint32_t comparisons =
       draft.study.comparisons.value_or(standard_of<"design.comparisons">);
@@ -55,12 +57,15 @@ void check_padding_study(Draft& draft) {
   for (const DraftFactor& factor : draft.factors)
     if (factor.value.is_treatment())
       if (const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size(); levels != 2)
-        draft.problems.add(factor.at, fmt::format("a padding study has two arms, and the treatment "
-                                                  "'{}' has {} levels: take away {}",
-                                                  factor.value.name, levels, levels - 2));
+        draft.problems.add(
+            factor.at,
+            fmt::format(
+                "a padding study has two arms, but the treatment '{}' has {} levels: remove {}",
+                factor.value.name, levels, levels - 2));
   if (draft.plan.analysis.log_scale)
-    refuse_setting(draft, "log", "must be false in a padding study, which compares plain means");
-  refuse_setting(draft, "sums_of_squares", "has no use in a padding study");
+    refuse_setting(draft, "log",
+                   "must be false in a padding study, because it compares plain means");
+  refuse_setting(draft, "sums_of_squares", "has no effect in a padding study");
   draft.plan.analysis.log_scale = false;
 }
 
@@ -71,10 +76,10 @@ std::vector<const DraftFactor*> two_level_treatments(Draft& draft) {
     if (!factor.value.is_treatment()) continue;
     const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size();
     if (levels != 2)
-      draft.problems.add(factor.at, fmt::format("a fractional design needs treatments of two "
-                                                "levels, and '{}' has {}: take away levels, or "
-                                                "list the cells in a custom design",
-                                                factor.value.name, levels));
+      draft.problems.add(
+          factor.at, fmt::format("a fractional design needs treatments with two levels, but '{}' "
+                                 "has {}: remove levels, or list the cells in a custom design",
+                                 factor.value.name, levels));
     treatments.push_back(&factor);
   }
   return treatments;
@@ -97,9 +102,10 @@ void check_fractional(Draft& draft) {
   const std::size_t before = draft.problems.count();
   const auto treatments = two_level_treatments(draft);
   if (treatments.size() < 3 || treatments.size() > max_fractional_treatments)
-    draft.problems.add(draft.design_at,
-                       fmt::format("a fractional design needs 3 to {} treatments, this plan has {}",
-                                   max_fractional_treatments, treatments.size()));
+    draft.problems.add(
+        draft.design_at,
+        fmt::format("a fractional design needs 3 to {} treatments, but this plan has {}",
+                    max_fractional_treatments, treatments.size()));
   if (draft.problems.count() != before) return;
   Words names;
   for (const DraftFactor* factor : treatments) names.push_back(factor->value.name);
@@ -117,13 +123,13 @@ void check_fractional(Draft& draft) {
 
 void check_arrivals(const DraftFactor& factor, Draft& draft) {
   if (!draft.plan.is_causal())
-    draft.problems.add(factor.at,
-                       "'factor.arrival_speedup' belongs to design.kind = \"causal\": set it, or "
-                       "remove the factor");
+    draft.problems.add(
+        factor.at,
+        "'factor.arrival_speedup' needs design.kind = \"causal\": set it, or remove the factor");
   else if (draft.plan.causal.arrival_speedup.count() != 0)
     draft.problems.add(factor.at,
-                       "'factor.arrival_speedup' and 'causal.arrival_speedup' say the same: remove "
-                       "one of them");
+                       "'factor.arrival_speedup' and 'causal.arrival_speedup' set the same thing: "
+                       "remove one of them");
 }
 
 }  // namespace
@@ -144,13 +150,15 @@ void check_causal(Draft& draft) {
   if (!draft.plan.is_causal()) return;
   if (draft.measure_at)
     draft.problems.add(*draft.measure_at,
-                       "'measure' cannot be used in a causal design, because virtual pauses are "
-                       "part of all that its trials measure: leave it out");
+                       "'measure' cannot be used in a causal design, because virtual pauses "
+                       "distort everything that its trials measure: leave it out");
   for (const auto& [key, at] : draft.study.analysis)
     if (key != "alpha")
-      draft.problems.add(at, fmt::format("'analysis.{}' has no use in a causal design, which "
-                                         "compares nothing: remove it",
-                                         shown(key)));
+      draft.problems.add(
+          at,
+          fmt::format(
+              "'analysis.{}' has no effect in a causal design, which compares nothing: remove it",
+              shown(key)));
 }
 
 }  // namespace stab::plan

@@ -22,8 +22,8 @@ void check_blocks(Draft& draft) {
     if (const std::uint32_t blocks = blocks_of(draft, benchmark); blocks < sets)
       draft.problems.add(
           draft.rotate_at,
-          fmt::format("'measure.rotate' has {} sets and '{}' {} block{}{}: each set needs one at "
-                      "least; give it more blocks, or fewer sets",
+          fmt::format("'measure.rotate' has {} sets, but '{}' has {} block{}{}: each set needs at "
+                      "least one; use more blocks, or fewer sets",
                       sets, shown(benchmark.value.name), blocks, blocks == 1 ? "" : "s",
                       draft.plan.design.stop ? " before it may end" : ""));
 }
@@ -33,8 +33,8 @@ void check_response(const std::string& name, Draft& draft) {
   if (const std::string_view why = why_not_by_turns(draft.plan); !why.empty())
     draft.problems.add(
         draft.response_at,
-        fmt::format("'analysis.response' is {}, which takes turns by 'measure.rotate', and {}: "
-                    "count it in 'measure.counters', or compare another number",
+        fmt::format("'analysis.response' is {}, which is counted in turn by 'measure.rotate', and "
+                    "{}: count it in 'measure.counters', or compare another response",
                     shown(name), why));
 }
 

@@ -67,15 +67,14 @@ void check_with_build(const DraftBenchmark& benchmark, const std::map<std::strin
   for (const Template& text : benchmark.run) run.merge(names_of(text, inside));
   const bool makes_out = names_of(*benchmark.build, inside).contains("OUT");
   if (!makes_out && !run.contains("DIR"))
-    problems.add(
-        benchmark.build->at,
-        fmt::format("'benchmark.build' of '{}' must make the file ${{OUT}}, or benchmark.run must "
-                    "name one in ${{DIR}}",
-                    benchmark.value.name));
+    problems.add(benchmark.build->at,
+                 fmt::format("'benchmark.build' of '{}' must write the file ${{OUT}}, or "
+                             "benchmark.run must use one in ${{DIR}}",
+                             benchmark.value.name));
   else if (!run.contains("OUT") && !run.contains("DIR"))
     problems.add(
         benchmark.build->at,
-        fmt::format("'benchmark.build' of '{}' makes ${{OUT}}, but benchmark.run does not use it",
+        fmt::format("'benchmark.build' of '{}' writes ${{OUT}}, but benchmark.run does not use it",
                     benchmark.value.name));
 }
 
@@ -106,8 +105,8 @@ void check_user_factor(const DraftFactor& factor, const Names& used, const std::
   if (count == 0)
     problems.add(
         factor.at,
-        fmt::format("the factor '{}' does nothing for the benchmark '{}': use {} in its "
-                    "build, run, env, stdin, prepare or cleanup",
+        fmt::format("the factor '{}' has no effect on the benchmark '{}': use {} in its build, "
+                    "run, env, stdin, prepare or cleanup",
                     factor.value.name, benchmark,
                     fmt::format("${{{}}}", fmt::join(std::views::keys(variables), "} or ${"))));
   else if (std::cmp_less(count, variables.size()))
@@ -118,10 +117,9 @@ void check_revisions(const DraftFactor& factor, const DraftBenchmark& benchmark,
                      Problems& problems) {
   if (std::get<FixedLevels>(factor.value.levels).levels.front().revision.empty()) return;
   if (benchmark.build) return;
-  problems.add(benchmark.at,
-               fmt::format("the factor '{}' does nothing for the benchmark '{}', which has no "
-                           "build: add benchmark.build",
-                           factor.value.name, benchmark.value.name));
+  problems.add(benchmark.at, fmt::format("the factor '{}' has no effect on the benchmark '{}', "
+                                         "which has no build: add benchmark.build",
+                                         factor.value.name, benchmark.value.name));
 }
 
 void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmark,

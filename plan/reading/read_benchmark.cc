@@ -134,7 +134,7 @@ void check_unique_names(Draft& draft) {
     if (!benchmark.value.name.empty() && !names.insert(benchmark.value.name).second)
       draft.problems.add(
           benchmark.at,
-          fmt::format("two benchmarks are called '{}': rename this one", benchmark.value.name));
+          fmt::format("two benchmarks have the name '{}': rename this one", benchmark.value.name));
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ void read_benchmarks(const Table& root, Draft& draft) {
   if (items == nullptr) return;
   const Pair& pair = *root.find("benchmark");
   if (items->empty() || items->size() > max_length) {
-    draft.problems.add(pair.at, fmt::format("a plan has 1 to {} benchmarks, this one has {}",
+    draft.problems.add(pair.at, fmt::format("a plan has 1 to {} benchmarks, but this one has {}",
                                             max_length, items->size()));
     return;
   }

@@ -63,7 +63,7 @@ std::string level_rule(const Factor& factor) {
   if (factor.kind == FactorKind::aslr) return "true or false";
   if (factor.kind == FactorKind::option) return option_rule(*find_option(factor.name));
   if (factor.kind == FactorKind::arrival_speedup)
-    return "a time from \"0ns\" to \"10s\", as \"250us\"";
+    return "a time from \"0ns\" to \"10s\", as in \"250us\"";
   return range_of(factor.kind).words;
 }
 
@@ -113,7 +113,7 @@ Range read_bounds(const Table& random, FactorKind kind) {
 }
 
 RandomSeeds read_seeds(const Table& random, const Range& range) {
-  random.require("seeds", "how many seeds each cell gets, 2 or more");
+  random.require("seeds", "how many seeds each cell gets, at least 2");
   random.require("runs", "how often each seed is run");
   RandomSeeds seeds{.minimum = range.min, .maximum = range.max};
   if (const auto count = given<"factor.NAME.random.seeds">(random)) {
@@ -152,7 +152,7 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
 void refuse_option(const Table& table, const Pair& pair) {
   const Words known = option_names();
   std::string hint = did_you_mean(pair.key, known);
-  if (hint.empty()) hint = fmt::format(": known here are {}", fmt::join(known, ", "));
+  if (hint.empty()) hint = fmt::format(": the known keys are {}", fmt::join(known, ", "));
   table.problems().add(pair.at, fmt::format("unknown key '{}'{}", table.path(pair.key), hint));
 }
 
@@ -164,7 +164,7 @@ void read_builtin_factor(const Pair& pair, FactorKind kind, Draft& draft) {
   const Pair* random = table.find("random");
   if ((table.find("levels") != nullptr) == (random != nullptr))
     draft.problems.add(pair.at,
-                       fmt::format("'factor.{}' must have one of levels and random", pair.key));
+                       fmt::format("'factor.{}' must have either levels or random", pair.key));
   else if (random == nullptr)
     factor.levels = read_levels(table, factor);
   else if (!has_numbers(kind))

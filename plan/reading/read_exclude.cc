@@ -78,19 +78,18 @@ const Quantity* counted_as(std::string_view name) {
 std::string why_no_quantity(std::string_view name) {
   if (const std::string_view response = response_in(name); !response.empty())
     return fmt::format(
-        "'exclude.when' must not look at {}, which is a response: such a rule would leave out the "
-        "trials of one arm because of their result; 'stabctl keys --quantities' has what rules may "
-        "look at",
+        "'exclude.when' must not use {}, which is a response: such a rule would drop trials of one "
+        "arm because of their result; 'stabctl keys --quantities' lists what rules may use",
         response);
   if (const Quantity* quantity = counted_as(name))
     return fmt::format(
-        "'exclude.when' must not look at the {} of a whole trial: it grows with the trial's time, "
-        "and the slower arm would lose more trials; write '{}'",
+        "'exclude.when' must not use the {} of a whole trial: it grows with the trial's time, and "
+        "the slower arm would lose more trials; write '{}'",
         shown(name), quantity->name);
   Words names;
   for (const Quantity& each : quantities()) names.emplace_back(each.name);
   return fmt::format(
-      "'exclude.when' does not know '{}'{}; 'stabctl keys --quantities' has what rules may look at",
+      "'exclude.when' does not know '{}'{}; 'stabctl keys --quantities' lists what rules may use",
       shown(name), did_you_mean(name, names));
 }
 
@@ -107,9 +106,9 @@ std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) 
 std::string_view why_about_time(const Exclusion& rule, const Quantity& quantity) {
   if (quantity.take != Take::per_second && quantity.take != Take::share) return "";
   if (rule.bound == Bound::below || rule.bound == Bound::at_most)
-    return "leaves out trials that have too little of it, which the slow ones have: use > or >=";
+    return "drops trials with too little of it, which are the slow ones: use > or >=";
   if (rule.limit == 0)
-    return "leaves out each trial that has any of it, as long trials do: set a bound above 0";
+    return "drops every trial that has any of it, as long trials do: set a bound above 0";
   return "";
 }
 
@@ -138,10 +137,10 @@ std::optional<Exclusion> read_when(const Table& table) {
   }
   Exclusion rule{.quantity = std::string(quantity->name), .bound = parts->bound, .limit = *limit};
   if (const std::string_view which = why_senseless(rule, *quantity); !which.empty()) {
-    table.problems().add(pair.value.at,
-                         fmt::format("'exclude.when' catches {} trial: '{}' is never below 0; set "
-                                     "another bound",
-                                     which, quantity->name));
+    table.problems().add(
+        pair.value.at,
+        fmt::format("'exclude.when' matches {} trial: '{}' is never below 0; set another bound",
+                    which, quantity->name));
     return std::nullopt;
   }
   if (const std::string_view why = why_about_time(rule, *quantity); !why.empty()) {
@@ -155,9 +154,10 @@ std::optional<Exclusion> read_when(const Table& table) {
 void check_exclude_of(const std::string& response, Draft& draft) {
   const auto parts = parts_of(draft.plan, response);
   if (const Exclusion* rule = rule_on(draft.plan, parts))
-    draft.problems.add({}, fmt::format("'exclude.when' must not look at '{}' where {} is the "
-                                       "response: both count the same",
-                                       rule->quantity, shown(response)));
+    draft.problems.add(
+        {}, fmt::format(
+                "'exclude.when' must not use '{}' where {} is the response: both count the same",
+                rule->quantity, shown(response)));
 }
 
 }  // namespace
@@ -173,8 +173,9 @@ void read_exclude(const Table& root, Draft& draft) {
   if (items == nullptr) return;
   const Pair& pair = *root.find("exclude");
   if (items->size() > most_rules)
-    return draft.problems.add(pair.at, fmt::format("a plan has at most {} rules, this one has {}",
-                                                   most_rules, items->size()));
+    return draft.problems.add(
+        pair.at,
+        fmt::format("a plan has at most {} rules, but this one has {}", most_rules, items->size()));
   for (const Value& item : *items) {
     if (!std::holds_alternative<Pairs>(item.data)) {
       root.refuse_item(pair, item, "a table: write [[exclude]]");

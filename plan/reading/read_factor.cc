@@ -62,10 +62,9 @@ bool name_is_good(const Pair& pair, Problems& problems) {
     return false;
   }
   if (has_word(reserved, pair.key)) {
-    problems.add(pair.at,
-                 fmt::format("'factor.{}' cannot be a factor's name, results have a column of "
-                             "that name: choose another one",
-                             pair.key));
+    problems.add(pair.at, fmt::format("'factor.{}' cannot be a factor's name because results have "
+                                      "a column of that name: choose another one",
+                                      pair.key));
     return false;
   }
   return true;
@@ -150,7 +149,7 @@ Variables commits_of(const Table& root, Draft& draft) {
       commits[pair.key] = *std::move(commit);
   for (const Pair& pair : table->pairs())
     if (!is_revision(pair.key))
-      draft.problems.add(pair.at, fmt::format("'{}' names no revision: use {}",
+      draft.problems.add(pair.at, fmt::format("'{}' contains no revision: use {}",
                                               table->path(pair.key), revision_rule));
   return commits;
 }
@@ -193,8 +192,8 @@ void add_revision(const NamedRevision& given, const std::string& path, const Var
   for (const Level& other : levels) {
     if (other.name == level.name)
       return refuse(
-          fmt::format("two levels have the name '{}': name them yourself, as in "
-                      "{{ before = \"main\", after = \".\" }}",
+          fmt::format("two levels have the name '{}': give them names, as in {{ before = \"main\", "
+                      "after = \".\" }}",
                       level.name));
     if (other.revision == level.revision)
       return refuse(
@@ -210,13 +209,13 @@ void read_revisions(const Pair& factor, const Table& table, const Variables& com
   const std::string path = table.path("revisions");
   for (const char* other : {"levels", "random"})
     if (const Pair* given = table.find(other))
-      draft.problems.add(given->at, fmt::format("'{}' and 'revisions' both name levels: remove one",
-                                                table.path(other)));
+      draft.problems.add(
+          given->at,
+          fmt::format("'{}' and 'revisions' both define levels: remove one", table.path(other)));
   if (draft.has_revisions)
-    draft.problems.add(pair.at,
-                       fmt::format("'{}' is the second factor with revisions: a program is "
-                                   "built from one at a time",
-                                   path));
+    draft.problems.add(pair.at, fmt::format("'{}' is the second factor with revisions, but a "
+                                            "program is built from one revision: remove one factor",
+                                            path));
   draft.has_revisions = true;
   constexpr std::size_t most = 100;  // each is a copy of the repository for a while
   const std::size_t before = draft.problems.count();
@@ -274,11 +273,10 @@ void read_factor(const Pair& pair, const Table& all, const Variables& commits, D
   const auto& keys = std::get<Pairs>(pair.value.data);
   if (const auto given = std::ranges::find(keys, "revisions", &Pair::key);
       kind != FactorKind::user && given != keys.end())
-    return draft.problems.add(
-        given->at,
-        fmt::format(
-            "'factor.{}.revisions': a built-in factor has no revisions, so give yours another name",
-            pair.key));
+    return draft.problems.add(given->at,
+                              fmt::format("'factor.{}.revisions': a built-in factor cannot have "
+                                          "revisions, so give your factor another name",
+                                          pair.key));
   if (kind == FactorKind::user)
     read_user_factor(pair, commits, draft);
   else
@@ -293,10 +291,11 @@ void refuse_shared_variables(Draft& draft) {
     for (const auto& [name, value] : fixed->levels.front().variables) {
       const auto [first, is_new] = owner.emplace(name, factor.name);
       if (!is_new)
-        draft.problems.add(at,
-                           fmt::format("'factor.{}' sets {}, and so does 'factor.{}': a variable "
-                                       "belongs to one factor",
-                                       factor.name, name, first->second));
+        draft.problems.add(
+            at,
+            fmt::format(
+                "'factor.{}' sets {}, and so does 'factor.{}': only one factor may set a variable",
+                factor.name, name, first->second));
     }
   }
 }
@@ -309,7 +308,7 @@ void read_factors(const Table& root, Draft& draft) {
   if (const auto all = root.open_table("factor")) {
     if (all->pairs().size() > max_factors)
       draft.problems.add(root.find("factor")->at,
-                         fmt::format("the plan has {} factors, at most {} are allowed",
+                         fmt::format("the plan has {} factors, but at most {} are allowed",
                                      all->pairs().size(), max_factors));
     else
       for (const Pair& pair : all->pairs()) read_factor(pair, *all, commits, draft);

@@ -25,8 +25,8 @@ constexpr std::string_view first_threads_own = "cpu-migrations";
 std::string why_no_event(const std::string& name, const Draft& draft) {
   if (name == first_threads_own)
     return fmt::format(
-        "{} of its first thread are a reading of each trial; 'migrations' counts those of all that "
-        "it starts",
+        "{} of its first thread are already a reading of each trial; use 'migrations' to count "
+        "those of all its threads and processes",
         shown(name));
   if (region_of(name) || is_simulated(name) || is_of_builds(name) ||
       std::ranges::find(words::responses, name) != words::responses.end())
@@ -35,7 +35,7 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
   if (std::ranges::any_of(draft.factors,
                           [&](const DraftFactor& each) { return each.value.name == name; }))
     return fmt::format(
-        "{} is a factor, too: exports have one column of a name, so give the factor another one",
+        "{} is also a factor, and exports need one column per name: give the factor another name",
         shown(name));
   return "";
 }
@@ -62,15 +62,15 @@ class CounterReader {
   void read_rotated(const Items& items) {
     const Pair& pair = *table_.find("rotate");
     if (items.size() < least_sets || items.size() > max_sets)
-      return table_.refuse(pair, fmt::format("{} to {} arrays of names: with one, write "
-                                             "'measure.counters'",
-                                             least_sets, max_sets));
+      return table_.refuse(
+          pair, fmt::format("{} to {} arrays of names; for a single set use 'measure.counters'",
+                            least_sets, max_sets));
     draft_.rotate_at = pair.at;
     for (const Value& item : items) {
       const auto* set = std::get_if<Items>(&item.data);
       std::set<std::string> seen = always_;
       if (set == nullptr || set->empty())
-        table_.refuse_item(pair, item, "an array of one name and more");
+        table_.refuse_item(pair, item, "an array of at least one name");
       else
         draft_.plan.rotated.push_back(names_of(pair, *set, seen));
     }
@@ -95,7 +95,7 @@ class CounterReader {
                         "{} is also in 'measure.counters', so it is counted in each block: leave "
                         "it out",
                         shown(*name))
-                  : fmt::format("{} is counted already", shown(*name));
+                  : fmt::format("{} is already counted", shown(*name));
       if (why.empty())
         names.push_back(*name);
       else
@@ -109,8 +109,8 @@ class CounterReader {
     if (all > max_counters)
       draft_.problems.add(
           pair.at,
-          fmt::format("'measure.{}' has {} names{}, at most {} are allowed", shown(pair.key), all,
-                      pair.key == "rotate" ? " with those of 'measure.counters'" : "",
+          fmt::format("'measure.{}' has {} names{}, but at most {} are allowed", shown(pair.key),
+                      all, pair.key == "rotate" ? " with those of 'measure.counters'" : "",
                       max_counters));
   }
 
@@ -123,9 +123,9 @@ void check_all_are_built(Position at, Draft& draft) {
   for (const DraftBenchmark& benchmark : draft.benchmarks)
     if (!benchmark.value.build)
       return draft.problems.add(
-          at, fmt::format("'analysis.response' needs '{}', and benchmark '{}' has no 'build' that "
-                          "could be timed",
-                          compile_time, shown(benchmark.value.name)));
+          at,
+          fmt::format("'analysis.response' needs '{}', but benchmark '{}' has no 'build' to time",
+                      compile_time, shown(benchmark.value.name)));
 }
 
 // What is compared must be there in each benchmark.
@@ -137,9 +137,10 @@ void check_all_print(const std::string& response, Position at, Draft& draft) {
     for (const DraftBenchmark& benchmark : draft.benchmarks)
       if (std::ranges::find(output->benchmarks, benchmark.value.name) == output->benchmarks.end())
         return draft.problems.add(
-            at, fmt::format("'analysis.response' needs '{}', which benchmark '{}' does not print: "
-                            "name it in 'measure.output.benchmarks', or make it a plan of its own",
-                            shown(part), shown(benchmark.value.name)));
+            at, fmt::format(
+                    "'analysis.response' needs '{}', which benchmark '{}' does not print: list the "
+                    "benchmark in 'measure.output.benchmarks', or move it to a plan of its own",
+                    shown(part), shown(benchmark.value.name)));
   }
 }
 
@@ -154,10 +155,11 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
     return false;
   }
   if (is_simulated(*given) && !draft.plan.simulated) {
-    draft.problems.add(&value == &pair.value ? pair.at : value.at,
-                       fmt::format("'analysis.response' {} needs [measure] simulate = true, under "
-                                   "which no time is measured",
-                                   *given));
+    draft.problems.add(
+        &value == &pair.value ? pair.at : value.at,
+        fmt::format(
+            "'analysis.response' {} needs [measure] simulate = true, which measures no time",
+            *given));
     return false;
   }
   Words known(words::responses.begin(), words::responses.end());
@@ -193,11 +195,11 @@ void read_directions(const Table& table, Draft& draft) {
     if (other != draft.plan.analysis.others.end())
       other->higher_is_better = true;
     else
-      draft.problems.add(items[i].at,
-                         fmt::format("'analysis.higher' names {}, which is not one of the further "
-                                     "responses in 'analysis.response'; 'analysis.better' is about "
-                                     "the first one",
-                                     shown((*names)[i])));
+      draft.problems.add(
+          items[i].at,
+          fmt::format("'analysis.higher' contains {}, which is not one of the further responses in "
+                      "'analysis.response'; 'analysis.better' is about the first one",
+                      shown((*names)[i])));
   }
 }
 

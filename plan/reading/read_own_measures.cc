@@ -34,14 +34,14 @@ bool is_among(const Words& words, std::string_view word) {
 
 // Why nothing else may have this name; "" if it is free. Exports have one column of a name.
 std::string_view why_taken(const std::string& name, const Draft& draft) {
-  if (is_own_name(name)) return "is the name of something that each trial has";
-  if (is_among(parts_for(draft.plan), name)) return "is measured already";
+  if (is_own_name(name)) return "is a name that every trial already uses";
+  if (is_among(parts_for(draft.plan), name)) return "is already measured";
   if (std::ranges::find(draft.plan.derived, name, &DerivedMeasure::name) !=
       draft.plan.derived.end())
-    return "is measured already";
+    return "is already measured";
   if (std::ranges::any_of(draft.factors,
                           [&](const DraftFactor& each) { return each.value.name == name; }))
-    return "is a factor, too";
+    return "is also a factor";
   return "";
 }
 
@@ -73,7 +73,8 @@ void read_google_benchmark(const Table& table, OutputMeasure& measure) {
   measure.google_benchmark = given<"measure.output.google_benchmark">(table);
   const Pair* unit = table.find("unit");
   if (unit != nullptr && measure.google_benchmark && is_google_time(*measure.google_benchmark))
-    table.problems().add(unit->at, "'measure.output.unit' is ns for times of Google Benchmark");
+    table.problems().add(unit->at,
+                         "'measure.output.unit' must be ns for times of Google Benchmark");
 }
 
 // Where the number is, and what is wrong with that.
@@ -84,8 +85,7 @@ void read_place(const Table& table, OutputMeasure& measure) {
   if (int{regex} + int{json} + int{google} != 1)
     return table.problems().add(
         table.at(),
-        "'measure.output' needs one of 'regex', 'json' and 'google_benchmark', which say where the "
-        "number is");
+        "'measure.output' needs one of 'regex', 'json' and 'google_benchmark' to find the value");
   if (regex) return read_regex(table, measure);
   if (json)
     read_json(table, measure);
@@ -94,7 +94,7 @@ void read_place(const Table& table, OutputMeasure& measure) {
   if (const Pair* take = table.find("take"))
     table.problems().add(
         take->at, fmt::format("'measure.output.take' is for 'regex': {}",
-                              json ? "'json' names one number"
+                              json ? "'json' selects one value"
                                    : "each repetition of a benchmark is a sample of the trial"));
 }
 
@@ -110,7 +110,7 @@ void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draf
   for (std::size_t i = 0; i < names->size(); ++i)
     if (!is_among(known, (*names)[i]))
       table.problems().add(items[i].at,
-                           fmt::format("no benchmark is called '{}'{}", shown((*names)[i]),
+                           fmt::format("no benchmark has the name '{}'{}", shown((*names)[i]),
                                        did_you_mean((*names)[i], known)));
   measure.benchmarks = *names;
 }
@@ -136,9 +136,9 @@ void read_outputs(const Table& measure, Draft& draft) {
   if (items == nullptr) return;
   const Pair& pair = *measure.find("output");
   if (items->size() > max_measures)
-    return draft.problems.add(pair.at, fmt::format("a plan has at most {} 'measure.output', this "
-                                                   "one has {}",
-                                                   max_measures, items->size()));
+    return draft.problems.add(
+        pair.at, fmt::format("a plan has at most {} 'measure.output' tables, but this one has {}",
+                             max_measures, items->size()));
   for (const Value& item : *items)
     if (std::holds_alternative<Pairs>(item.data))
       read_output_measure(item, draft);
@@ -160,15 +160,15 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
   for (const Step& step : formula) {
     if (step.kind != Step::Kind::name) continue;
     if (draft.plan.is_split(step.name))
-      draft.problems.add(at, fmt::format("'{}', character {}: '{}' is a number of each of Google "
-                                         "Benchmark's benchmarks, and a formula takes one of the "
-                                         "trial",
-                                         path, step.at, shown(step.name)));
+      draft.problems.add(
+          at, fmt::format("'{}', character {}: '{}' has a value for each of Google Benchmark's "
+                          "benchmarks, but a formula needs one value per trial",
+                          path, step.at, shown(step.name)));
     if (is_among(known, step.name) || region_of(step.name)) continue;
     std::string why = fmt::format("'{}' is not a counter, response or output measure{}",
                                   shown(step.name), quotes_hint(text, step, known));
     if (derived.find(step.name) != nullptr)
-      why = fmt::format("'{}' is derived, too: write its formula here", shown(step.name));
+      why = fmt::format("'{}' is also derived: write its formula here", shown(step.name));
     else if (!why.ends_with("quotes"))
       why += did_you_mean(step.name, known);
     draft.problems.add(at, fmt::format("'{}', character {}: {}", path, step.at, why));
@@ -179,9 +179,9 @@ void read_derived(const Table& measure, Draft& draft) {
   const auto table = measure.open_table("derived");
   if (!table) return;
   if (table->pairs().size() > max_measures)
-    return draft.problems.add(table->at(),
-                              fmt::format("'measure.derived' has {} names, at most {} are allowed",
-                                          table->pairs().size(), max_measures));
+    return draft.problems.add(
+        table->at(), fmt::format("'measure.derived' has {} names, but at most {} are allowed",
+                                 table->pairs().size(), max_measures));
   for (const Pair& pair : table->pairs()) {
     const std::string path = table->path(shown(pair.key));
     if (!is_name(pair.key)) {
@@ -200,11 +200,10 @@ void read_derived(const Table& measure, Draft& draft) {
     if (!formula) continue;
     draft.plan.derived.push_back({.name = pair.key, .formula = *text});
     if (Turns(draft.plan, pair.key).in_no_set())
-      draft.problems.add(
-          pair.value.at,
-          fmt::format("'{}' is computed of events that no block counts together: put them into one "
-                      "set of 'measure.rotate'",
-                      path));
+      draft.problems.add(pair.value.at,
+                         fmt::format("'{}' is computed from events that no block counts together: "
+                                     "put them into one set of 'measure.rotate'",
+                                     path));
   }
 }
 

@@ -27,7 +27,7 @@ void use_paper(const Table& table, Draft& draft) {
   if (log != nullptr && analysis.log_scale)
     draft.problems.add(log->at,
                        "'analysis.log' must be false with method = \"stabilizer\", which compares "
-                       "raw numbers: leave it out");
+                       "raw values: leave it out");
   if (draft.plan.design.kind != DesignKind::within_subjects)
     draft.problems.add(table.find("method")->at,
                        "'analysis.method' \"stabilizer\" needs design.kind = \"within-subjects\"");
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> whole_numbers(const Table& table, std::string_view ke
     if (number == nullptr || *number < 0 || *number > most) {
       table.refuse_item(*pair, item, words);
     } else if (std::ranges::find(numbers, *number) != numbers.end()) {
-      table.problems().add(item.at, fmt::format("'{}' names {} twice: leave one of them out",
+      table.problems().add(item.at, fmt::format("'{}' contains {} twice: leave one of them out",
                                                 table.path(key), *number));
     } else {
       numbers.push_back(static_cast<std::uint32_t>(*number));
@@ -75,7 +75,7 @@ Variables variables_of(const Table& table) {
   Variables variables;
   if (table.pairs().size() > toml::max_length) {
     table.problems().add(table.at(),
-                         fmt::format("'{}' has {} keys, at most {} are allowed", table.path(),
+                         fmt::format("'{}' has {} keys, but at most {} are allowed", table.path(),
                                      table.pairs().size(), toml::max_length));
     return variables;
   }
@@ -136,9 +136,10 @@ void read_wait(const Table& table, Draft& draft) {
   }
   for (const char* name : {"quiet_load", "quiet_temperature_c", "quiet_frequency_khz"})
     if (const Pair* pair = table.find(name))
-      draft.problems.add(pair->at, fmt::format("'machine.{}' does nothing without "
-                                               "'machine.wait_for_quiet', as in \"2min\"",
-                                               name));
+      draft.problems.add(
+          pair->at,
+          fmt::format("'machine.{}' has no effect without 'machine.wait_for_quiet', as in \"2min\"",
+                      name));
 }
 
 void read_cpu(const Table& table, Draft& draft) {
@@ -147,10 +148,10 @@ void read_cpu(const Table& table, Draft& draft) {
   if (plan.cpu.empty()) return;
   std::ranges::sort(plan.cpu);
   if (table.find("cpus") != nullptr && plan.cpus != plan.cpu.size())
-    draft.problems.add(table.find("cpus")->at,
-                       fmt::format("'machine.cpus' is {}, and 'machine.cpu' names {}: leave out "
-                                   "'cpus'",
-                                   plan.cpus, plan.cpu.size()));
+    draft.problems.add(
+        table.find("cpus")->at,
+        fmt::format("'machine.cpus' is {}, but 'machine.cpu' lists {}: leave out 'cpus'", plan.cpus,
+                    plan.cpu.size()));
   plan.cpus = static_cast<std::uint32_t>(plan.cpu.size());
 }
 
@@ -172,8 +173,8 @@ void read_machine(const Table& root, Draft& draft) {
     table->refuse(*knobs, "an array of at least one name; leave it out for the standard ones");
   if (quiesce == to_string(Quiesce::off) || table->find("quiesce") == nullptr)
     draft.problems.add(knobs->at,
-                       "'machine.knobs' does nothing with machine.quiesce = \"off\": set that to "
-                       "\"best-effort\" or \"strict\", or leave this out");
+                       "'machine.knobs' has no effect with machine.quiesce = \"off\": use "
+                       "\"best-effort\" or \"strict\", or leave this key out");
 }
 
 void read_analysis(const Table& root, Draft& draft) {

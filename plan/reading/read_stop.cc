@@ -21,9 +21,9 @@ std::vector<std::uint32_t> looks(std::uint32_t min, std::uint32_t max, std::uint
 
 void refuse_key(const Table& table, const char* key, const char* rule) {
   if (const Pair* pair = table.find(key))
-    table.problems().add(pair->at,
-                         fmt::format("'{}' belongs to rule = \"{}\": set it, or remove the key",
-                                     table.path(key), rule));
+    table.problems().add(
+        pair->at,
+        fmt::format("'{}' needs rule = \"{}\": set it, or remove the key", table.path(key), rule));
 }
 
 struct Bounds {
@@ -80,13 +80,13 @@ std::optional<Stop> read_sequential(const Table& table) {
 std::string_view why_not(DesignKind kind) {
   switch (kind) {
     case DesignKind::within_subjects:
-      return "its answer is about programs like these, and more blocks add no programs";
+      return "its answer is about programs like these, and more blocks do not add programs";
     case DesignKind::causal:
-      return "it compares nothing, and 'design.time' bounds how long it takes";
+      return "it compares nothing, and 'design.time' limits how long it takes";
     case DesignKind::nested:
-      return "its treatments are tested against seeds, and more blocks add no seeds";
+      return "its treatments are tested against seeds, and more blocks do not add seeds";
     default:
-      return "its error rate has not been looked at there";
+      return "its error rate is unknown there";
   }
 }
 
@@ -121,8 +121,8 @@ void check_stop(Draft& draft) {
   if (!design.stop) return;
   if (std::ranges::none_of(draft.factors, &Factor::is_treatment, &DraftFactor::value))
     draft.problems.add(draft.stop_at,
-                       "'design.stop' looks at comparisons of levels, and this plan has no "
-                       "treatment (a factor with two or more fixed levels)");
+                       "'design.stop' compares levels, but this plan has no treatment (a factor "
+                       "with two or more fixed levels)");
   for (const Position at : draft.repetitions_at)
     draft.problems.add(at,
                        "'repetitions' must not be given: 'design.stop.max' is the largest number "

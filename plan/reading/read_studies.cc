@@ -16,9 +16,9 @@ bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& d
   const Pair* pair = table.find(key);
   if (pair == nullptr) return false;
   if (draft.plan.design.kind == kind) return true;
-  draft.problems.add(pair->at, fmt::format("'design.{0}' belongs to kind = \"{1}\": set it, or "
-                                           "remove '{0}'",
-                                           key, to_string(kind)));
+  draft.problems.add(pair->at,
+                     fmt::format("'design.{0}' needs kind = \"{1}\": set it, or remove '{0}'", key,
+                                 to_string(kind)));
   return false;
 }
 
@@ -55,9 +55,9 @@ void read_studies(const Table& design, Draft& draft) {
   const bool generators = belongs(design, "generators", DesignKind::fractional, draft);
   const bool resolution = belongs(design, "resolution", DesignKind::fractional, draft);
   if (generators && resolution)
-    draft.problems.add(design.find("resolution")->at,
-                       "'design.resolution' and 'design.generators' say the same thing twice: "
-                       "remove one");
+    draft.problems.add(
+        design.find("resolution")->at,
+        "'design.resolution' and 'design.generators' both set the fraction: remove one");
   if (generators) read_generators(design, draft);
   if (resolution) {
     draft.study.at = design.find("resolution")->at;
@@ -65,8 +65,8 @@ void read_studies(const Table& design, Draft& draft) {
   }
   if (draft.plan.design.kind == DesignKind::fractional && !generators && !resolution)
     draft.problems.add(draft.design_at,
-                       "a fractional design needs 'design.resolution', as 4, or "
-                       "'design.generators', as [\"d = a:b:c\"]");
+                       "a fractional design needs 'design.resolution', such as 4, or "
+                       "'design.generators', such as [\"d = a:b:c\"]");
 }
 
 void read_causal(const Table& root, Draft& draft) {
@@ -79,7 +79,7 @@ void read_causal(const Table& root, Draft& draft) {
   if (!table) return;
   if (draft.kind_is_good && !draft.plan.is_causal())
     draft.problems.add(root.find("causal")->at,
-                       "'causal' belongs to design.kind = \"causal\": set it, or remove the table");
+                       "'causal' needs design.kind = \"causal\": set it, or remove the table");
   causal.scope = given<"causal.scope">(*table).value_or(Words());
   causal.binaries = given<"causal.binary">(*table).value_or(Words());
   causal.progress = given<"causal.progress">(*table).value_or(Words());
@@ -90,9 +90,10 @@ void read_causal(const Table& root, Draft& draft) {
   check_time(*table, "sample_period", causal.sample_period, 100us, 1s);
   check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, max_arrival_speedup);
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
-    draft.problems.add(table->find("speedup")->at,
-                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other "
-                       "experiments draw their speedups, because each run needs some at 0");
+    draft.problems.add(
+        table->find("speedup")->at,
+        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other experiments choose "
+        "their speedups at random, because each run needs some at 0");
 }
 
 }  // namespace stab::plan

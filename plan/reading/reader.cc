@@ -62,9 +62,8 @@ std::optional<toml::SyntaxError> single_header(std::string_view text) {
     if (several && repeated && !header.doubled)
       return toml::SyntaxError{
           header.at,
-          fmt::format(
-              "[{0}] may be there only once: write [[{0}]], which may be there several times",
-              header.name)};
+          fmt::format("[{0}] may appear only once: write [[{0}]], which may appear several times",
+                      header.name)};
   }
   return std::nullopt;
 }
@@ -116,8 +115,8 @@ Plan finish(Draft draft) {
 }
 
 constexpr std::string_view default_lines =
-    "\n\n# Added by stabctl: what is random although the plan does not mention it.\n"
-    "[by_default]\nstack = true\n";
+    "\n\n# Added by stabctl: what is random even though the plan does not mention "
+    "it.\n[by_default]\nstack = true\n";
 
 // Whether a command of the plan names szc, by itself or by a variable.
 bool builds_with_szc(const Plan& plan) {
@@ -168,8 +167,9 @@ std::string_view without_defaults(std::string_view text) {
 
 std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   if (text.size() > max_plan_bytes)
-    return only({}, fmt::format("the plan has {} bytes, at most {} are read: is it the right file?",
-                                text.size(), max_plan_bytes));
+    return only({},
+                fmt::format("the plan has {} bytes, but at most {} are read: is it the right file?",
+                            text.size(), max_plan_bytes));
   const auto tree = toml::parse_toml(text);
   if (!tree) {
     const auto header = single_header(text);

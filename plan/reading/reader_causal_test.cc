@@ -70,11 +70,11 @@ TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
   for (const Trial& trial : expansion.trials) times.insert(resolve(plan, trial).arrival_speedup);
   EXPECT_THAT(times, ElementsAre(0us, 250us, 1ms));
   EXPECT_THAT(problems_of(smallest + factor),
-              HasSubstr("'factor.arrival_speedup' belongs to design.kind = \"causal\""));
+              HasSubstr("'factor.arrival_speedup' needs design.kind = \"causal\""));
   EXPECT_THAT(more(factor + "[causal]\narrival_speedup = '1us'\n"),
               HasSubstr("remove one of them"));
   EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['0us', '11s']\n"),
-              HasSubstr("a time from \"0ns\" to \"10s\", as \"250us\""));
+              HasSubstr("a time from \"0ns\" to \"10s\", as in \"250us\""));
   EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['1ms', '1000us']\n"),
               HasSubstr("has the level 1000us twice"));
   EXPECT_THAT(more("[factor.arrival_speedup]\nrandom = { per = 'block' }\n"),
@@ -83,7 +83,7 @@ TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
 
 TEST(ReaderCausal, TheTableIsOfThisKindAlone) {
   EXPECT_EQ(problems_of(smallest + "[causal]\nend_to_end = true\n"),
-            "p:6:2: 'causal' belongs to design.kind = \"causal\": set it, or remove the table\n");
+            "p:6:2: 'causal' needs design.kind = \"causal\": set it, or remove the table\n");
 }
 
 TEST(ReaderCausal, TimesAndSpeedupsHaveTheBoundsOfTheCommand) {
@@ -100,7 +100,7 @@ TEST(ReaderCausal, WhatVirtualPausesWouldBeInIsRefused) {
   EXPECT_THAT(more("[measure]\nsimulate = true\n"),
               HasSubstr("'measure' cannot be used in a causal design"));
   EXPECT_THAT(more("[analysis]\nresponse = 'user'\n"),
-              HasSubstr("'analysis.response' has no use in a causal design"));
+              HasSubstr("'analysis.response' has no effect in a causal design"));
   EXPECT_THAT(more("stop = { rule = 'precision', half_width = '1%', max = 90 }\n"),
               HasSubstr("'design.stop' does not apply to a causal design: it compares nothing"));
   EXPECT_EQ(more("time = '1h'\n"), "");

@@ -55,15 +55,13 @@ TEST(ReaderNames, ReplacedTextsStayShort) {
   std::string bomb = "run = ['/bin/true'";
   for (int i = 0; i < 30; ++i) bomb += ", '${X}'";
   bomb += "]\n[variables]\nX = '" + std::string(60'000, 'x') + "'\n";
-  EXPECT_EQ(
-      benchmark(bomb),
-      "p:5:157: 'benchmark.run' can be 1080009 bytes long with its variables replaced, at most "
-      "1048576 are allowed: shorten it\n");
+  EXPECT_EQ(benchmark(bomb),
+            "p:5:157: 'benchmark.run' is 1080009 bytes long after its variables are replaced, but "
+            "at most 1048576 are allowed: shorten it\n");
   EXPECT_EQ(benchmark("build = '${X}${X} >${OUT}'\nrun = ['${OUT}']\n[variables]\nX = '" +
                       std::string(60'000, 'x') + "'\n"),
-            "p:5:1: 'benchmark.build' can be 120008 bytes long with its variables replaced, at "
-            "most 65936 "
-            "are allowed: shorten it\n");
+            "p:5:1: 'benchmark.build' is 120008 bytes long after its variables are replaced, but "
+            "at most 65936 are allowed: shorten it\n");
 }
 
 TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
@@ -76,11 +74,10 @@ TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
             "benchmark.build, or "
             "name the program itself\n");
   EXPECT_EQ(benchmark("build = 'make'\nrun = ['${OUT}']\n"),
-            "p:5:1: 'benchmark.build' of 'b' must make the file ${OUT}, or benchmark.run must name "
-            "one in "
-            "${DIR}\n");
+            "p:5:1: 'benchmark.build' of 'b' must write the file ${OUT}, or benchmark.run must use "
+            "one in ${DIR}\n");
   EXPECT_EQ(benchmark("build = 'make ${OUT}'\nrun = ['/bin/true']\n"),
-            "p:5:1: 'benchmark.build' of 'b' makes ${OUT}, but benchmark.run does not use it\n");
+            "p:5:1: 'benchmark.build' of 'b' writes ${OUT}, but benchmark.run does not use it\n");
   EXPECT_EQ(benchmark("build = 'make'\nrun = ['${DIR}/prog']\n"), "");
   EXPECT_EQ(
       benchmark("build = 'make ${OUT}'\nrun = ['sh', '-c', 'prog']\nenv = { PATH = '${DIR}' }\n"),
@@ -90,9 +87,8 @@ TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
 
 TEST(ReaderFactors, EachActsOnEachBenchmark) {
   EXPECT_EQ(problems_of(with_build + "[[benchmark]]\nname = 'plain'\nrun = ['/bin/true']\n" + opt),
-            "p:10:9: the factor 'opt' does nothing for the benchmark 'plain': use ${CFLAGS} in its "
-            "build, "
-            "run, env, stdin, prepare or cleanup\n");
+            "p:10:9: the factor 'opt' has no effect on the benchmark 'plain': use ${CFLAGS} in its "
+            "build, run, env, stdin, prepare or cleanup\n");
   EXPECT_EQ(benchmark("run = ['/bin/true']\nstdin = '${CFLAGS}'\n" + opt), "");
   EXPECT_EQ(benchmark("run = ['/bin/true']\nenv.X = '${CFLAGS}'\n" + opt), "");
 }
@@ -138,40 +134,35 @@ TEST(ReaderDesign, OneWayHasOneTreatment) {
   EXPECT_EQ(more("[design]\nkind = 'one-way'\n" + opt), "");
   EXPECT_EQ(more("[design]\nkind = 'one-way'\n" + opt + aslr),
             "p:8:1: a one-way design needs exactly one treatment (a factor with two or more fixed "
-            "levels), "
-            "this plan has 2: aslr, opt\n");
+            "levels), but this plan has 2: aslr, opt\n");
   EXPECT_EQ(more("[design]\nkind = 'one-way'\n"),
             "p:8:1: a one-way design needs exactly one treatment (a factor with two or more fixed "
-            "levels), "
-            "this plan has 0\n");
+            "levels), but this plan has 0\n");
 }
 
 TEST(ReaderDesign, WithinSubjectsHasSubjectsAndATreatment) {
-  EXPECT_EQ(
-      more("[design]\nkind = 'within-subjects'\n"),
-      "p:8:1: a within-subjects design compares over benchmarks and needs two or more, this plan "
-      "has "
-      "1\n"
-      "p:8:1: a within-subjects design needs a treatment (a factor with two or more fixed levels), "
-      "this plan has 0\n");
+  EXPECT_EQ(more("[design]\nkind = 'within-subjects'\n"),
+            "p:8:1: a within-subjects design compares over benchmarks and needs at least two, but "
+            "this plan has 1\np:8:1: a within-subjects design needs at least one treatment (a "
+            "factor with two or more fixed levels), but this plan has 0\n");
 }
 
 TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + opt + seeds), "");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + seeds), "");
-  EXPECT_EQ(more("[design]\nkind = 'nested'\n" + opt),
-            "p:8:1: a nested design needs a factor with random = { seeds, runs }, as link_order\n");
+  EXPECT_EQ(
+      more("[design]\nkind = 'nested'\n" + opt),
+      "p:8:1: a nested design needs a factor with random = { seeds, runs }, such as link_order\n");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + opt + aslr + seeds),
             "p:8:1: a nested design needs at most one treatment (a factor with two or more fixed "
-            "levels), "
-            "this plan has 2: aslr, opt\n");
+            "levels), but this plan has 2: aslr, opt\n");
   EXPECT_EQ(more(seeds),
             "p:7:9: the factor 'link_order' with random = { seeds, runs } needs design.kind = "
             "\"nested\" or \"padding-study\"\n");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + seeds +
                  "[factor.env_bytes]\nrandom = { seeds = 2, runs = 2 }\n"),
-            "p:11:9: one factor at most can have random = { seeds, runs }, and 'link_order' has it "
-            "already\n");
+            "p:11:9: only one factor can have random = { seeds, runs }, and 'link_order' already "
+            "has it\n");
 }
 
 TEST(ReaderDesign, RunsOfANestedFactorAreTheRepetitions) {
@@ -204,14 +195,13 @@ TEST(ReaderDesign, CellsNameEveryTreatmentOnce) {
            "{ opt = 'O2', aslr = true, ops = 1 },\n{ opt = 'O3', aslr = true },\n"
            "{ opt = 'O3', aslr = 'true' }]\n" +
            opt + aslr),
-      "p:10:1: this cell leaves out 'aslr': a cell names every treatment\n"
-      "p:11:1: this cell names the level 'O4', which the factor 'opt' does not have, did you mean "
-      "'O2'?\n"
-      "p:12:1: this cell names 'ops', which is not a treatment of this plan, did you mean 'opt'?\n"
-      "p:14:1: this cell is listed twice: remove one\n");
-  EXPECT_EQ(
-      more("[design]\nkind = 'custom'\ncells = [ { opt = 'O2' } ]\n" + opt),
-      "p:10:9: the level 'O3' of the factor 'opt' is in no cell of the design: use or remove it\n");
+      "p:10:1: this cell leaves out 'aslr', but a cell must contain every treatment\np:11:1: this "
+      "cell contains the level 'O4', which the factor 'opt' does not have, did you mean "
+      "'O2'?\np:12:1: this cell contains 'ops', which is not a treatment of this plan, did you "
+      "mean 'opt'?\np:14:1: this cell is listed twice: remove one\n");
+  EXPECT_EQ(more("[design]\nkind = 'custom'\ncells = [ { opt = 'O2' } ]\n" + opt),
+            "p:10:9: no cell of the design has the level 'O3' of the factor 'opt': use or remove "
+            "the level\n");
 }
 
 std::string thousand_levels(const std::string& name) {
@@ -224,33 +214,29 @@ std::string thousand_levels(const std::string& name) {
 TEST(ReaderSize, ABillionCellsAreRefusedAtOnce) {
   EXPECT_EQ(benchmark("run = ['/bin/true', '${a} ${b} ${c}']\n" + thousand_levels("a") +
                       thousand_levels("b") + thousand_levels("c")),
-            "p:2008:9: the design has 1000 x 1000 x 1000 = 1000000000 cells, at most 10000 are "
-            "allowed: take "
-            "away levels or factors, or list the cells in a custom design\n");
+            "p:2008:9: the design has 1000 x 1000 x 1000 = 1000000000 cells, but at most 10000 are "
+            "allowed: remove levels or factors, or list the cells in a custom design\n");
 }
 
 TEST(ReaderSize, MoreCellsThanANumberCanHoldAreRefusedToo) {
   std::string text = "run = ['/bin/true', '${a}${b}${c}${d}${e}${f}${g}']\n";
   for (const std::string name : {"a", "b", "c", "d", "e", "f", "g"}) text += thousand_levels(name);
-  EXPECT_EQ(
-      benchmark(text),
-      "p:6012:9: the design has 1000 x 1000 x 1000 x 1000 x 1000 x 1000 x 1000 = more than 10^19 "
-      "cells, at most 10000 are allowed: take away levels or factors, or list the cells in a "
-      "custom "
-      "design\n");
+  EXPECT_EQ(benchmark(text),
+            "p:6012:9: the design has 1000 x 1000 x 1000 x 1000 x 1000 x 1000 x 1000 = more than "
+            "10^19 cells, but at most 10000 are allowed: remove levels or factors, or list the "
+            "cells in a custom design\n");
 }
 
 TEST(ReaderSize, TooManyTrialsAreRefused) {
   EXPECT_EQ(benchmark("run = ['/bin/true', '${a}']\n[defaults]\nrepetitions = 1000\nwarmup = 1\n" +
                       thousand_levels("a")),
-            "p:7:1: the plan has 1001000 trials (1 benchmarks, 1000 in a block of each), at most "
-            "1000000 are "
-            "allowed: lower the repetitions, or take away levels or benchmarks\n");
+            "p:7:1: the plan has 1001000 trials (1 benchmarks, 1000 in a block of each), but at "
+            "most 1000000 are allowed: lower the repetitions, or remove levels or benchmarks\n");
   EXPECT_EQ(
       more("[design]\nkind = 'nested'\n[factor.link_order]\nrandom = { seeds = 1001, runs = 1000 "
            "}\n"),
-      "p: the plan has 1001000 trials (1 benchmarks, 1001 in a block of each), at most 1000000 are "
-      "allowed: lower the repetitions, or take away levels or benchmarks\n");
+      "p: the plan has 1001000 trials (1 benchmarks, 1001 in a block of each), but at most 1000000 "
+      "are allowed: lower the repetitions, or remove levels or benchmarks\n");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(ReaderExclude, NoRuleLooksAtAResponse) {
     for (const char* form : {"{} > 1", "{}_ns > 1", "{}_per_s > 1"}) {
       const std::string when = fmt::format(fmt::runtime(form), response);
       EXPECT_THAT(problems_of(with_rule(when)),
-                  HasSubstr(fmt::format("must not look at {}, which is a response", response)))
+                  HasSubstr(fmt::format("must not use {}, which is a response", response)))
           << when;
     }
 }
@@ -94,9 +94,9 @@ TEST(ReaderExclude, WhatIsNoRuleIsRefused) {
 }
 
 TEST(ReaderExclude, ARuleThatCatchesEveryOrNoTrialIsRefused) {
-  EXPECT_THAT(problems_of(with_rule("steal_share >= 0")), HasSubstr("catches every trial"));
-  EXPECT_THAT(problems_of(with_rule("steal_share > -1")), HasSubstr("catches every trial"));
-  EXPECT_THAT(problems_of(with_rule("steal_share < 0")), HasSubstr("catches no trial"));
+  EXPECT_THAT(problems_of(with_rule("steal_share >= 0")), HasSubstr("matches every trial"));
+  EXPECT_THAT(problems_of(with_rule("steal_share > -1")), HasSubstr("matches every trial"));
+  EXPECT_THAT(problems_of(with_rule("steal_share < 0")), HasSubstr("matches no trial"));
   EXPECT_EQ(problems_of(with_rule("clocksource_changes > 0")), "");
   EXPECT_EQ(problems_of(with_rule("temperature_change_c > -1")), "");
 }
@@ -134,7 +134,7 @@ TEST(ReaderExclude, WhatIsNoListOfTablesIsRefused) {
   EXPECT_THAT(problems_of(smallest + "[[exclude]]\nwhere = '1'\n"), HasSubstr("unknown key"));
   std::string many = smallest;
   for (int i = 0; i < 21; ++i) many += "[[exclude]]\nwhen = 'steal_share > 1%'\n";
-  EXPECT_THAT(problems_of(many), HasSubstr("at most 20 rules, this one has 21"));
+  EXPECT_THAT(problems_of(many), HasSubstr("at most 20 rules, but this one has 21"));
 }
 
 }  // namespace

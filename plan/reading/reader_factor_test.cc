@@ -18,15 +18,12 @@ std::string factor(const std::string& lines) {
 }
 
 TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
-  EXPECT_EQ(
-      factor("[factor.\"a b\"]\nlevels = {}\n"),
-      "p:7:9: 'factor.a b' is not a valid name for a factor: use 1 to 64 of the characters A-Z a-z "
-      "0-9 _, and "
-      "no digit first\n");
-  EXPECT_EQ(
-      factor("[factor.block]\nlevels = {}\n"),
-      "p:7:9: 'factor.block' cannot be a factor's name, results have a column of that name: choose "
-      "another one\n");
+  EXPECT_EQ(factor("[factor.\"a b\"]\nlevels = {}\n"),
+            "p:7:9: 'factor.a b' is not a valid name for a factor: use 1 to 64 of the characters "
+            "A-Z a-z 0-9 _, not beginning with a digit\n");
+  EXPECT_EQ(factor("[factor.block]\nlevels = {}\n"),
+            "p:7:9: 'factor.block' cannot be a factor's name because results have a column of that "
+            "name: choose another one\n");
   EXPECT_EQ(factor("[factor]\nopt = 3\n"),
             "p:8:1: 'factor.opt' must be a table with levels or random, not 3\n");
 }
@@ -76,10 +73,10 @@ TEST(ReaderFactor, LevelsSetTheSameVariablesToDifferentValues) {
 }
 
 TEST(ReaderFactor, AVariableBelongsToOneFactor) {
-  EXPECT_EQ(
-      factor("[factor.y.levels]\na = { CFLAGS = '1' }\nb = { CFLAGS = '2' }\n"
-             "[factor.x.levels]\na = { CFLAGS = '3' }\nb = { CFLAGS = '4' }\n"),
-      "p:10:9: 'factor.x' sets CFLAGS, and so does 'factor.y': a variable belongs to one factor\n");
+  EXPECT_EQ(factor("[factor.y.levels]\na = { CFLAGS = '1' }\nb = { CFLAGS = '2' }\n"
+                   "[factor.x.levels]\na = { CFLAGS = '3' }\nb = { CFLAGS = '4' }\n"),
+            "p:10:9: 'factor.x' sets CFLAGS, and so does 'factor.y': only one factor may set a "
+            "variable\n");
 }
 
 TEST(ReaderFactor, AMisspeltBuiltInFactorIsRecognized) {
@@ -120,9 +117,9 @@ TEST(ReaderFactor, OneLevelHoldsABuiltInFactor) {
 
 TEST(ReaderFactor, IsFixedOrRandom) {
   EXPECT_EQ(factor("[factor.env_bytes]\n"),
-            "p:7:9: 'factor.env_bytes' must have one of levels and random\n");
+            "p:7:9: 'factor.env_bytes' must have either levels or random\n");
   EXPECT_EQ(factor("[factor.env_bytes]\nlevels = [1]\nrandom = { per = 'block' }\n"),
-            "p:7:9: 'factor.env_bytes' must have one of levels and random\n");
+            "p:7:9: 'factor.env_bytes' must have either levels or random\n");
   EXPECT_EQ(factor("[factor.aslr]\nrandom = { per = 'block' }\n"),
             "p:8:1: 'factor.aslr.random' is not possible: use levels = [false, true]\n");
 }
@@ -137,7 +134,7 @@ TEST(ReaderFactor, RandomIsPerBlockOrSeedsAndRuns) {
             "p:8:12: 'factor.link_order.random.per' must be \"block\", not \"trial\"\n");
   EXPECT_EQ(
       factor("[factor.link_order]\nrandom = { per = 'block', min = 1 }\n"),
-      "p:8:27: unknown key 'factor.link_order.random.min': known here are per, seeds, runs\n");
+      "p:8:27: unknown key 'factor.link_order.random.min': the known keys are per, seeds, runs\n");
   EXPECT_EQ(factor("[factor.link_order]\nrandom = 'block'\n"),
             "p:8:1: 'factor.link_order.random' must be a table, not \"block\"\n");
 }
@@ -192,38 +189,36 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
       factor("[factor.v]\nrevisions = ['main']\n"),
       "p:8:1: 'factor.v.revisions' must have 2 to 100 revisions, as in [\"main\", \".\"], not "
       "1\n");
-  EXPECT_EQ(
-      factor("[factor.v]\nrevisions = ['a/b', 'a~b']\n"),
-      "p:8:21: 'factor.v.revisions': two levels have the name 'a-b': name them yourself, as in "
-      "{ before = \"main\", after = \".\" }\n");
+  EXPECT_EQ(factor("[factor.v]\nrevisions = ['a/b', 'a~b']\n"),
+            "p:8:21: 'factor.v.revisions': two levels have the name 'a-b': give them names, as in "
+            "{ before = \"main\", after = \".\" }\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = { a = 'main', b = 'main' }\n"),
             "p:8:27: 'factor.v.revisions': the levels 'a' and 'b' are the same revision: change or "
             "remove one\n");
   const std::string no_revision = factor("[factor.v]\nrevisions = ['-x', 'main']\n");
   EXPECT_TRUE(no_revision.starts_with("p:8:14: each item of 'factor.v.revisions' must be "))
       << no_revision;
-  EXPECT_TRUE(no_revision.ends_with("no - first, not \"-x\"\n")) << no_revision;
+  EXPECT_TRUE(no_revision.ends_with("does not begin with -, not \"-x\"\n")) << no_revision;
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\nlevels = { x = { CFLAGS = '1' } }\n"),
-            "p:9:1: 'factor.v.levels' and 'revisions' both name levels: remove one\n");
+            "p:9:1: 'factor.v.levels' and 'revisions' both define levels: remove one\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\n[factor.w]\nrevisions = ['c', 'd']\n"),
-            "p:10:1: 'factor.w.revisions' is the second factor with revisions: a program is built "
-            "from one at a time\n");
+            "p:10:1: 'factor.w.revisions' is the second factor with revisions, but a program is "
+            "built from one revision: remove one factor\n");
   EXPECT_EQ(factor("[factor.aslr]\nrevisions = ['a', 'b']\n"),
-            "p:8:1: 'factor.aslr.revisions': a built-in factor has no revisions, so give yours "
-            "another name\n");
+            "p:8:1: 'factor.aslr.revisions': a built-in factor cannot have revisions, so give your "
+            "factor another name\n");
   EXPECT_EQ(problems_of(smallest + "[factor.v]\nrevisions = ['a', 'b']\n"),
-            "p:4:1: the factor 'v' does nothing for the benchmark 'b', which has no build: add "
+            "p:4:1: the factor 'v' has no effect on the benchmark 'b', which has no build: add "
             "benchmark.build\n");
-  EXPECT_EQ(
-      factor("[revisions]\nmain = 'abc'\n"),
-      "p:8:1: 'revisions.main' must be the whole name of a commit, 40 or 64 of the digits 0-9 "
-      "a-f, not \"abc\"\n");
+  EXPECT_EQ(factor("[revisions]\nmain = 'abc'\n"),
+            "p:8:1: 'revisions.main' must be the full name of a commit, 40 or 64 of the digits 0-9 "
+            "a-f, not \"abc\"\n");
 }
 
 TEST(ReaderFactor, ThereAreNotTooMany) {
   std::string many;
   for (int i = 0; i < 17; ++i) many += "[factor.f" + std::to_string(i) + "]\n";
-  EXPECT_EQ(factor(many), "p:7:2: the plan has 17 factors, at most 16 are allowed\n");
+  EXPECT_EQ(factor(many), "p:7:2: the plan has 17 factors, but at most 16 are allowed\n");
 }
 
 }  // namespace

@@ -37,10 +37,9 @@ TEST(ReaderOutput, KeepsWhatItIsTold) {
 }
 
 TEST(ReaderOutput, NeedsAPatternOrAPointer) {
-  EXPECT_EQ(
-      more("[[measure.output]]\nname = 'ops'\n"),
-      "p:6:1: 'measure.output' needs one of 'regex', 'json' and 'google_benchmark', which say "
-      "where the number is\n");
+  EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\n"),
+            "p:6:1: 'measure.output' needs one of 'regex', 'json' and 'google_benchmark' to find "
+            "the value\n");
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a)'\njson = '/a'\n"),
               HasSubstr("needs one of 'regex', 'json' and 'google_benchmark'"));
   EXPECT_THAT(more("[[measure.output]]\nregex = '(a)'\n"), HasSubstr("'measure.output.name'"));
@@ -49,9 +48,9 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
               HasSubstr("p:8:9: 'measure.output.regex': missing )"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),
-            "p:8:8: 'measure.output.json' is not a pointer: it is \"\" or begins with '/', and '~' "
-            "stands only in ~0 and ~1\n"
-            "p:9:1: 'measure.output.take' is for 'regex': 'json' names one number\n");
+            "p:8:8: 'measure.output.json' is not a pointer: it must be \"\" or begin with '/', and "
+            "'~' is allowed only in ~0 and ~1\np:9:1: 'measure.output.take' is for 'regex': 'json' "
+            "selects one value\n");
 }
 
 TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
@@ -63,10 +62,11 @@ TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
   EXPECT_THAT(more("[measure]\ncounters = ['code-size']\n"),
               HasSubstr("code-size is measured in each trial and is not a counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'compile-time'\nregex = '(a)'\n"),
-              HasSubstr("'compile-time' is the name of something that each trial has"));
-  EXPECT_THAT(more("[analysis]\nresponse = 'compile-time'\n"),
-              HasSubstr("'analysis.response' needs 'compile-time', and benchmark 'b' has no "
-                        "'build' that could be timed"));
+              HasSubstr("'compile-time' is a name that every trial already uses"));
+  EXPECT_THAT(
+      more("[analysis]\nresponse = 'compile-time'\n"),
+      HasSubstr(
+          "'analysis.response' needs 'compile-time', but benchmark 'b' has no 'build' to time"));
   EXPECT_EQ(good_plan(smallest + "[analysis]\nresponse = 'code-size'\n").analysis.response,
             "code-size");
 }
@@ -93,11 +93,11 @@ TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
       more(time + "take = 'mean'\nunit = 'ns'\n"),
       AllOf(HasSubstr("p:9:1: 'measure.output.take' is for 'regex': each repetition of a "
                       "benchmark is a sample"),
-            HasSubstr("p:10:1: 'measure.output.unit' is ns for times of Google Benchmark")));
+            HasSubstr("p:10:1: 'measure.output.unit' must be ns for times of Google Benchmark")));
   EXPECT_THAT(
       more(time + "[measure.derived]\nhalf = 'time / 2'\n"),
-      HasSubstr("p:10:8: 'measure.derived.half', character 1: 'time' is a number of each of "
-                "Google Benchmark's benchmarks, and a formula takes one of the trial"));
+      HasSubstr("p:10:8: 'measure.derived.half', character 1: 'time' has a value for each of "
+                "Google Benchmark's benchmarks, but a formula needs one value per trial"));
   const std::string fit_for_subjects =
       "[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n[factor.aslr]\nlevels = [false, true]\n";
   for (const auto& [kind, others] :
@@ -117,7 +117,7 @@ TEST(ReaderOutput, IsBounded) {
       AllOf(HasSubstr("'measure.output.name' must be 1 to 64"),
             HasSubstr("'measure.output.take' must be \"only\" or \"first\" or"),
             HasSubstr("'measure.output.from' must be \"stdout\" or \"stderr\""),
-            HasSubstr("no benchmark is called 'c'")));
+            HasSubstr("no benchmark has the name 'c'")));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(" + std::string(1000, 'a') + ")'\n"),
               HasSubstr("must be a pattern of 1 to 1000 bytes"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\nunit = '" +
@@ -128,7 +128,8 @@ TEST(ReaderOutput, IsBounded) {
   std::string many;
   for (int i = 0; i < 65; ++i)
     many += "[[measure.output]]\nname = 'm" + std::to_string(i) + "'\nregex = '(a)'\n";
-  EXPECT_THAT(more(many), HasSubstr("a plan has at most 64 'measure.output', this one has 65"));
+  EXPECT_THAT(more(many),
+              HasSubstr("a plan has at most 64 'measure.output' tables, but this one has 65"));
   EXPECT_THAT(more("[measure]\noutput = 7\n"), HasSubstr("write [[measure.output]]"));
 }
 
@@ -139,20 +140,20 @@ TEST(ReaderMeasures, NamesAreNotTaken) {
         "[measure]\ncounters = ['cycles']\n[measure.derived]\n'" +
         name + "' = '2 * wall'\n");
   };
-  EXPECT_THAT(named("cycles"), HasSubstr("'cycles' is measured already: choose another name"));
-  EXPECT_THAT(named("wall"), HasSubstr("'wall' is measured already"));
-  EXPECT_THAT(named("opt"), HasSubstr("'opt' is a factor, too"));
+  EXPECT_THAT(named("cycles"), HasSubstr("'cycles' is already measured: choose another name"));
+  EXPECT_THAT(named("wall"), HasSubstr("'wall' is already measured"));
+  EXPECT_THAT(named("opt"), HasSubstr("'opt' is also a factor"));
   EXPECT_THAT(named("interrupts"),
-              HasSubstr("'interrupts' is the name of something that each trial has"));
+              HasSubstr("'interrupts' is a name that every trial already uses"));
   for (const char* name :
        {"quiet-wait-ns", "quiet-wait-in-vain", "commit-before-ns", "reports-beside-ns"})
-    EXPECT_THAT(named(name), HasSubstr("is the name of something that each trial has"));
-  EXPECT_THAT(named("wall_ns"), HasSubstr("is the name of something that each trial has"));
-  EXPECT_THAT(named("a.status"), HasSubstr("is the name of something that each trial has"));
+    EXPECT_THAT(named(name), HasSubstr("is a name that every trial already uses"));
+  EXPECT_THAT(named("wall_ns"), HasSubstr("is a name that every trial already uses"));
+  EXPECT_THAT(named("a.status"), HasSubstr("is a name that every trial already uses"));
   EXPECT_THAT(named("a b"), HasSubstr("is not a valid name for a measure"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\n[[measure.output]]\nname = 'x'\n"
                    "regex = '(b)'\n"),
-              HasSubstr("p:10:8: 'x' is measured already"));
+              HasSubstr("p:10:8: 'x' is already measured"));
 }
 
 const std::string counted = "[measure]\ncounters = ['instructions', 'cycles', 'page-faults']\n";
@@ -184,7 +185,7 @@ TEST(ReaderDerived, AMistakeHasItsPlaceInTheFormula) {
               HasSubstr("character 1: 'page' is not a counter, response or output measure: put "
                         "'page-faults' in quotes"));
   EXPECT_THAT(formula("twice / 2"),
-              HasSubstr("character 1: 'twice' is derived, too: write its formula here"));
+              HasSubstr("character 1: 'twice' is also derived: write its formula here"));
   EXPECT_THAT(formula(""), HasSubstr("must be a formula of 1 to 1000 bytes"));
   EXPECT_THAT(more("[measure.derived]\nipc = 7\n"), HasSubstr("'measure.derived.ipc'"));
 }
@@ -221,17 +222,17 @@ TEST(ReaderResponses, TheFirstOfSeveralDecides) {
 TEST(ReaderResponses, EachIsOneAndThereOnce) {
   EXPECT_THAT(
       more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
-      AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
-            HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
-            HasSubstr("p:7:33: 'analysis.response' has wall twice"),
-            HasSubstr("p:8:11: 'analysis.higher' names wall, which is not one of the further "
-                      "responses in 'analysis.response'; 'analysis.better' is about the "
-                      "first one")));
+      AllOf(
+          HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
+          HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
+          HasSubstr("p:7:33: 'analysis.response' has wall twice"),
+          HasSubstr("p:8:11: 'analysis.higher' contains wall, which is not one of the further "
+                    "responses in 'analysis.response'; 'analysis.better' is about the first one")));
   EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
   EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
               HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));
   EXPECT_THAT(more("[design]\nkind = 'calibration'\n[analysis]\nresponse = ['wall', 'cpu']\n"),
-              HasSubstr("'analysis.response' must be one number in a calibration"));
+              HasSubstr("'analysis.response' must be a single response in a calibration"));
 }
 
 TEST(ReaderMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
@@ -263,7 +264,7 @@ TEST(ReaderRegions, AreResponsesAndPartsOfFormulasByTheirNames) {
 
 TEST(ReaderRegions, NothingElseHasTheirNames) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'region-parse-ns'\nregex = '(a)'\n"),
-              HasSubstr("is the name of something that each trial has"));
+              HasSubstr("is a name that every trial already uses"));
   EXPECT_THAT(more("[measure]\ncounters = ['region-parse-count']\n"),
               HasSubstr("is measured in each trial and is not a counter"));
 }

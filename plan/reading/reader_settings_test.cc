@@ -69,11 +69,10 @@ TEST(ReaderExperiment, ASeedIsAWholeNumber) {
 TEST(ReaderRoot, FindsTheNearestTable) {
   EXPECT_EQ(more("[machines]\ncpus = 1\n"),
             "p:6:2: unknown key 'machines', did you mean 'machine'?\n");
-  EXPECT_EQ(
-      more("[colours]\n"),
-      "p:6:2: unknown key 'colours': known here are experiment, variables, defaults, benchmark, "
-      "factor, randomize, by_default, revisions, design, causal, exclude, measure, machine, "
-      "analysis\n");
+  EXPECT_EQ(more("[colours]\n"),
+            "p:6:2: unknown key 'colours': the known keys are experiment, variables, defaults, "
+            "benchmark, factor, randomize, by_default, revisions, design, causal, exclude, "
+            "measure, machine, analysis\n");
 }
 
 TEST(ReaderVariables, AreNamedTexts) {
@@ -81,9 +80,7 @@ TEST(ReaderVariables, AreNamedTexts) {
             "p:7:1: 'variables.A' must be a text of at most 64 KiB without NUL, not 1\n");
   EXPECT_EQ(more("[variables]\n\"a-b\" = 'x'\n"),
             "p:7:1: 'variables.a-b' is not a valid name for a variable: use 1 to 64 of the "
-            "characters A-Z "
-            "a-z 0-9 _, "
-            "and no digit first\n");
+            "characters A-Z a-z 0-9 _, not beginning with a digit\n");
   EXPECT_EQ(more("[variables]\nDIR = 'x'\n"),
             "p:7:1: 'variables.DIR' is set by stabd itself: choose another name\n");
   EXPECT_NE(more("[variables]\nA = \"\\u0000\"\n"), "");
@@ -93,10 +90,9 @@ TEST(ReaderVariables, AreNamedTexts) {
 
 TEST(ReaderVariables, DoNotNest) {
   EXPECT_EQ(more("[variables]\nA = '-I${SRC}/include'\n"), "");
-  EXPECT_EQ(
-      more("[variables]\nA = '${CFLAGS} -g'\n"),
-      "p:7:1: 'variables.A' uses ${CFLAGS}, but a variable's value can use only ${OUT}, ${DIR} and "
-      "${SRC}: write the text itself\n");
+  EXPECT_EQ(more("[variables]\nA = '${CFLAGS} -g'\n"),
+            "p:7:1: 'variables.A' uses ${CFLAGS}, but the value of a variable can use only ${OUT}, "
+            "${DIR} and ${SRC}: write the text itself\n");
 }
 
 TEST(ReaderDefaults, AreBounded) {
@@ -147,7 +143,7 @@ TEST(ReaderBenchmark, ThereIsAtLeastOne) {
   EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n"),
             "p:1:1: 'benchmark' is missing: add at least one [[benchmark]]\n");
   EXPECT_EQ(problems_of("benchmark = []\n[experiment]\nname = 'x'\n"),
-            "p:1:1: a plan has 1 to 1000 benchmarks, this one has 0\n");
+            "p:1:1: a plan has 1 to 1000 benchmarks, but this one has 0\n");
   EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n[benchmark]\nname = 'b'\n"),
             "p:3:2: 'benchmark' must be an array of tables: write [[benchmark]], not a table\n");
   EXPECT_EQ(problems_of("benchmark = [1]\n[experiment]\nname = 'x'\n"),
@@ -159,20 +155,19 @@ TEST(ReaderBenchmark, ASingleHeaderThatIsThereTwiceIsNamedWhereItStands) {
   const std::string start = "[experiment]\nname = 't'\n";
   const std::string one = "name = 'a'\nrun = ['/bin/true']\n";
   const std::string expected =
-      ": [benchmark] may be there only once: write [[benchmark]], which may be there several "
-      "times\n";
+      ": [benchmark] may appear only once: write [[benchmark]], which may appear several times\n";
   EXPECT_EQ(problems_of(start + "[benchmark]\n" + one + "[benchmark]\n" + one), "p:3:2" + expected);
   EXPECT_EQ(problems_of(start + "[[benchmark]]\n" + one + "  [ benchmark ] # b\n" + one),
             "p:6:4" + expected);
   EXPECT_THAT(more("[exclude]\nwhen = 'a > 1'\n[exclude]\nwhen = 'b > 1'\n"),
-              HasSubstr("p:6:2: [exclude] may be there only once: write [[exclude]]"));
+              HasSubstr("p:6:2: [exclude] may appear only once: write [[exclude]]"));
   // Another mistake is TOML's.
   EXPECT_THAT(problems_of(start + "[[benchmark]]\n" + one + "[benchmark.env\n"), HasSubstr("p:6:"));
 }
 
 TEST(ReaderBenchmark, NamesAreUniqueAndPlain) {
   EXPECT_EQ(more("[[benchmark]]\nname = 'b'\nrun = ['/bin/false']\n"),
-            "p:7:1: two benchmarks are called 'b': rename this one\n");
+            "p:7:1: two benchmarks have the name 'b': rename this one\n");
   EXPECT_EQ(more("[[benchmark]]\nname = '../x'\nrun = ['/bin/false']\n"),
             "p:7:1: 'benchmark.name' must be 1 to 64 of the characters A-Z a-z 0-9 . _ + -, not "
             "\"../x\"\n");
@@ -210,12 +205,11 @@ TEST(ReaderBenchmark, EachKeyHasItsRule) {
 TEST(ReaderBenchmark, ChecksAreChecked) {
   EXPECT_EQ(
       more("check = { exit = 256, stdout_sha256 = 'abc', stdout_file = '/x', comand = 'x' }\n"),
-      "p:6:11: 'benchmark.check.exit' must be a whole number from 0 to 255, not 256\n"
-      "p:6:23: 'benchmark.check.stdout_sha256' must be a SHA-256 in 64 hexadecimal digits, not "
-      "\"abc\"\n"
-      "p:6:46: 'benchmark.check.stdout_file' must be a path relative to the plan's directory, not "
-      "\"/x\"\n"
-      "p:6:66: unknown key 'benchmark.check.comand', did you mean 'command'?\n");
+      "p:6:11: 'benchmark.check.exit' must be a whole number from 0 to 255, not 256\np:6:23: "
+      "'benchmark.check.stdout_sha256' must be a SHA-256 of 64 hexadecimal digits, not "
+      "\"abc\"\np:6:46: 'benchmark.check.stdout_file' must be a path relative to the plan's "
+      "directory, not \"/x\"\np:6:66: unknown key 'benchmark.check.comand', did you mean "
+      "'command'?\n");
 }
 
 TEST(ReaderMeasure, CountersAreNamesAndGroupsOfNames) {
@@ -247,23 +241,19 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       more("[measure]\ncounters = ['cycles', '', 7, [], ['cycles'], 'wall', 'cpu-migrations']\n"
            "on_absent = 'ignore'\n"),
       "p:7:23: each item of 'measure.counters' must be the name of an event, of 1 to 200 printable "
-      "characters, not \"\"\n"
-      "p:7:27: each item of 'measure.counters' must be the name of an event, of 1 to 200 printable "
-      "characters, not 7\n"
-      "p:7:30: each item of 'measure.counters' must be the name of an event or an array of such "
-      "names, not "
-      "an array\n"
-      "p:7:35: cycles is counted already\n"
-      "p:7:46: wall is measured in each trial and is not a counter: leave it out\n"
-      "p:7:54: cpu-migrations of its first thread are a reading of each trial; 'migrations' counts "
-      "those of all that it starts\n"
-      "p:8:1: 'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
+      "characters, not \"\"\np:7:27: each item of 'measure.counters' must be the name of an event, "
+      "of 1 to 200 printable characters, not 7\np:7:30: each item of 'measure.counters' must be "
+      "the name of an event or an array of such names, not an array\np:7:35: cycles is already "
+      "counted\np:7:46: wall is measured in each trial and is not a counter: leave it out\np:7:54: "
+      "cpu-migrations of its first thread are already a reading of each trial; use 'migrations' to "
+      "count those of all its threads and processes\np:8:1: 'measure.on_absent' must be \"record\" "
+      "or \"refuse\", not \"ignore\"\n");
   EXPECT_THAT(more("[factor.cycles]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
                    "[measure]\ncounters = ['cycles']\n"),
-              testing::HasSubstr("cycles is a factor, too"));
+              testing::HasSubstr("cycles is also a factor"));
   std::string many = "[measure]\ncounters = [";
   for (int i = 0; i < 65; ++i) many += "'r" + std::to_string(i) + "',";
-  EXPECT_THAT(more(many + "]\n"), testing::HasSubstr("has 65 names, at most 64 are allowed"));
+  EXPECT_THAT(more(many + "]\n"), testing::HasSubstr("has 65 names, but at most 64 are allowed"));
 }
 
 TEST(ReaderMachine, IsBounded) {
@@ -284,7 +274,7 @@ TEST(ReaderCheck, SeveralExitCodesMayBeRight) {
             "p:6:11: 'benchmark.check.exit' must be a whole number from 0 to 255 or an array of "
             "such numbers, each once, not an array\n");
   EXPECT_EQ(more("check = { exit = [0, 0] }\n"),
-            "p:6:22: 'benchmark.check.exit' names 0 twice: leave one of them out\n");
+            "p:6:22: 'benchmark.check.exit' contains 0 twice: leave one of them out\n");
 }
 
 TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
@@ -294,12 +284,12 @@ TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
   EXPECT_EQ(plan.cpus, 2U);
   EXPECT_EQ(machine("cpu = 5\ncpus = 1"), "");
   EXPECT_EQ(machine("cpu = 5\ncpus = 2"),
-            "p:8:1: 'machine.cpus' is 2, and 'machine.cpu' names 1: leave out 'cpus'\n");
+            "p:8:1: 'machine.cpus' is 2, but 'machine.cpu' lists 1: leave out 'cpus'\n");
   EXPECT_EQ(machine("cpu = 1024"),
             "p:7:1: 'machine.cpu' must be a whole number from 0 to 1023, not 1024\n");
   EXPECT_EQ(machine("cpu = [1, 1, -1]"),
-            "p:7:11: 'machine.cpu' names 1 twice: leave one of them out\n"
-            "p:7:14: each item of 'machine.cpu' must be a whole number from 0 to 1023, not -1\n");
+            "p:7:11: 'machine.cpu' contains 1 twice: leave one of them out\np:7:14: each item of "
+            "'machine.cpu' must be a whole number from 0 to 1023, not -1\n");
   EXPECT_EQ(
       machine("cpu = '1'"),
       "p:7:1: 'machine.cpu' must be a whole number from 0 to 1023 or an array of such numbers, "
@@ -307,12 +297,10 @@ TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
 }
 
 TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
-  EXPECT_EQ(
-      more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
-      "p:7:1: 'machine.quiet_load' does nothing without 'machine.wait_for_quiet', as in "
-      "\"2min\"\n"
-      "p:8:1: 'machine.quiet_temperature_c' does nothing without 'machine.wait_for_quiet', as "
-      "in \"2min\"\n");
+  EXPECT_EQ(more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
+            "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet', as in "
+            "\"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect without "
+            "'machine.wait_for_quiet', as in \"2min\"\n");
   EXPECT_THAT(more("[machine]\nwait_for_quiet = '0s'\n"), HasSubstr("machine.wait_for_quiet"));
   EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
 }
@@ -324,14 +312,14 @@ TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
             "'swappiness'?\n");
   EXPECT_THAT(
       more(more_of + "['lights', 7]\n"),
-      AllOf(HasSubstr("p:8:10: an item of 'machine.knobs' is unknown: \"lights\": there are "
-                      "governor, energy_preference, boost, "),
-            HasSubstr("p:8:20: an item of 'machine.knobs' is unknown: 7: there are")));
+      AllOf(HasSubstr("p:8:10: an item of 'machine.knobs' is unknown: \"lights\": the known values "
+                      "are governor, energy_preference, boost, "),
+            HasSubstr("p:8:20: an item of 'machine.knobs' is unknown: 7: the known values are")));
   EXPECT_THAT(more(more_of + "[]\n"), HasSubstr("an array of at least one name"));
   EXPECT_THAT(more(more_of + "'governor'\n"), HasSubstr("'machine.knobs' must be an array"));
   EXPECT_EQ(more("[machine]\nknobs = ['governor']\n"),
-            "p:7:1: 'machine.knobs' does nothing with machine.quiesce = \"off\": set that to "
-            "\"best-effort\" or \"strict\", or leave this out\n");
+            "p:7:1: 'machine.knobs' has no effect with machine.quiesce = \"off\": use "
+            "\"best-effort\" or \"strict\", or leave this key out\n");
 }
 
 TEST(ReaderAnalysis, IsBounded) {
@@ -382,16 +370,16 @@ TEST(ReaderAnalysis, KeepsWhatItIsTold) {
 
 TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
   EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
-            "p:7:1: 'analysis.programs' says which programs one answer over all of them is about, "
-            "and a full-factorial design answers for each benchmark: remove it, or set design.kind "
-            "= \"within-subjects\"\n");
+            "p:7:1: 'analysis.programs' says which programs an overall answer is about, but a "
+            "full-factorial design answers for each benchmark: remove it, or set design.kind = "
+            "\"within-subjects\"\n");
 }
 
 TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
   EXPECT_EQ(
       more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = 'pooled'\n"),
-      "p:14:1: 'analysis.error' cannot be \"pooled\", because within subjects each effect "
-      "has its own error: remove it\n");
+      "p:14:1: 'analysis.error' cannot be \"pooled\", because within subjects, each effect has its "
+      "own error: remove it\n");
   EXPECT_EQ(more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = "
                                 "'pooled'\nmethod = 'stabilizer'\n"),
             "p:14:1: 'analysis.error' cannot be \"pooled\", because method = \"stabilizer\" has "
@@ -407,8 +395,8 @@ TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
 TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
   EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
             "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "
-            "numbers: leave it out\n"
-            "p:8:1: 'analysis.method' \"stabilizer\" needs design.kind = \"within-subjects\"\n");
+            "values: leave it out\np:8:1: 'analysis.method' \"stabilizer\" needs design.kind = "
+            "\"within-subjects\"\n");
 }
 
 }  // namespace

@@ -37,12 +37,12 @@ TEST(ReaderSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
               HasSubstr("'measure.simulate' measures no wall time: add [analysis] response"));
   for (const std::string_view response : words::responses)
     EXPECT_THAT(more(simulate + "[analysis]\nresponse = '" + std::string(response) + "'\n"),
-                HasSubstr(std::string(response) + " is not measured under 'measure.simulate'"));
+                HasSubstr(std::string(response) + " cannot be measured under 'measure.simulate'"));
   EXPECT_THAT(more(simulate + "[analysis]\nresponse = ['simulated-branches', 'region-a-ns']\n"),
-              HasSubstr("region-a-ns is not measured under 'measure.simulate'"));
+              HasSubstr("region-a-ns cannot be measured under 'measure.simulate'"));
   EXPECT_THAT(
       more(simulate + "[measure.derived]\nx = \"'simulated-branches' / wall\"\n" + instructions),
-      HasSubstr("wall of x is not measured under 'measure.simulate'"));
+      HasSubstr("wall of x cannot be measured under 'measure.simulate'"));
   EXPECT_EQ(more(simulate + "[analysis]\nresponse = 'region-a-count'\n"), "");
 }
 
@@ -53,7 +53,7 @@ TEST(ReaderSimulated, RealTrialsHaveNoSimulatedCounts) {
   EXPECT_THAT(more("[measure]\ncounters = ['simulated-branches']\n"),
               HasSubstr("is not a counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'simulated-branches'\nregex = '(a)'\n"),
-              HasSubstr("is the name of something that each trial has"));
+              HasSubstr("is a name that every trial already uses"));
 }
 
 TEST(ReaderSimulated, WhatWouldBeTheSimulatorsIsRefused) {

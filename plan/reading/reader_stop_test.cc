@@ -103,10 +103,10 @@ TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
 
 TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
   EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', half_width = '1%', max = 50 }")),
-              HasSubstr("'design.stop.half_width' belongs to rule = \"precision\""));
+              HasSubstr("'design.stop.half_width' needs rule = \"precision\""));
   EXPECT_THAT(
       problems_of(with_stop("{ rule = 'precision', half_width = '1%', max = 50, looks = 5 }")),
-      HasSubstr("'design.stop.looks' belongs to rule = \"sequential\""));
+      HasSubstr("'design.stop.looks' needs rule = \"sequential\""));
 }
 
 TEST(ReaderStop, RepetitionsAreTheRules) {
@@ -123,19 +123,17 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
                         "run = ['${OUT}']\n[design]\nkind = 'within-subjects'\n" +
                         stop + opt),
             "p:13:1: 'design.stop' does not apply to a within-subjects design: its answer is about "
-            "programs like these, and more blocks add no programs; remove it, or choose a "
+            "programs like these, and more blocks do not add programs; remove it, or choose a "
             "full-factorial, one-way or custom design\n");
   EXPECT_THAT(problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
                           "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
               HasSubstr("'design.stop' does not apply to a nested design: its treatments are "
-                        "tested against seeds, and more blocks add no seeds"));
+                        "tested against seeds, and more blocks do not add seeds"));
 }
 
 TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {
-  EXPECT_THAT(
-      problems_of(with_stop("{ rule = 'sequential', max = 50 }", "")),
-      HasSubstr(
-          "p:8:1: 'design.stop' looks at comparisons of levels, and this plan has no treatment"));
+  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 50 }", "")),
+              HasSubstr("p:8:1: 'design.stop' compares levels, but this plan has no treatment"));
 }
 
 TEST(ReaderStop, TheMostTrialsCount) {

@@ -67,15 +67,15 @@ TEST(Calibration, DrawsTheSameLayoutForBothArmsOfABlock) {
 
 TEST(Calibration, ComparesNothingElse) {
   EXPECT_EQ(more("[design]\nkind = 'calibration'\n" + opt),
-            "p:8:1: a calibration design needs no treatment, as it compares programs with "
-            "themselves, this plan has 1: opt\n");
+            "p:8:1: a calibration design needs no treatment, because it compares programs with "
+            "themselves, but this plan has 1: opt\n");
   EXPECT_EQ(more("[design]\nkind = 'calibration'\n" + seeds),
             "p:9:9: the factor 'link_order' with random = { seeds, runs } needs design.kind = "
             "\"nested\" or \"padding-study\"\n");
-  EXPECT_EQ(more("[design]\nkind = 'calibration'\n[analysis]\nlog = false\nequivalence = '1%'\n"),
-            "p:10:1: 'analysis.log' must be true in a calibration, whose differences are ratios: "
-            "remove it\n"
-            "p:11:1: 'analysis.equivalence' has no use in a calibration: remove it\n");
+  EXPECT_EQ(
+      more("[design]\nkind = 'calibration'\n[analysis]\nlog = false\nequivalence = '1%'\n"),
+      "p:10:1: 'analysis.log' must be true in a calibration, because its differences are ratios: "
+      "remove it\np:11:1: 'analysis.equivalence' has no effect in a calibration: remove it\n");
 }
 
 TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
@@ -92,31 +92,29 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
       HasSubstr("and a further level must be compared"));
   EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
-              HasSubstr("cannot be used with pairs"));
+              HasSubstr("cannot be combined with pairs"));
   EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
-              HasSubstr("is for designs of the kind \"one-way\""));
+              HasSubstr("is only for designs of the kind \"one-way\""));
 }
 
 TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {
-  EXPECT_EQ(
-      more("[design]\nkind = 'calibration'\n[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
-      "p:10:1: 'analysis.pairs' cannot be \"all\" in a calibration, whose two arms are one "
-      "pair: remove it\n"
-      "p:11:1: 'analysis.error' cannot be \"pooled\", because a calibration compares its arms "
-      "block by block: remove it\n");
+  EXPECT_EQ(more("[design]\nkind = 'calibration'\n[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
+            "p:10:1: 'analysis.pairs' cannot be \"all\" in a calibration, whose two arms form only "
+            "one pair: remove it\np:11:1: 'analysis.error' cannot be \"pooled\", because a "
+            "calibration compares its arms block by block: remove it\n");
 }
 
 TEST(Calibration, HasComparisonsOfOneSize) {
   EXPECT_EQ(more("repetitions = 10\n[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\nrepetitions = "
                  "5\n[design]\nkind = 'calibration'\n"),
-            "p:9:1: the comparisons of a calibration have one size, but 'c' has 5 repetitions and "
-            "'b' 10: set defaults.repetitions alone\n");
+            "p:9:1: all comparisons of a calibration have the same size, but 'c' has 5 repetitions "
+            "and 'b' has 10: set only defaults.repetitions\n");
   EXPECT_EQ(more("repetitions = 1\n[design]\nkind = 'calibration'\n"),
-            "p:7:1: a calibration needs 2 repetitions or more: the blocks of a comparison\n");
+            "p:7:1: a calibration needs at least 2 repetitions, the blocks of a comparison\n");
   EXPECT_EQ(more("[design]\nkind = 'calibration'\ncomparisons = 1\n"),
             "p:9:1: 'design.comparisons' must be a whole number from 2 to 10000, not 1\n");
   EXPECT_EQ(more("[design]\ncomparisons = 5\n"),
-            "p:8:1: 'design.comparisons' belongs to kind = \"calibration\": set it, or remove "
+            "p:8:1: 'design.comparisons' needs kind = \"calibration\": set it, or remove "
             "'comparisons'\n");
 }
 
@@ -143,23 +141,22 @@ TEST(PaddingStudy, GivesBothArmsTheSameSeeds) {
 
 TEST(PaddingStudy, NeedsTwoArmsAndSeeds) {
   EXPECT_EQ(more(padding + opt),
-            "p:8:1: a padding-study design needs a factor with random = { seeds, runs }, as "
+            "p:8:1: a padding-study design needs a factor with random = { seeds, runs }, such as "
             "link_order\n");
   EXPECT_EQ(more(padding + seeds),
             "p:8:1: a padding-study design needs exactly one treatment (a factor with two or more "
-            "fixed levels), this plan has 0\n");
-  EXPECT_EQ(more(padding + three + seeds),
-            "p:9:9: a padding study has two arms, and the treatment 'opt' has 3 levels: take away "
-            "1\n");
+            "fixed levels), but this plan has 0\n");
+  EXPECT_EQ(
+      more(padding + three + seeds),
+      "p:9:9: a padding study has two arms, but the treatment 'opt' has 3 levels: remove 1\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = true\n"),
-            "p:14:1: 'analysis.log' must be false in a padding study, which compares plain means: "
-            "remove it\n");
+            "p:14:1: 'analysis.log' must be false in a padding study, because it compares plain "
+            "means: remove it\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = false\nequivalence = '1%'\n"), "");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
-            "p:14:1: 'analysis.pairs' cannot be \"all\" in a padding study, whose two arms are one "
-            "pair: remove it\n"
-            "p:15:1: 'analysis.error' cannot be \"pooled\", because a padding study compares its "
-            "arms seed by seed: remove it\n");
+            "p:14:1: 'analysis.pairs' cannot be \"all\" in a padding study, whose two arms form "
+            "only one pair: remove it\np:15:1: 'analysis.error' cannot be \"pooled\", because a "
+            "padding study compares its arms seed by seed: remove it\n");
 }
 
 const std::string fractional = "[design]\nkind = 'fractional'\n";
@@ -185,32 +182,32 @@ TEST(FractionalPlan, TakesTheGeneratorsThatItIsGiven) {
 
 TEST(FractionalPlan, NeedsTreatmentsOfTwoLevels) {
   EXPECT_EQ(more(fractional + "resolution = 3\n" + three + aslr + bytes),
-            "p:10:9: a fractional design needs treatments of two levels, and 'opt' has 3: take "
-            "away levels, or list the cells in a custom design\n");
+            "p:10:9: a fractional design needs treatments with two levels, but 'opt' has 3: remove "
+            "levels, or list the cells in a custom design\n");
   EXPECT_EQ(more(fractional + "resolution = 3\n" + opt + aslr),
-            "p:8:1: a fractional design needs 3 to 10 treatments, this plan has 2\n");
+            "p:8:1: a fractional design needs 3 to 10 treatments, but this plan has 2\n");
 }
 
 TEST(FractionalPlan, SaysWhichPartItIs) {
   const std::string factors = opt + aslr + bytes;
   EXPECT_EQ(more(fractional + factors),
-            "p:8:1: a fractional design needs 'design.resolution', as 4, or 'design.generators', "
-            "as [\"d = a:b:c\"]\n");
+            "p:8:1: a fractional design needs 'design.resolution', such as 4, or "
+            "'design.generators', such as [\"d = a:b:c\"]\n");
   EXPECT_EQ(more(fractional + "resolution = 4\n" + factors),
-            "p:9:1: no part of the cells of 3 treatments has the resolution 4: use one of at most "
-            "3, or a full-factorial design\n");
-  EXPECT_EQ(more(fractional + "resolution = 3\ngenerators = ['opt = aslr:env_bytes']\n" + factors),
-            "p:9:1: 'design.resolution' and 'design.generators' say the same thing twice: remove "
-            "one\n");
+            "p:9:1: no fraction of the cells of 3 treatments has resolution 4: use at most 3, or a "
+            "full-factorial design\n");
+  EXPECT_EQ(
+      more(fractional + "resolution = 3\ngenerators = ['opt = aslr:env_bytes']\n" + factors),
+      "p:9:1: 'design.resolution' and 'design.generators' both set the fraction: remove one\n");
   EXPECT_EQ(
       more(fractional + "generators = ['opt = aslr:x']\n" + factors),
       "p:9:1: 'opt = aslr:x' in 'design.generators': 'x' is not a treatment of this plan: write "
       "\"d = a:b:c\"\n");
   EXPECT_EQ(more(fractional + "generators = []\n" + factors),
             "p:9:1: 'design.generators' must list 1 to 9 generators, not 0\n");
-  EXPECT_EQ(more("[design]\nresolution = 3\n" + factors),
-            "p:8:1: 'design.resolution' belongs to kind = \"fractional\": set it, or remove "
-            "'resolution'\n");
+  EXPECT_EQ(
+      more("[design]\nresolution = 3\n" + factors),
+      "p:8:1: 'design.resolution' needs kind = \"fractional\": set it, or remove 'resolution'\n");
 }
 
 TEST(FractionalPlan, CellsThatRunTheSameAreAMistake) {
@@ -218,7 +215,7 @@ TEST(FractionalPlan, CellsThatRunTheSameAreAMistake) {
       smallest + fractional + "generators = ['env_bytes = code:aslr']\n" + aslr + bytes +
       "[factor.code]\nlevels = [false, true]\n[factor.rerandomize]\nlevels = ['once', "
       "'repeated']\n");
-  EXPECT_TRUE(problems.contains("this cell runs the same as (")) << problems;
+  EXPECT_TRUE(problems.contains("this cell does the same as (")) << problems;
 }
 
 }  // namespace

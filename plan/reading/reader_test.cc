@@ -203,7 +203,7 @@ TEST(Reader, RefusesAnEmptyPlan) {
 
 TEST(Reader, RefusesAPlanThatIsTooLarge) {
   EXPECT_EQ(problems_of(std::string(max_plan_bytes + 1, '#')),
-            "p: the plan has 1048577 bytes, at most 1048576 are read: is it the right file?\n");
+            "p: the plan has 1048577 bytes, but at most 1048576 are read: is it the right file?\n");
 }
 
 TEST(Reader, PassesOnWhereTheSyntaxIsWrong) {
@@ -251,10 +251,8 @@ TEST(Reader, MessagesHoldNoControlCharacters) {
       problems_of(smallest + "[variables]\n\"\\u001b[31m\\u0000\" = 'x'\n[defaults]\ntimeout = "
                              "\"\\n\\u0007\"\n"),
       "p:7:1: 'variables. [31m ' is not a valid name for a variable: use 1 to 64 of the characters "
-      "A-Z a-z "
-      "0-9 _, and no digit first\n"
-      "p:9:1: 'defaults.timeout' must be a duration above 0 and at most 24 hours, as in \"500ms\", "
-      "\"60s\" or \"10min\", not \"  \"\n");
+      "A-Z a-z 0-9 _, not beginning with a digit\np:9:1: 'defaults.timeout' must be a duration "
+      "above 0 and at most 24 hours, as in \"500ms\", \"60s\" or \"10min\", not \"  \"\n");
 }
 
 TEST(Reader, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {

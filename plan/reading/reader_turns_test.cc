@@ -26,16 +26,15 @@ TEST(ReaderTurns, SetsAreArraysOfNamesWhichMayShareSome) {
 }
 
 TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
-  EXPECT_EQ(
-      more("[measure]\ncounters = ['cycles']\nrotate = [['cycles'], [], 'cs', ['a', 'a', "
-           "'wall']]\n"),
-      "p:8:12: cycles is also in 'measure.counters', so it is counted in each block: leave it out\n"
-      "p:8:23: each item of 'measure.rotate' must be an array of one name and more, not an array\n"
-      "p:8:27: each item of 'measure.rotate' must be an array of one name and more, not \"cs\"\n"
-      "p:8:39: a is counted already\n"
-      "p:8:44: wall is measured in each trial and is not a counter: leave it out\n");
+  EXPECT_EQ(more("[measure]\ncounters = ['cycles']\nrotate = [['cycles'], [], 'cs', ['a', 'a', "
+                 "'wall']]\n"),
+            "p:8:12: cycles is also in 'measure.counters', so it is counted in each block: leave "
+            "it out\np:8:23: each item of 'measure.rotate' must be an array of at least one name, "
+            "not an array\np:8:27: each item of 'measure.rotate' must be an array of at least one "
+            "name, not \"cs\"\np:8:39: a is already counted\np:8:44: wall is measured in each "
+            "trial and is not a counter: leave it out\n");
   EXPECT_THAT(more("[measure]\nrotate = [['cycles']]\n"),
-              HasSubstr("'measure.rotate' must be 2 to 16 arrays of names: with one, write "
+              HasSubstr("'measure.rotate' must be 2 to 16 arrays of names; for a single set use "
                         "'measure.counters', not "));
   EXPECT_THAT(more("[measure]\nrotate = 'cycles'\n"),
               HasSubstr("'measure.rotate' must be an array of arrays of names"));
@@ -45,26 +44,27 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
   many = "[measure]\ncounters = ['cs']\nrotate = [['cycles'], [";
   for (int i = 0; i < 63; ++i) many += "'r" + std::to_string(i) + "',";
   EXPECT_THAT(more(many + "]]\n"), HasSubstr("'measure.rotate' has 65 names with those of "
-                                             "'measure.counters', at most 64 are allowed"));
+                                             "'measure.counters', but at most 64 are allowed"));
 }
 
 TEST(ReaderTurns, EachSetNeedsABlockOfEachBenchmark) {
   const std::string few = "[[benchmark]]\nname = 'few'\nrun = ['/bin/true']\nrepetitions = 1\n";
   EXPECT_EQ(more(few + sets),
-            "p:11:1: 'measure.rotate' has 2 sets and 'few' 1 block: each set needs one at least; "
-            "give it more blocks, or fewer sets\n");
+            "p:11:1: 'measure.rotate' has 2 sets, but 'few' has 1 block: each set needs at least "
+            "one; use more blocks, or fewer sets\n");
   const std::string stop =
       "[factor.aslr]\nlevels = [false, true]\n[design]\nkind = 'one-way'\n"
       "stop = { rule = 'sequential', min = 5, max = 40 }\n[measure]\nrotate = [";
-  EXPECT_THAT(more(stop + "['a'],['b'],['c'],['d'],['e'],['f']]\n"),
-              HasSubstr("has 6 sets and 'b' 5 blocks before it may end: each set needs one"));
+  EXPECT_THAT(
+      more(stop + "['a'],['b'],['c'],['d'],['e'],['f']]\n"),
+      HasSubstr("has 6 sets, but 'b' has 5 blocks before it may end: each set needs at least one"));
   EXPECT_EQ(more(stop + "['a'],['b'],['c'],['d'],['e']]\n"), "");
 }
 
 TEST(ReaderTurns, AFormulasPartsAreCountedTogetherInSomeBlock) {
   EXPECT_EQ(more(sets + "[measure.derived]\nipc = 'instructions / cycles'\n"), "");
   EXPECT_EQ(more(sets + "[measure.derived]\nx = 'instructions / cs'\n"),
-            "p:9:5: 'measure.derived.x' is computed of events that no block counts together: put "
+            "p:9:5: 'measure.derived.x' is computed from events that no block counts together: put "
             "them into one set of 'measure.rotate'\n");
 }
 
@@ -72,13 +72,13 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
   const std::string levels = "[factor.aslr]\nlevels = [false, true]\n";
   const std::string response = "[analysis]\nresponse = 'cs'\n";
   const std::string refused =
-      "'analysis.response' is cs, which takes turns by 'measure.rotate', and ";
+      "'analysis.response' is cs, which is counted in turn by 'measure.rotate', and ";
   EXPECT_EQ(more(levels + sets + response), "");
   const std::string stop =
       "[design]\nkind = 'one-way'\nstop = { rule = 'precision', half_width = '1%', max = 40 }\n";
   EXPECT_THAT(more(levels + sets + response + stop),
               AllOf(HasSubstr("p:11:1: " + refused + "design.stop counts blocks"),
-                    HasSubstr("count it in 'measure.counters', or compare another number")));
+                    HasSubstr("count it in 'measure.counters', or compare another response")));
   EXPECT_EQ(more(levels + sets + stop), "");
   EXPECT_THAT(more(levels + sets + stop + "[analysis]\nresponse = ['wall', 'cs']\n"),
               HasSubstr(refused));
@@ -93,7 +93,7 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
                        sets + response + "[design]\nkind = '" + kind + "'\n");
   };
   for (const char* kind : {"nested", "padding-study"})
-    EXPECT_THAT(seeds(kind), HasSubstr(refused + "all runs of a seed make one number")) << kind;
+    EXPECT_THAT(seeds(kind), HasSubstr(refused + "all runs of a seed form one value")) << kind;
   EXPECT_THAT(more("[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n" + levels + sets + response +
                    "method = 'stabilizer'\nlog = false\n"
                    "[design]\nkind = 'within-subjects'\n"),
@@ -103,9 +103,10 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
 TEST(ReaderTurns, RulesDoNotLookAtWhatTakesTurns) {
   const std::string rule = "[[exclude]]\nwhen = 'involuntary_switches_per_s > 5'\n";
   EXPECT_EQ(more(rule + sets), "");
-  EXPECT_THAT(more(rule + sets + "[analysis]\nresponse = 'cs'\n"),
-              HasSubstr("'exclude.when' must not look at 'involuntary_switches_per_s' where cs is "
-                        "the response"));
+  EXPECT_THAT(
+      more(rule + sets + "[analysis]\nresponse = 'cs'\n"),
+      HasSubstr(
+          "'exclude.when' must not use 'involuntary_switches_per_s' where cs is the response"));
   EXPECT_THAT(more("[[exclude]]\nwhen = 'cycles > 5'\n" + sets),
               HasSubstr("'exclude.when' does not know 'cycles'"));
 }

@@ -36,7 +36,8 @@ static long long now(void) {
 int main(int argc, char** argv) {
   const int linear = argc > 1 && strcmp(argv[1], "linear") == 0;
   const uint32_t keys = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : slots / 2;
-  if (keys == 0 || keys >= slots) return fputs("the number of keys is 1 to 262143\n", stderr), 1;
+  if (keys == 0 || keys >= slots)
+    return fputs("the number of keys must be 1 to 262143\n", stderr), 1;
   const long long start = now();
   for (uint32_t key = 1; key <= keys; ++key) table[find(key, linear)] = key;
   const long long filled = now();
@@ -45,7 +46,7 @@ int main(int argc, char** argv) {
   for (uint32_t key = 1; key <= 2 * keys; ++key) there += table[find(key, linear)] != 0;
   const long long end = now();
   if (there != keys) return fputs("a key is lost\n", stderr), 1;
-  printf("filled in %lld ns\nlooked up in %lld ns\n%.4f slots a lookup\n", filled - start, end - filled,
-         (double)visited / (2.0 * keys));
+  printf("filled in %lld ns\nlooked up in %lld ns\n%.4f slots a lookup\n", filled - start,
+         end - filled, (double)visited / (2.0 * keys));
   return 0;
 }

@@ -50,8 +50,8 @@ Markup table(const Table& table) {
   markup.close().close().close();
   if (shown < table.rows.size())
     markup.leaf("p",
-                fmt::format("The first {} of {} rows; 'stabctl report --json' and 'stabctl export' "
-                            "have all numbers.",
+                fmt::format("The first {} of {} rows. 'stabctl report --json' and 'stabctl export' "
+                            "have all of them.",
                             shown, table.rows.size()),
                 {{"class", "words"}});
   return markup;
@@ -70,7 +70,7 @@ Markup figure(const Figure& figure) {
   if (!figure.words.empty()) markup.leaf("p", figure.words, {{"class", "words"}});
   markup.add(figure.picture);
   add_legend(markup, figure.legend);
-  markup.add(folded_table(figure.numbers, "The numbers of this picture")).close();
+  markup.add(folded_table(figure.numbers, "The numbers in this picture")).close();
   return markup;
 }
 

@@ -119,7 +119,7 @@ std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& lev
   if (references.empty()) return {};
   std::map<std::string, std::size_t> cells;
   std::vector<Bar> bars;
-  Table numbers{.columns = {{"cell"}, {"mean", true}, {"over the reference", true}}};
+  Table numbers{.columns = {{"cell"}, {"mean", true}, {"relative to the reference", true}}};
   const Scale scale = scale_for(analysis.means, analysis.spec.unit);
   for (const CellMean& mean : analysis.means) {
     const auto reference = references.find(mean.subject);
@@ -143,18 +143,19 @@ std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& lev
   if (bars.empty() || !says_more(analysis, cells)) return {};
   Figure figure{.title = "Each cell over its reference"};
   figure.words = fmt::format(
-      "Each cell is compared with the one in which all treatments have their first level "
+      "Each cell is compared with the reference cell, in which every treatment has its first level "
       "({}).{}{}{} {}",
       levels_text(analysis, *references.begin()->second),
       references.size() < cells.size()
-          ? " If that one has no trials, or a mean that may be 0, nothing is compared."
+          ? " If the reference cell has no trials, or its mean may be 0, nothing is compared."
           : "",
-      analysis.spec.treatments.size() == 1 ? "" : " The changes above have the intervals.",
-      bars.size() > most_lines ? fmt::format(" The first {} of {} cells.", most_lines, bars.size())
-                               : "",
+      analysis.spec.treatments.size() == 1 ? "" : " For intervals, see the changes above.",
+      bars.size() > most_lines
+          ? fmt::format(" Only the first {} of {} cells are shown.", most_lines, bars.size())
+          : "",
       colour_words);
   figure.picture =
-      draw(bars, figure.title, response_words(analysis.spec) + " over the reference, %");
+      draw(bars, figure.title, response_words(analysis.spec) + " relative to the reference, %");
   figure.numbers = std::move(numbers);
   return {std::move(figure)};
 }
@@ -174,7 +175,8 @@ std::vector<Figure> seeds(const Analysis& analysis) {
     }
     if (bars.empty()) continue;
     if (bars.size() > most_lines)
-      figure.words = fmt::format("The first {} of {} paddings.", most_lines, bars.size());
+      figure.words =
+          fmt::format("Only the first {} of {} paddings are shown.", most_lines, bars.size());
     figure.picture = draw(bars, figure.title, "change of " + response_words(analysis.spec) + ", %");
     figures.push_back(std::move(figure));
   }
@@ -211,11 +213,12 @@ std::vector<Figure> floors(const Analysis& analysis) {
   if (bars.empty()) return {};
   Figure figure{.title = "Noise floors"};
   figure.words = fmt::format(
-      "A program that is compared with itself in {} blocks stays within its floor in {} of the "
-      "cases, so smaller changes cannot be told from noise. Lines are intervals of the floor.{}",
+      "A program compared with itself in {} blocks stays within its floor {} of the time, so "
+      "smaller changes cannot be told from noise. Lines are intervals of the floor.{}",
       analysis.calibration->blocks, level_text(analysis.spec.alpha),
-      bars.size() > most_lines ? fmt::format(" The first {} of {} floors.", most_lines, bars.size())
-                               : "");
+      bars.size() > most_lines
+          ? fmt::format(" Only the first {} of {} floors are shown.", most_lines, bars.size())
+          : "");
   figure.picture =
       draw(bars, figure.title, "noise floor of " + response_words(analysis.spec) + ", %");
   figure.numbers = std::move(numbers);

@@ -94,11 +94,11 @@ double drawn(double share) {
 }
 
 Spot spot_of(double speedup, const Gain& gain, const std::string& line) {
-  return {
-      .x = 100 * speedup,
-      .y = drawn(gain.value),
-      .band = Interval{drawn(gain.interval.low), drawn(gain.interval.high)},
-      .tip = fmt::format("{}, {:.0f} % less of it: {}", line, 100 * speedup, causal_gain(gain))};
+  return {.x = 100 * speedup,
+          .y = drawn(gain.value),
+          .band = Interval{drawn(gain.interval.low), drawn(gain.interval.high)},
+          .tip = fmt::format("{}, {:.0f} % less time in it: {}", line, 100 * speedup,
+                             causal_gain(gain))};
 }
 
 std::vector<std::string> row_of(const std::string& name, const Line& line) {
@@ -118,7 +118,7 @@ std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
               .up = is_latency ? "less latency, %" : "less time per visit, %"};
   Figure figure{.title = chart.title};
   figure.numbers.columns = {
-      {"line"}, {"samples", true}, {"25 % less of it", true}, {"finding"}, {"p", true}};
+      {"line"}, {"samples", true}, {"25 % less time in it", true}, {"finding"}, {"p", true}};
   for (const Line& line : of.lines) {
     const std::string name = short_line(cell.profile.lines[line.line]);
     figure.numbers.rows.push_back(row_of(name, line));
@@ -140,8 +140,8 @@ std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) 
   const double unit = is_latency ? 1000 : 1;
   Chart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
                                    one_line(point.name, 100)),
-              .across = "faster arrivals by, us a visit",
-              .up = is_latency ? "latency, us" : "visits a second",
+              .across = "arrivals faster by, us per visit",
+              .up = is_latency ? "latency, us" : "visits per second",
               .curves = {{}}};
   Figure figure{.title = chart.title};
   figure.numbers.columns = {{"load"}, {"had", true}, {chart.up, true}};

@@ -115,7 +115,7 @@ class Picture {
     if (dots_ || each.values.empty()) return;
     const auto at = [&](double share) { return place(stats::sorted_quantile(each.values, share)); };
     const std::string colour = colour_class(each.colour);
-    const std::string what = fmt::format("{}: a half from {} to {}, nine of ten from {} to {}",
+    const std::string what = fmt::format("{}: half are from {} to {}, 90 % from {} to {}",
                                          shots_.cells[each.number].name, words(each, 0.25),
                                          words(each, 0.75), words(each, 0.05), words(each, 0.95));
     canvas_.line(at(0.01), y + 30, at(0.99), y + 30, colour + " thin");
@@ -182,12 +182,13 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
     if (!dots)
       figure.words = fmt::format(
-          "{} trials are too many for dots: the inner band has half of them, the outer one nine of "
-          "ten, the line all but two of a hundred.",
+          "{} trials are too many to draw as dots. The inner band holds 50 % of them, the outer "
+          "band 90 % and the line 98 %.",
           subject.ok);
     if (subject.cells.size() > most_lines)
-      figure.words += fmt::format(" The first {} of {} cells; the table has the others.",
-                                  most_lines, subject.cells.size());
+      figure.words +=
+          fmt::format(" Only the first {} of {} cells are shown; the table has the rest.",
+                      most_lines, subject.cells.size());
     figure.picture = Picture(analysis, shots, subject, dots).draw();
     figure.numbers = numbers_of(analysis, shots, subject);
     figures.push_back(std::move(figure));

@@ -128,15 +128,15 @@ std::string legend_of(const Analysis& analysis, const std::vector<Row>& rows, bo
   std::string text;
   if (std::ranges::any_of(rows, has_bar)) {
     text = fmt::format(
-        "Bars are {} intervals, thin lines those that hold for all comparisons together",
+        "Bars are {} intervals, and thin lines are intervals adjusted for all comparisons",
         level_text(analysis.spec.alpha));
-    if (!std::ranges::all_of(rows, has_bar)) text += "; dots without a bar have none";
+    if (!std::ranges::all_of(rows, has_bar)) text += "; dots without a bar have no interval";
   } else {
     text = std::ranges::all_of(rows, [](const Row& row) { return row.effect->exact; })
                ? "Dots are the exact changes, which have no intervals"
                : "Dots are changes without intervals";
   }
-  text += margin ? "; the shaded band is what counts as the same." : ".";
+  text += margin ? ". The shaded band is the margin within which versions count as the same." : ".";
   return text + " " + std::string(colour_words);
 }
 
@@ -185,11 +185,11 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
       rows, [&](const Row& row) { return stats::is_control(*row.effect, analysis.spec); });
   if (controlled)
     figure.words +=
-        " The control is the first level once more. No smaller change than its interval can be "
-        "told here, and it is not an answer.";
+        " The control is a second measurement of the first level. A change smaller than the "
+        "control's interval cannot be told from noise. The control itself is not an answer.";
   if (shown < rows.size())
-    figure.words +=
-        fmt::format(" The first {} of {}; the table has the others.", shown, rows.size());
+    figure.words += fmt::format(" Only the first {} of {} are shown; the table has the rest.",
+                                shown, rows.size());
   figure.numbers = numbers_of(analysis, rows);
   return figure;
 }

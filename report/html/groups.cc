@@ -88,7 +88,7 @@ std::string tip(const Shots& shots, const Shot& shot, const Scale& scale) {
       fmt::format("trial {}, block {}, {}", shot.position, shot.block, shots.cells[shot.cell].name);
   if (shot.fate == Fate::disturbed) text += ", disturbed";
   if (shot.fate == Fate::failed) text += ", failed";
-  return text + ": " + (std::isfinite(shot.value) ? quantity(shot.value, scale) : "no number");
+  return text + ": " + (std::isfinite(shot.value) ? quantity(shot.value, scale) : "no value");
 }
 
 std::string kept_words(const Shots& shots) {
@@ -99,19 +99,21 @@ std::string kept_words(const Shots& shots) {
   const auto add_sample = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
     if (kept < all)
       add(fmt::format(
-          "The pictures are drawn from {} of {} {}, which the experiment's seed chooses.", kept,
+          "The pictures show a sample of {} of {} {}, which the experiment's seed chooses.", kept,
           all, what));
   };
   add_sample("numbers", shots.kept_ok, shots.ok);
   add_sample("disturbed and failed attempts", shots.kept_others, shots.others);
   if (shots.left_out > 0)
-    add(fmt::format("Programs name too many benchmarks: {} numbers of later ones are left out.",
-                    shots.left_out));
+    add(fmt::format(
+        "The programs report too many benchmarks: {} values of the later benchmarks are left out.",
+        shots.left_out));
   return text;
 }
 
 std::string pictured_words(std::size_t pictures, std::size_t all) {
-  return pictures < all ? fmt::format("The first {} of {} have pictures. ", pictures, all) : "";
+  return pictures < all ? fmt::format("Only the first {} of {} have pictures. ", pictures, all)
+                        : "";
 }
 
 std::vector<std::size_t> spread_out(std::size_t all, std::size_t count) {

@@ -18,7 +18,7 @@ void folded_text(Markup& markup, std::string_view line, std::string_view text) {
 }
 
 Table builds_table(const Background& background) {
-  Table table{.columns = {{"benchmark"}, {"command"}, {"how it went"}, {"SHA-256 of the program"}}};
+  Table table{.columns = {{"benchmark"}, {"command"}, {"result"}, {"SHA-256 of the program"}}};
   for (const BuildLine& each : background.builds)
     table.rows.push_back(
         {each.benchmark, each.command, each.status, each.binary_sha256.substr(0, 16)});
@@ -35,9 +35,9 @@ Markup machine_part(const Document& document, const Background& background) {
   if (const std::string quiet = quiet_text(document.quietness); !quiet.empty())
     markup.leaf("p", quiet);
   if (!background.machine.empty()) {
-    Table table{.columns = {{"of the machine"}, {"value"}}};
+    Table table{.columns = {{"property"}, {"value"}}};
     for (const Fact& each : background.machine) table.rows.push_back({each.name, each.value});
-    markup.add(folded_table(table, "All that is stored of it"));
+    markup.add(folded_table(table, "Everything stored about this machine"));
   }
   markup.close();
   return markup;
@@ -48,7 +48,7 @@ Markup chance_part(const Background& background) {
   if (background.chances.empty()) return markup;
   markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
   markup.leaf("p",
-              "A random choice can't favour one side for long. A fixed one can, so the result is "
+              "A random choice can't keep favouring one side. A fixed choice can, so the result is "
               "valid only for the state in which it was fixed.",
               {{"class", "words"}});
   Table table{.columns = {{"what"}, {"random"}, {"how"}}};
@@ -66,11 +66,11 @@ Markup plan_part(const Document& document, const Background& background) {
       .leaf("dd", fmt::format("{}; every random choice derives from it", document.seed));
   if (!background.directory.empty()) markup.leaf("dt", "Folder").leaf("dd", background.directory);
   if (!document.database.empty()) markup.leaf("dt", "Database").leaf("dd", document.database);
-  markup.leaf("dt", "One trial again").open("dd");
+  markup.leaf("dt", "Replay a trial").open("dd");
   markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
       .text(
-          " with a position from the tables of trials in their order; add --folder FOLDER for a "
-          "'stabctl run'");
+          " (tables of trials in order list the positions; after 'stabctl run' add --folder "
+          "FOLDER)");
   markup.close().close();
   if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
   folded_text(markup, "The plan as it was submitted", background.plan);

@@ -34,11 +34,11 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
   const std::size_t treatments = analysis.spec.treatments.size();
   return first_words(pairs, treatments * (std::max<std::size_t>(treatments, 1) - 1) / 2, "pairs") +
          fmt::format(
-             "Benchmarks that lack a combination of levels, or have a mean that is not above 0, "
-             "are left out. Treatments that do not act on each other have parallel lines{}; noise "
-             "bends lines, too. The p of the interaction in the analysis of variance tells which "
-             "of the two it is.",
-             analysis.spec.log_scale ? ", as equal ratios are equally far apart" : "");
+             "Benchmarks that lack a combination of levels, or whose mean is not above 0, are left "
+             "out. The lines of treatments that do not interact are parallel{}, although noise "
+             "bends lines too. The p of the interaction in the analysis of variance shows which of "
+             "the two it is.",
+             analysis.spec.log_scale ? " on this logarithmic scale" : "");
 }
 
 // The first of them, and words that say so.
@@ -57,12 +57,11 @@ void add_causal(Markup& markup, const Document& document) {
       .add(section(
           "causal", "Gain from faster lines",
           curve_words +
-              "Each dot compares experiments in which the line was virtually faster with those in "
-              "which it was not. The bands of a line are valid together. Only the best lines have "
-              "curves; the table has all of them. Values beyond 150 % are drawn at 150 %.",
+              "Each dot compares experiments that virtually sped up the line with experiments that "
+              "did not. The bands of a line are valid together. Only the best lines have curves; "
+              "the table has all lines. Values beyond 150 % are drawn at 150 %.",
           curves))
-      .add(
-          section("loads", "More load", load_words + "Means of runs with their intervals.", loads));
+      .add(section("loads", "More load", load_words + "Means over runs, with intervals.", loads));
 }
 
 void add_pictures(Markup& markup, const Document& document, const Background& background) {
@@ -86,16 +85,16 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
       .add(section("floors", "Noise floors", "", floors(analysis)))
       .add(
           section("overheads", "Against the reference", "", overheads(analysis, background.levels)))
-      .add(section("factors", "Treatments, alone and by two", factor_words(analysis, by_two),
+      .add(section("factors", "Treatments, alone and in pairs", factor_words(analysis, by_two),
                    by_treatment))
       .add(section("trials", "Trials",
-                   "Each dot is a successful trial; a vertical line is the mean of the cell, and "
-                   "the line across it is its interval. " +
+                   "Each dot is a successful trial. The vertical line is the mean of the cell, and "
+                   "the line across it is the interval of the mean. " +
                        kept,
                    distributions(analysis, shots, subjects)))
-      .add(section("order", "Trials in their order",
+      .add(section("order", "Trials in order",
                    "A slope or a step means that something changed on the machine. Every second "
-                   "block is shaded unless there are too many.",
+                   "block is shaded, unless there are too many blocks.",
                    sequences(analysis, shots, subjects)))
       .add(residual_part(analysis, shots, subjects));
 }

@@ -74,7 +74,7 @@ TEST(Page, AControlIsMarkedInThePictureAndInItsTable) {
   document.analysis.spec.control = document.analysis.effects.front().level;
   const std::string text = page(document, {});
   EXPECT_THAT(text, HasSubstr(" (control)</text>"));
-  EXPECT_THAT(text, HasSubstr("The control is the first level once more"));
+  EXPECT_THAT(text, HasSubstr("The control is a second measurement of the first level"));
 }
 
 TEST(Page, RefersToNothingOutside) {
@@ -135,7 +135,7 @@ TEST(Page, HasAtMostSoManyDotsAndRows) {
   // Distributions and sequences, then residuals and changes.
   EXPECT_LE(elements_named(many, "circle").size(), 2 * most_dots + most_pictures * 300 + 100);
   EXPECT_GT(elements_named(few, "circle").size(), 2 * 240U);
-  EXPECT_THAT(many.elements[0].text, HasSubstr("6000 trials are too many for dots"));
+  EXPECT_THAT(many.elements[0].text, HasSubstr("6000 trials are too many to draw as dots"));
   EXPECT_THAT(many.elements[0].text, HasSubstr("666 of 6000 trials."));
 }
 
@@ -144,8 +144,9 @@ TEST(Page, SaysHowManyTrialsAreKept) {
   Background background = background_of(document, 5);
   EXPECT_EQ(kept_words(background.shots), "");
   background.shots.ok = 1000;
-  EXPECT_THAT(page(document, background),
-              HasSubstr("from 60 of 1000 numbers, which the experiment&#39;s seed chooses."));
+  EXPECT_THAT(
+      page(document, background),
+      HasSubstr("show a sample of 60 of 1000 numbers, which the experiment&#39;s seed chooses."));
 }
 
 TEST(Sequences, ADotLiesWhereItsNumberSays) {
@@ -242,7 +243,7 @@ TEST(Forest, BarsAreExplainedWhereThereAreSome) {
   };
   ASSERT_GT(analysis.effects.size(), 1U);
   without_interval(analysis.effects.front());
-  EXPECT_THAT(forest(analysis)[0].words, HasSubstr("dots without a bar have none"));
+  EXPECT_THAT(forest(analysis)[0].words, HasSubstr("dots without a bar have no interval"));
   std::ranges::for_each(analysis.effects, without_interval);
   const Figure exact = forest(analysis)[0];
   EXPECT_THAT(exact.words, StartsWith("Dots are the exact changes, which have no intervals"));
@@ -272,7 +273,7 @@ TEST(Page, HasTablesOfVarianceAndCounters) {
                                [&](const Element& row) { return row.text.starts_with(text); });
   };
   EXPECT_TRUE(has_row({"sort", "1.73 %", "1 %", "75 %", "0.00200"}));
-  EXPECT_TRUE(has_row({"page-faults", "58", "120", "2", "absent in 2: not here"}));
+  EXPECT_TRUE(has_row({"page-faults", "58", "120", "2", "absent in 2 of the trials: not here"}));
   EXPECT_TRUE(std::ranges::any_of(elements_named(parsed, "h3"), [&](const Element& title) {
     return title.text.contains(document.analysis.tables[0].formula);
   }));

@@ -202,8 +202,8 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
       fmt::format("Standard deviation {:.3g}{}.{}", rest.sd, analysis.spec.log_scale ? " %" : "",
                   tests_of(analysis, subject.subject));
   if (points.size() < rest.values.size())
-    figure.words +=
-        fmt::format(" {} of {} numbers, in equal steps.", points.size(), rest.values.size());
+    figure.words += fmt::format(" {} of {} values are shown, evenly spaced.", points.size(),
+                                rest.values.size());
   figure.picture = draw(points, spread_of(rest.values), unit,
                         "Residuals of " + subject.subject + " against normal");
   figure.numbers = {
@@ -217,11 +217,11 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
 // Why there are none; "": there may be.
 std::string why_none(const Analysis& analysis, const Shots& shots) {
   if (!analysis.spec.seed.empty())
-    return "There are no pictures of them for this design: its model has seeds, too, so numbers "
-           "less the means of cells would not be its residuals.";
+    return "This design has no pictures of its residuals: the model includes seeds, so a value "
+           "minus its cell mean would not be a residual of the model.";
   if (shots.kept_ok < shots.ok)
-    return "There are no pictures of them: from a sample of the numbers, block means would not be "
-           "the means of the model.";
+    return "There are no pictures of the residuals: block means over a sample of the values would "
+           "not be the model's block means.";
   return "";
 }
 
@@ -254,9 +254,9 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format("Each number minus the mean{}. A number that is alone there is left out. If the "
-                  "residuals are normal, they lie on the line.",
-                  analysis.spec.block.empty() ? " of its cell" : "s of its cell and of its block"),
+      fmt::format("Each value minus the mean{}. A value without others to average with is left "
+                  "out. Normal residuals lie on the line.",
+                  analysis.spec.block.empty() ? " of its cell" : "s of its cell and its block"),
       residuals(analysis, shots, subjects));
 }
 

@@ -65,13 +65,13 @@ class Picture {
         blocks_(blocks_of(shots)),
         across_(positions().padded(), left, width - 10),
         up_(values().padded(), bottom, top),
-        canvas_(bottom + 40, "Trials of " + subject.subject + " in their order") {}
+        canvas_(bottom + 40, "Trials of " + subject.subject + " in order") {}
 
   Markup draw() {
     shade_blocks();
     if (!values().empty)
       canvas_.vertical(up_, left, width - 10, axis_title(analysis_.spec, subject_.scale));
-    canvas_.horizontal(across_, bottom, bottom + 3, "position in the order of the trials");
+    canvas_.horizontal(across_, bottom, bottom + 3, "position of the trial");
     std::map<std::uint32_t, std::size_t> colours;
     for (const CellShots& each : subject_.cells)
       colours[static_cast<std::uint32_t>(each.number)] = each.colour;
@@ -148,7 +148,7 @@ std::string words_of(const SubjectShots& subject, std::size_t drawn) {
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::disturbed; }))
     words += "Rings are disturbed attempts. ";
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::failed; }))
-    words += "Crosses at the lower edge are attempts that failed. ";
+    words += "Crosses at the lower edge are failed attempts. ";
   return words;
 }
 

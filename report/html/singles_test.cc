@@ -145,16 +145,16 @@ TEST(Residuals, OfASampleAndOfDesignsWithSeedsThereAreNoneAndThePageSaysSo) {
   const auto part = [&] {
     return residual_part(given.analysis, given.shots, given.subjects()).str();
   };
-  EXPECT_THAT(part(), HasSubstr("means of its cell and of its block"));
+  EXPECT_THAT(part(), HasSubstr("means of its cell and its block"));
   EXPECT_THAT(part(), HasSubstr("<svg"));
   given.analysis.spec.seed = "layout";
   given.analysis.spec.block = "";
-  EXPECT_THAT(part(), HasSubstr("its model has seeds"));
+  EXPECT_THAT(part(), HasSubstr("the model includes seeds"));
   EXPECT_THAT(part(), Not(HasSubstr("<svg")));
   given.analysis.spec.seed = "";
   given.analysis.spec.block = "block";
   ++given.shots.ok;
-  EXPECT_THAT(part(), HasSubstr("from a sample of the numbers"));
+  EXPECT_THAT(part(), HasSubstr("over a sample of the values"));
   EXPECT_THAT(part(), Not(HasSubstr("<svg")));
 }
 
@@ -173,7 +173,7 @@ TEST(Singles, OfMoreBenchmarksThanPicturesEachSectionSaysSo) {
        {distributions(given.analysis, given.shots, given.subjects()),
         sequences(given.analysis, given.shots, given.subjects()), given.left()}) {
     ASSERT_EQ(figures.size(), most_pictures);
-    EXPECT_THAT(figures[0].words, HasSubstr("The first 12 of 14 have pictures."));
+    EXPECT_THAT(figures[0].words, HasSubstr("Only the first 12 of 14 have pictures."));
     EXPECT_THAT(figures[1].words, Not(HasSubstr("have pictures")));
   }
 }
@@ -186,7 +186,8 @@ TEST(Singles, OfMoreCellsThanRowsThePictureSaysSo) {
   }
   const auto figures = distributions(given.analysis, given.shots, given.subjects());
   ASSERT_EQ(figures.size(), 1U);
-  EXPECT_THAT(figures[0].words, HasSubstr("The first 40 of 43 cells; the table has the others."));
+  EXPECT_THAT(figures[0].words,
+              HasSubstr("Only the first 40 of 43 cells are shown; the table has the rest."));
   EXPECT_EQ(figures[0].numbers.rows.size(), most_lines + 3);
 }
 
@@ -197,13 +198,13 @@ TEST(Singles, CountsAreThoseOfAllTrials) {
   for (std::uint32_t i = 0; i < most_dots; ++i) given.add(cell, i, 100.0 + i % 7);
   given.shots.cells[cell].ok = given.shots.ok = 50'000;
   const auto all = distributions(given.analysis, given.shots, given.subjects());
-  EXPECT_THAT(all.front().words, HasSubstr("50000 trials are too many for dots"));
+  EXPECT_THAT(all.front().words, HasSubstr("50000 trials are too many to draw as dots"));
   EXPECT_EQ(all.front().numbers.rows.front()[1], "50000");
   const auto order = sequences(given.analysis, given.shots, given.subjects());
   EXPECT_THAT(order.front().words, HasSubstr("of 50000 trials."));
   EXPECT_EQ(
       kept_words(given.shots),
-      "The pictures are drawn from 4000 of 50000 numbers, which the experiment's seed chooses.");
+      "The pictures show a sample of 4000 of 50000 numbers, which the experiment's seed chooses.");
 }
 
 std::vector<Element> elements_of(const Parsed& parsed, const std::string& name,

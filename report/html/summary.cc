@@ -62,7 +62,7 @@ void add_list(Markup& markup, std::string_view title, const std::vector<std::str
 }
 
 void add_trust(Markup& markup, const Document& document) {
-  markup.leaf("h3", "How much to trust it").open("dl");
+  markup.leaf("h3", "How much to trust this result").open("dl");
   item(markup, "State", document.state + (document.reason.empty() ? "" : ": " + document.reason));
   item(markup, "Trials", trials_text(document));
   if (document.stopping) item(markup, "Stopping", document.stopping->words);
@@ -77,7 +77,7 @@ void add_trust(Markup& markup, const Document& document) {
        document.noise ? noise_text(*document.noise)
        : document.analysis.calibration
            ? ""
-           : "this machine is not calibrated for it (plans/calibration.toml)");
+           : "this machine is not calibrated for this response (see plans/calibration.toml)");
   item(markup, "Assumptions", rejected_assumptions(document.analysis));
   markup.close();
 }

@@ -68,10 +68,11 @@ Table counters_table(const std::vector<Counter>& counters, std::string_view what
 
 Markup anova_part(const Analysis& analysis) {
   if (analysis.tables.empty()) return {};
-  Markup markup = section_of("anova", "Analysis of variance",
-                             "A term is tested against the Residuals of its own stratum. A small p "
-                             "says that the term matters. Partial omega2 estimates the term's "
-                             "share of the variance of itself and the error together.");
+  Markup markup =
+      section_of("anova", "Analysis of variance",
+                 "Each term is tested against the Residuals of its own stratum. A small p means "
+                 "that the term matters. Partial omega2 estimates how much of the variance the "
+                 "term explains, counting only the term and the error.");
   std::size_t shown = 0;
   for (const stats::AnovaTable& each : analysis.tables) {
     if (++shown > most_lines) break;
@@ -79,7 +80,7 @@ Markup anova_part(const Analysis& analysis) {
     if (!each.rows.empty()) markup.add(table(table_of(each)));
   }
   if (analysis.tables.size() > most_lines)
-    markup.leaf("p", fmt::format("The first {} of {} models; the report as text has all.",
+    markup.leaf("p", fmt::format("The first {} of {} models. The text report has all of them.",
                                  most_lines, analysis.tables.size()));
   return std::move(markup.close());
 }
@@ -88,7 +89,7 @@ Markup components_part(const Analysis& analysis) {
   if (analysis.components.empty()) return {};
   Markup markup = section_of("components", "Sources of variance",
                              fmt::format("The variance that the random factor {} explains. p tests "
-                                         "\"it does not matter which seed\".",
+                                         "the hypothesis that the seed makes no difference.",
                                          analysis.spec.seed));
   Table numbers{.columns = {{"of"},
                             {"sd between seeds", true},

@@ -28,8 +28,8 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
     return "";
   std::string text =
       heading("Aliases",
-              fmt::format("The design runs {} of {} cells and sees these effects only together: "
-                          "what is said about the first may come from the others.",
+              fmt::format("The design runs {} of {} cells, so it sees these effects only together: "
+                          "what looks like the first may come from the others.",
                           spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
               options);
   for (const stats::AliasChain& chain : spec.chains)

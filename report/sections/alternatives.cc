@@ -65,10 +65,9 @@ std::string typical_section(const Analysis& analysis, const TextOptions& options
   }
   return table_section(
       typical ? "The mean" : "A typical run",
-      typical
-          ? "The verdicts above are about a typical run. The mean also counts runs that stand out."
-          : "The same without a fifth of the numbers at each end: it shows what most runs do, "
-            "whatever a few exceptional ones do. The verdict is about the mean.",
+      typical ? "The verdicts above are about a typical run. The mean includes outliers."
+              : "The same comparison without a fifth of the values at each end. It shows what most "
+                "runs do, whatever a few exceptional runs do. The verdict is about the mean.",
       grid, options);
 }
 
@@ -109,12 +108,12 @@ std::string randomization_section(const Analysis& analysis, const TextOptions& o
   }
   if (!any) return "";
   return table_section(
-      "The order that was drawn",
+      "Randomization test",
       fmt::format(
-          "p is how often another order would have shown as large a change if the levels did "
-          "nothing in any block; that is exact. The interval assumes that the ratio is the same in "
-          "all blocks. A verdict is about the mean and needs the test above, too. Orders are drawn "
-          "from seed {}, as long as chance could change a verdict.",
+          "p is how often another order would have shown a change as large if the levels made no "
+          "difference in any block; it is exact. The interval assumes that the ratio is the same "
+          "in all blocks. A verdict about the mean needs both this test and the test above. Orders "
+          "are drawn from seed {} for as long as chance could change a verdict.",
           seed),
       grid, options);
 }
@@ -146,8 +145,8 @@ std::string alternatives_section(const Analysis& analysis, const TextOptions& op
   }
   if (!any) return "";
   return table_section("If an assumption does not hold",
-                       "The same comparisons by tests that assume less. They are for your "
-                       "information; the verdict stays, whichever test would suit better.",
+                       "The same comparisons by tests that assume less. They are for information "
+                       "only and do not change the verdict.",
                        grid, options);
 }
 

@@ -78,8 +78,8 @@ std::string untested_words(const stats::AnovaTable& table) {
       terms += (terms.empty() ? "" : ", ") + one_line(row.term, 60);
   if (terms.empty()) return "";
   return fmt::format(
-      "No F for {}: with so many degrees of freedom it needs more levels of {} than the {:.0f} "
-      "that there are. The changes compare level by level.",
+      "No F for {0}: a term with this many degrees of freedom needs more than {2:.0f} levels of "
+      "{1}. The changes compare the levels one by one.",
       terms, one_line(units.stratum, 60), units.df + 1);
 }
 
@@ -111,14 +111,14 @@ bool has_epsilon(const Analysis& analysis) {
 std::string anova_section(const Analysis& analysis, const TextOptions& options) {
   if (analysis.tables.empty()) return "";
   std::string words =
-      "A term is tested against the Residuals of its own stratum; F is the ratio of the two mean "
-      "squares. A small p says that the term matters. Partial omega2 estimates the term's share of "
-      "the variance of itself and the error together, with an interval that excludes 0 where p is "
-      "below alpha.";
+      "Each term is tested against the Residuals of its own stratum, and F is the ratio of the two "
+      "mean squares. A small p means that the term matters. Partial omega2 estimates how much of "
+      "the variance the term explains, counting only the term and the error. Its interval excludes "
+      "0 where p is below alpha.";
   if (has_epsilon(analysis))
     words +=
-        " Epsilon (Greenhouse and Geisser) is 1 where a term's contrasts vary equally between "
-        "units; p has it taken out of the degrees of freedom of F.";
+        " Epsilon (Greenhouse and Geisser) is 1 if a term's contrasts vary equally between units. "
+        "To compute p, the degrees of freedom of F are multiplied by epsilon.";
   std::string text = heading("Analysis of variance", words, options);
   for (const stats::AnovaTable& table : analysis.tables)
     text += table_text(analysis, table, options);

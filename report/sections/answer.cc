@@ -64,8 +64,8 @@ std::string compared(const Document& document) {
     return answer(document.analysis);
   const std::uint64_t ended = trials.ok + trials.failed + trials.skipped + trials.disturbed;
   return fmt::format(
-      "too early to tell: the experiment is {}, and {} of its {} {} ended; each level needs two "
-      "or more",
+      "too early to tell: the experiment is {}, and {} of its {} {} ended; each level needs at "
+      "least two",
       document.state, ended == 0 ? "none" : std::to_string(ended), count(trials.planned, "trial"),
       ended == 1 || ended == 0 ? "has" : "have");
 }
@@ -75,7 +75,7 @@ std::string profiled(const Document& document) {
   for (const CausalCell& cell : *document.causal)
     text += fmt::format("{}{}: {}", text.empty() ? "" : "\n", cell.name,
                         cell.analysis ? causal_answer(cell.profile, *cell.analysis) : cell.reason);
-  return text.empty() ? "no trial was profiled that could be used (see the failures)" : text;
+  return text.empty() ? "no usable trial was profiled (see the failures)" : text;
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ std::string property_words(Property property) {
     case Property::normality:
       return "Normality";
     case Property::equal_variances:
-      return "That variances are equal";
+      return "Equality of variances";
     case Property::independence:
       return "Independence of the trials";
   }
@@ -72,8 +72,8 @@ std::string failures(const Analysis& analysis, std::size_t width) {
       if (!names[i].empty()) who += (who.empty() ? " for " : ", ") + names[i];
     if (names.size() > most) who += fmt::format(" and {} more", names.size() - most);
     text += paragraph("  ",
-                      fmt::format("{} is rejected{}. Still valid without it: {}.",
-                                  property_words(what.first), who, what.second),
+                      fmt::format("{} is rejected{}. Still valid: {}.", property_words(what.first),
+                                  who, what.second),
                       width);
   }
   return text;
@@ -114,9 +114,10 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
   const std::string rejected = failures(analysis, options.width);
   return table_section(
              "Assumptions",
-             fmt::format("p of tests of the model's assumptions ({}). Below {:.4g} an assumption "
-                         "is rejected; by chance this happens to about one in {:.0f} true ones.",
-                         tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
+             fmt::format(
+                 "p of the tests of the model's assumptions ({}). An assumption is rejected if p "
+                 "is below {:.4g}; by chance this happens to about 1 in {:.0f} true assumptions.",
+                 tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
              grid, options) +
          rejected + (rejected.empty() ? "" : "\n");
 }

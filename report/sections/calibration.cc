@@ -50,9 +50,9 @@ std::string calibration_section(const stats::Analysis& analysis, const TextOptio
   if (calibration.suite.comparisons > 0) add_floor(grid, "their mean", calibration.suite);
   return table_section(
       "A/A comparisons",
-      fmt::format("Each benchmark compared with itself in {} blocks, again and again. "
-                  "Significant: p < {:.3g} although nothing differs; a share of {} is to be "
-                  "expected. Noise floor: {} of these comparisons stay within it.",
+      fmt::format("Each benchmark is compared with itself in {} blocks, over and over. "
+                  "Significant: p < {:.3g} although nothing differs; expect a share of {}. Noise "
+                  "floor: {} of these comparisons stay within it.",
                   calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha), level),
       grid, options);
 }
@@ -75,10 +75,10 @@ std::string noise_text(const NoiseFloor& floor) {
   if (!floor.holds_here)
     return text + fmt::format(", calibrated for {} blocks {}{}", floor.blocks,
                               date_text(floor.at_ns), by_whom(floor));
-  return text +
-         fmt::format(
-             " in comparisons of {} blocks, calibrated {}{}; smaller differences cannot be told",
-             floor.blocks, date_text(floor.at_ns), by_whom(floor));
+  return text + fmt::format(
+                    " in comparisons of {} blocks, calibrated {}{}; smaller differences cannot be "
+                    "told from noise",
+                    floor.blocks, date_text(floor.at_ns), by_whom(floor));
 }
 
 }  // namespace stab::report

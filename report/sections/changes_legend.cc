@@ -41,28 +41,31 @@ bool any(const Analysis& analysis, auto&& is) {
 
 std::string family_words(const Analysis& analysis, bool full) {
   if (!has_family(analysis)) return "";
-  std::string text = fmt::format(
-      " Adjusted interval and p hold for all comparisons{} together{}.",
-      analysis.suite > 0 ? " of a group" : "",
-      full ? fmt::format(", the {} interval for its own", level_text(analysis.spec.alpha)) : "");
+  std::string text =
+      fmt::format(" The adjusted interval and p are valid for all comparisons{} together{}.",
+                  analysis.suite > 0 ? " of a group" : "",
+                  full ? fmt::format("; the {} interval is for one comparison alone",
+                                     level_text(analysis.spec.alpha))
+                       : "");
   if (full && any(analysis, [](const Effect& effect) {
         return effect.verdict == Verdict::unsure && own_excludes_none(effect);
       }))
     text +=
-        " If it excludes 0 and the verdict is unsure, the change would count by itself, but not "
-        "among so many comparisons.";
+        " If that interval excludes 0 but the verdict is unsure, the change would count alone, but "
+        "not among so many comparisons.";
   if (any(analysis,
           [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
     text +=
-        " An adjusted interval may contain 0 although there is a verdict, because Holm's procedure "
-        "finds more changes than simultaneous intervals can show.";
+        " An adjusted interval may contain 0 even though there is a verdict, because Holm's "
+        "procedure finds more changes than simultaneous intervals can show.";
   return text;
 }
 
 std::string same_words(const stats::Spec& spec) {
   if (!spec.equivalence) return "";
   return fmt::format(
-      "same: surely within {:.3g} and {:+.3g} %, the margin of equivalence (two one-sided tests); ",
+      "same: the change is surely between {:.3g} and {:+.3g} %, the margin of equivalence (two "
+      "one-sided tests); ",
       100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
 }
 
@@ -77,15 +80,15 @@ std::string changes_legend(const Analysis& analysis, bool full) {
   text += family_words(analysis, full);
   if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
     text +=
-        " The control can make a verdict unsure, too: a change must be larger than the control's "
-        "interval reaches, and for 'same' the control must stay within the margin.";
+        " The control can also make a verdict unsure: a change must be larger than the control's "
+        "interval reaches, and 'same' needs the control to stay within the margin.";
   if (any(analysis, [](const Effect& effect) { return effect.exact; }))
     text +=
-        " Exact: a fact about the builds, which does not vary, so it needs no interval and no "
-        "test.";
+        " Exact: a fact about the builds. It does not vary, so it needs no interval and no test.";
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
     text += fmt::format(
-        " Without %: a difference of {}, because a mean that is not clearly above 0 has no ratio.",
+        " A change without % is a difference of {}, because a mean that is not clearly above 0 has "
+        "no ratio.",
         one_line(response_words(spec), 60));
   return text;
 }

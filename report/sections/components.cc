@@ -42,8 +42,8 @@ std::string components_section(const stats::Analysis& analysis, const TextOption
   }
   return table_section(
       "Sources of variance",
-      fmt::format("The variance that the random factor {} explains, within a level of the "
-                  "treatments. p tests \"it does not matter which seed\".",
+      fmt::format("The variance that the random factor {} explains within one level of the "
+                  "treatments. p tests the hypothesis that the seed makes no difference.",
                   name(analysis.spec.seed)),
       grid, options);
 }

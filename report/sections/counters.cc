@@ -22,13 +22,16 @@ std::string counter_remark(const Counter& counter) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (counter.of_blocks > 0)
-    add(fmt::format("counted in {} of {} blocks, by turns", counter.blocks, counter.of_blocks));
+    add(fmt::format("counted in {} of {} blocks, in turn with other events", counter.blocks,
+                    counter.of_blocks));
   if (counter.scaled > 0)
-    add(fmt::format("scaled in {}, counted in at least {:.0f} % of the time", counter.scaled,
-                    100 * counter.least_coverage));
+    add(fmt::format("scaled in {} of the trials, counted at least {:.0f} % of the time",
+                    counter.scaled, 100 * counter.least_coverage));
   if (counter.left_out > 0)
-    add(fmt::format("{} of these in less than half of it and left out", counter.left_out));
-  if (counter.absent > 0) add(fmt::format("absent in {}: {}", counter.absent, counter.reason));
+    add(fmt::format("{} of these counted for less than half the time and were left out",
+                    counter.left_out));
+  if (counter.absent > 0)
+    add(fmt::format("absent in {} of the trials: {}", counter.absent, counter.reason));
   return one_line(text, longest);
 }
 
@@ -62,15 +65,15 @@ std::string section(const std::vector<Counter>& counters, const Words& words,
 }  // namespace
 
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options) {
-  return section(counters, {"Counters", "Events in the trials that are ok, of all cells.", "event"},
+  return section(counters, {"Counters", "Events in the successful trials of all cells.", "event"},
                  options);
 }
 
 std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options) {
   return section(measures,
                  {"Measures",
-                  "Numbers that programs print, derived measures, times of regions and simulated "
-                  "counts, in the ok trials of all cells.",
+                  "Values that programs print, derived measures, region times and simulated "
+                  "counts, over the successful trials of all cells.",
                   "measure"},
                  options);
 }

@@ -24,8 +24,8 @@ std::string rules_table(const Exclusions& exclusions, const TextOptions& options
               {fmt::format("{}", rule.caught)},
               {fmt::format("{}", rule.open), rule.open > 0 ? Style::warning : Style::plain}});
   return table_section("Exclusions",
-                       "A trial that a rule of the plan catches runs again at the end of its "
-                       "block; if the repetition is disturbed, too, no comparison uses the trial.",
+                       "A trial that matches a rule of the plan runs again at the end of its "
+                       "block. If the repetition is disturbed too, no comparison uses the trial.",
                        grid, options);
 }
 
@@ -90,8 +90,8 @@ std::string without_table(const Document& document, const TextOptions& options) 
   }
   if (rows == 0) return "";
   return table_section("With the rules and without them",
-                       "The result with the plan's rules decides. The result without them uses "
-                       "the first successful attempt at each trial.",
+                       "The result with the plan's rules decides. The result without the rules "
+                       "uses the first successful attempt at each trial.",
                        grid, options);
 }
 
@@ -101,26 +101,24 @@ std::string dependence_text(const Exclusions& exclusions) {
   std::string text =
       exclusions.disturbed == 0
           ? std::string("No trial was disturbed.")
-          : fmt::format("{} attempt{} disturbed, {} trial{} to the end.", exclusions.disturbed,
-                        exclusions.disturbed == 1 ? " was" : "s were", exclusions.lost,
-                        exclusions.lost == 1 ? "" : "s");
+          : fmt::format("{} attempt{} disturbed; {} trial{} stayed disturbed.",
+                        exclusions.disturbed, exclusions.disturbed == 1 ? " was" : "s were",
+                        exclusions.lost, exclusions.lost == 1 ? "" : "s");
   if (!exclusions.vanished.empty())
     text += fmt::format(
         " Warning: {} comparison{} no trials left and stay{} unsure: raise "
-        "'defaults.exclude_repeats', or find out what disturbs them.",
+        "'defaults.exclude_repeats', or find out what disturbs the trials.",
         exclusions.vanished.size(), exclusions.vanished.size() == 1 ? " has" : "s have",
         exclusions.vanished.size() == 1 ? "s" : "");
   if (exclusions.depends())
     text += fmt::format(
         " Warning: how often trials are disturbed depends on the cell (p = {}). The rules may "
-        "exclude the very thing in "
-        "which the cells differ: find out what disturbs one cell more, and look at the result "
-        "without the rules.",
+        "exclude the very effect in which the cells differ: find out why one cell is disturbed "
+        "more often, and look at the result without the rules.",
         p_text(*exclusions.p));
   else if (exclusions.p)
     text += fmt::format(
-        " As far as can be seen, how often trials are disturbed does not depend on the cell (p = "
-        "{}).",
+        " Nothing suggests that how often trials are disturbed depends on the cell (p = {}).",
         p_text(*exclusions.p));
   return text;
 }

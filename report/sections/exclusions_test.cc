@@ -33,8 +33,8 @@ TEST(Exclusions, SaysWhatWasExcludedByRuleAndByCell) {
   const std::string report = text(with_exclusions(), full);
   EXPECT_THAT(
       words_of(report),
-      HasSubstr("Excluded 3 attempts were disturbed, 1 trial to the end. As far as can be seen, "
-                "how often trials are disturbed does not depend on the cell (p = 0.210)."));
+      HasSubstr("Excluded 3 attempts were disturbed; 1 trial stayed disturbed. Nothing suggests "
+                "that how often trials are disturbed depends on the cell (p = 0.210)."));
   EXPECT_THAT(words_of(report), HasSubstr("throttled_per_s > 0 0 60"));
   EXPECT_LT(report.find("sort opt=O2"), report.find("hash opt=O1"));
   EXPECT_THAT(text(sample_document(), full), Not(HasSubstr("Exclusions")));

@@ -54,16 +54,15 @@ std::string layouts_text(const Layouts& layouts) {
       text += fmt::format(" (at least {})", share_percent(*layouts.least_share));
   }
   if (layouts.median_epochs.value_or(1) > 1)
-    text += fmt::format("; median of {:.4g} layouts a run", *layouts.median_epochs);
+    text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
   if (layouts.few_epochs > 0)
     text += fmt::format(
-        "; warning: {} had fewer than {} layouts, choose a shorter period or a "
-        "longer run",
+        "; warning: {} had fewer than {} layouts: choose a shorter period or longer runs",
         layouts.few_epochs, enough_epochs);
   if (layouts.fixed_heaps > 0)
     text += fmt::format(
-        "; warning: in {} more than half of the heap's bytes were in large blocks or in address "
-        "order, which is not random (median {})",
+        "; warning: in {}, more than half of the heap's bytes were not placed at random, because "
+        "they were in large blocks or in address order (median {})",
         layouts.fixed_heaps, share_percent(*layouts.median_fixed));
   return text;
 }
@@ -89,7 +88,7 @@ std::string quiet_text(const Quietness& quietness) {
   add("changed for the trials: ", quietness.changed);
   add("not made quiet: ", quietness.loud);
   if (quietness.waits > 0)
-    add("", fmt::format("waited {} time{} until it was, {} in all, {} of them in vain",
+    add("", fmt::format("waited {} time{} for a quiet machine, {} in all; waits in vain: {}",
                         quietness.waits, quietness.waits == 1 ? "" : "s",
                         format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
                         quietness.waits_in_vain));
@@ -99,19 +98,20 @@ std::string quiet_text(const Quietness& quietness) {
 std::string load_text(const Load& load) {
   std::string text;
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
-  if (load.others) add(fmt::format("{:.2f} other CPUs busy on average", *load.others));
+  if (load.others)
+    add(fmt::format("other programs kept {:.2f} CPUs busy on average", *load.others));
   if (load.stolen) add(fmt::format("the host took {:.2f} % of the time", 100 * *load.stolen));
   if (load.known > 0)
     add(fmt::format("{} of {} trials waited for their CPU", load.kept_waiting, load.known));
   if (load.is_busy())
-    add("warning: the machine was busy, which makes intervals wider: see 'stabctl doctor', and "
-        "'machine.wait_for_quiet' for plans");
+    add("warning: the machine was busy, which widens the intervals: see 'stabctl doctor' and the "
+        "plan key 'machine.wait_for_quiet'");
   return text;
 }
 
 std::string simulated_text() {
-  return "every trial ran under valgrind's cachegrind: counts are the simulated CPU's, no time was "
-         "measured, and whether it is faster is not known";
+  return "every trial ran under valgrind's cachegrind: the counts are the simulated CPU's, no time "
+         "was measured, and whether the program is faster is not known";
 }
 
 std::string to_text(const Source& source) {

@@ -19,8 +19,8 @@ TEST(LoadText, OfNothingSaysNothing) {
 
 TEST(LoadText, OfAQuietMachineWarnsOfNothing) {
   EXPECT_EQ(load_text({.others = 0.02, .stolen = 0.0004, .known = 160, .kept_waiting = 16}),
-            "0.02 other CPUs busy on average; the host took 0.04 % of the time; 16 of 160 trials "
-            "waited for their CPU");
+            "other programs kept 0.02 CPUs busy on average; the host took 0.04 % of the time; 16 "
+            "of 160 trials waited for their CPU");
 }
 
 TEST(LoadText, OfABusyOneWarns) {
@@ -42,25 +42,26 @@ TEST(OutputsText, NamesTheFactorAndWarns) {
                      .different = 2,
                      .factors = {"opt", "link_order"},
                      .cells = 2}}),
-      "sort prints different things at different levels of opt, link_order (2 different outputs of "
-      "60 trials); warning: levels may not do the same work: see 'check' of plans");
+      "sort prints different output at different levels of opt, link_order (2 different outputs in "
+      "60 trials); warning: levels may not do the same work: see the plan key 'check'");
   EXPECT_THAT(outputs_text({{.benchmark = "sort", .trials = 60, .different = 3, .cells = 4}}),
-              HasSubstr("sort prints different things in different cells (3 different outputs"));
+              HasSubstr("sort prints different output in different cells (3 different outputs"));
 }
 
 TEST(OutputsText, TrialsOfOneCellThatDifferAreAnotherMatter) {
   const Outputs varying{
       .benchmark = "time", .trials = 60, .different = 60, .cells = 2, .varying_cells = 1};
   EXPECT_EQ(outputs_text({varying}),
-            "time prints different things in trials of one cell (60 different outputs of 60 "
-            "trials, in 1 of 2 cells); where trials of one cell differ, no difference between "
-            "levels can be seen");
+            "time prints different output in trials of the same cell (60 different outputs in 60 "
+            "trials, in 1 of 2 cells); if trials of the same cell differ, a difference between "
+            "levels cannot be seen");
   const Outputs by_level{
       .benchmark = "sort", .trials = 60, .different = 2, .factors = {"opt"}, .cells = 2};
   EXPECT_THAT(outputs_text({varying, by_level}),
-              AllOf(StartsWith("sort prints different things"), HasSubstr("warning"),
-                    EndsWith("no difference between levels can be seen")));
-  EXPECT_THAT(outputs_text({varying, varying, varying, varying}), HasSubstr("; and 1 more; where"));
+              AllOf(StartsWith("sort prints different output"), HasSubstr("warning"),
+                    EndsWith("a difference between levels cannot be seen")));
+  EXPECT_THAT(outputs_text({varying, varying, varying, varying}),
+              HasSubstr("; and 1 more; if trials"));
 }
 
 }  // namespace

@@ -37,16 +37,15 @@ std::string interactions_section(const stats::Analysis& analysis, const TextOpti
     grid.row(std::move(row));
   }
   const std::string corrected = fmt::format(
-      " Interactions are a family of their own: the probability that any adjusted p is "
-      "wrongly below {:.4g} is at most {:.4g} %.",
+      " Interactions are a family of their own: with a probability of at most {1:.4g} %, any "
+      "adjusted p is wrongly below {0:.4g}.",
       analysis.spec.alpha, 100 * analysis.spec.alpha);
   return table_section(
       "Interactions",
-      std::string(log_scale
-                      ? "How much one treatment's change differs between the levels of the other; "
-                        "0 % is no interaction."
-                      : "How much one treatment's difference differs between the levels of the "
-                        "other; 0 is no interaction.") +
+      std::string(log_scale ? "How much one treatment's change differs between the levels of the "
+                              "other treatment; 0 % means no interaction."
+                            : "How much one treatment's difference differs between the levels of "
+                              "the other treatment; 0 means no interaction.") +
           (family ? corrected : ""),
       grid, options);
 }

@@ -68,11 +68,12 @@ std::string means_section(const Analysis& analysis, const TextOptions& options) 
       add_mean(grid, *mean, scale, mean == begin, subjects);
     begin = end;
   }
-  return table_section(response_title(spec),
-                       fmt::format("{} means; {}. sd: standard deviation of the trials, in "
-                                   "percent of the mean.",
-                                   spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
-                       grid, options);
+  return table_section(
+      response_title(spec),
+      fmt::format(
+          "{} means; {}. sd: standard deviation of the trials, as a percentage of the mean.",
+          spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
+      grid, options);
 }
 
 }  // namespace stab::report

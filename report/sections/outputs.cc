@@ -12,16 +12,17 @@ namespace {
 
 std::string words_of(const Outputs& outputs) {
   const std::string counts =
-      fmt::format("{} different outputs of {} trials", outputs.different, outputs.trials);
+      fmt::format("{} different outputs in {} trials", outputs.different, outputs.trials);
   if (!outputs.factors.empty())
-    return fmt::format("{} prints different things at different levels of {} ({})",
+    return fmt::format("{} prints different output at different levels of {} ({})",
                        outputs.benchmark, fmt::join(outputs.factors, ", "), counts);
   if (outputs.varying_cells == 0)
-    return fmt::format("{} prints different things in different cells ({})", outputs.benchmark,
+    return fmt::format("{} prints different output in different cells ({})", outputs.benchmark,
                        counts);
-  return fmt::format("{} prints different things in trials of one cell ({}, in {} of {} cell{})",
-                     outputs.benchmark, counts, outputs.varying_cells, outputs.cells,
-                     outputs.cells == 1 ? "" : "s");
+  return fmt::format(
+      "{} prints different output in trials of the same cell ({}, in {} of {} cell{})",
+      outputs.benchmark, counts, outputs.varying_cells, outputs.cells,
+      outputs.cells == 1 ? "" : "s");
 }
 
 bool depends_on_level(const Outputs& outputs) {
@@ -43,9 +44,9 @@ std::string outputs_text(const std::vector<Outputs>& outputs) {
     text += (i == 0 ? "" : "; ") + words_of(*sorted[i]);
   if (sorted.size() > most) text += fmt::format("; and {} more", sorted.size() - most);
   if (depends_on_level(*sorted.front()))
-    text += "; warning: levels may not do the same work: see 'check' of plans";
+    text += "; warning: levels may not do the same work: see the plan key 'check'";
   if (!depends_on_level(*sorted[std::min(most, sorted.size()) - 1]))
-    text += "; where trials of one cell differ, no difference between levels can be seen";
+    text += "; if trials of the same cell differ, a difference between levels cannot be seen";
   return text;
 }
 

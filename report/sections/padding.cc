@@ -41,9 +41,9 @@ std::string padding_section(const stats::Analysis& analysis, const TextOptions& 
   }
   return table_section(
       "Padding study",
-      fmt::format("The change under each seed of {}, which is the same in both arms: the change of "
-                  "the means of its runs, in percent. The sample is the seeds, not the runs. With "
-                  "one seed alone you could have got the smallest or the largest of these changes.",
+      fmt::format("The change of the mean under each seed of {}, in percent; both arms use the "
+                  "same seeds. The sample consists of seeds, not of runs. With a single seed you "
+                  "could have got the smallest or the largest of these changes.",
                   name(analysis.spec.seed)),
       grid, options);
 }

@@ -51,7 +51,7 @@ std::string rejected_assumptions(const Analysis& analysis) {
   if (rejected.empty()) return "";
   const auto failed =
       std::ranges::count_if(analysis.assumptions, [](const auto& a) { return !a.holds; });
-  return fmt::format("{} of {} tests of what the model assumes reject it: {}.", failed,
+  return fmt::format("{} of {} tests reject an assumption of the model: {}.", failed,
                      analysis.assumptions.size(), rejected);
 }
 

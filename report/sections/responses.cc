@@ -83,7 +83,7 @@ std::string responses_section(const Document& document, const TextOptions& optio
   if (!document.others.empty())
     text += paragraph("",
                       "Each response is a family of its own: its p and intervals are corrected for "
-                      "its own comparisons, but not for those of other responses. " +
+                      "its own comparisons, but not for the comparisons of other responses. " +
                           name(document.analysis.spec.response) + " decides.",
                       options.width) +
             "\n";

@@ -33,9 +33,9 @@ std::string samples_section(const Document& document, const TextOptions& options
               {each.share ? fmt::format("{:.0f} %", 100 * *each.share) : "-"}});
   return table_section(
       "Samples within trials",
-      fmt::format("The samples are of {}. A trial counts as one number, the mean of its samples, "
-                  "however many it has. More samples per trial remove at most the last column "
-                  "from the variance of that number; only more trials reduce the rest.",
+      fmt::format("Samples of {}. A trial counts as one value, the mean of its samples, however "
+                  "many samples it has. More samples per trial reduce the variance of that value "
+                  "by the last column at most; only more trials reduce the rest.",
                   name(spec.response)),
       grid, options);
 }

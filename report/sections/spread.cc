@@ -63,7 +63,7 @@ std::string spread_section(const Analysis& analysis, const TextOptions& options)
   const bool nested = analysis.spec.design == stats::Design::nested;
   return table_section("Changes of the variance",
                        fmt::format("Variance of {} within a cell at one level, as a multiple of "
-                                   "the variance at the other; 1 is no change.",
+                                   "the variance at the other level; 1 means no change.",
                                    nested ? "the means of seeds" : "the trials"),
                        grid, options);
 }

@@ -148,12 +148,12 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
                        level_text(analysis.spec.alpha),
                        percent_interval(*each.size->low, *each.size->high), p);
   const std::string or_else =
-      each.aliases.empty() ? ""
-                           : fmt::format(" (or what cannot be told from it: {})", each.aliases);
-  return fmt::format(
-      "{}{} act on each other{}{}, so a change averaged over their levels is misleading{}",
-      each.subject.empty() ? "" : each.subject + ": ", names, or_else, size,
-      at_each_level(analysis, each));
+      each.aliases.empty()
+          ? ""
+          : fmt::format(" (or an effect that this design cannot tell from it: {})", each.aliases);
+  return fmt::format("{}{} interact{}{}, so a change averaged over their levels is misleading{}",
+                     each.subject.empty() ? "" : each.subject + ": ", names, or_else, size,
+                     at_each_level(analysis, each));
 }
 
 // Those of the scope that decides and that may matter.
@@ -169,8 +169,8 @@ std::vector<std::string> interplay_sentences(const Analysis& analysis) {
       ++more;
   }
   if (more > 0)
-    lines.push_back(fmt::format("and {} more interaction{} of treatments (see the notes)", more,
-                                more == 1 ? "" : "s"));
+    lines.push_back(fmt::format("and {} more interaction{} between treatments (see the notes)",
+                                more, more == 1 ? "" : "s"));
   return lines;
 }
 
@@ -224,7 +224,7 @@ std::string of_effects(const Analysis& analysis) {
   }
   if (lines.empty() && open.empty())
     return "cannot tell: there is nothing to compare (see the notes); a treatment needs two "
-           "levels, and successful trials of both";
+           "levels, each with successful trials";
   if (open.size() > most_open)
     lines.push_back(fmt::format("cannot tell in {}{} comparisons (see the changes){}",
                                 analysis.spec.asked.empty() ? "" : "the other ", open.size(),

@@ -134,8 +134,8 @@ TEST(Answer, AnUnsureOneSaysHowMuchItMayBe) {
 
 TEST(Answer, AnUnsureOneWhoseOwnIntervalExcludesNoChangeSaysWhy) {
   EXPECT_THAT(answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
-              HasSubstr("; by itself it would be a change, but not after the correction for all "
-                        "comparisons (adjusted p = 0.07)"));
+              HasSubstr("; this comparison alone would be a change, but not after the correction "
+                        "for all comparisons (adjusted p = 0.07)"));
 }
 
 TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
@@ -144,8 +144,8 @@ TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
   analysis.effects[0].p_same = 0.04;
   analysis.effects[0].p_same_adjusted = 0.08;
   EXPECT_THAT(answer(analysis),
-              HasSubstr("; by itself it would be the same within 1 %, but not after the correction "
-                        "for all comparisons (adjusted p = 0.08)"));
+              HasSubstr("; this comparison alone would be the same within 1 %, but not after the "
+                        "correction for all comparisons (adjusted p = 0.08)"));
 }
 
 TEST(Answer, AnUnsureOneSaysWhatCouldHaveBeenSeenAndWhatItTakes) {
@@ -169,8 +169,8 @@ TEST(Answer, AnUnsureOneHasANextStepWhateverIsKnown) {
   only.detectable = 0.021;
   EXPECT_THAT(answer(analysis),
               EndsWith("; with 50 blocks a change of 2.1 % is found in 8 of 10 cases, half of that "
-                       "with about 200 blocks; with 'equivalence', the smallest change that "
-                       "matters, 'the same' is a possible answer, too"));
+                       "with about 200 blocks; set 'equivalence', the smallest change that "
+                       "matters, to make 'the same' a possible answer"));
   analysis.spec.equivalence = 0.03;
   EXPECT_THAT(answer(analysis),
               EndsWith("8 of 10 cases, for 3 % it would take more than 10 million blocks: choose a "
@@ -196,9 +196,9 @@ TEST(Answer, TheSameNamesTheMargin) {
             "opt=O2 and opt=O1 are the same within 1 %: the change in wall time is -0.22 to "
             "+0.42 % (90 % interval)");
   analysis.effects[0] = effect(Verdict::same, 1.004, 1.002, 1.006);
-  EXPECT_THAT(answer(analysis), EndsWith("; there is a change, but none that matters"));
+  EXPECT_THAT(answer(analysis), EndsWith("; there is a change, but not one that matters"));
   analysis.effects[0].p_adjusted = 0.09;
-  EXPECT_THAT(answer(analysis), EndsWith("; there may be a change, but none that matters"));
+  EXPECT_THAT(answer(analysis), EndsWith("; there may be a change, but not one that matters"));
 }
 
 TEST(Answer, AReasonStandsForTheNumbers) {
@@ -264,8 +264,8 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
   }
   EXPECT_EQ(answer(with(effects)),
             "cannot tell in 4 comparisons (see the changes); with 12 blocks a change of 1 to 4 % "
-            "is found in 8 of 10 cases, half of that with about 48 blocks; with 'equivalence', the "
-            "smallest change that matters, 'the same' is a possible answer, too");
+            "is found in 8 of 10 cases, half of that with about 48 blocks; set 'equivalence', the "
+            "smallest change that matters, to make 'the same' a possible answer");
   effects[3].detectable = 7e9;
   EXPECT_THAT(answer(with(effects)), HasSubstr("a change of 1 to more than 1000 % is found"));
 }
@@ -275,7 +275,7 @@ TEST(Answer, BelowFiveDegreesOfFreedomOnlyLargeEffectsCanBeSeen) {
   analysis.effects[0].unit = "block";
   analysis.effects[0].units = 5;
   analysis.effects[0].df = 4;
-  EXPECT_THAT(answer(analysis), EndsWith("\nWith 4 degrees of freedom from 5 blocks only large "
+  EXPECT_THAT(answer(analysis), EndsWith("\nWith 4 degrees of freedom from 5 blocks, only large "
                                          "effects can be seen: more blocks would help"));
   analysis.effects[0].df = 5;
   EXPECT_THAT(answer(analysis), Not(HasSubstr("degrees of freedom")));
@@ -293,16 +293,16 @@ TEST(Answer, FewDegreesOfFreedomAreSaidOnceForEachKindOfUnit) {
   three.units = 3;
   three.df = 2;
   EXPECT_THAT(stats::few_sentences({&two, &one, &three}),
-              ElementsAre("With 1 degree of freedom from 2 programs only large effects can be "
+              ElementsAre("With 1 degree of freedom from 2 programs, only large effects can be "
                           "seen: more programs would help",
-                          "With 2 degrees of freedom from 3 levels of s only large effects can be "
+                          "With 2 degrees of freedom from 3 levels of s, only large effects can be "
                           "seen: more levels of s would help"));
 }
 
 TEST(Answer, NothingToCompareIsSaid) {
   EXPECT_EQ(answer(Analysis()),
             "cannot tell: there is nothing to compare (see the notes); a treatment needs two "
-            "levels, and successful trials of both");
+            "levels, each with successful trials");
 }
 
 TEST(Words, WhereMoreIsBetterWordsAreDirectionsOfTheNumber) {
@@ -346,25 +346,25 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
   Analysis analysis;
   analysis.calibration = calibration;
   EXPECT_EQ(answer(analysis),
-            "this machine cannot resolve less than 0.83 % of wall time (95 % interval 0.71 % to "
-            "1.2 %) with 10 blocks: 95 % of comparisons in which nothing differs stay within it; 6 "
-            "of 100 came out significant, 6 % (95 % interval 2.2 % to 12.6 %), and 5 % are to be "
-            "expected");
+            "this machine cannot resolve changes below 0.83 % of wall time (95 % interval 0.71 % "
+            "to 1.2 %) with 10 blocks: 95 % of comparisons in which nothing differs stay within "
+            "that noise floor; 6 of 100 comparisons came out significant, 6 % (95 % interval 2.2 % "
+            "to 12.6 %), where 5 % is expected");
   analysis.calibration->any = {};
   EXPECT_EQ(answer(analysis),
             "cannot tell what this machine resolves: there are too few comparisons (see the "
-            "notes); use a larger 'design.comparisons' or more benchmarks");
+            "notes); raise 'design.comparisons' or use more benchmarks");
 }
 
 TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {
   Effect only = effect(Verdict::faster, 0.1, 0.09, 0.11);
   only.unit = "trial";
   only.df = 3;
-  stats::withhold(only, "one session an arm");
+  stats::withhold(only, "one session per arm");
   Analysis analysis = with({only});
-  analysis.withheld = "one session an arm";
+  analysis.withheld = "one session per arm";
   EXPECT_EQ(answer(analysis),
-            "no verdict: one session an arm\nno verdict on opt=O2 against opt=O1: the change is "
+            "no verdict: one session per arm\nno verdict on opt=O2 against opt=O1: the change is "
             "-91.0 to -89.0 % (95 % interval, p = 0.003); the notes say what would help");
 }
 
@@ -380,7 +380,7 @@ TEST(Answer, AWithheldVerdictIsNotCalledNoClearDifference) {
               StartsWith("against opt=O1, opt=O2 is slower on 1 of 3 (fft), not clearly different "
                          "on 1 of 3 (lua), without a verdict on 1 of 3 (sort); it needs more "
                          "trials, at least 6\nWith 3 degrees"));
-  for (Effect& each : analysis.effects) stats::withhold(each, "one session an arm");
+  for (Effect& each : analysis.effects) stats::withhold(each, "one session per arm");
   EXPECT_EQ(answer(analysis),
             "against opt=O1, opt=O2 is without a verdict on 3 of 3 (sort, lua, fft)");
 }

@@ -29,22 +29,23 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
   const stats::Floor& any = calibration.any;
   std::string text;
   if (any.margin) {
-    text = fmt::format("this machine cannot resolve less than {} of {} ", margin_words(*any.margin),
-                       response_words(spec));
+    text = fmt::format("this machine cannot resolve changes below {} of {} ",
+                       margin_words(*any.margin), response_words(spec));
     if (any.interval)
       text += fmt::format("({} interval {} to {}) ", percent(1 - spec.alpha),
                           margin_words(any.interval->low), margin_words(any.interval->high));
-    text += fmt::format("with {} blocks: {} of comparisons in which nothing differs stay within it",
-                        calibration.blocks, percent(1 - spec.alpha));
+    text += fmt::format(
+        "with {} blocks: {} of comparisons in which nothing differs stay within that noise floor",
+        calibration.blocks, percent(1 - spec.alpha));
   } else {
     text =
         "cannot tell what this machine resolves: there are too few comparisons (see the notes); "
-        "use a larger 'design.comparisons' or more benchmarks";
+        "raise 'design.comparisons' or use more benchmarks";
   }
   if (!any.share) return text;
   return text +
          fmt::format(
-             "; {} of {} came out significant, {} ({} interval {} to {}), and {} are to be "
+             "; {} of {} comparisons came out significant, {} ({} interval {} to {}), where {} is "
              "expected",
              any.significant, any.comparisons,
              percent(static_cast<double>(any.significant) / static_cast<double>(any.comparisons)),

@@ -56,19 +56,19 @@ std::string answer_at(const Profile& profile, const PointResult& point) {
   const char* less = is_latency ? "latency" : "time per visit";
   for (const Line& line : point.lines)
     if (line.finding == Finding::helps)
-      return fmt::format("make {} faster: 25 % less of it would give {} less {}.",
+      return fmt::format("make {} faster: 25 % less time there would give {} less {}.",
                          short_line(profile.lines[line.line]), causal_gain(line.at_quarter), less);
   const auto has = [&](Finding finding) {
     return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
   };
   if (has(Finding::contention))
-    return "no line is known to help; at lines with 'contention' the program gets slower when the "
-           "line gets faster.";
+    return "no line is known to help; making a line marked 'contention' faster makes the program "
+           "slower.";
   if (has(Finding::unclear))
-    return "no line can be told from one that changes nothing; one more hour would narrow the "
-           "intervals as the last column says.";
-  return "too few experiments to say anything about any line; run it for longer, more often, or "
-         "with a shorter --experiment.";
+    return "no line can be told from a line that changes nothing; the last column shows how far "
+           "one more hour would narrow the intervals.";
+  return "too few experiments to say anything about any line; run the program longer or more "
+         "often, or use a shorter --experiment.";
 }
 
 class Text {
@@ -98,8 +98,8 @@ class Text {
           is_latency ? "Latency" : "Time per visit", *point.base / 1000, point.visits,
           is_latency ? "arrivals" : "visits");
     if (!point.is_steady)
-      add("{} arrivals, {} departures: latency by Little's law does not hold if one outruns the "
-          "other.\n",
+      add("{} arrivals, {} departures: Little's law gives no valid latency if arrivals and "
+          "departures differ much.\n",
           point.visits, point.departures);
     add("\n");
     table(point);
@@ -132,7 +132,7 @@ class Text {
           fmt::format("+-{}", percent(line.half_after_hour)));
     }
     if (shown < point.lines.size())
-      add("{} more lines, {} of all with too few experiments to say: --json has them.\n",
+      add("{} more lines (see --json); {} lines in all have too few experiments to say.\n",
           point.lines.size() - shown, too_few);
   }
 
@@ -145,21 +145,22 @@ class Text {
   void remarks() {
     // Profiles of anybody's making may claim ages.
     const std::chrono::duration<double, std::ratio<3600>> hours(std::min(analysis_.hours, 1e6));
-    add("{} experiments in {} run{}, {} without pauses. Intervals are of {}; p is over all lines "
-        "(Holm).\n",
+    add("{} experiments in {} run{}, {} without pauses. Intervals are {} intervals; p is corrected "
+        "for all lines (Holm).\n",
         analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
     if (profile_.left_out != 0)
-      add("{} {} left out: {} below 0, as coz writes it where pauses took longer than that.\n",
+      add("{} {} left out: {} below 0, which coz writes when the pauses took longer than the "
+          "experiment.\n",
           profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
           profile_.left_out == 1 ? "its duration is" : "their durations are");
     if (!analysis_.runs_are_clusters)
-      add("Fewer than {} runs: the intervals come from parts of these runs, and differences "
-          "between runs are not in them.\n",
+      add("Fewer than {} runs: the intervals come from parts of these runs and do not include "
+          "differences between runs.\n",
           stats::causal::least_runs);
     if (!analysis_.is_phase_known)
-      add("The samples of whole runs are not known: gains count only the time in which a line "
+      add("Samples of whole runs are not known, so gains count only the time in which a line "
           "runs.\n");
   }
 
@@ -210,7 +211,7 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
   }
   std::vector<std::string> said;
   if (!is_known) return said;
-  if (all.samples == 0) return {"No sample was taken: the program used no CPU time to speak of."};
+  if (all.samples == 0) return {"No sample was taken: the program used hardly any CPU time."};
   const double samples = static_cast<double>(all.samples);
   const double period = static_cast<double>(all.sampled_ns) / samples;
   const auto wanted = static_cast<double>(asked.count());
@@ -223,16 +224,17 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
             : "perf events"));
   if (all.is_of_user_code)
     said.emplace_back(
-        "Only user code is sampled (kernel.perf_event_paranoid is above 1): time in the kernel "
-        "belongs to no line.");
+        "Only user code is sampled (kernel.perf_event_paranoid is above 1), so kernel time belongs "
+        "to no line.");
   if (const double percent = 100 * static_cast<double>(all.outside) / samples; percent > 20)
-    said.push_back(fmt::format("{:.0f} % of {} samples are outside of the scope; see {}.", percent,
+    said.push_back(fmt::format("{:.0f} % of {} samples are outside the scope; see {}.", percent,
                                all.samples, keys.scope));
   if (100 * static_cast<double>(all.unwound_short) / samples > 5)
     said.push_back(fmt::format("The callers of {} samples could not be found.", all.unwound_short));
   if (all.lost != 0)
     said.push_back(
-        fmt::format("{} experiments were lost for lack of room: make them longer with {}.",
+        fmt::format("{} experiments were lost because there was no room for them: make experiments "
+                    "longer with {}.",
                     all.lost, keys.experiment));
   return said;
 }

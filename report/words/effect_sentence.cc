@@ -141,12 +141,12 @@ std::string control_words(const Effect& effect, const Spec& spec) {
                           : Differences(effect, spec).with_unit(*effect.reach->difference, false);
   return effect.held_back == Verdict::same
              ? fmt::format(
-                   "; the control, {} once more, may differ from it by {}: more than the "
-                   "margin",
+                   "; the control, a second measurement of {}, may differ from the first by {}: "
+                   "more than the margin",
                    level_name(effect, effect.baseline), reach)
              : fmt::format(
-                   "; the control, {} once more, may differ from it by {}: a smaller "
-                   "change cannot be told from that",
+                   "; the control, a second measurement of {}, may differ from the first by {}: a "
+                   "smaller change cannot be told from noise",
                    level_name(effect, effect.baseline), reach);
 }
 
@@ -156,13 +156,13 @@ std::string correction_words(const Effect& effect, const Spec& spec) {
   std::string text;
   if (within_margin(effect, spec) && effect.p_same_adjusted)
     text += fmt::format(
-        "; by itself it would be the same within {:.4g} %, but not after the correction for all "
-        "comparisons (adjusted {})",
+        "; this comparison alone would be the same within {:.4g} %, but not after the correction "
+        "for all comparisons (adjusted {})",
         100 * *spec.equivalence, p_words(*effect.p_same_adjusted));
   if (excludes_none(effect) && effect.p_adjusted)
     text += fmt::format(
-        "; by itself it would be a change, but not after the correction for all comparisons "
-        "(adjusted {})",
+        "; this comparison alone would be a change, but not after the correction for all "
+        "comparisons (adjusted {})",
         p_words(*effect.p_adjusted));
   return text;
 }
@@ -199,7 +199,8 @@ std::string same_words(const Effect& effect, const Spec& spec) {
                         level_text(2 * spec.alpha));
   if (!excludes_none(effect)) return text;
   const bool sure = effect.p_adjusted && *effect.p_adjusted < spec.alpha;
-  return text + fmt::format("; there {} a change, but none that matters", sure ? "is" : "may be");
+  return text +
+         fmt::format("; there {} a change, but not one that matters", sure ? "is" : "may be");
 }
 
 }  // namespace

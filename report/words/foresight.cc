@@ -41,15 +41,15 @@ std::string margin_words_of(const Effect& effect, double margin) {
 }
 
 constexpr std::string_view name_a_margin =
-    "with 'equivalence', the smallest change that matters, 'the same' is a possible answer, too";
+    "set 'equivalence', the smallest change that matters, to make 'the same' a possible answer";
 
 // Of effects of which it is not known what could have been found.
 std::string more_words(const Effect& effect) {
   constexpr std::size_t enough = 6;  // with so many pairs there are 5 degrees of freedom
   const std::string unit = effect.unit.empty() ? "trial" : effect.unit;
   if (effect.estimate && effect.estimate->bound > 0 && !(effect.estimate->variance > 0))
-    return "; the change is within a step of the clock, so more numbers can't help: use a finer "
-           "clock or longer runs";
+    return "; the change is within one step of the clock, so more measurements can't help: use a "
+           "finer clock or longer runs";
   if (effect.units < enough)
     return fmt::format("; it needs more {}, at least {}", stats::plural(unit), enough);
   return fmt::format("; it needs more than {}", count_words(effect.units, unit));

@@ -52,7 +52,7 @@ class Text {
   [[nodiscard]] std::string name(std::size_t load) const { return load_name(profile_.loads[load]); }
 
   void table() {
-    add("{:<8}{:<26}{:>10}{:>6}  {}\n", "load", "had", "a visit", "runs", "arrivals a second");
+    add("{:<8}{:<26}{:>10}{:>6}  {}\n", "load", "had", "a visit", "runs", "arrivals per second");
     for (const AtLoad& at : loads_.loads)
       add("{:<8}{:<26}{:>10}{:>6}  {}\n", name(at.load),
           at.had ? measured_words(*at.had) : "unknown",
@@ -72,18 +72,20 @@ class Text {
       const PointAtLoad* found = at_point(at, point);
       if (found == nullptr) continue;
       if (!std::exchange(is_known, true))
-        add("\n{} of {} against load\n", is_latency ? "Latency in us" : "Visits a second",
+        add("\n{} of {} against load\n", is_latency ? "Latency in us" : "Visits per second",
             one_line(of.name, 200));
       if (found->is_saturated && !saturated) saturated = at.load;
       add("{:<8}{}{}\n", name(at.load), measured_words(found->measured, is_latency ? 1000 : 1),
-          found->is_steady ? "" : "  arrivals outrun departures, or the reverse: it does not hold");
+          found->is_steady
+              ? ""
+              : "  arrivals and departures differ much, so Little's law does not hold");
     }
     if (is_latency || !is_known || loads_.loads.size() < 2) return;
     if (saturated)
-      add("It is saturated from a load of {} on: its visits do not follow arrivals.\n",
+      add("The program is saturated at loads from {} up: its visits do not follow arrivals.\n",
           name(*saturated));
     else
-      add("At none of these loads is it known to be saturated.\n");
+      add("The program is not known to be saturated at any of these loads.\n");
   }
 
   void changes() {
@@ -99,8 +101,8 @@ class Text {
           loads_.changes.size());
       return;
     }
-    add("\nLines that matter more or less with load: the gain if they took no time, by a straight "
-        "line\n");
+    add("\nLines that matter more or less with load: the gain if they took no time, fitted by a "
+        "straight line\n");
     for (const Change& each : loads_.changes) {
       if (!each.differs) continue;
       add("{}, {} {} (p {})\n", short_line(profile_.lines[each.line]),

@@ -291,21 +291,21 @@ const char* describe(TableError error) {
     case TableError::wrong_checksum:
       return "the table was altered";
     case TableError::bad_array:
-      return "an array lies outside of the table";
+      return "an array lies outside the table";
     case TableError::bad_function:
-      return "a function lies outside of the code";
+      return "a function lies outside the code";
     case TableError::bad_fixup:
-      return "a fix-up lies outside of its function";
+      return "a fix-up lies outside its function";
     case TableError::bad_label:
-      return "a label lies outside of its function";
+      return "a label lies outside its function";
     case TableError::bad_slot:
-      return "a slot lies outside of the data";
+      return "a slot lies outside the data";
     case TableError::bad_range:
-      return "a range lies outside of the image";
+      return "a range lies outside the image";
     case TableError::bad_frame:
-      return "unwind information lies outside of the image";
+      return "unwind information lies outside the image";
     case TableError::bad_frame_size:
-      return "the size of a frame lies outside of its function";
+      return "the size of a frame lies outside its function";
   }
   return "unknown";
 }

@@ -197,10 +197,11 @@ PadChange find_active_functions(const InHandler& proof, ucontext_t& own) {
 // Where all layouts are kept, for that is why there is no room.
 const char* reason_for(const char* problem) {
   if (addresses_are_hidden && problem == no_room)
-    return "no room for another layout: all are kept, for code may run where it cannot be seen";
+    return "no room for another layout: all layouts are kept, because code may be running in them "
+           "unseen";
   if (addresses_are_hidden && problem == no_bytes)
-    return "no room for another layout in 256 MB: all are kept, for code may run where it cannot be"
-           " seen";
+    return "no room for another layout in 256 MB: all layouts are kept, because code may be "
+           "running in them unseen";
   return problem;
 }
 

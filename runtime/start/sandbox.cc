@@ -76,8 +76,9 @@ __attribute__((noinline)) int set_dispatch(unsigned long mode, unsigned long b, 
 // The kernel lets a handler use memory of key 0 only, and a thread's stack may be of another.
 __attribute__((noinline)) void note_memory_key(int key) {
   if (key > 0)
-    stab::rt::end_epochs("memory has a protection key, under which no handler of ours can run",
-                         stab::rt::BeforeSandbox::outside());
+    stab::rt::end_epochs(
+        "memory has a protection key, under which the runtime's signal handlers cannot run",
+        stab::rt::BeforeSandbox::outside());
 }
 
 }  // namespace

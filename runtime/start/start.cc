@@ -156,7 +156,7 @@ void prepare_stacks(const BeforeStart& proof) {
   move_first_frames(proof, Random(seed ^ 0x2545f4914f6cdd1du));
   small_stack = raise_default_stack(proof);
   // The kernel keeps 128 MB free below the stack in any case.
-  if (!os::allow_stack(stack_wanted)) small_stack = "the limit of the stack cannot be raised";
+  if (!os::allow_stack(stack_wanted)) small_stack = "the stack limit cannot be raised";
 }
 
 void start(char** environment) {

@@ -81,12 +81,12 @@ const char* raise_default_stack(const BeforeStart& /*proof*/) {
   pthread_attr_t attributes;
   size_t size = 0;
   if (!known || libc.get_default(&attributes) != 0 || libc.get_size(&attributes, &size) != 0)
-    return "the size of threads' stacks is unknown";
+    return "the size of thread stacks is unknown";
   before = size;
   if (larger(size) == size) return nullptr;
   if (is_limited()) return "the address space is limited";
   raised = set_default(larger(size));
-  return raised ? nullptr : "the size of threads' stacks cannot be raised";
+  return raised ? nullptr : "the size of thread stacks cannot be raised";
 }
 
 const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t& room) {

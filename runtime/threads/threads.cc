@@ -184,7 +184,7 @@ const char* list_threads(Request& request, uint32_t& found) {
   }
   os::close_file(static_cast<int>(fd));
   if (problem == nullptr && !own_seen)
-    return "/proc did not list this thread (threads ended, or it is another namespace's)";
+    return "/proc did not list this thread (threads ended, or the thread is in another namespace)";
   return problem;
 }
 

@@ -113,13 +113,13 @@ void copy_experiment(store::Reader& from, const store::Experiment& source, store
 void write_archive(const std::string& database, store::Id id, const std::string& file) {
   const auto from = value_of(store::Reader::open(database));
   const auto found = value_of(from->experiment(id));
-  if (!found) refuse(fmt::format("there is no experiment {} in it", id));
+  if (!found) refuse(fmt::format("it has no experiment {}", id));
   if (!has_ended(*found))
-    refuse(fmt::format("experiment {} has not ended yet, it is {}", id, found->state));
+    refuse(fmt::format("experiment {} has not ended yet; it is {}", id, found->state));
   store::remove_left_beside(file);
   const std::string folder = store::unfinished_folder(file);
   if (mkdir(folder.c_str(), 0700) != 0)
-    refuse(fmt::format("cannot make a folder beside {}: {}", file, std::strerror(errno)));
+    refuse(fmt::format("cannot make a folder next to {}: {}", file, std::strerror(errno)));
   const Fd held(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   flock(held.get(), LOCK_EX | LOCK_NB);
   const std::shared_ptr<void> removed(nullptr, [&](void*) {
@@ -149,8 +149,9 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
   for (const auto& each : plan.benchmarks) known.insert(each.name);
   const auto check = [&known](const std::string& name, const char* table) {
     if (!known.contains(name))
-      refuse(fmt::format("the column benchmark of table {} names {}, which its plan does not have",
-                         table, one_line(name, 100)));
+      refuse(
+          fmt::format("the column benchmark of table {} contains {}, which the plan does not have",
+                      table, one_line(name, 100)));
   };
   for (const store::Build& each : value_of(archive.builds(experiment.id)))
     check(each.benchmark, "build");
@@ -160,8 +161,8 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
       refuse(fmt::format("trial {}: {}", trial.position, why));
     if (!exclusion::is_marked_right(plan.exclude, trial))
       refuse(
-          fmt::format("attempt {} at trial {} is {}, and by the plan's 'exclude' rules and its "
-                      "readings it is not",
+          fmt::format("attempt {} at trial {} is {}, which contradicts the plan's 'exclude' rules "
+                      "and the attempt's readings",
                       trial.attempt, trial.position, to_string(trial.status)));
     return true;
   }));
@@ -172,10 +173,10 @@ void check_times(store::Reader& archive, const store::Experiment& experiment) {
   constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;  // of another clock
   const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
   if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
-    refuse("its experiment has a time in the future: look at the clocks of both machines");
+    refuse("its experiment has a time in the future: check the clocks of both machines");
   for (const store::Event& each : value_of(archive.events(experiment.id)))
     if (each.at_ns > latest)
-      refuse("it has an event in the future: look at the clocks of both machines");
+      refuse("it has an event in the future: check the clocks of both machines");
 }
 
 // What can be wrong with a file that somebody else made.
@@ -186,16 +187,18 @@ store::Experiment only_experiment(store::Reader& archive) {
   const auto experiments = value_of(archive.experiments());
   if (experiments.intact.size() != 1 || !experiments.damaged.empty())
     refuse(
-        fmt::format("it holds {} experiments and is not an archive of one: make one with 'stabctl "
-                    "export ID --archive FILE'",
+        fmt::format("it holds {} experiments, but an archive holds exactly one: make one with "
+                    "'stabctl export ID --archive FILE'",
                     experiments.intact.size() + experiments.damaged.size()));
   const store::Experiment& experiment = experiments.intact.front();
   if (!has_ended(experiment))
-    refuse(fmt::format("its experiment has not ended, it is {}", one_line(experiment.state, 50)));
+    refuse(fmt::format("its experiment has not ended; it is {}", one_line(experiment.state, 50)));
   const auto plan = plan::read_plan(experiment.plan);
-  if (!plan) refuse("this version refuses its plan: " + toml::describe(plan.error(), "plan"));
+  if (!plan)
+    refuse("this version of stabd does not accept its plan: " +
+           toml::describe(plan.error(), "plan"));
   if (experiment.name != plan->name)
-    refuse(fmt::format("the column name of table experiment is not the name in its plan, {}",
+    refuse(fmt::format("the column name of table experiment differs from the name in its plan, {}",
                        plan->name));
   check_rows(archive, experiment, *plan);
   check_times(archive, experiment);
@@ -206,7 +209,7 @@ store::Id machine_of(store::Reader& archive, const store::Experiment& source,
                      const Receiver& receiver, store::Store& to) {
   if (receiver.believed || source.machine == 0) return copy_machine(archive, source.machine, to);
   auto found = value_of(archive.machine(source.machine));
-  if (!found) refuse("the row of its machine is not there");
+  if (!found) refuse("the row of its machine is missing");
   found->key += fmt::format("-imported-by-{}", receiver.uid);
   return value_of(to.add_machine(*found));
 }
@@ -240,7 +243,7 @@ void separate(const std::string& file, const Receiver& receiver, const std::stri
 store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to) {
   if (machine == 0) return 0;
   const auto found = value_of(from.machine(machine));
-  if (!found) refuse("the row of its machine is not there");
+  if (!found) refuse("the row of its machine is missing");
   const store::Id copy = value_of(to.add_machine(*found));
   auto calibrations = value_of(from.calibrations(machine));
   const auto known = value_of(to.calibrations(copy));

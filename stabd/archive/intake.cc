@@ -13,7 +13,8 @@ store::Outcome<Intake> Intake::open(const std::string& parts) {
   if (!from) return std::unexpected(from.error());
   auto row = (*from)->experiment(whole);
   if (!row) return std::unexpected(row.error());
-  if (!*row) return std::unexpected(store::StoreError{.message = "the parts have no experiment"});
+  if (!*row)
+    return std::unexpected(store::StoreError{.message = "the parts contain no experiment"});
   return Intake(std::move(*from), std::move(**row));
 }
 

@@ -199,8 +199,8 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   // And the file is as it was: nobody else reads it.
   const auto read = store::Reader::open(old);
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("its schema has version 5 and not"));
-  EXPECT_THAT(read.error().message, HasSubstr("'stabd --state' with its folder, started once"));
+  EXPECT_THAT(read.error().message, HasSubstr("its schema has version 5, not"));
+  EXPECT_THAT(read.error().message, HasSubstr("starting 'stabd --state' with its folder once"));
 }
 
 TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {
@@ -225,10 +225,12 @@ TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {
   };
   EXPECT_EQ(verdict_of(store::TrialStatus::disturbed, 51), "");
   EXPECT_EQ(verdict_of(store::TrialStatus::ok, 50), "");
-  EXPECT_THAT(verdict_of(store::TrialStatus::disturbed, 50),
-              HasSubstr("attempt 0 at trial 0 is disturbed, and by the plan's 'exclude' rules"));
-  EXPECT_THAT(verdict_of(store::TrialStatus::ok, 51),
-              HasSubstr("attempt 0 at trial 0 is ok, and by the plan's 'exclude' rules"));
+  EXPECT_THAT(
+      verdict_of(store::TrialStatus::disturbed, 50),
+      HasSubstr("attempt 0 at trial 0 is disturbed, which contradicts the plan's 'exclude' rules"));
+  EXPECT_THAT(
+      verdict_of(store::TrialStatus::ok, 51),
+      HasSubstr("attempt 0 at trial 0 is ok, which contradicts the plan's 'exclude' rules"));
 }
 
 TEST_F(IntakeTest, ASpoolIsGoneWithItsLastUser) {

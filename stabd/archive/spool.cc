@@ -61,9 +61,9 @@ bool Spool::shrink(const Fd& file) {
 
 Result<void> Spool::add(std::string_view piece) {
   if (!file_) file_ = Fd(open(file().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!file_) return fail_errno("cannot keep what is sent");
+  if (!file_) return fail_errno("cannot store the data that was sent");
   if (auto written = write_all(file_.get(), piece); !written)
-    return fail("cannot keep what is sent: " + written.error().message);
+    return fail("cannot store the data that was sent: " + written.error().message);
   bytes_ += piece.size();
   return {};
 }

@@ -37,7 +37,7 @@ Result<void> check_roles(const AnalyzeOptions& options) {
   for (const std::string& name : others)
     if (!seen.insert(name).second)
       return fail(
-          fmt::format("the column {} is named twice, and each can only be one of response, factor, "
+          fmt::format("the column {} is named twice, but it can be only one of response, factor, "
                       "block, subject, random, order",
                       one_line(name, 60)));
   return {};
@@ -52,11 +52,11 @@ void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
   if (std::string note = own_rows_left_out(columns, csv.left_out); !note.empty())
     notes.push_back(std::move(note));
   if (csv.incomplete > 0)
-    notes.push_back(fmt::format("{} left out because a factor's cell in them is empty.",
+    notes.push_back(fmt::format("{} left out because a factor's cell is empty there.",
                                 plural(csv.incomplete, "row")));
   if (csv.ties > 0)
     notes.push_back(
-        fmt::format("{} share their {} with another; the order in the file decides between them.",
+        fmt::format("{} have the same {} as another row; they are ordered as in the file.",
                     plural(csv.ties, "row"), columns.order));
 }
 
@@ -83,8 +83,8 @@ Result<double> read_share(const std::string& option, const std::string& text) {
       stats::parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), '.');
   const double share = number ? number->value / (percent ? 100 : 1) : 0;
   if (!number || !(share > 0 && share < 1))
-    return fail(fmt::format("{} {}: a share as in 1% or 0.01 is needed, above 0 and below 1",
-                            option, one_line(text, 40)));
+    return fail(fmt::format("{} {}: give a share above 0 and below 1, as in 1% or 0.01", option,
+                            one_line(text, 40)));
   return share;
 }
 
@@ -121,10 +121,10 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (options.error == "pooled") spec.error = stats::Error::pooled;
   if (spec.error == stats::Error::pooled && !options.subject.empty())
     return fail(
-        "--error pooled and --subject cannot be used together: what is said about several subjects "
-        "rests on their blocks");
+        "--error pooled and --subject cannot be used together: conclusions about several subjects "
+        "rest on their blocks");
   if (options.seeds != "auto" && options.random.empty())
-    return fail("--seeds says what the seeds of --random mean, and there is no --random");
+    return fail("--seeds explains the seeds of --random, but --random is missing");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   spec.all_pairs = options.pairs == "all";
   spec.higher_is_better = options.higher_is_better;
@@ -157,7 +157,7 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
     const std::string factor = text.substr(0, equals);
     if (equals == std::string::npos ||
         std::ranges::find(spec.treatments, factor) == spec.treatments.end())
-      return fail(fmt::format("--baseline {}: 'factor=level' is needed, with one of --factors",
+      return fail(fmt::format("--baseline {}: give factor=level, with a factor from --factors",
                               one_line(text, 60)));
     const auto column = std::ranges::find(data.columns, factor, &stats::Column::name);
     const std::string wanted = text.substr(equals + 1);
@@ -194,7 +194,8 @@ struct Task {
 };
 
 constexpr const char* one_session =
-    "one file an arm: what changed between the files cannot be told from the change";
+    "one file per level: the effect of what changed between the files cannot be told from the "
+    "levels' effect";
 
 // A file of each arm is one session of each: the variation between sessions is not known.
 void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
@@ -212,14 +213,14 @@ void withhold_between_files(const std::string& factor, stats::Analysis& analysis
 
 void note_sessions(std::vector<std::string>& notes) {
   notes.push_back(
-      "The files were measured at different times, so whatever changed on the machine in between "
-      "counts as a change. Intervals and p know only the variation within the files. For a verdict "
-      "let stabd measure both in turns: 'stabctl ab'.");
+      "The files were measured at different times, so anything that changed on the machine in "
+      "between looks like a change. Intervals and p reflect only the variation within the files. "
+      "For a verdict let stabd measure both in turn: 'stabctl ab'.");
 }
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
   if (std::ranges::count(files, "-") > 1)
-    return fail("stdin can be read only once, so name - once");
+    return fail("stdin can be read only once, so give - only once");
   std::vector<Input> inputs;
   inputs.reserve(files.size());
   for (const std::string& file : files) {
@@ -238,8 +239,9 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
     const auto format = foreign::format_of(inputs[i].text());
     if (!format) return fail(options.files[i] + ": " + format.error().message);
     if (common && *common != *format)
-      return fail(fmt::format("{} and {} come from different tools: all files must have one format",
-                              options.files.front(), options.files[i]));
+      return fail(
+          fmt::format("{} and {} come from different tools: all files must have the same format",
+                      options.files.front(), options.files[i]));
     common = *format;
   }
   return *common;
@@ -247,7 +249,7 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
 
 Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
   if (options.files.size() == 1 && !options.file_factor.empty())
-    return fail("--factor names the factor whose levels are the files, and there is only one file");
+    return fail("--factor names the factor whose levels are the files, but there is only one file");
   return foreign::file_factor(options.file_factor, options.files);
 }
 
@@ -278,8 +280,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
 }
 
 Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>& inputs) {
-  if (options.response.empty())
-    return fail("--response: name the column of the numbers that were measured");
+  if (options.response.empty()) return fail("--response: name the column of measured values");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto spec = analyze_spec(options);
@@ -297,10 +298,10 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
     return task;
   }
   if (!options.generators.empty())
-    return fail("--generators works with one table, and there are several");
+    return fail("--generators works with one table, but there are several");
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
     return fail(
-        fmt::format("a column is called {}, and so is the factor of the files: give the factor "
+        fmt::format("{} is both the name of a column and the factor of the files: give the factor "
                     "another name with --factor",
                     one_line(factor->name, 60)));
   task.data = foreign::joined(std::move(*tables), *factor);
@@ -314,20 +315,20 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
 void note_cautions(foreign::Format format, bool several, std::vector<std::string>& notes) {
   if (format == foreign::Format::hyperfine)
     notes.push_back(
-        "Not random: the places of code, stack and heap. Each command was one binary in one "
-        "environment, so a difference may come from two lucky layouts; 'stabctl ab' draws new "
-        "ones.");
+        "Not random: the positions of code, stack and heap. Each command was a single binary in a "
+        "single environment, so a difference may come from two lucky layouts; 'stabctl ab' uses "
+        "many layouts.");
   else
     notes.push_back(
-        "Not random: the places of code, stack and heap. The repetitions in a file come from one "
-        "process, so they share one layout, and a difference may come from lucky layouts; a plan "
-        "with google_benchmark under [measure.output] starts a new process for each trial.");
+        "Not random: the positions of code, stack and heap. The repetitions in a file come from "
+        "one process, so they share one layout, and a difference may come from lucky layouts; a "
+        "plan with google_benchmark under [measure.output] starts a new process for each trial.");
   if (several)
     note_sessions(notes);
   else
     notes.push_back(
-        fmt::format("{} measures one after the other, so whatever changed on the machine meanwhile "
-                    "counts as a change.",
+        fmt::format("{} measures one version after the other, so anything that changed on the "
+                    "machine meanwhile looks like a change.",
                     format == foreign::Format::hyperfine ? "hyperfine" : "Google Benchmark"));
 }
 
@@ -359,8 +360,8 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
                           foreign::Format format) {
   if (!options.block.empty() || !options.random.empty() || !options.order.empty())
     return fail(
-        "--block, --random and --order are for tables: the JSON of other tools says nothing about "
-        "them");
+        "--block, --random and --order are for tables: the JSON of other tools has no such "
+        "columns");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto files = read_measured(options, inputs, format);

@@ -33,11 +33,11 @@ std::string silence_of(int socket, bool greeted) {
   socklen_t size = sizeof daemon;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) == 0 && is_stopped(daemon.pid))
     return fmt::format(
-        "stabd is stopped and does not answer: 'kill -CONT {}' lets it go on; stabctl waits for it",
+        "stabd is stopped and does not answer: 'kill -CONT {}' resumes it; stabctl waits for it",
         daemon.pid);
   // That it has greeted us does not say that it is well now.
-  return greeted ? "no word from stabd for 5 s: it may be reading many trials, or waiting for the "
-                   "end of a block; stabctl waits for it"
+  return greeted ? "stabd has been silent for 5 s: it may be reading many trials, or waiting for "
+                   "the end of a block; stabctl waits for it"
                  : "stabd has not answered for 5 s; stabctl waits for it";
 }
 
@@ -97,7 +97,7 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
     if (!socket->fd) {
       silent.push_back(fmt::format("{} ({})", path, std::strerror(socket->problem)));
       if (socket->problem == EACCES && path == sockets.back())
-        return fail(fmt::format("you may not connect to {}: ask whoever runs stabd",
+        return fail(fmt::format("you may not connect to {}: ask the person who runs stabd",
                                 fmt::join(silent, ", and no stabd answers at ")));
       continue;
     }
@@ -106,10 +106,11 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
       if (auto ours = is_ours(path, socket->fd.get()); !ours) return std::unexpected(ours.error());
     return Client(std::move(socket->fd));
   }
-  return fail(fmt::format(
-      "no stabd answers at {}: start one with 'stabd', name its socket with --socket, or "
-      "use 'stabctl run', which needs none; 'stabctl runs' lists its results, which --folder reads",
-      fmt::join(silent, " or at ")));
+  return fail(
+      fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with --socket, "
+                  "or use 'stabctl run', which needs no daemon; 'stabctl runs' lists its results, "
+                  "which --folder reads",
+                  fmt::join(silent, " or at ")));
 }
 
 Result<Client> Client::connect(const std::vector<std::string>& sockets) {
@@ -134,7 +135,7 @@ Result<std::optional<std::string>> Client::arrived() {
     if (poll(&socket, 1, 0) <= 0) return std::nullopt;
     const auto more = channel_->fill();
     if (!more) return std::unexpected(more.error());
-    if (!*more) return fail("stabd has hung up: see its log");
+    if (!*more) return fail("stabd closed the connection: see its log");
   }
 }
 
@@ -144,8 +145,8 @@ Result<void> Client::greet() {
   if (reply) return {};
   if (reply.error().message.contains("does not know the request 'hello'"))
     return fail(
-        fmt::format("the stabd that runs is older than this stabctl {}, which speaks protocol {}: "
-                    "use the stabctl of its release, or start the newer stabd",
+        fmt::format("the running stabd is older than this stabctl {}, which speaks protocol {}: "
+                    "use the stabctl of the same release as stabd, or start the newer stabd",
                     STAB_VERSION, protocol::version));
   return std::unexpected(reply.error());
 }
@@ -165,7 +166,7 @@ Result<std::optional<std::string>> Client::receive(int signal_fd) {
     if (fds[1].revents != 0) return std::nullopt;
     const auto more = channel_->fill();
     if (!more) return std::unexpected(more.error());
-    if (!*more) return fail("stabd has hung up: see its log");
+    if (!*more) return fail("stabd closed the connection: see its log");
   }
 }
 
@@ -173,7 +174,7 @@ Result<std::string> Client::exchange(const std::string& line) {
   // A daemon that refused us before we asked has hung up, and its words are there to be read.
   const auto sent = channel_->send(line);
   auto reply = receive();
-  if (!sent && !reply) return fail("stabd has hung up: see its log");
+  if (!sent && !reply) return fail("stabd closed the connection: see its log");
   if (!reply) return std::unexpected(reply.error());
   return std::move(**reply);
 }

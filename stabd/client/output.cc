@@ -116,8 +116,7 @@ Result<void> flush_output() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
   if (reader_has_gone()) return {};
-  return errno == 0 ? fail("cannot write all of the output")
-                    : fail_errno("cannot write the output");
+  return errno == 0 ? fail("cannot write the whole output") : fail_errno("cannot write the output");
 }
 
 std::string local_time(std::int64_t ns) {

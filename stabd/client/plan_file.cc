@@ -52,10 +52,9 @@ std::vector<std::string> shell_warnings(const plan::Plan& plan) {
     const auto word = std::find_if(benchmark.run.begin() + 1, benchmark.run.end(), is_for_a_shell);
     if (word != benchmark.run.end())
       warnings.push_back(fmt::format(
-          "benchmark '{}' gives its program the argument '{}', for 'run' starts no shell: if one "
-          "is "
-          "meant, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command in place of "
-          "the dots: the output of trials is not shown anyway",
+          "benchmark '{}' passes the argument '{}' to its program, because 'run' starts no shell: "
+          "if you want a shell, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command "
+          "in place of the dots; the output of trials is not shown in any case",
           benchmark.name, one_line(*word, 60)));
   }
   return warnings;
@@ -73,10 +72,9 @@ Result<void> check_sources(const plan::Plan& plan, const PlanFile& file) {
       std::error_code error;
       const auto path = std::filesystem::path(file.directory) / name;
       if (!std::filesystem::exists(path, error))
-        return fail(
-            fmt::format("{}: 'benchmark.sources' of '{}' names {}, and there is no such file "
-                        "or folder in {}",
-                        file.path, benchmark.name, one_line(name, 200), file.directory));
+        return fail(fmt::format(
+            "{}: 'benchmark.sources' of '{}' names {}, but {} has no such file or folder",
+            file.path, benchmark.name, one_line(name, 200), file.directory));
     }
   return {};
 }
@@ -92,10 +90,8 @@ Result<PlanFile> read_plan_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::exists(path, error))
-    return fail(
-        fmt::format("there is no file {}: name a plan, a TOML file whose keys 'stabctl keys' "
-                    "explains",
-                    path));
+    return fail(fmt::format(
+        "there is no file {}: name a plan, a TOML file ('stabctl keys' explains its keys)", path));
   if (fs::is_directory(path, error))
     return fail(fmt::format("{} is a folder: name the plan's file", path));
   auto text = read_file(path, plan::max_plan_bytes);

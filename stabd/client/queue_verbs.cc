@@ -34,7 +34,8 @@ Result<int> whole_queue(const Common& common, std::string_view said) {
 }
 
 Result<void> one_or_the_other(const std::vector<std::int64_t>& ids, bool queue) {
-  if (ids.empty() != queue) return fail("name experiments, or the whole queue with --queue");
+  if (ids.empty() != queue)
+    return fail("name one or more experiments, or use --queue for the whole queue");
   return {};
 }
 
@@ -44,15 +45,15 @@ Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bo
   if (auto right = one_or_the_other(ids, queue); !right) return std::unexpected(right.error());
   if (queue)
     return whole_queue<protocol::PauseRequest>(
-        common, "no further experiment begins; 'stabctl resume --queue' lets the queue go on");
+        common, "no more experiments start; 'stabctl resume --queue' resumes the queue");
   return for_each<protocol::PauseRequest>(common, ids, [](const protocol::PauseReply& reply) {
-    return fmt::format("experiment {0} is paused; 'stabctl resume {0}' lets it go on", *reply.id);
+    return fmt::format("experiment {0} is paused; 'stabctl resume {0}' resumes it", *reply.id);
   });
 }
 
 Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, bool queue) {
   if (auto right = one_or_the_other(ids, queue); !right) return std::unexpected(right.error());
-  if (queue) return whole_queue<protocol::ResumeRequest>(common, "the queue goes on");
+  if (queue) return whole_queue<protocol::ResumeRequest>(common, "the queue is running again");
   return for_each<protocol::ResumeRequest>(common, ids, [](const protocol::PauseReply& reply) {
     return fmt::format("experiment {} is in the queue again", *reply.id);
   });
@@ -60,12 +61,11 @@ Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, b
 
 Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids) {
   return for_each<protocol::RetryRequest>(common, ids, [](const protocol::RetryReply& reply) {
-    return reply.trials == 0
-               ? fmt::format("experiment {} is in the queue again", reply.id)
-               : fmt::format(
-                     "experiment {} is in the queue again: {} trials that did not succeed "
-                     "are measured once more",
-                     reply.id, reply.trials);
+    return reply.trials == 0 ? fmt::format("experiment {} is in the queue again", reply.id)
+                             : fmt::format(
+                                   "experiment {} is in the queue again: {} trials that did not "
+                                   "succeed are measured again",
+                                   reply.id, reply.trials);
   });
 }
 

@@ -35,16 +35,17 @@ Result<store::Experiment> find(const Stored& stored, store::Id id) {
   const auto ids = ids_in(stored);
   if (!ids) return std::unexpected(ids.error());
   if (ids->empty())
-    return fail(fmt::format("{} holds no experiment: its run ended before it began", stored.path));
+    return fail(fmt::format("{} holds no experiment: its run ended before the experiment began",
+                            stored.path));
   if (id == 0 && ids->size() > 1)
     return fail(
-        fmt::format("{} holds the experiments {}: name one", stored.path, fmt::join(*ids, ", ")));
+        fmt::format("{} holds the experiments {}: choose one", stored.path, fmt::join(*ids, ", ")));
   const store::Id wanted = id == 0 ? ids->front() : id;
   auto found = stored.reader->experiment(wanted);
   if (!found) return fail(found.error().message);
   if (!*found)
-    return fail(fmt::format("there is no experiment {} in {}: name one of {}", wanted, stored.path,
-                            fmt::join(*ids, ", ")));
+    return fail(fmt::format("there is no experiment {} in {}: choose one of {}", wanted,
+                            stored.path, fmt::join(*ids, ", ")));
   return std::move(**found);
 }
 
@@ -54,10 +55,9 @@ Result<Stored> open_stored(const std::string& folder) {
   std::error_code error;
   const std::string path = (fs::absolute(folder, error) / "stabd.db").lexically_normal().string();
   if (!fs::is_regular_file(path, error))
-    return fail(
-        fmt::format("there is no database {}: name the folder of a 'stabctl run', see 'stabctl "
-                    "runs'",
-                    path));
+    return fail(fmt::format(
+        "there is no database {}: name the folder of a 'stabctl run' ('stabctl runs' lists them)",
+        path));
   auto reader = store::Reader::open(path);
   if (!reader) return fail(reader.error().message);
   return Stored{.path = path, .reader = std::move(*reader)};

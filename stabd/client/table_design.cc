@@ -71,8 +71,8 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   const bool given = !generators.empty();
   if (spec.design != stats::Design::factorial || spec.error == stats::Error::pooled)
     return given ? fail(
-                       "--generators are for the trials of one program: --subject, --random and "
-                       "--error pooled cannot be used with them")
+                       "--generators is for the trials of one program: --subject, --random and "
+                       "--error pooled cannot be combined with it")
                  : Result<void>{};
   if (k < 3 || k > plan::max_fractional_treatments)
     return given ? fail(fmt::format("--generators needs 3 to {} factors with two levels each",
@@ -83,8 +83,8 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
     return given ? fail("--generators: each of --factors needs two levels") : Result<void>{};
   if (cells->empty() || cells->size() == std::size_t{1} << k)
     return given ? fail(
-                       "--generators: the table has all combinations of levels, so there is "
-                       "nothing that can't be told apart; leave the option out")
+                       "--generators: the table has all combinations of levels, so all effects can "
+                       "be told apart; leave the option out")
                  : Result<void>{};
   std::vector<plan::Generator> wanted;
   for (const std::string& text : generators) {
@@ -111,10 +111,10 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
     spec.chains.push_back(
         {.effect = chain.front(),
          .aliases = plan::alias_text(std::span(chain).subspan(1), design->treatments)});
-  notes.push_back(
-      fmt::format("The table is a fraction of the factors' combinations: {}.{}",
-                  fmt::join(plan::defining_relation(*design), ", "),
-                  given ? "" : " If that is not what was measured, say so with '--generators'."));
+  notes.push_back(fmt::format(
+      "The table is a fraction of the factors' combinations: {}.{}",
+      fmt::join(plan::defining_relation(*design), ", "),
+      given ? "" : " If the design was a different one, describe it with '--generators'."));
   return {};
 }
 
@@ -138,14 +138,12 @@ Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
       if (own.size() < 2 && own.insert(std::move(cell)).second && own.size() == 2) ++shared;
     }
     if (shared == 0) return {};
-    return fail(fmt::format(
-        "{} of the {} seeds in {} have trials in several cells, which can mean two things. If a "
-        "seed "
-        "is one layout that these cells share, say '--seeds crossed': cells are then compared "
-        "within "
-        "each seed. If each cell drew its own layouts and the numbers are only names, say '--seeds "
-        "nested'",
-        shared, seeds->levels.size(), one_line(spec.seed, 60)));
+    return fail(
+        fmt::format("{} of the {} seeds in {} have trials in several cells, which can mean two "
+                    "things. If a seed is one layout that these cells share, use '--seeds "
+                    "crossed': cells are then compared within each seed. If each cell drew its own "
+                    "layouts and the seeds are only labels, use '--seeds nested'",
+                    shared, seeds->levels.size(), one_line(spec.seed, 60)));
   }
   spec.design = spec.subject.empty() ? stats::Design::factorial : stats::Design::within_subjects;
   spec.block = spec.seed;

@@ -45,7 +45,7 @@ lacks words "one after the other"
 
 # A clock that ticks: its steps are part of the interval.
 analyze 3 ticks --factors v --block k
-says words "The numbers of y move in steps of 10"
+says words "The values of y move in steps of 10"
 lacks words "10.0 to 10.0 %"
 says words "use a finer clock"
 lacks words "at least 6"
@@ -56,17 +56,17 @@ analyze 3 ticks --factors v --block k --resolution 20
 # Programs of different size: a mean of raw numbers is that of the largest.
 analyze 3 raw_suite --factors v --block k --subject prog
 says words "no verdict on v=old against v=new"
-says words "is decided by the largest"
+says words "decides a mean of raw values"
 says words "'--log' of 'stabctl analyze'"
 analyze 3 raw_suite --factors v --block k --subject prog --log --margin 1%
-lacks words "is decided by the largest"
+lacks words "decides a mean of raw values"
 says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it would take about"
 
 # One level lost trials that the other kept.
 analyze 3 lost_in_one_arm --factors v --block k
 says words "v=new lacks 13 of 30, old lacks 0 of 30"
 says words "whether this depends on the cell: "
-says words "can be anything, because no limit bounds the numbers that are missing"
+says words "could be anything, because no limit bounds the missing values"
 analyze 3 lost_in_one_arm --factors v --block k --json
 says out '"loss_bounds": "extremes"'
 says out '"loss_low": null'
@@ -93,22 +93,22 @@ says words "no verdict on v=new against v=old"
 says words "the limit that ended them ('--lost-at-least'"
 analyze 2 slower --factors v --block k --baseline v=old --lost-at-least 300
 says words "v=old lacks 0 of 20, new lacks 3 of 20"
-says words "or more, with the error of these bounds"
+says words "or more, including the error of these bounds"
 timed 96 >faster.csv
 analyze 3 faster --factors v --block k --baseline v=old --lost-at-least 300
 analyze 0 faster --factors v --block k --baseline v=old --lost-at-least 90 --lost-at-most 105
-says words "with the error of these bounds"
+says words "including the error of these bounds"
 # Bounds that are all on the other side turn it around, too.
 timed 96 3 >hidden.csv
 analyze 3 hidden --factors v --block k --baseline v=old --lost-at-least 300
-says words "or more, with the error of these bounds"
-says words "can be +"
+says words "or more, including the error of these bounds"
+says words "could be +"
 # Few blocks of a typical run may be anything, many may not; an assumption is the user's.
 analyze 0 faster --factors v --block k --baseline v=old --estimand typical
 timed 96 3 >many.csv
 analyze 3 many --factors v --block k --baseline v=old --estimand typical
 analyze 0 many --factors v --block k --baseline v=old --losses random
-says words "As was asked, this decides nothing"
+says words "As requested, this decides nothing"
 # 'same' needs the bounds within the margin.
 timed 100 >equal.csv
 analyze 0 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99 --lost-at-most 102
@@ -136,10 +136,10 @@ own() { # own EXPECTED-EXIT-CODE FILE
 }
 export_of timeout 300 >ended.csv
 own 2 ended
-says words "or more, with the error of these bounds"
+says words "or more, including the error of these bounds"
 export_of signalled 300 >crashed.csv
 own 3 crashed
-says words "can be anything"
+says words "could be anything"
 export_of disturbed 105 >excluded.csv
 own 2 excluded
 sed '/,disturbed,/d' excluded.csv >unfinished.csv
@@ -157,7 +157,7 @@ lacks words "normality."
 
 # A treatment that helps at one level of the other and harms at the other one: that is part of the answer.
 analyze 3 crossover --factors cc,opt --block k --log
-says words "cc and opt act on each other: their changes differ by -18.3 %"
+says words "cc and opt interact: their changes differ by -18.3 %"
 says words "opt=O2 -> O3 is +9.95 % at cc=clang and -10.1 % at cc=gcc"
 
 # Seeds that both levels share: two designs are possible, and the user decides.
@@ -170,7 +170,7 @@ analyze 3 seeds --factors v --random seed --seeds nested --full
 says words "Error(v:seed)"
 says words "with 12 seeds a change of 9.1 % is found in 8 of 10 cases"
 analyze 1 seeds --factors v --seeds crossed
-says err "there is no --random"
+says err "--random is missing"
 
 # Without blocks it is known, too, what such an experiment can see.
 analyze 3 big --factors v --equivalence 0.1%
@@ -227,9 +227,9 @@ drawn() { # drawn BLOCKS CHANGE [OUTLIER-IN-BLOCK]
 }
 drawn 30 1 >clear.csv
 analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --full
-says words "The order that was drawn"
+says words "Randomization test"
 says words "drawn from seed 7"
-says words "did nothing in any block"
+says words "made no difference in any block"
 says words "the ratio is the same in all blocks"
 analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --json
 says out '"seed": 7'

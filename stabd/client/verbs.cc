@@ -40,8 +40,8 @@ Result<typename Request::Reply> look_up(const Common& common, const Request& req
   if (!common.state.empty()) return answer_stored(common.state, request);
   if (!names_one(request))
     return fail(
-        "which experiment? 'stabctl list' has the numbers; --folder names the folder of a 'stabctl "
-        "run'");
+        "name an experiment by its number ('stabctl list' shows the numbers), or the folder of a "
+        "'stabctl run' with --folder");
   return ask(common, request);
 }
 
@@ -53,7 +53,8 @@ Result<int> print_json(const std::string& text) {
 // In the list, behind the name.
 std::string remark(const protocol::Summary& row) {
   std::string text;
-  if (row.place) text += *row.place == 1 ? "next" : fmt::format("{} are before it", *row.place - 1);
+  if (row.place)
+    text += *row.place == 1 ? "next" : fmt::format("{} are ahead of it", *row.place - 1);
   if (row.priority != 0)
     text += fmt::format("{}priority {}", text.empty() ? "" : ", ", row.priority);
   if (!row.reason.empty()) text += (text.empty() ? "" : ", ") + one_line(row.reason, 100);
@@ -103,7 +104,7 @@ Result<int> list(const Common& common) {
                row.trials, row.bytes ? about_bytes(*row.bytes) : "", local_time(row.submitted_ns),
                one_line(row.name, 100), remark(row));
   if (answer->queue_paused)
-    fmt::print("the queue is paused: 'stabctl resume --queue' lets it go on\n");
+    fmt::print("the queue is paused: 'stabctl resume --queue' resumes it\n");
   return exit_ok;
 }
 
@@ -126,9 +127,10 @@ Result<int> status_of_daemon(const Common& common) {
   if (common.json) return print_json(protocol::to_text(*answer, 2));
   fmt::print("stabd {}, process {}, state in {}\n", one_line(answer->version, 100), answer->pid,
              for_terminal(answer->state));
-  fmt::print("its loop made {} turns; 99.9 % of them took at most {} of CPU time, the longest {}\n",
-             answer->loop_turns, format_duration(answer->loop_computes),
-             format_duration(answer->loop_computes_longest));
+  fmt::print(
+      "its loop ran {} times; 99.9 % of the rounds took at most {} of CPU time, the longest {}\n",
+      answer->loop_turns, format_duration(answer->loop_computes),
+      format_duration(answer->loop_computes_longest));
   fmt::print("and waited at most {} for disks and other processes, the longest {}\n",
              format_duration(answer->loop_waits), format_duration(answer->loop_waits_longest));
   return exit_ok;
@@ -145,7 +147,7 @@ Result<int> watch(const Common& common, std::int64_t id) {
 
 Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& followed) {
   if (followed.signal != 0) {
-    tell(fmt::format("experiment {} goes on; follow it with 'stabctl watch {}'", id, id));
+    tell(fmt::format("experiment {} continues; follow it with 'stabctl watch {}'", id, id));
     return exit_interrupted + followed.signal;
   }
   if (common.json) {
@@ -223,7 +225,7 @@ Result<int> profile(const Common& common, const ProfileOptions& options) {
 Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options) {
   std::string wanted = common.json ? "json" : options.format;
   if (options.samples && wanted != "csv" && wanted != "json")
-    return fail(fmt::format("--samples writes rows: use --format csv or json, not {}", wanted));
+    return fail(fmt::format("--samples exports rows: use --format csv or json, not {}", wanted));
   if (options.samples) wanted = wanted == "json" ? "samples-json" : "samples";
   const auto answer = look_up(
       common, protocol::ExportRequest{.id = id, .format = std::move(wanted), .cell = options.cell});

@@ -9,105 +9,105 @@ using namespace client;
 
 void CommandLine::add_analyze() {
   AnalyzeOptions& a = arguments_.analyze;
-  CLI::App* analyze =
-      verb("analyze",
-           "Analyse a CSV file, or the results of hyperfine or Google Benchmark; needs no daemon",
-           [this] {
-             arguments_.analyze.json = arguments_.common.json;
-             arguments_.analyze.full = arguments_.common.full;
-             return client::analyze(arguments_.analyze);
-           });
+  CLI::App* analyze = verb(
+      "analyze", "Analyse a CSV file, or results of hyperfine or Google Benchmark; needs no daemon",
+      [this] {
+        arguments_.analyze.json = arguments_.common.json;
+        arguments_.analyze.full = arguments_.common.full;
+        return client::analyze(arguments_.analyze);
+      });
   analyze
-      ->add_option(
-          "files", a.files,
-          "CSV with a header and a row for each trial, or JSON of hyperfine (--export-json) "
-          "or Google Benchmark (--benchmark_out_format=json); - is stdin. If there are several "
-          "files, each is a level of a factor")
+      ->add_option("files", a.files,
+                   "CSV with a header and one row per trial, or JSON of hyperfine (--export-json) "
+                   "or Google Benchmark (--benchmark_out_format=json); - is stdin. If there are "
+                   "several files, each file is a level of a factor")
       ->required();
   analyze->add_option(
       "--metric,--response", a.response,
-      "Column of the measured numbers; less is better unless you give --higher-is-better. Not "
+      "Column of the measured values; less is better unless you give --higher-is-better. Not "
       "needed for JSON: hyperfine's time or Google Benchmark's real_time is used");
   analyze
       ->add_option("--input-format", a.format,
-                   "auto (by the content of the files), csv, hyperfine or google-benchmark")
+                   "auto (detect from the files), csv, hyperfine or google-benchmark")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
   analyze->add_option("--factor", a.file_factor,
-                      "Names of the factor and of each file's level, as in version=old,new; "
-                      "without it the factor is 'file' and the levels are the file names");
+                      "Name of the factor and of each file's level, as in version=old,new; by "
+                      "default the factor is 'file' and the levels are the file names");
   analyze
       ->add_option("--factors", a.factors,
                    "Columns of the treatments, separated by commas, as in a,b")
       ->delimiter(',');
-  analyze->add_option("--block", a.block, "Column of the blocks (rounds) of the trials");
+  analyze->add_option("--block", a.block, "Column with each trial's block (round)");
   analyze->add_option("--subject", a.subject,
-                      "Column of the subject (program): y ~ a + Error(subject/a)");
+                      "Column with each trial's subject (program): y ~ a + Error(subject/a)");
   analyze->add_option("--random", a.random,
                       "Column of a random factor within the treatments (layout seeds): y ~ a + "
                       "Error(a:seed)");
-  analyze->add_option(
-      "--order", a.order,
-      "Column that says when each row was measured: a time (a number or ISO 8601) or a running "
-      "number. Rows are sorted by it, and only with it is it tested whether neighbours in time are "
-      "alike. Files of stabctl export have started_ns, which needs no option");
+  analyze->add_option("--order", a.order,
+                      "Column that says when each row was measured: a time (a number or ISO 8601) "
+                      "or a running number. Rows are sorted by this column, and correlation "
+                      "between neighbours in time is tested only if it is given. Files from "
+                      "stabctl export have started_ns, which needs no option");
   analyze
       ->add_option(
           "--seeds", a.seeds,
           "With --random: nested if each cell drew its own seeds, crossed if a seed is one layout "
-          "that cells share; auto is nested, and an error if cells share a seed")
+          "that several cells share. auto means nested, and is an error if cells share a seed")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "nested", "crossed"}));
   analyze
       ->add_option(
           "--generators", a.generators,
-          "Generators of a fractional design, separated by commas, as in d=a:b:c; without it they "
-          "are found if the table is a regular fraction of all combinations of two levels")
+          "Generators of a fractional design, separated by commas, as in d=a:b:c; by default they "
+          "are detected if the table is a regular fraction of all combinations of two levels")
       ->delimiter(',');
   analyze
       ->add_option("--estimand", a.estimand,
-                   "The average that decides: mean, of all blocks, or typical, the mean without a "
-                   "fifth of the blocks at each end. Both are shown")
+                   "The average that decides: mean, over all blocks, or typical, the mean without "
+                   "a fifth of the blocks at each end. Both are shown")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "typical"}));
   analyze->add_flag("--independent-blocks", a.independent_blocks,
-                    "Assume that blocks do not resemble their neighbours in time; intervals are "
-                    "narrower, and wrong if they do");
+                    "Assume that blocks are not correlated with their neighbours in time. "
+                    "Intervals are narrower, and wrong if the assumption fails");
   analyze->add_flag("--order-drawn", a.order_drawn,
-                    "Say that the order of the trials was drawn at random (within each block, if "
+                    "State that the order of the trials was drawn at random (within each block, if "
                     "there are blocks). This adds a randomization test, and a verdict needs both "
-                    "tests. Files of stabctl export say so themselves");
+                    "tests. Files from stabctl export state this themselves");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
       ->add_option("--losses", a.losses,
-                   "The numbers that lost trials may have had: extremes, whatever their limits "
-                   "permit; monotone, one level loses every trial that the other would lose, and "
-                   "some more (Lee's bounds); random, losses have nothing to do with the levels")
+                   "Assumed values of lost trials: extremes, anything their limits permit; "
+                   "monotone, one level loses every trial that the other would lose, and some more "
+                   "(Lee's bounds); random, losses do not depend on the levels")
       ->capture_default_str()
       ->check(CLI::IsMember({"extremes", "monotone", "random"}));
-  analyze->add_option("--lost-at-least", a.lost_at_least,
-                      "The least that a row without a number may have been: the timeout that ended "
-                      "it");
+  analyze->add_option(
+      "--lost-at-least", a.lost_at_least,
+      "The smallest value that a row without a value may have had: the timeout that ended it");
   analyze->add_option("--lost-at-most", a.lost_at_most,
-                      "The most that a row without a number may have been");
+                      "The largest value that a row without a value may have had");
   analyze
-      ->add_option("--resolution", a.resolution,
-                   "Step of the clock, in the unit of the response; intervals allow for it. 0 says "
-                   "that the numbers are exact. Without it the step is found where numbers repeat")
+      ->add_option(
+          "--resolution", a.resolution,
+          "Step of the clock, in the unit of the response, which intervals allow for; 0 means that "
+          "the values are exact. Without this option the step is detected from repeated values")
       ->check(CLI::NonNegativeNumber);
   analyze->add_option("--baseline", a.baselines,
-                      "The level to compare with, as factor=level; without it, the first level");
+                      "The level to compare with, as factor=level; by default the first level");
   CLI::Option* log = analyze->add_flag_callback(
       "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
-  analyze->add_flag_callback(
-             "--raw", [&a] { a.scale = "raw"; }, "Analyse the numbers (default)")
+  analyze
+      ->add_flag_callback(
+          "--raw", [&a] { a.scale = "raw"; }, "Analyse the values themselves (default)")
       ->excludes(log);
-  analyze->add_option("--alpha", a.alpha, "Level of the tests")
+  analyze->add_option("--alpha", a.alpha, "Significance level of the tests")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.499));
   analyze->add_option("--margin,--equivalence", a.equivalence,
-                      "Smallest change that matters, as in 1%; makes 'same' a verdict");
+                      "Smallest change that matters, as in 1%; makes 'same' a possible verdict");
   analyze->add_option("--type", a.sums_of_squares, "Sums of squares of type 2 or 3")
       ->capture_default_str()
       ->check(CLI::IsMember({2, 3}));
@@ -135,7 +135,7 @@ void CommandLine::add_analyze() {
                     "A higher response is better, as with throughput");
   analyze->add_option("--unit", a.unit, "Unit of the response, ns or bytes")
       ->check(CLI::IsMember({"ns", "bytes"}));
-  analyze->add_option("-o,--output", a.output, "File to write; without it, stdout");
+  analyze->add_option("-o,--output", a.output, "File to write; by default stdout");
   fail_on_option(analyze);
   full_flag(analyze);
   json_flag(analyze);

@@ -12,47 +12,49 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
     causal->add_option(name, values, help)->expected(1)->take_all();
   };
   repeated("--scope", of.scope,
-           "Pattern of source files whose lines are tried; without it, files below the current "
+           "Pattern of source files whose lines are tried; by default, files below the current "
            "directory");
   repeated("--binary", of.binaries,
-           "Pattern of other files (libraries) whose lines are tried, too");
-  repeated("--progress", of.progress,
-           "FILE:LINE whose samples are progress points, for programs without progress points");
+           "Pattern of other files (libraries) whose lines are also tried");
+  repeated(
+      "--progress", of.progress,
+      "FILE:LINE whose samples count as progress points, for programs without progress points");
   causal->add_option("--line", of.line, "FILE:LINE: try only this line");
   causal->add_flag("--end-to-end", of.end_to_end,
-                   "Each run is one experiment, and its end the progress point");
+                   "Each run is one experiment, and its end is the progress point");
   causal->add_option("--speedup", of.speedup,
                      "With --end-to-end and --line: every other run has this speedup, as in 25%");
   causal->add_option("--arrival-speedup", of.arrival_speedup,
-                     "How much faster each visit of STAB_ARRIVAL makes its thread, as in 250us");
+                     "How much time each visit of STAB_ARRIVAL saves its thread, as in 250us");
   causal->add_option("--load", of.load,
                      "How much work arrives at STAB_ARRIVAL, relative to normal: 1.25x, or several "
                      "loads: 1x,1.5x");
-  causal->add_option("--runs", of.runs, "How often the program is run, at each load")
+  causal->add_option("--runs", of.runs, "How often the program is run at each load")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
-  causal->add_option("--sample-period", of.sample_period, "CPU time from sample to sample")
+  causal->add_option("--sample-period", of.sample_period, "CPU time between samples")
       ->capture_default_str();
   causal
-      ->add_option(
-          "--experiment", of.experiment,
-          "How long the first experiment of a run lasts; the next ones get longer until each sees "
-          "some visits")
+      ->add_option("--experiment", of.experiment,
+                   "How long the first experiment of a run lasts; later experiments get longer "
+                   "until each sees some visits")
       ->capture_default_str();
   causal->add_option(
       "--timeout", of.timeout,
-      "End a run that takes longer, and leave it out, as in 5min; without it runs are not limited");
+      "End a run that takes longer, as in 5min, and leave it out; by default runs are not limited");
 }
 
 void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
   verify->add_option("id", of.id, "Number of the experiment with the causal profile")
       ->required()
       ->check(CLI::PositiveNumber);
-  verify->add_option("plan", of.plan, "Plan file that compares the program before and after")
+  verify
+      ->add_option("plan", of.plan,
+                   "Plan file that compares the program before and after the change")
       ->required();
-  verify->add_option("--cell", of.cell, "Cell of the profile, as its report names it");
+  verify->add_option("--cell", of.cell, "Cell of the profile, as reports name it");
   verify->add_option("--line", of.line,
-                     "FILE:LINE that was changed; without it, the line that helps most");
+                     "FILE:LINE that was changed; by default, the line that helps most");
   verify->add_option("--speedup", of.speedup, "How much less time that line takes now")
       ->capture_default_str();
 }
@@ -62,8 +64,8 @@ void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
 void CommandLine::add_causal() {
   Arguments& a = arguments_;
   CLI::App* causal = verb("causal",
-                          "Find the line of a program that is worth making faster, by running it "
-                          "or from causal profiles",
+                          "Find the line of a program that is worth making faster, by running the "
+                          "program or from causal profiles",
                           [&a] {
                             if (!a.verify.plan.empty())
                               return client::causal::verify(a.common, a.verify);
@@ -81,7 +83,7 @@ void CommandLine::add_causal() {
                      "Write all runs to one file, for coz's viewer; - is stdout");
   causal->add_option(
       "--output", a.causal.output,
-      "File for the answer; without it, the answer follows the program's own output");
+      "File for the answer; by default, the answer follows the program's own output");
   causal->add_option("--alpha", a.causal.alpha, "Probability that an interval or finding is wrong")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
@@ -90,8 +92,9 @@ void CommandLine::add_causal() {
   CLI::App* verify = causal->add_subcommand(
       "verify", "Compare the gain that a causal plan predicted with the gain of the real change");
   add_verify_options(verify, a.verify);
-  verify->add_option("--folder,--state", a.common.state,
-                     "Folder of the profile's database, as from 'stabctl run'; no daemon is asked");
+  verify->add_option(
+      "--folder,--state", a.common.state,
+      "Folder of the profile's database, as from 'stabctl run'; no daemon is needed");
 }
 
 }  // namespace stab::command_line

@@ -35,13 +35,12 @@ std::string exit_codes() {
 
 // The five commands that people need first, printed if stabctl gets no words. Lines fit a terminal of 80 columns.
 constexpr std::string_view first_steps =
-    "stabctl measures programs and says which version is faster. Begin with these:\n\n"
-    "  stabctl ab -- 'sort -n numbers' 'sort -g numbers'   Which command is faster?\n"
-    "  stabctl check plan.toml                             What would this plan run?\n"
-    "  stabctl run plan.toml                               Run it and print a report\n"
-    "  stabctl report --folder FOLDER --full               All tables of a run\n"
-    "  stabctl doctor                                      Can this machine measure?\n\n"
-    "'stabctl --help' lists all verbs, and 'stabctl VERB --help' explains one.\n";
+    "stabctl measures programs and says which version is faster. Start with these:\n\n  stabctl ab "
+    "-- 'sort -n numbers' 'sort -g numbers'   Which command is faster?\n  stabctl check plan.toml  "
+    "                           What would this plan run?\n  stabctl run plan.toml                 "
+    "              Run it and print a report\n  stabctl report --folder FOLDER --full              "
+    " All tables of a run\n  stabctl doctor                                      Can this machine "
+    "measure?\n\n'stabctl --help' lists all verbs, and 'stabctl VERB --help' explains one.\n";
 
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
@@ -54,8 +53,9 @@ CommandLine::CommandLine()
     : app_(std::make_unique<CLI::App>(
           "stabctl measures programs and says which version is faster.")) {
   app_->set_version_flag("--version", "stabctl " STAB_VERSION);
-  app_->add_option("--socket", arguments_.socket,
-                   "Unix socket of stabd; without it your own daemon is tried, then the system's");
+  app_->add_option(
+      "--socket", arguments_.socket,
+      "Unix socket of stabd; by default your own daemon's, or else the system daemon's");
   app_->add_flag(end_of_options)->group("");
   app_->require_subcommand(1);
   app_->footer(exit_codes());
@@ -133,8 +133,7 @@ std::string CommandLine::wrong_words_of_ab(std::span<const char* const> argv) co
   const std::string programs = one_line(fmt::format("{}", fmt::join(before, " ")), 100);
   return fmt::format(
       "'stabctl ab' can't tell whether {} are programs: if they are, write 'stabctl ab --program "
-      "{} "
-      "-- {}'; if not, put whole commands behind --, each in quotes",
+      "{} -- {}'; if not, put whole commands after --, each in quotes",
       programs, programs, one_line(fmt::format("{}", fmt::join(behind, " ")), 100));
 }
 
@@ -217,7 +216,7 @@ std::string rule_of(const CLI::Option& option) {
   const auto words = manual::words_of(option);
   if (!words.empty()) return fmt::format("one of {}", fmt::join(words, ", "));
   const std::string type = option.get_type_name();
-  if (!is_number(option)) return "another text";
+  if (!is_number(option)) return "another value";
   std::string rule = type.starts_with("FLOAT") ? "a number" : "a whole number";
   const std::size_t open = type.find(" in [");
   const std::size_t close = type.find(']');
@@ -267,11 +266,11 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
   }
   const auto values = option.results();
   if (std::cmp_less(values.size(), least))
-    return fmt::format("'{} {}' needs at least {} values, and has {}", verb, name, least,
+    return fmt::format("'{} {}' needs at least {} values, but has {}", verb, name, least,
                        values.size());
   if (least > 0 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::Throw &&
       std::cmp_greater(values.size(), option.get_items_expected_max()))
-    return fmt::format("'{} {}' takes at most {} value{}, and has {}", verb, name,
+    return fmt::format("'{} {}' takes at most {} value{}, but has {}", verb, name,
                        option.get_items_expected_max(),
                        option.get_items_expected_max() == 1 ? "" : "s", values.size());
   if (least > 0)
@@ -281,11 +280,11 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
                            one_line(value, 60));
   for (const CLI::Option* other : option.get_excludes())
     if (other->count() > 0)
-      return fmt::format("'{}': {} and {} cannot be used together, leave one of them out", verb,
+      return fmt::format("'{}': {} and {} cannot be used together; leave one of them out", verb,
                          name, shown_name(*other));
   for (const CLI::Option* other : option.get_needs())
     if (other->count() == 0)
-      return fmt::format("'{}': {} needs {}, too", verb, name, shown_name(*other));
+      return fmt::format("'{}': {} also needs {}", verb, name, shown_name(*other));
   return "";
 }
 
@@ -301,14 +300,14 @@ std::string CommandLine::refusal(std::span<const char* const> argv) const {
   auto words = app_->remaining(true);
   words.erase(std::ranges::find(words, "--"), words.end());
   if (!words.empty())
-    return fmt::format("'{}' takes no '{}'{}", name, one_line(words.front(), 60), help);
+    return fmt::format("'{}' does not take '{}'{}", name, one_line(words.front(), 60), help);
   for (CLI::App* app = called_app; app != nullptr; app = app->get_parent())
     for (CLI::Option* option : app->get_options())
       if (const std::string wrong = wrong_in(*option, name, argv); !wrong.empty())
         return wrong + help;
   if (called_app->get_require_subcommand_min() > 0)
     return fmt::format("a verb is needed; '{} --help' lists them", name);
-  return fmt::format("these words do not fit '{}'{}", name, help);
+  return fmt::format("'{}' does not understand its arguments{}", name, help);
 }
 
 void CommandLine::add_examples(CLI::App& app, const std::string& name) {
@@ -335,17 +334,15 @@ void CommandLine::fail_on_option(CLI::App* verb) {
 }
 
 void CommandLine::full_flag(CLI::App* verb) {
-  verb->add_flag(
-      "--full", arguments_.common.full,
-      "Print all tables, notes and settings; without it one screen: the answer, how far to trust "
-      "it, the changes, and what to do next");
+  verb->add_flag("--full", arguments_.common.full,
+                 "Print all tables, notes and settings. By default one screen is printed: the "
+                 "answer, how far to trust it, the changes, and what to do next");
 }
 
 void CommandLine::web_flag(CLI::App* verb) {
-  verb->add_flag(
-      "--web{0}", arguments_.web,
-      "Also serve the report as a page that updates itself, for browsers on this machine; "
-      "--web=PORT or --web=ADDRESS:PORT chooses the port, else a free one is taken");
+  verb->add_flag("--web{0}", arguments_.web,
+                 "Also serve the report as a live page for browsers on this machine; --web=PORT or "
+                 "--web=ADDRESS:PORT chooses the port, otherwise any free port is used");
 }
 
 Result<void> follow_by_page(const std::string& where, client::Follower& follow) {

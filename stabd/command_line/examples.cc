@@ -28,7 +28,7 @@ constexpr auto example_table = std::to_array<Example>({
     {"status", "stabctl status 1"},
     {"status", "stabctl status --daemon"},
     {"watch", "stabctl watch 1"},
-    {"watch", "stabctl watch --web 1  # also as a page that updates itself"},
+    {"watch", "stabctl watch --web 1  # also as a live page"},
     {"watch", "stabctl watch --fail-on trials,regressed,unsure 1"},
     {"cancel", "stabctl cancel 1"},
     {"pause", "stabctl pause 1 2"},

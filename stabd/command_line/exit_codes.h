@@ -12,21 +12,21 @@ struct ExitCodeRow {
 };
 
 inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
-    {"0", "it worked, whatever the verdicts are"},
-    {"1", "wrong usage, bad input, a failure of the tool, or output that could not be written"},
+    {"0", "success, whatever the verdicts are"},
+    {"1", "wrong usage, bad input, an internal failure, or output that could not be written"},
     {"2", "--fail-on regressed: something is slower, or worse in another way"},
-    {"3", "--fail-on unsure: something cannot be told"},
+    {"3", "--fail-on unsure: some comparison has no clear answer"},
     {"5",
      "--fail-on trials, the default: trials failed; always: the experiment failed or was "
      "cancelled"},
-    {"128+N", "signal N interrupted it; the experiment goes on or is paused"},
+    {"128+N", "signal N interrupted the command; the experiment continues or is paused"},
 }};
 
 inline constexpr const char* exit_code_notes =
     "A verdict is an answer, not a failure. --fail-on of run, ab, submit --wait, watch, logs -f, "
-    "compare, analyze and report makes it one. If several findings apply, the first of 1, 5, 2, 3 "
-    "counts. report ignores failed trials unless --fail-on is given. backup and recover exit with "
-    "5 if the copy is damaged, or if something was or may be lost. replay exits as the trial's "
-    "program does.";
+    "compare, analyze and report turns verdicts into failures. If several findings apply, the "
+    "first of 1, 5, 2, 3 counts. report ignores failed trials unless --fail-on is given. backup "
+    "and recover exit with 5 if the copy is damaged, or if something was or may be lost. replay "
+    "exits with the exit code of the trial's program.";
 
 }  // namespace stab::command_line

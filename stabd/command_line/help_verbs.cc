@@ -147,19 +147,19 @@ Result<int> CommandLine::print_completion(const std::string& shell,
 
 void CommandLine::add_help_verbs() {
   Arguments& a = arguments_;
-  CLI::App* help_verb = verb("help", "Help or the manual page of a verb",
+  CLI::App* help_verb = verb("help", "Show help or the manual page of a verb",
                              [this, &a] { return help(a.words, a.man); });
-  help_verb->add_option("verb", a.words, "The verb; without it, stabctl itself")->expected(0, 2);
+  help_verb->add_option("verb", a.words, "The verb; by default stabctl itself")->expected(0, 2);
   CLI::Option* man =
       help_verb->add_flag("--man", a.man, "Print a manual page: stabctl help --man | man -l -");
   json_flag(help_verb)->excludes(man);
-  CLI::App* completion = verb(
-      "completion", "Print a script for a shell that completes verbs, options, plans and numbers",
-      [this, &a] { return print_completion(a.shell, a.words); });
+  CLI::App* completion =
+      verb("completion", "Print a shell script that completes verbs, options, plans and numbers",
+           [this, &a] { return print_completion(a.shell, a.words); });
   completion
-      ->add_option(
-          "shell", a.shell,
-          "The shell; 'words' is for its script, which asks what may follow the words after --")
+      ->add_option("shell", a.shell,
+                   "The shell; 'words' is used by the script itself to ask what may follow the "
+                   "words after --")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
   completion->add_option("words", a.words, "With 'words': the words on the command line, after --");

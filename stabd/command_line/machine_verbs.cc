@@ -10,25 +10,25 @@ using namespace client;
 
 void CommandLine::add_database_verbs() {
   Arguments& a = arguments_;
-  CLI::App* backup = verb("backup", "Copy the database to a file, also while stabd works with it",
+  CLI::App* backup = verb("backup", "Copy the database to a file, even while stabd uses it",
                           [&a] { return client::backup(a.common, a.output); });
   backup->add_option("file", a.output, "File for the copy; it must not exist yet")->required();
   backup->add_option(
       "--folder,--state", a.common.state,
-      "Folder of the database, which needs no daemon; without it, the daemon's database");
+      "Folder of the database, which needs no daemon; by default the daemon's database");
   json_flag(backup);
   CLI::App* import = verb("import",
                           "Add the experiment of an archive to the database of the daemon or of a "
                           "folder, under a new number",
                           [&a] { return client::import_archive(a.common, a.archive); });
   import->add_option("file", a.archive, "Archive from 'stabctl export ID --archive'")->required();
-  import->add_option(
-      "--folder,--state", a.common.state,
-      "Folder of the database, made if it is missing. Needs no daemon, and no daemon may use it");
+  import->add_option("--folder,--state", a.common.state,
+                     "Folder of the database, created if it is missing. Needs no daemon, and no "
+                     "daemon may use the folder");
   json_flag(import);
   CLI::App* recover = verb("recover",
-                           "Make a new database from everything readable in a damaged one, which "
-                           "stays as it is; stabd must not use it meanwhile",
+                           "Make a new database from everything readable in a damaged one. The "
+                           "damaged database stays as it is; stabd must not use it meanwhile",
                            [&a] { return client::recover(a.common, a.from, a.output); });
   recover->add_option("from", a.from, "The damaged database, or its folder")->required();
   recover->add_option("to", a.output, "The new database, or a folder for it; it must not exist yet")
@@ -40,11 +40,11 @@ void CommandLine::add_database_verbs() {
       [&a] { return client::sql(a.common, a.sql); });
   sql->add_option("select", a.sql.statement, "The SELECT, quoted as one word")->required();
   CLI::Option* state = sql->add_option("--folder,--state", a.common.state,
-                                       "Folder of the database, see 'stabctl runs'; without it "
+                                       "Folder of the database (see 'stabctl runs'); by default "
                                        "your own daemon's, or the system's for root");
   sql->add_option("--database", a.sql.database, "File of the database, for example a backup")
       ->excludes(state);
-  sql->add_option("--time-limit", a.sql.seconds, "Give up after so many seconds")
+  sql->add_option("--time-limit", a.sql.seconds, "Give up after this many seconds")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   CLI::Option* csv = sql->add_flag("--csv", a.sql.csv, "Print CSV");
@@ -61,7 +61,7 @@ CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOpt
 void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
-                   "Folder to use instead of /, to try things out: its proc and sys are read and "
+                   "Folder to use instead of /, for experiments: its proc and sys are read and "
                    "written; the CPUs are this machine's");
   json_flag(verb);
 }
@@ -71,19 +71,19 @@ void CommandLine::add_machine_verbs() {
   machine_options(verb(
       "doctor", "Check how well this machine can measure, and how to improve it; changes nothing",
       on_machine(client::doctor)));
-  CLI::App* counters = verb("counters",
-                            "List the events that trials can count on this machine, and say why "
-                            "the others can't be counted",
-                            [this] {
-                              arguments_.counters.json = arguments_.common.json;
-                              return client::counters(arguments_.counters);
-                            });
+  CLI::App* counters = verb(
+      "counters",
+      "List the events that trials can count on this machine, and why the others can't be counted",
+      [this] {
+        arguments_.counters.json = arguments_.common.json;
+        return client::counters(arguments_.counters);
+      });
   counters->add_option(
       "pattern", arguments_.counters.pattern,
-      "Only names that contain this text; with * or ?, names that match as a whole");
+      "Only names that contain this text; with * or ?, names that match it completely");
   json_flag(counters);
   CLI::App* quiesce = app_->add_subcommand(
-      "quiesce", "Make this machine quiet for measurements, and put back what was changed");
+      "quiesce", "Make this machine quiet for measurements, or put back what was changed");
   quiesce->alias("quiet");
   quiesce->require_subcommand(1);
   quiesce->fallthrough();
@@ -92,25 +92,25 @@ void CommandLine::add_machine_verbs() {
     CLI::App* added = quiesce->add_subcommand(name, help);
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
-    added->add_option("--log", m.log, "Log of changes; without it, this machine's");
+    added->add_option("--log", m.log, "Log of changes; by default this machine's log");
     machine_options(added);
     return added;
   };
   const auto knobs_option = [&](CLI::App* added) {
     added
         ->add_option("--knobs", m.knobs,
-                     "Only these settings, separated by commas; without it, the standard ones")
+                     "Only these settings, separated by commas; by default the standard ones")
         ->delimiter(',');
     added->add_option("--trial-cpus", m.trial_cpus, "How many CPUs trials use")
         ->capture_default_str();
     return added;
   };
-  knobs_option(part("status", "Which settings are quiet", quiesce_status));
+  knobs_option(part("status", "Show which settings are quiet", quiesce_status));
   knobs_option(
       part("apply", "Change settings that are not quiet; 'restore' puts them back", quiesce_apply))
       ->add_flag("--strict", m.strict,
-                 "Change all of them or none: if one is refused, put the others back");
-  part("restore", "Put back what was changed, also by a run that was killed", quiesce_restore);
+                 "Change all settings or none: if one is refused, put the others back");
+  part("restore", "Put back what was changed, even by a run that was killed", quiesce_restore);
 }
 
 }  // namespace stab::command_line

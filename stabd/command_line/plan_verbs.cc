@@ -11,7 +11,7 @@ using namespace client;
 void CommandLine::add_plan_verbs() {
   Arguments& a = arguments_;
   CLI::App* run = verb(
-      "run", "Run a plan with a daemon of its own and print the report; Ctrl-C pauses it", [&a] {
+      "run", "Run a plan with its own daemon and print the report; Ctrl-C pauses the run", [&a] {
         a.run.plan_path = a.plan;
         a.run.format = a.common.json ? "json" : "text";
         a.run.full = a.common.full;
@@ -22,16 +22,14 @@ void CommandLine::add_plan_verbs() {
       });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
   run->add_option("--folder,--state", a.run.state_directory,
-                  "Folder of the database: an unfinished run of this plan in it goes on, a "
-                  "finished one shows its report");
+                  "Folder of the database. An unfinished run of this plan in it is continued; a "
+                  "finished run shows its report");
   run->add_option("--calibrations", a.run.calibrations,
-                  "File that carries the results of calibrations from run to run");
-  run->add_option("--html", a.run.html,
-                  "Also write the report to this file, as a page for browsers");
+                  "File that keeps the results of calibrations for later runs");
+  run->add_option("--html", a.run.html, "Also write the report to this file, as a web page");
   web_flag(run);
-  run->add_flag(
-      "--again", a.run.again,
-      "Measure again instead of showing a finished run or going on with an interrupted one");
+  run->add_flag("--again", a.run.again,
+                "Measure again instead of showing a finished run or continuing an interrupted one");
   fail_on_option(run);
   full_flag(run);
   json_flag(run);
@@ -41,10 +39,10 @@ void CommandLine::add_plan_verbs() {
   submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
   submit
       ->add_option("--priority", a.priority,
-                   "Higher runs first; only root and stabd's own user may go above 0")
+                   "Higher priorities run first; only root and stabd's own user may go above 0")
       ->capture_default_str()
       ->check(CLI::Range(-100, 100));
-  submit->add_flag("--wait", a.wait, "Follow it to its end");
+  submit->add_flag("--wait", a.wait, "Follow the experiment to its end");
   fail_on_option(submit);
   json_flag(submit);
 
@@ -53,8 +51,8 @@ void CommandLine::add_plan_verbs() {
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
   check->add_option(
       "--noise,--sd", a.sd,
-      "Relative standard deviation of trials, as in 2%, to compute the smallest change that the "
-      "plan can see; without it an earlier experiment of the same name is used");
+      "Relative standard deviation of trials, as in 2%, for computing the smallest change that the "
+      "plan can detect; by default an earlier experiment of the same name provides it");
   json_flag(check);
 
   CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",

@@ -114,7 +114,7 @@ store::Outcome<void> Daemon::go_on_with_import() {
   imports_.pass();
   if (more && *more) return {};
   if (more) {
-    spdlog::info("user {} has imported experiment {} ({})", client.peer().uid, id, name);
+    spdlog::info("user {} imported experiment {} ({})", client.peer().uid, id, name);
     forget_import(client);
     end_import(client, protocol::encode(protocol::ImportReply{.id = id}));
   } else {

@@ -48,7 +48,7 @@ void Clients::refuse_if_too_many(Connection& client) const {
     client.close_when_sent();
   };
   if (std::cmp_greater(std::ranges::count_if(connected_, same), limits_.connections_of_user))
-    return refuse(fmt::format("you have {} connections to stabd already: end some",
+    return refuse(fmt::format("you already have {} connections to stabd: close some",
                               limits_.connections_of_user));
   if (std::cmp_greater(std::ranges::count_if(connected_, others), limits_.connections))
     refuse("stabd has too many clients: try again later");
@@ -60,7 +60,7 @@ bool Clients::may_wait(const Connection& client, std::size_t bytes) const {
   for (const Connection* each : connected_)
     if (is_same(*each, client.peer().uid)) unread += each->unread();
   if (unread <= limits_.unread_of_user) return true;
-  spdlog::warn("process {} of user {} is hung up on: {} of answers were not read",
+  spdlog::warn("the connection to process {} of user {} is closed: {} of answers were not read",
                client.peer().pid, client.peer().uid, format_bytes(unread));
   return false;
 }
@@ -69,16 +69,16 @@ Result<void> Clients::may_send(const Connection& client, std::size_t bytes) cons
   if (is_trusted(client)) return {};
   if (!limits_.import_bytes_of_user)
     return fail(
-        "only root and the user of stabd may import an archive, which anybody may have made: have "
-        "limits.import_bytes_of_user set");
+        "only root and stabd's own user may import an archive, because anybody may have written "
+        "it: ask for limits.import_bytes_of_user to be set");
   std::uint64_t sent = bytes;
   for (const Connection* each : connected_)
     if (each->spool && is_same(*each, client.peer().uid)) sent += each->spool->bytes();
   if (sent <= *limits_.import_bytes_of_user) return {};
-  return fail(fmt::format(
-      "you would send {} of archives at once, and {} are allowed: send one after another, or have "
-      "limits.import_bytes_of_user changed",
-      format_bytes(sent), format_bytes(*limits_.import_bytes_of_user)));
+  return fail(
+      fmt::format("you would send {} of archives at once, but {} are allowed: send one after "
+                  "another, or ask for a higher limits.import_bytes_of_user",
+                  format_bytes(sent), format_bytes(*limits_.import_bytes_of_user)));
 }
 
 bool Clients::may_be_answered(std::uint32_t uid) const {

@@ -72,7 +72,8 @@ Result<void> Daemon::prepare() {
       options_.isolate ? machine::best_containment() : machine::Containment::process_tree;
   if (containment_ == machine::Containment::process_tree)
     spdlog::warn(
-        "pid namespaces are not used here: what a killed trial left is found by its environment");
+        "pid namespaces are not used here: processes that a killed trial left behind are found by "
+        "their environment");
   if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
     return ended;
   prepare_groups();
@@ -87,12 +88,13 @@ void Daemon::prepare_groups() {
   if (const unsigned left = machine::remove_left_groups(owner); left != 0)
     spdlog::warn("removed {} cgroups of an interrupted trial", left);
   if (!options_.groups) {
-    no_groups_ = "stabd's settings (daemon.cgroups) say so";
+    no_groups_ = "stabd's settings (daemon.cgroups) turn them off";
   } else if (const auto group = machine::TrialGroup::make(owner); !group) {
     no_groups_ = group.error().message;
   }
   if (!no_groups_.empty())
-    spdlog::info("trials have no cgroup: {}; limits are looked at (doc/limits.md)", no_groups_);
+    spdlog::info("trials have no cgroup: {}; stabd checks the limits itself (doc/limits.md)",
+                 no_groups_);
 }
 
 // Before a trial. What its worker may need to keep the output comes on top, and commands beside the trial have no limit.
@@ -106,7 +108,7 @@ void Daemon::bound_trial(const protocol::RunRequest& run) {
 }
 
 Result<std::vector<machine::Finding>> Daemon::examine_machine() {
-  if (!topology_) return fail("the CPUs of the machine cannot be read");
+  if (!topology_) return fail("the machine's CPUs cannot be read");
   return machine::examine(*topology_, options_.machine_root, session_->plan().cpus);
 }
 
@@ -184,9 +186,9 @@ void Daemon::end_idle_clients() {
 Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
   if (plan.network || containment_ == machine::Containment::pid_namespace) return {};
   return fail(
-      "'experiment.network': trials have the machine's network here, because stabd has no "
-      "namespaces (this machine or stabd's settings do not allow them): leave it out, or have that "
-      "changed");
+      "'experiment.network': trials use the machine's network here, because stabd has no "
+      "namespaces (this machine or stabd's settings do not allow them): leave the key out, or have "
+      "that changed");
 }
 
 void Daemon::run_next() {
@@ -210,9 +212,9 @@ void Daemon::run_next() {
     if (plan && fits) fits = has_its_network(*plan);
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
-      (*experiment)->reason =
-          plan ? fits.error().message
-               : "this version of stabd refuses its plan: " + toml::describe(plan.error(), "plan");
+      (*experiment)->reason = plan ? fits.error().message
+                                   : "this version of stabd does not accept its plan: " +
+                                         toml::describe(plan.error(), "plan");
       (*experiment)->ended_ns = wall_clock_ns();
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);

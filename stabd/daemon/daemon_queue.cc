@@ -30,8 +30,8 @@ constexpr std::uint64_t import_waits_ms = 4'000;
 constexpr std::uint64_t upkeep_retry_ms = 2000;
 
 std::string not_there(store::Id id) {
-  return fmt::format("experiment {0} is neither waiting nor running: 'stabctl status {0}' says why",
-                     id);
+  return fmt::format(
+      "experiment {0} is neither waiting nor running: 'stabctl status {0}' shows why", id);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void Daemon::load_queue() {
   }
   const auto events = store_->events(0);
   if (!events)
-    return spdlog::error("whether somebody paused the queue is not known, and it goes on: {}",
+    return spdlog::error("it is not known whether the queue was paused, so it continues: {}",
                          events.error().message);
   for (const store::Event& event : *events)
     if (event.kind == queue_kind) queue_held_ = event.text.starts_with(queue_paused);
@@ -96,8 +96,8 @@ Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
   const std::uint64_t most = options_.limits.stored_bytes_of_user;
   if (bytes <= most) return {};
   return fail(fmt::format(
-      "the experiments of user {} take {} in the database, and limits.stored_bytes_of_user allows "
-      "{}: remove some with 'stabctl rm' ('stabctl list' has their sizes)",
+      "the experiments of user {} take {} in the database, but limits.stored_bytes_of_user allows "
+      "{}: remove some with 'stabctl rm' ('stabctl list' shows their sizes)",
       uid, about_bytes(bytes), format_bytes(most)));
 }
 
@@ -149,7 +149,7 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
     return fail("the plan was not read to its end");
   const std::string source = results::source_text({.branch = plan->branch, .commit = plan->commit});
   if (!plan->commit.empty() && source.empty())
-    return fail("the branch and the commit that were sent with the plan are none of git's");
+    return fail("the branch and the commit that were sent with the plan are not valid git names");
   if (auto room = has_room(peer.uid, text->size()); !room) return std::unexpected(room.error());
   return submit({.name = plan->name,
                  .plan = std::move(*text),
@@ -234,7 +234,7 @@ Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
     return fail(
         session_->experiment().held_by
             ? fmt::format("experiment {} is still being paused: try again in a moment", id)
-            : fmt::format("experiment {0} is not paused: 'stabctl status {0}' says what it does",
+            : fmt::format("experiment {0} is not paused: 'stabctl status {0}' shows its state",
                           id));
   const auto found = store_->experiment(id);
   if (!found) return fail(found.error().message);
@@ -242,11 +242,11 @@ Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
   const Waiting* waiting = queue_.find(id);
   if (waiting == nullptr || !waiting->held)
     return fail(
-        fmt::format("experiment {0} is not paused: 'stabctl status {0}' says what it does", id));
+        fmt::format("experiment {0} is not paused: 'stabctl status {0}' shows its state", id));
   const std::uint32_t holder = (*found)->held_by.value_or(uid);
   if (!queue_.is_trusted(uid) && holder != uid)
-    return fail(fmt::format("experiment {} was paused by user {}: only they or root let it go on",
-                            id, holder));
+    return fail(fmt::format(
+        "experiment {} was paused by user {}: only that user or root can resume it", id, holder));
   auto changed = change_waiting(id, Event::let_go, [](store::Experiment& row) {
     row.held_by.reset();
     row.reason.clear();
@@ -277,7 +277,7 @@ Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t u
 void Daemon::start_upkeep() {
   archive::Spool::remove_left(options_.state_directory, leave_in_pieces());
   if (auto loaded = upkeep_->load(); !loaded)
-    spdlog::error("rows that are being removed stay for now: {}", loaded.error().message);
+    spdlog::error("the removal of rows waits: {}", loaded.error().message);
   look_for_old();
   allow_upkeep();
   allow_retries();
@@ -288,7 +288,7 @@ void Daemon::look_for_old() {
   // Without a limit nothing is written, so a damaged database stays as it was found.
   if (retention.output_days == 0 && retention.experiments_days == 0) return;
   if (const auto looked = upkeep_->look(retention, clocks()); !looked)
-    spdlog::error("old experiments can't be looked for: {}", looked.error().message);
+    spdlog::error("cannot look for old experiments: {}", looked.error().message);
   uv_timer_start(
       &old_timer_,
       [](uv_timer_t* timer) {

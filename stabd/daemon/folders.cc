@@ -60,7 +60,7 @@ Result<void> make_passable_folder(const std::string& path) {
 void warn_if_closed(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && status.st_uid == 0 && (status.st_mode & S_IXOTH) == 0)
-    spdlog::warn("other users cannot pass through {}: 'chmod o+x {}' lets them", path, path);
+    spdlog::warn("other users cannot enter {}: 'chmod o+x {}' lets them", path, path);
 }
 
 }  // namespace stab::daemon

@@ -121,13 +121,12 @@ Result<void> Queue::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
   }
   if (own >= limits_.waiting_of_user)
     return fail(fmt::format(
-        "you have {} experiments in the queue already: end some with 'stabctl cancel', or wait",
+        "you already have {} experiments in the queue: end some with 'stabctl cancel', or wait",
         limits_.waiting_of_user));
   if (bytes > limits_.plan_bytes_of_user)
-    return fail(
-        fmt::format("the plans that you have in the queue would have more than {}: end some with "
-                    "'stabctl cancel', or wait",
-                    format_bytes(limits_.plan_bytes_of_user)));
+    return fail(fmt::format(
+        "your plans in the queue would exceed {}: end some with 'stabctl cancel', or wait",
+        format_bytes(limits_.plan_bytes_of_user)));
   if (all >= limits_.waiting)
     return fail(
         fmt::format("the queue is full ({} experiments): try again later", limits_.waiting));

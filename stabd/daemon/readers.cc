@@ -137,7 +137,7 @@ void Readers::tick() {
     job.ran += passed;
     if (job.ran > options_.limit)
       job.process->kill(fmt::format(
-          "reading took longer than {} and was ended: start stabd with a larger --read-limit",
+          "reading took longer than {} and was stopped: start stabd with a larger --read-limit",
           format_duration(options_.limit)));
   }
   report_failures();

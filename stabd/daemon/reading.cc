@@ -88,7 +88,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
 
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
   if (request.ids.empty() || request.ids.size() > 2)
-    return fail("one experiment or two can be compared");
+    return fail("compare takes one experiment or two");
   return reading_as(protocol::Reading::compare, request);
 }
 
@@ -109,7 +109,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request)
 
 Result<protocol::ReadRequest> reading_of(const protocol::ProfileRequest& request) {
   if (request.format != "text" && request.format != "json")
-    return fail(fmt::format("there is no format '{}' of profiles: text and json are there",
+    return fail(fmt::format("there is no profile format '{}': use text or json",
                             one_line(request.format, 50)));
   return protocol::ReadRequest{.reading = protocol::Reading::profile, .profile = request};
 }
@@ -128,11 +128,10 @@ void Daemon::start_readers() {
                                                               .limit = options_.read_limit});
   readers_->use_cpus(allowed_cpus_);
   readers_->must_end = [this] {
-    return log_is_too_large(database())
-               ? std::string(
-                     "the disk has no room for all that is stored while this is read: free "
-                     "some space and ask again")
-               : std::string();
+    return log_is_too_large(database()) ? std::string(
+                                              "the disk has no room for what is stored meanwhile: "
+                                              "free some space and ask again")
+                                        : std::string();
   };
   readers_->may_begin = [this](std::uint32_t uid) { return clients_.may_be_answered(uid); };
   readers_->on_change = [this] {
@@ -192,8 +191,8 @@ void Daemon::verify_trials() {
     }
     heed_damage(found->damage);
     if (found->damaged > found->damage.size())
-      spdlog::error("{} rows have changed in all", found->damaged);
-    spdlog::debug("all stored rows are verified");
+      spdlog::error("{} rows have changed in total", found->damaged);
+    spdlog::debug("all stored rows are unchanged");
   });
 }
 

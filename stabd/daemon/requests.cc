@@ -47,8 +47,8 @@ Result<store::Experiment> find(const Context& context, store::Id id) {
 Result<protocol::HelloReply> answer(const Context& context, const protocol::HelloRequest& request) {
   if (request.protocol != protocol::version)
     return fail(fmt::format(
-        "this is stabd {}, which speaks protocol {}, and stabctl {} speaks {}: use the "
-        "stabctl of the same release as stabd, or start the newer stabd",
+        "this is stabd {}, which speaks protocol {}, but stabctl {} speaks {}: use the stabctl of "
+        "the same release as stabd, or start the newer stabd",
         STAB_VERSION, protocol::version, one_line(request.version, 50), request.protocol));
   context.connection.greeted = true;
   return protocol::HelloReply{.protocol = protocol::version, .version = STAB_VERSION};
@@ -198,7 +198,7 @@ Result<protocol::CalibrationsReply> answer(const Context& context,
 Result<protocol::LearnReply> answer(const Context& context, const protocol::LearnRequest& request) {
   const std::uint32_t uid = context.connection.peer().uid;
   if (uid != 0 && uid != geteuid())
-    return fail("only root and the user of stabd may bring calibrations from elsewhere");
+    return fail("only root and stabd's own user may bring calibrations from elsewhere");
   store::Store& store = context.daemon.store();
   std::size_t count = 0;
   for (const protocol::KnownMachine& known : request.machines) {
@@ -263,8 +263,8 @@ Result<void> pass_on(const Context& context, const protocol::RetryRequest& reque
 Result<void> may_ask(const Context& context, bool greets) {
   if (context.connection.greeted || greets) return {};
   return fail(
-      fmt::format("stabd {} answers after a greeting in its protocol {}: use the stabctl of the "
-                  "same release",
+      fmt::format("stabd {} answers only after a greeting in its protocol {}: use the stabctl of "
+                  "the same release",
                   STAB_VERSION, protocol::version));
 }
 

@@ -30,15 +30,14 @@ Result<void> Daemon::may_retry(const store::Experiment& experiment, std::uint32_
     return fail(fmt::format(
         "experiment {0} has not ended yet: end it with 'stabctl cancel {0}' first", experiment.id));
   if (is_retried(experiment.id))
-    return fail(fmt::format("experiment {} is being retried already", experiment.id));
+    return fail(fmt::format("experiment {} is already being retried", experiment.id));
   if (queue_.is_trusted(uid)) return {};
   if (experiment.held_by)
     return fail(
-        fmt::format("experiment {} was paused by user {} before it ended: only root lets "
-                    "it go on",
+        fmt::format("experiment {} was paused by user {} before it ended: only root can resume it",
                     experiment.id, *experiment.held_by));
   if (retries_.find([uid](const Retrying& each) { return each.uid == uid; }) != nullptr)
-    return fail("another retry of yours is under way: try again in a moment");
+    return fail("another of your retries is still running: try again in a moment");
   return {};
 }
 
@@ -115,10 +114,9 @@ void Daemon::end_retry(const Retrying& ended, const Result<void>& done) {
         !done ? protocol::encode_refusal(done.error().message)
         : goes_on
             ? protocol::encode(protocol::RetryReply{.id = row.id, .trials = ended.retry.open()})
-            : protocol::encode_refusal(
-                  fmt::format("all trials of experiment {} succeeded: submit its plan to measure "
-                              "them anew",
-                              row.id));
+            : protocol::encode_refusal(fmt::format(
+                  "all trials of experiment {} succeeded: submit its plan to measure them again",
+                  row.id));
     ended.client->answer(std::move(answer));
   }
   if (goes_on) run_next();

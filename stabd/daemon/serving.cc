@@ -67,18 +67,18 @@ Result<gid_t> group_of(const std::string& name) {
   if (error == std::errc() && rest == end && number + 1 != 0) return number;
   if (const auto* known = getgrnam(name.c_str())) return known->gr_gid;
   return fail(
-      fmt::format("there is no group '{}' for the socket: 'daemon.socket_group' is the "
-                  "name or the number of one",
+      fmt::format("there is no group '{}' for the socket: 'daemon.socket_group' needs the name or "
+                  "number of a group",
                   name));
 }
 
 Result<void> give_to_group(const std::string& socket, const std::string& name, unsigned mode) {
   if (name.empty()) return {};
   if ((mode & 0060U) == 0)
-    return fail(fmt::format(
-        "'daemon.socket_group' lets nobody in with the socket's mode {:04o}: add socket_mode = "
-        "\"0660\", or leave the group out",
-        mode));
+    return fail(
+        fmt::format("'daemon.socket_group' has no effect with the socket's mode {:04o}: add "
+                    "socket_mode = \"0660\", or leave the group out",
+                    mode));
   const auto number = group_of(name);
   if (!number) return std::unexpected(number.error());
   if (chown(socket.c_str(), static_cast<uid_t>(-1), *number) == 0) return {};
@@ -107,7 +107,7 @@ Result<void> Daemon::use_socket(Fd passed) {
   options_.socket_path = service::path_of(passed);
   const int opened = uv_pipe_open(&server_, passed.get());
   if (opened != 0)
-    return fail(fmt::format("cannot use the socket that was passed: {}", uv_strerror(opened)));
+    return fail(fmt::format("cannot use the socket that was passed in: {}", uv_strerror(opened)));
   static_cast<void>(passed.release());
   return {};
 }
@@ -153,7 +153,7 @@ void Daemon::run() {
   start_upkeep();
   verify_trials();
   uv_run(&loop_, UV_RUN_DEFAULT);
-  spdlog::info("stabd stops");
+  spdlog::info("stabd is stopping");
 }
 
 // At half of the time that the manager waits, and from the loop: it says that the loop turns.
@@ -167,13 +167,13 @@ void Daemon::feed_watchdog() {
 void Daemon::read_settings_again() {
   auto read = options_.read_again();
   if (!read)
-    return spdlog::error("the settings stay as they are, since those that were read are wrong: {}",
+    return spdlog::error("the settings stay as they are, because the new ones are wrong: {}",
                          read.error().message);
   for (const std::string_view key : settings::differences(wanted_, *read)) {
     if (settings::can_change(key))
       spdlog::info("'{}' has changed", key);
     else
-      spdlog::warn("'{}' stays as it was until stabd is started anew", key);
+      spdlog::warn("'{}' stays as it was until stabd is restarted", key);
   }
   wanted_ = settings::changed(wanted_, *read);
   static_cast<settings::Settings&>(options_) = settings::changed(options_, *read);
@@ -202,7 +202,7 @@ void Daemon::tell_status() {
   told_ = {id, state};
   manager_.tell(session_ ? fmt::format("STATUS=experiment {} ({}) is {}", id,
                                        session_->experiment().name, to_string(*state))
-                         : "STATUS=no experiment runs");
+                         : "STATUS=no experiment is running");
 }
 
 // The first signal lets the trial under way end, if the settings say so and it does so in time, and
@@ -214,10 +214,10 @@ void Daemon::stop() {
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
       finish ? options_.stop_limit + ending : ending);
   manager_.tell(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", longest.count(),
-                            finish ? "the trial under way is finished" : "stopping"));
+                            finish ? "stabd finishes the running trial" : "stopping"));
   if (!finish) return abandon();
   session_->ask_for_no_more();
-  spdlog::info("the trial under way is finished, for {} at most, then stabd stops",
+  spdlog::info("stabd finishes the running trial, within {}, and then stops",
                format_duration(options_.stop_limit));
   uv_timer_start(
       &stop_timer_, [](uv_timer_t* timer) { owner(timer)->abandon(); }, in_ms(options_.stop_limit),
@@ -239,7 +239,7 @@ void Daemon::leave() {
   if (!owes_notices()) return uv_stop(&loop_);
   if (std::exchange(leaving_, true)) return;
   allow_readers();
-  spdlog::info("notices are waited for, for {} at most; a second signal ends that",
+  spdlog::info("stabd waits up to {} for notices; a second signal ends the wait",
                format_duration(telling));
   uv_timer_start(
       &stop_timer_, [](uv_timer_t* timer) { uv_stop(&owner(timer)->loop_); }, in_ms(telling), 0);

@@ -81,7 +81,7 @@ void Daemon::watch_turn() {
 
 void Daemon::cut_turn_short() {
   if (session_ && turn_is_over()) {
-    spdlog::info("experiment {} has had the machine for {}: it gives it away",
+    spdlog::info("experiment {} has had the machine for {} and gives it up",
                  session_->experiment().id, format_duration(turn_));
     session_->give_way();
     after_session_step();

@@ -34,7 +34,7 @@ using nlohmann::json;
 
 Result<void> remember(const std::string& record, pid_t pid, machine::Containment containment) {
   const auto identity = machine::identify(pid);
-  if (!identity) return fail("the worker ended at once");
+  if (!identity) return fail("the worker ended immediately");
   const json value{{"pid", identity->pid},
                    {"start_ticks", identity->start_ticks},
                    {"boot", identity->boot},
@@ -219,12 +219,12 @@ void WorkerProcess::kill_now() {
       &grace_,
       [](uv_timer_t* handle) {
         WorkerProcess* worker = worker_of(handle);
-        spdlog::error("process {} and what it started are killed but do not go",
+        spdlog::error("process {} and its children were killed but do not end",
                       worker->process_.pid);
         machine::reap(worker->process_.pid);  // later
         worker->finish(
-            "was killed but does not go: a process outside traces one of its own, or it "
-            "waits in the kernel");
+            "was killed but does not end: a process outside the trial traces one of its processes, "
+            "or the process waits in the kernel");
       },
       static_cast<std::uint64_t>(killing.count()), 0);
 }
@@ -290,8 +290,8 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
     if (!gone) return std::unexpected(gone.error());
     if (!*gone)
       spdlog::warn(
-          "the worker {} of an interrupted trial is killed but does not go: a process outside "
-          "traces one of its own, or it waits in the kernel",
+          "the worker {} of an interrupted trial was killed but does not end: a process outside "
+          "the trial traces one of its processes, or the process waits in the kernel",
           recorded.worker.pid);
     unlink(record.c_str());
   }

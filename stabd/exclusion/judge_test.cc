@@ -38,11 +38,11 @@ TEST(Judge, ChangesAreBetweenTwoReadings) {
 }
 
 TEST(Judge, WhatIsAbsentIsNoZeroAndSaysWhy) {
-  store::Trial trial = trial_with({counters::absent("steal-ns", "ns", "there is no /proc/stat"),
+  store::Trial trial = trial_with({counters::absent("steal-ns", "ns", "/proc/stat does not exist"),
                                    counters::counted("interrupts", "", 30),
                                    counters::counted("frequency-before-khz", "kHz", 0),
                                    counters::counted("frequency-after-khz", "kHz", 1)});
-  EXPECT_EQ(value("steal_share", trial).error(), "there is no /proc/stat");
+  EXPECT_EQ(value("steal_share", trial).error(), "/proc/stat does not exist");
   EXPECT_THAT(value("softirqs_per_s", trial).error(), HasSubstr("no softirqs"));
   EXPECT_THAT(value("frequency_change", trial).error(), HasSubstr("is 0"));
   trial.wall_ns.reset();
@@ -76,7 +76,7 @@ TEST(Judge, ATrialThatIsCaughtSaysByWhichRuleAndValue) {
   store::Trial trial = trial_with({counters::counted("interrupts", "", 30)});
   mark(rules, trial);
   EXPECT_EQ(trial.status, store::TrialStatus::disturbed);
-  EXPECT_EQ(trial.reason, "interrupts_per_s is 60, and the plan excludes interrupts_per_s > 50");
+  EXPECT_EQ(trial.reason, "interrupts_per_s is 60, but the plan excludes interrupts_per_s > 50");
   EXPECT_EQ(rule_of(trial), 1U);
   ASSERT_EQ(trial.readings.size(), 3U);
   EXPECT_EQ(trial.readings[2], counters::counted("exclude-value", "1/s", 60.0));

@@ -73,7 +73,7 @@ Result<void> decode_reply_into(std::string_view line, const Shape& reply, void* 
     }
     Refusal refused;
     read(object, refused, Field{}, "the answer");
-    return fail(refused.error.empty() ? "stabd refused without a reason" : refused.error);
+    return fail(refused.error.empty() ? "stabd refused without giving a reason" : refused.error);
   } catch (const std::exception& error) {
     return no_message(error);
   }
@@ -192,7 +192,8 @@ void read(const Parsed& from, std::string& to, const Field& field, std::string_v
   to = text_in(from, where);
   const std::uint64_t most = field.most != 0 ? field.most : most_text;
   if (to.size() > most)
-    throw Mismatch(fmt::format("'{}' has {} bytes, and {} are allowed", where, to.size(), most));
+    throw Mismatch(
+        fmt::format("'{}' has {} bytes, but at most {} are allowed", where, to.size(), most));
 }
 
 void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
@@ -213,7 +214,8 @@ void read(const Parsed& from, std::map<std::string, std::string>& to, const Fiel
 void check_items(const Parsed& from, const Field& field, std::string_view where) {
   const std::uint64_t most = field.most != 0 ? field.most : most_items;
   if (from.size() > most)
-    throw Mismatch(fmt::format("'{}' has {} items, and {} are allowed", where, from.size(), most));
+    throw Mismatch(
+        fmt::format("'{}' has {} items, but at most {} are allowed", where, from.size(), most));
 }
 
 template <class M>

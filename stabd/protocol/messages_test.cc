@@ -107,9 +107,9 @@ TEST(Requests, TextsAndListsHaveTheirLimits) {
   EXPECT_TRUE(decode_request(encode(submit)));
   submit.plan += 'x';
   EXPECT_THAT(refusal(encode(submit)),
-              HasSubstr("'plan' has 1048577 bytes, and 1048576 are allowed"));
+              HasSubstr("'plan' has 1048577 bytes, but at most 1048576 are allowed"));
   EXPECT_THAT(refusal(encode(CompareRequest{.ids = {1, 2, 3}})),
-              HasSubstr("'ids' has 3 items, and 2 are allowed"));
+              HasSubstr("'ids' has 3 items, but at most 2 are allowed"));
 }
 
 TEST(Requests, DepthAndNumberOfValuesAreLookedAtBeforeTheTextIsParsed) {

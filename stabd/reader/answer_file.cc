@@ -59,8 +59,8 @@ Result<void> AnswerFile::end() {
 
 Result<void> AnswerFile::flush() {
   if (auto written = write_all(file_, waiting_); !written)
-    return fail("the answer cannot be kept: " + written.error().message +
-                "; free some space where stabd has its state");
+    return fail("the answer cannot be stored: " + written.error().message +
+                "; free some space where stabd keeps its state");
   waiting_.clear();
   return {};
 }

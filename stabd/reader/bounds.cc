@@ -59,7 +59,7 @@ Result<void> allow_only(std::span<const long> calls) {
   const sock_fprog program{.len = static_cast<unsigned short>(filter.size()),
                            .filter = filter.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) return {};
-  return fail_errno("cannot do without system calls");
+  return fail_errno("cannot restrict system calls");
 }
 
 }  // namespace
@@ -81,8 +81,8 @@ void keep_within(const Bounds& bounds) {
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
   if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
                          setresuid(uid, uid, uid) != 0))
-    return fail_errno("cannot have the rights of the user");
-  if (!machine::give_up_privileges()) return fail_errno("cannot give privileges up");
+    return fail_errno("cannot take on the user's rights");
+  if (!machine::give_up_privileges()) return fail_errno("cannot drop privileges");
   static constexpr auto calls =
       std::to_array<long>({SYS_read,           SYS_write,      SYS_pread64,        SYS_lseek,
                            SYS_ftruncate,      SYS_close,      SYS_mmap,           SYS_munmap,

@@ -29,21 +29,20 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   const auto plan = plan::read_plan(submitted.plan);
   if (!plan) return fail(toml::describe(plan.error(), one_line(submitted.file, 500)));
   if (const std::string what = revisions::unresolved(*plan); !what.empty())
-    return fail(
-        fmt::format("{} is not a commit yet: stabctl submits plans with the commits of their "
-                    "revisions in a table [revisions]",
-                    what));
+    return fail(fmt::format(
+        "{} is not a commit yet: stabctl submits plans with a table [revisions] of the commits",
+        what));
   if (auto fits = results::fits_a_turn(*plan, user.turn); !fits)
     return std::unexpected(fits.error());
   if (plan->privileges && user.uid != 0)
-    return fail("'experiment.privileges' is for plans that root submits: leave it out");
+    return fail("'experiment.privileges' is only for plans that root submits: leave it out");
   const auto knobs = machine::choose_knobs(plan->knobs);
   if (!knobs) return std::unexpected(knobs.error());
   const std::string& forbidden =
       machine::moves_processes(*knobs) ? user.may_not_move : user.may_not_quiesce;
   if (plan->quiesce == plan::Quiesce::strict && !forbidden.empty())
     return fail(forbidden +
-                ": take machine.quiesce = \"best-effort\" or \"off\", or have that changed");
+                ": use machine.quiesce = \"best-effort\" or \"off\", or have that changed");
   return protocol::PlanReply{.name = plan->name,
                              .directory = submitted.directory,
                              .priority = submitted.priority,
@@ -62,7 +61,7 @@ Result<void> answer_of_plan(const ReadRequest& request, std::string_view line, A
   if (!asked) return std::unexpected(asked.error());
   const auto* submitted = std::get_if<SubmitRequest>(&*asked);
   if (submitted == nullptr)
-    return fail(fmt::format("a request that submits no plan has at most {}",
+    return fail(fmt::format("a request that does not submit a plan has at most {}",
                             format_bytes(protocol::most_decoded)));
   const auto reply = checked(*submitted, request);
   if (!reply) return std::unexpected(reply.error());

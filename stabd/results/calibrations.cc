@@ -157,7 +157,7 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
   if (text.empty()) return "";
   return fmt::format(
       "Below this machine's noise floor of {}: {}. With {} blocks this machine shows such changes "
-      "even where nothing differs; more blocks would tell.",
+      "even where nothing differs; use more blocks to find out.",
       report::margin_words(floor.margin), text, floor.blocks);
 }
 

@@ -108,7 +108,7 @@ TEST_F(CalibrationsTest, AreWhatTheReportSays) {
   EXPECT_EQ(document->analysis.calibration->any.margin, rows[2].margin);
   EXPECT_FALSE(document->noise);
   const std::string text = report::text(*document);
-  EXPECT_THAT(text, HasSubstr("this machine cannot resolve less than " +
+  EXPECT_THAT(text, HasSubstr("this machine cannot resolve changes below " +
                               report::margin_words(*rows[2].margin)));
   EXPECT_THAT(text, HasSubstr("any one of them"));
 }

@@ -27,7 +27,8 @@ constexpr const char* subject_column = "benchmark";
 constexpr const char* experiment_column = "experiment";
 constexpr const char* seed_column = "seed";
 constexpr const char* one_session =
-    "one session an arm: what changed on the machine in between cannot be told from the change";
+    "one session per arm: the effect of what changed on the machine in between cannot be told from "
+    "the arms' effect";
 
 // A measured trial that is ok.
 struct Row {
@@ -55,7 +56,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
                        const Asked& asked) {
   auto stored = plan::read_plan(experiment.plan);
   if (!stored)
-    return fail(fmt::format("this version of stabd refuses the plan of experiment {}: {}",
+    return fail(fmt::format("this version of stabd does not accept the plan of experiment {}: {}",
                             experiment.id, toml::describe(stored.error(), "plan")));
   auto plan = plan_about(store, experiment, *std::move(stored), asked);
   if (!plan) return std::unexpected(plan.error());
@@ -94,28 +95,29 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
 
 Result<void> require_comparable(const Side& before, const Side& after) {
   if (before.experiment.id == after.experiment.id)
-    return fail("an experiment is not compared with itself: name one, or two different ones");
+    return fail(
+        "an experiment cannot be compared with itself: name one experiment, or two different ones");
   for (const Side* side : {&before, &after})
     if (side->plan.is_causal())
       return fail(
-          fmt::format("experiment {} is a causal profile: all numbers of its trials include "
+          fmt::format("experiment {} is a causal profile, and all times of its trials include "
                       "virtual pauses: see 'stabctl report'",
                       side->experiment.id));
   if (before.plan.simulated != after.plan.simulated)
-    return fail(fmt::format(
-        "the trials of experiment {} ran under a simulator, those of experiment {} did not: they "
-        "have no number in common",
-        before.plan.simulated ? before.experiment.id : after.experiment.id,
-        before.plan.simulated ? after.experiment.id : before.experiment.id));
+    return fail(
+        fmt::format("the trials of experiment {} ran under a simulator, but the trials of "
+                    "experiment {} did not: they have no response in common",
+                    before.plan.simulated ? before.experiment.id : after.experiment.id,
+                    before.plan.simulated ? after.experiment.id : before.experiment.id));
   const std::string& response = after.plan.analysis.response;
   if (before.plan.analysis.response != response)
     return fail(fmt::format(
-        "experiment {} is about {}, experiment {} about {}: they have no "
-        "number in common",
+        "the response of experiment {} is {}, but the response of experiment {} is {}: nothing can "
+        "be compared",
         before.experiment.id, before.plan.analysis.response, after.experiment.id, response));
   if (definition_of(before.plan, response) != definition_of(after.plan, response))
     return fail(
-        fmt::format("experiments {} and {} define {} differently: they have no number in common",
+        fmt::format("experiments {} and {} define {} differently: they have no response in common",
                     before.experiment.id, after.experiment.id, response));
   if (before.seed_factor.empty() != after.seed_factor.empty())
     return fail(
@@ -195,11 +197,12 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   std::vector<std::string>& notes = analysis.notes;
   if (!analysis.withheld.empty())
     notes.push_back(
-        "The experiments ran one after the other, so whatever changed on the machine in between "
-        "counts as a change. Intervals and p know the variation within the two sessions, but not "
-        "the variation between them. For a verdict make both arms levels of one experiment.");
+        "The experiments ran one after the other, so anything that changed on the machine in "
+        "between looks like a change. Intervals and p reflect the variation within the two "
+        "sessions, but not between them. For a verdict make both arms levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
-    notes.push_back("They ran on different machines, or on one that had been changed.");
+    notes.push_back(
+        "The experiments ran on different machines, or on a machine that was changed in between.");
   if (before.disturbed + after.disturbed > 0)
     notes.push_back(fmt::format(
         "Disturbed trials are left out: {} of {} of experiment {}, {} of {} of experiment {}.",
@@ -208,15 +211,15 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   for (const Side* side : {&before, &after}) {
     for (const std::string& subject : subjects_of(*side))
       if (!common.contains(subject))
-        notes.push_back(
-            fmt::format("{} is in experiment {} only and left out.", subject, side->experiment.id));
+        notes.push_back(fmt::format("{} is left out because only experiment {} has it.", subject,
+                                    side->experiment.id));
     if (side->experiment.state != "done")
       notes.push_back(
           fmt::format("Experiment {} is {}.", side->experiment.id, side->experiment.state));
     if (side->plan.design.stop)
-      notes.push_back(fmt::format(
-          "Experiment {} could stop early, by a rule that did not look at this comparison.",
-          side->experiment.id));
+      notes.push_back(
+          fmt::format("Experiment {} could stop early, by a rule that ignored this comparison.",
+                      side->experiment.id));
   }
 }
 
@@ -244,8 +247,8 @@ Result<Comparison> compare_two(store::Reader& store, const store::Experiment& fi
                                 std::inserter(common, common.end()));
   if (common.empty())
     return fail(
-        fmt::format("experiments {} and {} have no benchmark in common with the same "
-                    "levels and trials that are ok",
+        fmt::format("experiments {} and {} have no benchmark in common with the same levels and "
+                    "successful trials",
                     first.id, second.id));
   Comparison result{.title = fmt::format("{} (experiment {}) against {} (experiment {})",
                                          second.name, second.id, first.name, first.id)};
@@ -263,7 +266,7 @@ Result<Comparison> compare_two(store::Reader& store, const store::Experiment& fi
 Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments,
                            const Asked& asked) {
   if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1], asked);
-  if (experiments.size() != 1) return fail("one experiment or two can be compared");
+  if (experiments.size() != 1) return fail("compare takes one experiment or two");
   const store::Experiment& only = experiments.front();
   auto document = make_document(store, only, "", asked);
   if (!document) return std::unexpected(document.error());

@@ -114,14 +114,14 @@ TEST_F(CompareTest, OneSessionAnArmGivesNoVerdictHoweverLargeTheChange) {
   ASSERT_EQ(comparison.analysis.effects.size(), 2U);
   for (const stats::Effect& effect : comparison.analysis.effects) {
     EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
-    EXPECT_THAT(effect.reason, HasSubstr("one session an arm"));
+    EXPECT_THAT(effect.reason, HasSubstr("one session per arm"));
     EXPECT_TRUE(effect.p && effect.low && effect.high);
     EXPECT_LT(*effect.p, 1e-6);
     EXPECT_FALSE(effect.p_adjusted || effect.low_adjusted || effect.detectable);
   }
   EXPECT_FALSE(comparison.findings.regressed);
   EXPECT_TRUE(comparison.findings.unsure);
-  EXPECT_THAT(report::answer(comparison.analysis), HasSubstr("no verdict: one session an arm"));
+  EXPECT_THAT(report::answer(comparison.analysis), HasSubstr("no verdict: one session per arm"));
   EXPECT_THAT(report::answer(comparison.analysis), Not(HasSubstr("the same")));
   EXPECT_THAT(comparison.analysis.notes, Contains(HasSubstr("within the two sessions")));
 }
@@ -133,7 +133,7 @@ TEST_F(CompareTest, WhatOneOfThemLacksIsLeftOutWithANote) {
   ASSERT_EQ(comparison.analysis.effects.size(), 1U);
   EXPECT_EQ(comparison.analysis.effects[0].subject, "sort mode=slow");
   EXPECT_THAT(comparison.analysis.notes,
-              Contains("sort mode=fast is in experiment 1 only and left out."));
+              Contains("sort mode=fast is left out because only experiment 1 has it."));
 }
 
 TEST_F(CompareTest, FailedTrialsAndExperimentsAreFindings) {
@@ -174,7 +174,7 @@ TEST_F(CompareTest, TwoExperimentsAreComparedByTheNumberThatIsAskedFor) {
   };
   const auto first = run(plan_of(both), 1, count(1000));
   const auto second = run(plan_of(both, "[analysis]\nresponse = 'cpu'\n"), 1, count(1200));
-  EXPECT_THAT(refusal({first, second}), HasSubstr("no number in common"));
+  EXPECT_THAT(refusal({first, second}), HasSubstr("nothing can be compared"));
   const auto found = compare(*store_, std::vector{first, second}, {.response = "spawn-ns"});
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->analysis.spec.response, "spawn-ns");
@@ -214,18 +214,18 @@ TEST_F(CompareTest, NestedExperimentsCompareTheMeansOfSeeds) {
 
 TEST_F(CompareTest, WhatCannotBeComparedIsRefusedWithTheReason) {
   const auto first = run(plan_of(both), 1);
-  EXPECT_THAT(refusal({first, first}), HasSubstr("not compared with itself"));
+  EXPECT_THAT(refusal({first, first}), HasSubstr("cannot be compared with itself"));
   const auto memory = run(plan_of(both, "[analysis]\nresponse = 'max_rss'\n"), 1);
-  EXPECT_EQ(
-      refusal({first, memory}),
-      "experiment 1 is about wall, experiment 2 about max_rss: they have no number in common");
+  EXPECT_EQ(refusal({first, memory}),
+            "the response of experiment 1 is wall, but the response of experiment 2 is max_rss: "
+            "nothing can be compared");
   const auto derived = [this](const std::string& formula) {
     return run(plan_of(both, "[measure.derived]\nt = '" + formula +
                                  "'\n[analysis]\nresponse = 't'\nbetter = 'higher'\n"),
                1);
   };
   EXPECT_EQ(refusal({derived("1 / wall"), derived("2 / wall")}),
-            "experiments 3 and 4 define t differently: they have no number in common");
+            "experiments 3 and 4 define t differently: they have no response in common");
   const auto other = run(plan_of("{ x = { MODE = 'x' }, y = { MODE = 'y' } }"), 1);
   EXPECT_THAT(refusal({first, other}), HasSubstr("have no benchmark in common"));
   EXPECT_THAT(refusal({first, first, first}), HasSubstr("one experiment or two"));

@@ -95,7 +95,8 @@ std::string machine_line(store::Reader& store, store::Id id) {
   const auto machine =
       id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
   if (!machine) return "not known: " + machine.error().message;
-  if (!*machine) return id == 0 ? "" : fmt::format("not known: row {} of machine is gone", id);
+  if (!*machine)
+    return id == 0 ? "" : fmt::format("not known: row {} of table machine is missing", id);
   const auto facts = nlohmann::json::parse((*machine)->facts, nullptr, false);
   const bool has_summary =
       facts.is_object() && facts.contains("summary") && facts["summary"].is_string();
@@ -131,7 +132,7 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
            option == "code")
     drawn.why = "not in all trials";
   else
-    drawn.why = "the plan does not ask for them";
+    drawn.why = "the plan does not ask for it";
   return drawn;
 }
 
@@ -222,10 +223,10 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
     document.analysis.notes.push_back(
-        fmt::format("This looks at {} of {} trials, before the planned end. A verdict keeps its "
-                    "error only if you look once. If nothing differs, somebody who looks after "
-                    "every block and stops when p is below 0.05 still finds a change in 24.6 % of "
-                    "experiments. To look on the way, give the plan a stop rule.",
+        fmt::format("This is a look at {} of {} trials, before the planned end. A verdict keeps "
+                    "its error rate only if you look once. Even if nothing differs, checking after "
+                    "every block and stopping when p is below 0.05 finds a change in 24.6 % of "
+                    "experiments. To look early, give the plan a stop rule.",
                     ended, trials.planned));
 }
 
@@ -258,10 +259,11 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     analysis.notes.insert(
         analysis.notes.begin(),
         fmt::format(
-            "{}. Which ones lack it may depend on what is compared, so there is no verdict: find "
-            "out why they do ('stabctl logs'), or compare another number ('--response').{}",
+            "{}. Whether a trial lacks it may depend on what is compared, so there is no verdict: "
+            "find out why trials lack it ('stabctl logs'), or compare another response "
+            "('--response').{}",
             why,
-            spec.log_scale ? " With 'analysis.log = false' numbers of 0 and less count." : ""));
+            spec.log_scale ? " With 'analysis.log = false', values of 0 and below count." : ""));
     const auto is_withheld = [](const stats::Effect& each) { return !each.reason.empty(); };
     if (std::ranges::all_of(analysis.effects, is_withheld))
       analysis.withheld =
@@ -296,8 +298,8 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   withhold_verdicts(data, analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
     analysis.notes.insert(analysis.notes.begin(),
-                          fmt::format("{} was counted in {} of {} blocks, whenever it was its turn "
-                                      "('measure.rotate'), and is compared in those.",
+                          fmt::format("{} was counted in {} of {} blocks, when its turn came "
+                                      "('measure.rotate'), and is compared in those blocks.",
                                       spec.response, turns.among(blocks), blocks));
   return analysis;
 }
@@ -361,7 +363,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
                                        const std::string& database, const Asked& asked) {
   const auto stored = plan::read_plan(experiment.plan);
   if (!stored)
-    return fail("this version of stabd refuses the experiment's plan: " +
+    return fail("this version of stabd does not accept the experiment's plan: " +
                 toml::describe(stored.error(), "plan"));
   const auto plan = plan_about(store, experiment, *stored, asked);
   if (!plan) return std::unexpected(plan.error());
@@ -447,7 +449,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.counts = counts_among(*plan, document);
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   if (stop && !asked.response.empty() && asked.response != stored->analysis.response)
-    document.stopping->words = fmt::format("{}, asked of {}; it had {} blocks", describe(*stop),
+    document.stopping->words = fmt::format("{}, asked about {}; it had {} blocks", describe(*stop),
                                            stored->analysis.response, rows->blocks);
   if (std::string note = asked_note(*stored, asked); !note.empty()) {
     document.analysis.notes.insert(document.analysis.notes.begin(), std::move(note));

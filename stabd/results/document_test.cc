@@ -136,7 +136,7 @@ TEST_F(LossTest, ATrialThatTimedOutTookAtLeastItsLimit) {
 TEST_F(LossTest, ATimeoutOfTheFasterLevelLeavesNoVerdict) {
   const stats::Effect effect = fast(TrialStatus::timeout, "fast", 60'000'000'000);
   EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
-  EXPECT_EQ(effect.reason, "the trials that are missing may turn the change around");
+  EXPECT_EQ(effect.reason, "the missing trials may reverse the change");
   EXPECT_LT(*effect.ratio, 0.6);
   EXPECT_FALSE(effect.loss_high);
 }
@@ -398,7 +398,7 @@ TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
   experiment_.plan = "[experiment]\nname = 7\n";
   const auto refused = make_document(*store_, experiment_, "");
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("refuses the experiment's plan"));
+  EXPECT_THAT(refused.error().message, HasSubstr("does not accept the experiment's plan"));
   EXPECT_THAT(refused.error().message, HasSubstr("plan:2:1"));
 }
 

@@ -72,7 +72,7 @@ std::string blame(const plan::Plan& plan, std::size_t factor, const std::string&
                                 : fmt::format("of each benchmark that was built");
   return fmt::format(
       "the binaries {} at {} = {} and {} = {} are identical, so the factor would do nothing: "
-      "change its levels, or use its variable where the build passes it on to the compiler",
+      "change its levels, or use its variable where the build passes it to the compiler",
       where, name, first, name, second);
 }
 

@@ -74,7 +74,7 @@ TEST_F(DocumentTest, OnlyWhereTheTimeEndedItTheLastLookSpendsWhatIsLeft) {
     experiment_.reason = reason;
     return document().analysis.spec.looks->planned;
   };
-  const std::string by_time = "the time of 1 min 0 s was over after 10 of 15 blocks";
+  const std::string by_time = "the time of 1 min 0 s ran out after 10 of 15 blocks";
   EXPECT_THAT(looks("done", by_time), ElementsAre(5, 10));
   EXPECT_THAT(looks("analysing", by_time), ElementsAre(5, 10));
   EXPECT_THAT(looks("done", "stopped after 10 of 15 blocks: all is decided"),

@@ -50,10 +50,10 @@ Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& e
   if (found) return std::move(*found);
   return fail(which.attempt
                   ? fmt::format("there is no attempt {} at trial {} of experiment {}: 'stabctl "
-                                "export {}' has the attempts",
+                                "export {}' lists the attempts",
                                 *which.attempt, which.position, experiment.id, experiment.id)
                   : fmt::format("trial {} of experiment {} has not been run: 'stabctl export {}' "
-                                "has those that were, by their positions",
+                                "lists the trials that were, with their positions",
                                 which.position, experiment.id, experiment.id));
 }
 
@@ -70,9 +70,10 @@ Result<protocol::ReplayReply> answer_replay(store::Reader& store,
   const plan::Expansion expansion = plan::expand(*plan);
   if (trial->position >= expansion.trials.size() ||
       expansion.trials[trial->position].seed != trial->seed)
-    return fail(fmt::format(
-        "this stabd makes other trials of the plan than the one that ran trial {}: use that one",
-        trial->position));
+    return fail(
+        fmt::format("this stabd would make different trials from the plan than the stabd that ran "
+                    "trial {}: use that version",
+                    trial->position));
   BuiltPaths built;
   if (!trial->build.empty())
     built = {.out = protocol::build_output(cache, trial->build),

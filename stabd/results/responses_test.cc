@@ -78,10 +78,9 @@ TEST_F(DocumentTest, WhereTrialsLackAResponseThereIsNoVerdictOnIt) {
     for (const stats::Effect& effect : all.others[0].effects)
       EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
     EXPECT_EQ(all.others[0].withheld, "some trials have no instructions above 0 (see the notes)");
-    EXPECT_THAT(
-        all.others[0].notes,
-        Contains(HasSubstr("1 of 8 trials of quick have no instructions above 0. Which ones "
-                           "lack it may depend on what is compared")));
+    EXPECT_THAT(all.others[0].notes,
+                Contains(HasSubstr("1 of 8 trials of quick have no instructions above 0. Whether a "
+                                   "trial lacks it may depend on what is compared")));
   }
 }
 

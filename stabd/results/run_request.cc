@@ -145,7 +145,7 @@ Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
     const int commands = commands_of(benchmark);
     if (commands * benchmark.timeout > turn)
       return refuse(fmt::format(
-          "a trial of '{}' may take {} ({}), and limits.turn is {}: set its timeout to {} at most",
+          "a trial of '{}' may take {} ({}), but limits.turn is {}: set its timeout to at most {}",
           benchmark.name, in_plan(commands * benchmark.timeout),
           commands == 1 ? "its timeout"
                         : fmt::format("{} commands with a timeout of {} each", commands,
@@ -153,13 +153,13 @@ Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
           in_plan(turn), in_plan(turn / commands)));
     if (benchmark.build && benchmark.build_timeout > turn)
       return refuse(fmt::format(
-          "a build of '{}' may take {}, and limits.turn is {}: set its build_timeout to {} at most",
+          "a build of '{}' may take {}, but limits.turn is {}: set its build_timeout to at most {}",
           benchmark.name, in_plan(benchmark.build_timeout), in_plan(turn), in_plan(turn)));
   }
   if (plan.wait_for_quiet && plan.wait_for_quiet->most > turn)
     return refuse(
-        fmt::format("a block may wait {} for a quiet machine, and limits.turn is {}: set "
-                    "machine.wait_for_quiet to {} at most",
+        fmt::format("a block may wait {} for a quiet machine, but limits.turn is {}: set "
+                    "machine.wait_for_quiet to at most {}",
                     in_plan(plan.wait_for_quiet->most), in_plan(turn), in_plan(turn)));
   return {};
 }

@@ -43,7 +43,7 @@ Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std:
   if (without > 0 || asked.empty())
     result.words = "not every comparison has an interval";
   else
-    result.words = fmt::format("the widest interval is +-{}, {} is asked for", percent(widest),
+    result.words = fmt::format("the widest interval is +-{}, but {} is requested", percent(widest),
                                percent(stop.half_width));
   return result;
 }
@@ -112,9 +112,8 @@ report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,
   if (stop.rule == plan::StopRule::precision)
     analysis.notes.push_back(
         fmt::format("An experiment that stops once its intervals are narrow tends to stop when the "
-                    "variance happens to look small. So intervals and tests are made with {:.4g} "
-                    "%, and then they hold in {:.4g} % "
-                    "of such experiments.",
+                    "variance happens to look small. So intervals and tests are computed at {:.4g} "
+                    "%, which gives {:.4g} % in such experiments.",
                     100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
   return {.rule = std::string(to_string(stop.rule)),
           .words = fmt::format("{}; after {} {}", describe(stop), blocks,

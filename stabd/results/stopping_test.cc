@@ -32,10 +32,11 @@ TEST(Stopping, ByPrecisionWhenEveryIntervalIsNarrow) {
   const auto narrow = with({within(0.996, 1.004), within(1.1, 1.109)});
   EXPECT_TRUE(look(narrow, precision, 22).stop);
   EXPECT_EQ(look(narrow, precision, 22).words,
-            "the widest interval is +-0.45 %, 0.5 % is asked for");
+            "the widest interval is +-0.45 %, but 0.5 % is requested");
   const auto wide = with({within(0.996, 1.004), within(1.1, 1.12)});
   EXPECT_FALSE(look(wide, precision, 22).stop);
-  EXPECT_EQ(look(wide, precision, 22).words, "the widest interval is +-1 %, 0.5 % is asked for");
+  EXPECT_EQ(look(wide, precision, 22).words,
+            "the widest interval is +-1 %, but 0.5 % is requested");
 }
 
 TEST(Stopping, NotBeforeTheFewestBlocksNorWithoutAnInterval) {
@@ -131,9 +132,9 @@ TEST(Stopping, TheReportSaysTheRuleAndItsLevels) {
   const report::Stopping stopping = stopping_of(plan, analysis, 22);
   EXPECT_EQ(stopping.words,
             "by precision: when every interval is within +-0.5 %, after 20 to 100 blocks; after 22 "
-            "the widest interval is +-0.4 %, 0.5 % is asked for");
+            "the widest interval is +-0.4 %, but 0.5 % is requested");
   ASSERT_EQ(analysis.notes.size(), 1U);
-  EXPECT_THAT(analysis.notes[0], HasSubstr("made with 96.25 %, and then they hold in 95 %"));
+  EXPECT_THAT(analysis.notes[0], HasSubstr("computed at 96.25 %, which gives 95 %"));
 }
 
 }  // namespace

@@ -67,8 +67,9 @@ Result<void> must_be_there(store::Reader& store, const store::Experiment& experi
   const std::string near = nearest(name, names);
   const auto shown = std::span(names).first(std::min(names.size(), most_shown));
   return fail(one_line(
-      fmt::format("no trial of experiment {} has the number '{}'{}; there are {}{}", experiment.id,
-                  one_line(name, 80), near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
+      fmt::format("no trial of experiment {} has the response '{}'{}; there are {}{}",
+                  experiment.id, one_line(name, 80),
+                  near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
                   fmt::join(shown, ", "), shown.size() < names.size() ? ", and others" : ""),
       4000));
 }
@@ -113,10 +114,10 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
   if (whole && wants_more && ran_to_its_end(experiment)) whole = positions == experiment.trials;
   if (whole) return {};
   return std::unexpected(store::StoreError{
-      .message = fmt::format("trials of experiment {} cannot be read: at or behind position {} one "
-                             "is missing; the file is damaged: 'stabctl recover' saves what can be "
-                             "read of it",
-                             experiment.id, positions)});
+      .message = fmt::format(
+          "trials of experiment {} cannot be read: one at or after position {} is missing; the "
+          "file is damaged: 'stabctl recover' saves what can be read of it",
+          experiment.id, positions)});
 }
 
 std::optional<counters::Number> response_of(const store::Trial& trial, const std::string& name) {
@@ -229,22 +230,22 @@ std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::st
 Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& experiment,
                               plan::Plan plan, const Asked& asked) {
   if (!asked.better.empty() && asked.better != "lower" && asked.better != "higher")
-    return fail(fmt::format("--better {}: lower or higher is needed", one_line(asked.better, 50)));
+    return fail(fmt::format("--better {}: use lower or higher", one_line(asked.better, 50)));
   if (asked.response.empty()) {
     if (asked.better.empty()) return plan;
-    return fail("--better needs --response, the number that is better so");
+    return fail("--better needs --response, which names the response");
   }
   if (plan.is_causal())
     return fail(fmt::format(
-        "experiment {} is a causal profile: all numbers of its trials include virtual pauses",
+        "experiment {} is a causal profile: all times of its trials include virtual pauses",
         experiment.id));
   if (auto there = must_be_there(store, experiment, plan, asked.response); !there)
     return std::unexpected(there.error());
   const auto parts = plan::parts_of(plan, asked.response);
   if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
     return fail(
-        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': the trials "
-                    "that are left say nothing about it",
+        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': the "
+                    "remaining trials show nothing about it",
                     plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())
@@ -266,8 +267,8 @@ std::string asked_note(const plan::Plan& plan, const Asked& asked) {
       further(plan, asked.response) != nullptr)
     return "";
   return fmt::format(
-      "This is about {}, but the plan compares {}: if you look at many numbers, some show a change "
-      "by chance.",
+      "This is about {}, but the plan compares {}: if you look at many responses, some show a "
+      "change by chance.",
       asked.response, plan.analysis.response);
 }
 

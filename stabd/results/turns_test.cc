@@ -69,8 +69,8 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
   EXPECT_EQ(all.trials.ok, 48U);
   EXPECT_EQ(all.trials.failed, 0U);
   EXPECT_EQ(all.analysis.notes[0],
-            "rare was counted in 4 of 12 blocks, whenever it was its turn ('measure.rotate'), and "
-            "is compared in those.");
+            "rare was counted in 4 of 12 blocks, when its turn came ('measure.rotate'), and is "
+            "compared in those blocks.");
   EXPECT_THAT(all.others[0].notes, Each(Not(HasSubstr("turn"))));
   EXPECT_EQ(all.others[1].notes[0].substr(0, 35), "often was counted in 8 of 12 blocks");
   EXPECT_EQ(all.analysis.spec.unit, stats::Unit::number) << "whichever block was the first";
@@ -82,7 +82,7 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
     EXPECT_EQ(each.counted, 4 * each.blocks);
   }
   EXPECT_THAT(report::text(all, {.full = true}),
-              HasSubstr("often: counted in 8 of 12 blocks, by turns"));
+              HasSubstr("often: counted in 8 of 12 blocks, in turn"));
   const auto root = nlohmann::json::parse(report::json(all));
   EXPECT_EQ(root["counters"][0]["blocks"], 4);
   EXPECT_EQ(root["counters"][0]["of_blocks"], 12);
@@ -171,14 +171,14 @@ TEST_F(DocumentTest, IsAboutTheNumberThatIsAskedFor) {
   EXPECT_EQ(faults.analysis.effects[0].units, 12U);
   EXPECT_EQ(faults.analysis.notes[0],
             "This is about page-faults-minor, but the plan compares rare: if you look at many "
-            "numbers, some show a change by chance.");
+            "responses, some show a change by chance.");
   EXPECT_EQ(asked({.response = "user"}).analysis.spec.unit, stats::Unit::nanoseconds);
   EXPECT_THAT(asked({.response = "oftn"}).reason,
-              AllOf(HasSubstr("no trial of experiment 1 has the number 'oftn', did you mean "
+              AllOf(HasSubstr("no trial of experiment 1 has the response 'oftn', did you mean "
                               "'often'?; there are wall, user, "),
                     HasSubstr("page-faults-minor")));
   EXPECT_EQ(asked({.response = "often", .better = "more"}).reason,
-            "--better more: lower or higher is needed");
+            "--better more: use lower or higher");
   EXPECT_THAT(asked({.better = "higher"}).reason, HasSubstr("--better needs --response"));
 }
 
@@ -202,7 +202,7 @@ TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {
               HasSubstr("'rare' takes turns by 'measure.rotate', and design.stop counts blocks"));
   const auto user = make_document(*store_, experiment_, "", {.response = "user"});
   ASSERT_TRUE(user) << user.error().message;
-  EXPECT_THAT(user->stopping->words, HasSubstr(", asked of wall; it had 6 blocks"));
+  EXPECT_THAT(user->stopping->words, HasSubstr(", asked about wall; it had 6 blocks"));
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Repository as_builds_see_it(const std::string& directory) {
 
 std::string advice_on(std::string_view refusal) {
   if (!refusal.contains("dubious ownership")) return "";
-  return geteuid() == 0 ? "; it is root that builds: run that command as root, or run stabctl as "
+  return geteuid() == 0 ? "; root does the building: run that command as root, or run stabctl as "
                           "the repository's owner"
                         : "";
 }
@@ -110,7 +110,8 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
     if (!plan::is_resolved(each.revision)) added.emplace(each.revision, *commit);
   }
   if (added.empty()) return text;
-  std::string result = text + "\n\n# Added by stabctl: what these revisions were.\n[revisions]\n";
+  std::string result =
+      text + "\n\n# Added by stabctl: the commits of these revisions.\n[revisions]\n";
   for (const auto& [revision, commit] : added)
     result += fmt::format("{} = \"{}\"\n", quoted(revision), commit);
   // What is wrong in our lines: the plan has such a table, in either way of writing it.

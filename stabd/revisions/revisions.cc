@@ -25,11 +25,11 @@ Result<std::string> merge_base(const Repository& repository) {
     if (!ended) return std::unexpected(ended.error());
     if (is_well(*ended)) return ended->out.substr(0, ended->out.find('\n'));
   }
-  return fail("there is no branch main, master or upstream to compare with: name a revision");
+  return fail("there is no branch main, master or upstream to compare with: give a revision");
 }
 
 Result<void> no_place(const Entry& submodule, const std::string& to) {
-  return fail(fmt::format("cannot copy the submodule {} to {}: a file or link is in its place",
+  return fail(fmt::format("cannot copy the submodule {} to {}: a file or link is in the way",
                           one_line(submodule.path, 300), to));
 }
 
@@ -70,7 +70,8 @@ Result<Repository> make_repository(const Repository& from, const std::string& to
   const auto objects =
       git_line(from, {"rev-parse", "--path-format=absolute", "--git-path", "objects"});
   if (!objects) return std::unexpected(objects.error());
-  if (objects->contains('\n')) return fail("a repository's path cannot have a line break");
+  if (objects->contains('\n'))
+    return fail("the path of a repository must not contain a line break");
   const auto tags = git(from, {"for-each-ref", "--format=%(objectname) %(refname)", "refs/tags/"});
   if (!tags) return std::unexpected(tags.error());
   std::error_code error;
@@ -155,8 +156,8 @@ Result<void> objects_are_there(const Repository& top, const std::string& commit)
   if (!listed) return std::unexpected(listed.error());
   if (is_well(*listed) && !listed->out.contains('?')) return {};
   return fail(
-      fmt::format("{} is a partial clone that lacks files of {}: git -C {} archive {} "
-                  ">/dev/null fetches them",
+      fmt::format("{} is a partial clone that lacks files of {}: fetch them with git -C {} archive "
+                  "{} >/dev/null",
                   top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
 }
 
@@ -290,7 +291,7 @@ Result<void> take_over(const std::vector<std::string>& paths, const std::string&
                            *relative.begin() == ".." || relative == "." ||
                            !is_inside(from, relative);
     if (leads_out || !fs::exists(fs::symlink_status(fs::path(from) / relative)))
-      return fail(fmt::format("--same {}: that is not a file or folder of the last version",
+      return fail(fmt::format("--same {}: the last version has no such file or folder",
                               one_line(path, 200)));
     if (auto brought = bring(relative, from, to); !brought) return brought;
   }

@@ -121,7 +121,7 @@ Result<Repository> repository_of(const Entry& submodule, const Repository& top,
     if (!there) return std::unexpected(there.error());
     if (*there) return std::move(each);
   }
-  return fail(fmt::format("the submodule {} of {} in {} is not there: {}",
+  return fail(fmt::format("the submodule {} of {} in {} is missing: {}",
                           one_line(submodule.path, 300), commit.substr(0, 12), top.directory,
                           whence(submodule, top, commit)));
 }
@@ -135,7 +135,7 @@ Result<Repository> checked_out(const Entry& submodule, const Repository& top) {
   const auto there = is_top(at(top, folder));
   if (!there) return std::unexpected(there.error());
   if (!*there)
-    return fail(fmt::format("the submodule {} of {} is not there: git submodule update --init {}",
+    return fail(fmt::format("the submodule {} of {} is missing: git submodule update --init {}",
                             one_line(submodule.path, 300), top.directory,
                             shell_quote(submodule.path)));
   return at(top, folder);

@@ -48,15 +48,15 @@ int option_of(int fd, int option) {
 Result<Fd> passed_socket(std::uint64_t count) {
   if (count != 1)
     return fail(
-        fmt::format("{} sockets were passed to stabd, which serves one: leave one ListenStream in "
-                    "stabd.socket",
+        fmt::format("{} sockets were passed to stabd, but it serves only one: leave one "
+                    "ListenStream in stabd.socket",
                     count));
   Fd socket(first_passed);
   if (option_of(first_passed, SO_DOMAIN) != AF_UNIX ||
       option_of(first_passed, SO_TYPE) != SOCK_STREAM ||
       option_of(first_passed, SO_ACCEPTCONN) != 1)
     return fail(
-        "the descriptor that stabd got is not a listening unix socket: ListenStream in "
+        "the descriptor passed to stabd is not a listening unix socket: ListenStream in "
         "stabd.socket must be a path");
   fcntl(first_passed, F_SETFD, FD_CLOEXEC);
   return socket;

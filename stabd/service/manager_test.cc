@@ -65,7 +65,7 @@ TEST_F(ManagerTest, SeveralSocketsAreRefused) {
   const auto manager = Manager::from_environment();
   ASSERT_FALSE(manager);
   EXPECT_THAT(manager.error().message,
-              HasSubstr("2 sockets were passed to stabd, which serves one"));
+              HasSubstr("2 sockets were passed to stabd, but it serves only one"));
 }
 
 TEST_F(ManagerTest, NoChildInheritsTheVariables) {

@@ -29,7 +29,8 @@ Result<std::optional<std::string>> load(const std::string& path) {
     return fail(fmt::format("{} belongs to user {}: make it yours or root's", path, status.st_uid));
   const bool is_device = S_ISCHR(status.st_mode) && status.st_uid == 0;  // /dev/null
   if (!is_device && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(fmt::format("others may write {}: 'chmod go-w {}' takes that away", path, path));
+    return fail(
+        fmt::format("other users may write to {}: fix this with 'chmod go-w {}'", path, path));
   // The file that was looked at, whatever the path leads to by now.
   auto text = read_file(fmt::format("/proc/self/fd/{}", file.get()), max_file);
   if (!text) return std::unexpected(text.error());

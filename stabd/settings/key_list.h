@@ -20,7 +20,7 @@ inline constexpr std::string_view path_rule =
     "an absolute path of at most 4096 printable characters";
 inline constexpr std::string_view socket_rule =
     "an absolute path of at most 107 printable characters";
-inline constexpr std::string_view group_rule = "the name or the number of a group, in quotes";
+inline constexpr std::string_view group_rule = "the name or number of a group, in quotes";
 inline constexpr std::string_view line_rule = "a text of 1 to 4096 printable characters";
 
 namespace words {
@@ -40,71 +40,71 @@ inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
 
 inline constexpr toml::Key keys[] = {
     {"daemon.state", toml::Text{is_absolute_path, path_rule}, "folder of the database",
-     "`/var/lib/stabd` for root, else by the XDG rules"},
+     "`/var/lib/stabd` for root, else according to the XDG rules"},
     {"daemon.socket", toml::Text{is_socket_path, socket_rule}, "unix socket to serve",
-     "`/run/stabd/stabd.sock` for root, else by the XDG rules"},
+     "`/run/stabd/stabd.sock` for root, else according to the XDG rules"},
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
      "file mode of the socket, as in chmod: who may connect"},
     {"daemon.socket_group", toml::Text{is_group, group_rule},
-     "whose members may connect with `socket_mode` `0660`", "the group of stabd's own user"},
-    {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder of builds",
-     "`/var/cache/stabd/builds` for root, else by the XDG rules"},
-    {"daemon.log", toml::Choice{words::levels, "info"}, "the lowest level that is logged"},
+     "group whose members may connect with `socket_mode` `0660`", "the group of stabd's own user"},
+    {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder for builds",
+     "`/var/cache/stabd/builds` for root, else according to the XDG rules"},
+    {"daemon.log", toml::Choice{words::levels, "info"}, "lowest level to log"},
     {"daemon.namespaces", toml::Flag{true}, "contain trials in pid namespaces"},
     {"daemon.cgroups", toml::Flag{true},
-     "bound trials by cgroups where root's daemon can have them"},
+     "limit trials with cgroups where root's daemon can use them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
-     "a client that is silent for longer is disconnected"},
+     "disconnects a client that is silent for longer"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
-     "a report, an export or an analysis that takes longer is given up"},
+     "gives up a report, an export or an analysis that takes longer"},
     {"daemon.stop", toml::Choice{words::stops, "abandon"},
-     "how SIGTERM ends the running trial: the next stabd measures it again, or it is finished "
-     "first"},
+     "how SIGTERM ends the running trial: the next stabd measures it again, or this one finishes "
+     "it first"},
     {"daemon.stop_limit", toml::Duration{std::chrono::minutes(1)},
-     "with `finish`: a trial that takes longer is abandoned after all"},
+     "with `finish`: abandons a trial that takes longer"},
 
     {"limits.connections", toml::Count{1, 100'000, 256},
-     "how many connections all users have at once"},
+     "how many connections all users may have at once"},
     {"limits.connections_of_user", toml::Count{1, 100'000, 16},
-     "how many connections one user has at once"},
-    {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "experiments in the queue"},
+     "how many connections one user may have at once"},
+    {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "how many experiments the queue holds"},
     {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100},
-     "how many experiments one user has in the queue"},
+     "how many experiments one user may have in the queue"},
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
-     "how large one user's plans in the queue are together"},
+     "how large one user's plans in the queue may be together"},
     {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
-     "about how much one user's experiments may take in the database; beyond that none of them "
-     "begins, and the running one fails before its next trial"},
+     "about how much one user's experiments may take in the database; above the limit no further "
+     "experiment of that user begins, and the running one fails before its next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
-     "how many bytes of answers one user's clients may leave unread: with more in memory, stabd "
-     "hangs up on the client that asks; with more in files, that user's reports and exports wait"},
+     "how many bytes of answers one user's clients may leave unread: above the limit in memory, "
+     "stabd disconnects the client that asks; above the limit in files, that user's reports and "
+     "exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
-     "how large the archives are that one user sends at once; without it only root and stabd's own "
-     "user may import",
+     "how large the archives are that one user may send at once; if it is not set, only root and "
+     "stabd's own user may import",
      "none"},
     {"limits.cache_of_user", toml::Bytes{max_bytes},
-     "how large one user's builds are together; beyond it the builds that were unused for the "
-     "longest time go",
-     "a tenth of the cache's file system, 16 GiB at most"},
+     "how large one user's builds may be together; above the limit, stabd removes the builds "
+     "unused for the longest time",
+     "a tenth of the cache's file system, at most 16 GiB"},
     {"limits.turn", toml::Duration{std::chrono::hours(1), true},
-     "how long an experiment may have the machine while another user waits: then it gives the "
-     "machine away before its next block, and after twice that time its block is cut short and "
-     "runs again later. A plan whose trials may take longer is "
-     "refused, unless root or "
-     "stabd's own user submits it"},
+     "how long an experiment may have the machine while another user waits: after this time it "
+     "gives up the machine before its next block, and after twice this time its block is cut short "
+     "and runs again later. Plans whose trials may take longer are refused, unless root or stabd's "
+     "own user submits them"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
-     "whose plans may change settings of the machine (`machine.quiesce`): the plans of root and "
+     "whose plans may change settings of the machine (`machine.quiesce`): those of root and "
      "stabd's own user, everybody's, or nobody's"},
 
     {"notify.command", toml::Texts{is_line, line_rule},
-     "a program and its arguments; gets JSON on its stdin when an experiment ends or is in "
-     "trouble",
+     "a program and its arguments; stabd runs it when an experiment ends or has trouble, with JSON "
+     "on its stdin",
      "none"},
     {"notify.when", toml::Choice{words::notices, "always"},
-     "`trouble`: not for experiments that are done or were cancelled"},
+     "`trouble`: no notice for experiments that are done or were cancelled"},
     {"notify.time_limit", toml::Duration{std::chrono::seconds(30)},
-     "how long that program may run; then it is ended"},
+     "how long that program may run before it is killed"},
 
     {"retention.output_days", toml::Count{0, 100'000, 0},
      "after how many days the output of an ended experiment's trials and builds is removed; 0: "

@@ -102,9 +102,10 @@ void check(const toml::Table& root, const Settings& settings, toml::Problems& pr
       (settings.notify.when == usual.when && settings.notify.time_limit == usual.time_limit))
     return;
   for (const toml::Pair& pair : table->pairs())
-    problems.add(pair.at, fmt::format("'notify.{}' does nothing without 'notify.command', a "
-                                      "program and its arguments: add that, or leave this out",
-                                      pair.key));
+    problems.add(pair.at,
+                 fmt::format("'notify.{}' does nothing without 'notify.command', a program and its "
+                             "arguments: add the command, or leave this key out",
+                             pair.key));
 }
 
 }  // namespace

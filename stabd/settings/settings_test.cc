@@ -150,7 +150,7 @@ TEST(Settings, TheSocketsGroupIsANameOrANumber) {
     EXPECT_EQ(problems_in(std::string("[daemon]\nsocket_group = \"") + good + "\"\n"), "") << good;
   for (const char* bad : {"", "a:b", "two\\nlines"})
     EXPECT_THAT(problems_in(std::string("[daemon]\nsocket_group = \"") + bad + "\"\n"),
-                HasSubstr("stabd.toml:2:1: 'daemon.socket_group' must be the name or the number"))
+                HasSubstr("stabd.toml:2:1: 'daemon.socket_group' must be the name or number"))
         << bad;
 }
 

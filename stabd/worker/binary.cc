@@ -60,8 +60,8 @@ Result<void> check_file(int fd, const std::string& path) {
   if (fstat(fd, &status) != 0) return fail_errno(fmt::format("cannot look at {}", path));
   if (!S_ISREG(status.st_mode)) return fail("${OUT} is not a regular file");
   if (std::cmp_greater(status.st_size, max_binary_bytes))
-    return fail(
-        fmt::format("${{OUT}} has {} bytes, and {} are allowed", status.st_size, max_binary_bytes));
+    return fail(fmt::format("${{OUT}} has {} bytes, but at most {} are allowed", status.st_size,
+                            max_binary_bytes));
   return {};
 }
 
@@ -184,7 +184,7 @@ Result<std::int64_t> code_size_of(const std::string& path) {
   if (!fd) return fail_errno("it cannot be read");
   Elf64_Ehdr header{};
   if (!read_at(fd.get(), 0, &header, sizeof header) || !has_segments(header))
-    return fail("it is not a program of the 64-bit ELF format");
+    return fail("it is not a 64-bit ELF program");
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   if (!read_at(fd.get(), header.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr)))
     return fail("its segments cannot be read");

@@ -140,7 +140,7 @@ TEST_F(Binary, WhatIsNoProgramSaysWhy) {
   };
   const std::string whole = elf_with({{.bytes = 1000}});
   for (const std::string& no : {std::string(), std::string("#!/bin/sh\n"), whole.substr(0, 40)})
-    EXPECT_THAT(why(no), HasSubstr("not a program of the 64-bit ELF format"));
+    EXPECT_THAT(why(no), HasSubstr("not a 64-bit ELF program"));
   EXPECT_THAT(why(whole.substr(0, whole.size() - 1)), HasSubstr("segments cannot be read"));
   EXPECT_THAT(why(elf_with({{.flags = PF_R, .bytes = 9}})), HasSubstr("no code that is loaded"));
   EXPECT_THAT(why(elf_with({{.bytes = UINT64_MAX}, {.bytes = 2}})), HasSubstr("impossible sizes"));

@@ -72,7 +72,7 @@ Reading reading_of(std::string_view key, const protocol::BuildRequest& request, 
 // Whoever misses a file learns why it is not there.
 std::string note_on(const Sources& sources) {
   if (sources.left_out.empty()) return "";
-  return fmt::format("(not in the copy that is built: {}; 'sources' names what the build reads)\n",
+  return fmt::format("(not in the copy that is built: {}; 'sources' lists what the build reads)\n",
                      sources.left_out);
 }
 
@@ -80,7 +80,8 @@ std::string note_on(const Sources& sources) {
 std::vector<counters::Reading> readings_of(const std::string& out,
                                            std::optional<std::int64_t> cpu_ns) {
   constexpr const char* unknown =
-      "the build came from the cache, and the stabd that made it did not store its CPU time";
+      "the build came from the cache, and the stabd that made it did not store the build's CPU "
+      "time";
   std::vector<counters::Reading> readings;
   const std::string time(plan::compile_time);
   readings.push_back(cpu_ns ? counters::counted(time, "ns", *cpu_ns)
@@ -202,7 +203,7 @@ Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
     taken_[name] = *taken;
     return taken;
   }
-  return fail("the copy of the sources is removed from the cache again and again");
+  return fail("the copy of the sources keeps being removed from the cache");
 }
 
 // With the rights and the variables of builds.
@@ -410,9 +411,10 @@ protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& reques
     in_use_.erase(folder.path);  // we used it, and it has changed since
     auto lock = lock_entry(folder.path, Hold::alone, wait_of(request));
     if (!lock)
-      return failed({}, fmt::format("cannot lock {}.lock: it stays with another experiment that "
-                                    "builds or uses it",
-                                    folder.path));
+      return failed(
+          {}, fmt::format(
+                  "cannot lock {}.lock: another experiment that builds or uses the build holds it",
+                  folder.path));
     auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
     if (!reply) reply = build_in(folder, request, *sources);
     if (reply->status == store::BuildStatus::failed) return *reply;
@@ -420,7 +422,7 @@ protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& reques
     in_use_.insert_or_assign(folder.path, std::move(*lock));
     return *reply;
   }
-  return failed({}, fmt::format("{} is removed again and again", folder.path));
+  return failed({}, fmt::format("{} keeps being removed", folder.path));
 }
 
 protocol::BuildReply Builder::build_in(const CacheFolder& folder,

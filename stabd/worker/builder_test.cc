@@ -122,14 +122,14 @@ TEST_F(BuilderTest, TheCacheKeepsWhatABuildTook) {
   const auto old = build(compile);
   EXPECT_EQ(old.status, BuildStatus::cached);
   EXPECT_EQ(reading(old, "compile-time").status, counters::Status::absent);
-  EXPECT_THAT(reading(old, "compile-time").reason, HasSubstr("did not store its CPU time"));
+  EXPECT_THAT(reading(old, "compile-time").reason, HasSubstr("did not store the build's CPU time"));
   EXPECT_EQ(reading(old, "code-size"), reading(first, "code-size"));
 }
 
 TEST_F(BuilderTest, WhatIsNoProgramHasNoSizeOfCode) {
   const auto script = build("printf '#!/bin/sh\\n' >${OUT}");
   ASSERT_EQ(script.status, BuildStatus::built) << script.output;
-  EXPECT_THAT(reading(script, "code-size").reason, HasSubstr("not a program of the 64-bit ELF"));
+  EXPECT_THAT(reading(script, "code-size").reason, HasSubstr("not a 64-bit ELF program"));
   const auto nothing = build("true");
   ASSERT_EQ(nothing.status, BuildStatus::built) << nothing.output;
   EXPECT_EQ(nothing.readings.size(), 1U);

@@ -172,7 +172,7 @@ TEST_F(CacheTest, NoBuildOfAnExperimentThatGoesOnIsRemoved) {
   Builder other = fresh();
   const auto last = other.build(request("two", 1));
   EXPECT_EQ(last.status, store::BuildStatus::built);
-  EXPECT_THAT(last.tidied, HasSubstr("had to leave the cache"));
+  EXPECT_THAT(last.tidied, HasSubstr("removed from the cache"));
   EXPECT_FALSE(is_there(key_of_ended));
   EXPECT_TRUE(fs::exists(first.out));
   EXPECT_TRUE(fs::exists(last.out));

@@ -27,7 +27,7 @@ struct Draft {
 Result<Sources> take_revision(const RevisionOf& from, const std::vector<std::string>& names,
                               const std::string& cache, const machine::Launch& how) {
   if (!plan::is_resolved(from.revision))
-    return fail(fmt::format("'{}' is not the whole name of a commit", from.revision));
+    return fail(fmt::format("'{}' is not the full name of a commit", from.revision));
   std::error_code error;
   fs::create_directories(cache, error);
   std::string folder = cache + "/draft-XXXXXX";

@@ -144,7 +144,7 @@ void took_region(const json& line, RuntimeReport& report) {
   report.regions.push_back(*region);
   if (line.contains("open"))
     add_note(report.layout.note,
-             fmt::format("the region {} was open when the program ended", region->name));
+             fmt::format("the region {} was still open when the program ended", region->name));
 }
 
 void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& more,
@@ -168,11 +168,11 @@ void ended(const json& line, Layout& layout) {
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
   if (line.contains("region_open"))
-    add_note(layout.note, "its region was open when the program ended");
+    add_note(layout.note, "its region was still open when the program ended");
   if (const Count refused = number_at(line, "regions_refused"))
     add_note(layout.note,
-             fmt::format("{} regions were not measured: a name has 1 to {} letters, digits, '_', "
-                         "'.' and '-', and a program {} of them",
+             fmt::format("{} regions were not measured: a name may have 1 to {} letters, digits, "
+                         "'_', '.' and '-', and a program may have {} regions",
                          *refused, plan::max_region_name, plan::max_regions));
   layout.heap_operations = number_at(line, "heap_operations");
   layout.heap_bytes = number_at(line, "heap_bytes");
@@ -241,7 +241,7 @@ class Reader {
                                          : nullptr;
     if (act == nullptr && event != "region") return;
     if (process == processes_.end())
-      add_note(note_, fmt::format("process {} reported its {} without its start", pid, event));
+      add_note(note_, fmt::format("process {} reported its {} but not its start", pid, event));
     else if (act != nullptr)
       act(line, process->report.layout);
     else
@@ -289,16 +289,17 @@ class Reader {
 
 std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
   return fmt::format(
-      "the plan asks for {}={}, and the program's runtime did '{}': it is of a version that cannot "
-      "do it",
+      "the plan asks for {}={}, but the program's runtime did '{}': this version of the runtime "
+      "does not support it",
       name, value, layout.kind.empty() ? "nothing" : layout.kind);
 }
 
 // Why a number of the runtime's last line is not there; "" if that line is.
 std::string last_line_fault(const Layout& layout) {
-  if (!layout.randomized) return "the program has no runtime that measures it: build it with szc";
+  if (!layout.randomized)
+    return "the program has no runtime that measures regions: build it with szc";
   if (!layout.main_to_exit_ns)
-    return "the program ended without its runtime's last line: something ended it from outside";
+    return "the last line of the program's runtime is missing: something outside ended the program";
   return "";
 }
 
@@ -324,7 +325,7 @@ std::string layout_fault(const protocol::RunRequest& request, const Layout& layo
   if (request.needs == plan::Needs::nothing) return "";
   if (!layout.randomized)
     return fmt::format(
-        "the plan asks for a random layout, and the program has no runtime that makes one: build "
+        "the plan asks for a random layout, but the program has no runtime that makes one: build "
         "it with szc, as with CC = \"szc\" in [variables]{}{}",
         layout.note.empty() ? "" : "; ", layout.note);
   const bool must = preloaded ? plan::wants_heap(request.options).value_or(false)
@@ -347,9 +348,8 @@ std::string response_fault(const protocol::RunRequest& request, const Layout& la
   if (const std::string fault = last_line_fault(layout); !fault.empty())
     return fmt::format("the response is {}, and {}", request.response, fault);
   if (region && !layout.region_ns)
-    return "the response is region, and the program marked none: put STAB_BEGIN() and STAB_END() "
-           "of "
-           "stabilizer.h around it";
+    return "the response is region, but the program marked none: put STAB_BEGIN() and STAB_END() "
+           "of stabilizer.h around it";
   return "";
 }
 

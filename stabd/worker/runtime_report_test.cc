@@ -211,16 +211,17 @@ TEST(RuntimeReport, HasTheRegionsThatTheProgramNamed) {
   EXPECT_EQ(report.regions,
             (std::vector<NamedRegion>{{.name = "parse", .ns = 40, .count = 3},
                                       {.name = "emit.all-1", .ns = 0, .count = 1}}));
-  EXPECT_EQ(report.layout.note, "the region emit.all-1 was open when the program ended");
+  EXPECT_EQ(report.layout.note, "the region emit.all-1 was still open when the program ended");
   EXPECT_EQ(report.layout.region_ns, 300);
 }
 
 TEST(RuntimeReport, SaysWhichRegionsWereNotMeasured) {
   std::string refused = exit_line;
   refused.insert(refused.find(",\"epochs\""), R"(,"region_open":1,"regions_refused":12)");
-  EXPECT_EQ(layout_of(start + refused, 7).note,
-            "its region was open when the program ended; 12 regions were not measured: a name has "
-            "1 to 40 letters, digits, '_', '.' and '-', and a program 64 of them");
+  EXPECT_EQ(
+      layout_of(start + refused, 7).note,
+      "its region was still open when the program ended; 12 regions were not measured: a name may "
+      "have 1 to 40 letters, digits, '_', '.' and '-', and a program may have 64 regions");
 }
 
 // The file is the program's: whoever writes lines of the runtime into it gets no more than its own
@@ -285,7 +286,7 @@ TEST(RegionReadings, AreTimeAndCountAndWhatIsWantedIsAbsentWithTheReason) {
   EXPECT_THAT(region_readings(read_report("", 7), wanted).at(0).reason,
               HasSubstr("build it with szc"));
   EXPECT_THAT(region_readings(read_report(start, 7), wanted).at(0).reason,
-              HasSubstr("without its runtime's last line"));
+              HasSubstr("the last line of the program's runtime is missing"));
 }
 
 TEST(RuntimeReport, ACrashNamesItsFunction) {
@@ -348,7 +349,7 @@ TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
   EXPECT_EQ(fault({{"code", "1"}, {"rerandomize", "once"}, {"seed", "1"}}), "");
   EXPECT_THAT(
       fault({{"rerandomize", "repeated"}}),
-      HasSubstr("asks for rerandomize=repeated, and the program's runtime did 'code once'"));
+      HasSubstr("asks for rerandomize=repeated, but the program's runtime did 'code once'"));
   EXPECT_THAT(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), once),
               HasSubstr("asks for code=0"));
   // A period means nothing with one layout.
@@ -377,7 +378,7 @@ TEST(ResponseFault, SaysWhatIsMissing) {
   EXPECT_EQ(response_fault(request, Layout()), "");
   request.response = "main_to_exit";
   EXPECT_THAT(response_fault(request, Layout()), HasSubstr("build it with szc"));
-  EXPECT_THAT(response_fault(request, Layout{.randomized = true}), HasSubstr("from outside"));
+  EXPECT_THAT(response_fault(request, Layout{.randomized = true}), HasSubstr("something outside"));
   const Layout without_region{.randomized = false, .main_to_exit_ns = 5, .regions = 0};
   EXPECT_EQ(response_fault(request, without_region), "");
   request.response = "region";

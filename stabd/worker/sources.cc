@@ -32,10 +32,10 @@ Result<void> count(const fs::path& file, Copied& counted) {
   if (fs::is_regular_file(fs::symlink_status(file, error)))
     counted.bytes += fs::file_size(file, error);
   if (counted.files <= max_source_files && counted.bytes <= max_source_bytes) return {};
-  return fail(fmt::format(
-      "the sources are more than {} files or {} MiB: name the ones that the build reads in "
-      "'sources' of the benchmark",
-      max_source_files, max_source_bytes >> 20));
+  return fail(
+      fmt::format("the sources have more than {} files or {} MiB: list the ones that the build "
+                  "reads in 'sources' of the benchmark",
+                  max_source_files, max_source_bytes >> 20));
 }
 
 Result<void> copy_entry(const fs::path& from, const fs::path& to) {
@@ -116,7 +116,7 @@ Result<void> copy_named(const fs::path& directory, const std::string& name, cons
   const fs::path relative = fs::path(name).lexically_normal();
   if (relative.is_absolute() || relative.begin()->string() == "..")
     return fail(fmt::format(
-        "the source {} lies outside of the plan's directory: move the plan up or the source in",
+        "the source {} lies outside the plan's directory: move the plan up or the source in",
         name));
   std::error_code error;
   const fs::path from = directory / relative;
@@ -161,8 +161,8 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
       !remove_entry(cache, path)) {
     fs::remove_all(draft, error);
     return fail(
-        fmt::format("{} has been changed since it was copied, and cannot be replaced: try again "
-                    "when no experiment uses it, or remove it",
+        fmt::format("{} was changed after it was copied, and cannot be replaced: try again when no "
+                    "experiment uses it, or remove it",
                     path.string()));
   }
   fs::rename(draft, path, error);

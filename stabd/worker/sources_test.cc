@@ -198,12 +198,12 @@ TEST_F(SourcesTest, AFolderMayBeNamedWithASlashOrAsADot) {
 TEST_F(SourcesTest, ANameOutsideOfTheDirectoryIsRefused) {
   folder_.write("secret.c", "no");
   for (const char* name : {"../secret.c", "..", "lib/../../secret.c", "lib/../.."})
-    EXPECT_THAT(refusal({name}), HasSubstr("outside of the plan's directory")) << name;
+    EXPECT_THAT(refusal({name}), HasSubstr("outside the plan's directory")) << name;
 }
 
 TEST_F(SourcesTest, AnAbsoluteNameIsRefused) {
-  EXPECT_THAT(refusal({"/etc/passwd"}), HasSubstr("outside of the plan's directory"));
-  EXPECT_THAT(refusal({folder_ / "plan/main.c"}), HasSubstr("outside of the plan's directory"));
+  EXPECT_THAT(refusal({"/etc/passwd"}), HasSubstr("outside the plan's directory"));
+  EXPECT_THAT(refusal({folder_ / "plan/main.c"}), HasSubstr("outside the plan's directory"));
 }
 
 TEST_F(SourcesTest, AMissingNameIsRefusedAndNothingIsLeftBehind) {
@@ -246,7 +246,7 @@ TEST_F(SourcesTest, TooManyBytesAreRefusedBeforeTheyAreCopied) {
   folder_.write("plan/huge", "");
   fs::resize_file(folder_ / "plan/huge", max_source_bytes + 1);
   EXPECT_THAT(refusal({}), HasSubstr("more than 20000 files or 512 MiB"));
-  EXPECT_THAT(refusal({"huge"}), HasSubstr("name the ones that the build reads"));
+  EXPECT_THAT(refusal({"huge"}), HasSubstr("list the ones that the build reads"));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
   EXPECT_EQ(refusal({"main.c"}), "");
 }
@@ -283,7 +283,7 @@ TEST_F(SourcesTest, AChangedCopyThatIsInUseIsLeftAlone) {
   std::ofstream(first->path + "/main.c") << "damaged";
   const auto again = take();
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message, HasSubstr("has been changed since it was copied"));
+  EXPECT_THAT(again.error().message, HasSubstr("was changed after it was copied"));
   EXPECT_EQ(fs::file_size(first->path + "/main.c"), 7U);
 }
 

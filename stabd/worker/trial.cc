@@ -167,8 +167,8 @@ std::string reading_fault(const std::string& response,
     return fmt::format("the response is {}, which {}: {}", response,
                        is_measure ? "this trial lacks" : "could not be counted", reading->reason);
   return fmt::format(
-      "the response is {}, which was counted in only {:.0f} % of the time: measure "
-      "fewer events at a time",
+      "the response is {}, which was counted for only {:.0f} % of the time: measure fewer events "
+      "at once",
       response, 100 * reading->coverage);
 }
 
@@ -187,8 +187,8 @@ plan::Measured measured(const plan::OutputMeasure& measure, const machine::Ended
     return plan::read_output(measure, measure.from_stderr ? ended.err : ended.out, room, until);
   return {.reading = counters::absent(
               measure.name, measure.unit,
-              fmt::format("{} was cut: {}", plan::stream_of(measure),
-                          ended.reason.empty() ? "the program was ended" : ended.reason))};
+              fmt::format("{} was cut off: {}", plan::stream_of(measure),
+                          ended.reason.empty() ? "the program was killed" : ended.reason))};
 }
 
 counters::Reading derived_reading(const plan::DerivedMeasure& measure,
@@ -221,13 +221,15 @@ counters::Reading size_of_program(const protocol::RunRequest& request, const Tri
   const std::string_view word = request.argv.front();
   const std::string_view file = word.substr(word.rfind('/') + 1);
   if (std::ranges::find(starters, file) != starters.end())
-    return none(fmt::format("the trial runs {}, and what that starts is not known", file));
+    return none(
+        fmt::format("the trial runs {}, and it is not known what that program starts", file));
   const auto path = machine::find_program(word, environment, request.directory);
   if (!path) return none(path.error().message);
   const bool relative = !path->starts_with('/');
   const auto bytes = context.sizes->of(relative ? request.directory + "/" + *path : *path);
   return bytes ? counters::counted(name, "bytes", *bytes)
-               : none(fmt::format("{} has no size of its code: {}", *path, bytes.error().message));
+               : none(fmt::format("the size of the code of {} is not known: {}", *path,
+                                  bytes.error().message));
 }
 
 // Those that are absent are there only where somebody wants to know.
@@ -246,8 +248,7 @@ void add_of_builds(const protocol::RunRequest& request, const TrialContext& cont
 
 // Of a program whose file may not be read the kernel counts nothing.
 void forget_unreadable(std::vector<counters::Reading>& counted, counters::Profile& profile) {
-  constexpr const char* why =
-      "the program's file may not be read, and the kernel counts nothing then";
+  constexpr const char* why = "the program's file is not readable, so the kernel counts nothing";
   for (counters::Reading& each : counted) each = counters::absent(each.name, each.unit, why);
   profile.functions.clear();
   if (profile.is_wanted()) profile.reason = why;
@@ -364,7 +365,8 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   if (ended.how == machine::End::exited) reply.exit_code = ended.exit_code;
   if (ended.how == machine::End::signalled) reply.signal = ended.signal;
   if (ended.signal == SIGTRAP && std::ranges::any_of(counted, counts_accesses))
-    reply.reason += "; counting mem: does that where a virtual machine loses debug exceptions";
+    reply.reason +=
+        "; counting mem: events does that on virtual machines that lose debug exceptions";
   if (ended.wall.count() > 0) reply.wall_ns = ended.wall.count();
   reply.user_ns = ended.user.count();
   reply.system_ns = ended.system.count();

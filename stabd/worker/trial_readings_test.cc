@@ -115,7 +115,7 @@ TEST_F(TrialTest, OutputThatWasCutIsNotRead) {
     trial.derived = {{.name = "half", .formula = "t / 2"}};
     const auto reply = run_trial(trial, {});
     EXPECT_NE(reply.status, TrialStatus::ok);
-    EXPECT_THAT(reply.readings.back().reason, HasSubstr("t is absent: stdout was cut: "));
+    EXPECT_THAT(reply.readings.back().reason, HasSubstr("t is absent: stdout was cut off: "));
   }
 }
 
@@ -126,9 +126,8 @@ TEST_F(TrialTest, AMeasureThatIsTheResponseMustBeThere) {
   trial.response = "t";
   const auto reply = run_trial(trial, {});
   EXPECT_EQ(reply.status, TrialStatus::not_measured);
-  EXPECT_EQ(
-      reply.reason,
-      "the response is t, which this trial lacks: stdout: 'x' is not a number that can be used");
+  EXPECT_EQ(reply.reason,
+            "the response is t, which this trial lacks: stdout: 'x' is not a usable number");
   trial.argv.back() = "echo t=7";
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
 }

@@ -94,13 +94,12 @@ class Worker {
         fmt::format("why these CPUs: {}", fmt::join(topology->reasons(*choice), "; ")));
     if (!machine::has_own_shared_memory())
       reply.notes.push_back(
-          "/dev/shm, System V memory and message queues are the machine's: what a trial leaves "
-          "there stays");
+          "/dev/shm, System V memory and message queues are shared with the machine: what a trial "
+          "leaves there stays");
     if (!machine::is_in_group())
       reply.notes.push_back(
           "trials have no cgroup: memory_limit does not count files in memory that no process "
-          "maps, "
-          "and nothing bounds threads");
+          "maps, and nothing limits threads");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);

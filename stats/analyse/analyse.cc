@@ -94,7 +94,8 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
   const bool has_suite = within && analyse_within(data, suite, notes);
   if (within && !has_suite && !data.subjects.empty())
     notes.add(
-        "A within-subjects model needs two subjects with all cells; each is analysed by itself.");
+        "A within-subjects model needs two subjects with all cells, so each subject is analysed "
+        "separately.");
   for (const Subject& subject : data.subjects)
     analyse_factorial(data, subject, !has_suite, analysis, notes);
   analysis.suite = suite.suite;
@@ -157,8 +158,8 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
   if (tests > 1)
     notes.add(fmt::format(
         "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "
-        "probability of any wrong one is at most {:.3g} %. Intervals and p are each "
-        "comparison's own; the adjusted intervals hold for all of them together.",
+        "probability of even one wrong verdict is at most {:.3g} %. An interval or p is valid for "
+        "its comparison alone; the adjusted intervals are valid for all comparisons together.",
         analysis.suite > 0
             ? "separately for each member, for these together and for members like these"
             : "all together",
@@ -169,11 +170,12 @@ void note_interactions(const Analysis& analysis, Notes& notes) {
   for (const Interplay& each : interplays(analysis))
     notes.add(
         each.subject,
-        fmt::format("the treatments {} interact ({}): an effect averaged over the others hides "
-                    "that it differs between their levels.",
-                    each.aliases.empty() ? each.term
-                                         : fmt::format("{} (or what it cannot be told from: {})",
-                                                       each.term, each.aliases),
+        fmt::format("the treatments {} interact ({}): an effect averaged over the other treatments "
+                    "hides that it differs between their levels.",
+                    each.aliases.empty()
+                        ? each.term
+                        : fmt::format("{} (or an effect that this design cannot tell from it: {})",
+                                      each.term, each.aliases),
                     each.family > 1 ? fmt::format("adjusted {}, corrected for all {} interactions",
                                                   p_words(each.p_adjusted), each.family)
                                     : p_words(each.p_adjusted)));
@@ -204,32 +206,28 @@ void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
   constexpr double enough = 300;
   if (static_cast<double>(fewest->units) >= enough) return;
   notes.add(
-      fmt::format("A layout that is seldom drawn may be missing: {0} {1}s can't exclude one that "
-                  "is drawn up to "
-                  "{2:.2g} % of the time (95 %), and if it made one level 20 % slower the mean "
-                  "would move by up "
-                  "to {3:.2g} %. To exclude all but 1 in 100 takes {4:.0f} {1}s. The typical "
-                  "change, without "
-                  "a fifth of the {1}s at each end, does not depend on it.",
+      fmt::format("A rare layout may be missing: {0} {1}s can't exclude a layout that occurs up to "
+                  "{2:.2g} % of the time (with 95 % confidence). If it made one level 20 % slower, "
+                  "the mean would move by up to {3:.2g} %. To exclude layouts that occur more than "
+                  "1 % of the time takes {4:.0f} {1}s. The typical change, without a fifth of the "
+                  "{1}s at each end, does not depend on such a layout.",
                   fewest->units, data.spec.block, 100 * unseen, 20 * unseen, all));
 }
 
 void note_pooling(const Prepared& data, Notes& notes) {
   if (data.spec.error == Error::pooled && !data.spec.block.empty())
-    notes.add(fmt::format(
-        "The error is pooled over all treatments, as the settings ask; this assumes that "
-        "treatments act alike in all "
-        "{}s.",
-        data.spec.block));
+    notes.add(
+        fmt::format("The error is pooled over all treatments, as the settings ask; this assumes "
+                    "that a treatment has the same effect in all {}s.",
+                    data.spec.block));
 }
 
 void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
   notes.add(fmt::format(
-      "The experiment looks at its data up to {} times and may end at any of them: p, intervals "
-      "and "
-      "verdicts of changes hold for all looks together (alpha spending, Lan and DeMets). The other "
-      "tables are valid only if the number of trials was fixed in advance.",
+      "The experiment looks at its data up to {} times and may end at any look: p, intervals and "
+      "verdicts of changes are valid for all looks together (alpha spending, Lan and DeMets). The "
+      "other tables are valid only if the number of trials was fixed in advance.",
       data.spec.looks->planned.size()));
 }
 

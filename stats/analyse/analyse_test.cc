@@ -110,7 +110,7 @@ TEST(Analyse, ASignificantInteractionIsNamed) {
 TEST(Analyse, NoDataGivesNoTablesAndANote) {
   const Analysis analysis = analyse({}, opt_only());
   EXPECT_THAT(analysis.tables, IsEmpty());
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("no trial")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("No trial can be analysed")));
   expect_sane(analysis);
 }
 
@@ -145,7 +145,7 @@ TEST(Analyse, ALevelWithoutTrialsIsLeftOutOfTheModel) {
   const Analysis analysis = analyse(data, opt_only(Design::within_subjects));
   EXPECT_EQ(analysis.suite, 4U);
   EXPECT_EQ(analysis.effects.back().level, "O3");
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("opt O2: no trial")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("opt O2: none of its trials")));
   expect_sane(analysis);
 }
 
@@ -211,7 +211,7 @@ TEST(Analyse, UnknownColumnsAndBadNumbersAreNoted) {
   EXPECT_THAT(analysis.notes, Contains(HasSubstr("no column flavour")));
   EXPECT_THAT(analysis.notes, Contains(HasSubstr("no column batch")));
   EXPECT_THAT(analysis.notes, Contains(HasSubstr("alpha of 2")));
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("margin of -1")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("margin -1")));
   EXPECT_EQ(analysis.spec.treatments, std::vector<std::string>{"opt"});
   EXPECT_EQ(analysis.spec.alpha, 0.05);
   expect_sane(analysis);
@@ -223,7 +223,7 @@ TEST(Analyse, ColumnsOfUnequalLengthAreRefused) {
   EXPECT_FALSE(data.is_valid());
   const Analysis analysis = analyse(data, opt_only());
   EXPECT_THAT(analysis.means, IsEmpty());
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("do not fit together")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("do not match each other")));
 }
 
 TEST(Analyse, NumbersFarApartStayFinite) {

@@ -383,7 +383,7 @@ std::string range_words(const Effect& effect) {
                        percent_of(*effect.loss_high));
   if (effect.loss_low) return fmt::format("{} or more", percent_of(*effect.loss_low));
   if (effect.loss_high) return fmt::format("{} or less", percent_of(*effect.loss_high));
-  return "anything, because no limit bounds the numbers that are missing";
+  return "anything, because no limit bounds the missing values";
 }
 
 void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Notes& notes) {
@@ -396,7 +396,7 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
                   effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
                   loss.level.lost, loss.level.of, plural(loss.unit));
   const std::string error =
-      effect.loss_low || effect.loss_high ? ", with the error of these bounds" : "";
+      effect.loss_low || effect.loss_high ? ", including the error of these bounds" : "";
   if (effect.loss_bounds == Losses::monotone)
     text += fmt::format(
         "If one level lost every trial that the other would have lost, and some more (Lee's "
@@ -404,23 +404,21 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
         effect.level, range_words(effect), error);
   else
     text += fmt::format(
-        "If each of them had the least favourable number that its limits permit, the change of {} "
-        "can be {}{}.",
+        "If each missing trial had the least favourable value that its limits permit, the change "
+        "of {} could be {}{}.",
         effect.level, range_words(effect), error);
   if (data.spec.losses == Losses::random)
-    text +=
-        " As was asked, this decides nothing: what is missing is taken to be missing at random.";
+    text += " As requested, this decides nothing: the trials are assumed to be missing at random.";
   notes.add(effect.subject, text);
 }
 
 void note_advice(const Prepared& data, Notes& notes) {
   if (data.spec.losses != Losses::extremes) return;
   notes.add(
-      "To bound the trials that are missing, use one of these: running them again; the limit that "
-      "ended them "
-      "('--lost-at-least' and '--lost-at-most' of 'stabctl analyze'; an experiment knows its "
-      "timeouts); a typical run, where few are missing ('--estimand typical', "
-      "'analysis.estimand'); or an assumption ('--losses monotone' or 'random', "
+      "To bound the missing trials, do one of these: run them again; give the limit that ended "
+      "them ('--lost-at-least' and '--lost-at-most' of 'stabctl analyze'; an experiment knows its "
+      "timeouts); if few are missing, ask about a typical run ('--estimand typical', "
+      "'analysis.estimand'); or make an assumption ('--losses monotone' or 'random', "
       "'analysis.losses').");
 }
 
@@ -482,8 +480,8 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
       effect.verdict == Verdict::same && (!effect.loss_high || *effect.loss_high > 1 + margin ||
                                           !effect.loss_low || *effect.loss_low < 1 / (1 + margin));
   if (!turned && !left_margin) return;
-  withhold(effect, turned ? "the trials that are missing may turn the change around"
-                          : "the trials that are missing may hide a change");
+  withhold(effect, turned ? "the missing trials may reverse the change"
+                          : "the missing trials may hide a change");
   note_advice(data, notes);
 }
 

@@ -88,11 +88,11 @@ void refuse_time(const Prepared& data, Effect& effect, Notes& notes) {
   withhold(effect, "one level was measured before the other, so time may have made the change");
   notes.add(
       effect.subject,
-      fmt::format(
-          "the levels {0}={1} and {0}={2} were measured one after the other: whatever changed on "
-          "the machine meanwhile counts as a change, and no number of trials tells the two apart. "
-          "Run trials of both in turns, in blocks or in random order, as 'stabctl ab' does.",
-          effect.treatment, effect.baseline, effect.level));
+      fmt::format("the levels {0}={1} and {0}={2} were measured one after the other: anything that "
+                  "changed on the machine meanwhile looks like a change between them, and no "
+                  "number of trials can tell the two apart. Run trials of both levels in turn, in "
+                  "blocks or in random order, as 'stabctl ab' does.",
+                  effect.treatment, effect.baseline, effect.level));
 }
 
 // 3.
@@ -114,16 +114,14 @@ void refuse_raw_suite(const Prepared& data, Analysis& analysis, Notes& notes) {
   bool any = false;
   for (Effect& effect : analysis.effects) {
     if (effect.scope == Scope::subject || !effect.reason.empty()) continue;
-    withhold(effect, fmt::format("the mean over {}s of raw numbers is decided by the largest",
-                                 data.spec.subject));
+    withhold(effect, fmt::format("the largest {} decides a mean of raw values", data.spec.subject));
     any = true;
   }
   if (any)
     notes.add(fmt::format(
-        "The {0}s differ in size: a {1} of {2} is {3:.3g} times that of {4}, so the mean over {0}s "
-        "of raw numbers is decided by the largest. Logarithms give each {0} the same weight: "
-        "'--log' "
-        "of 'stabctl analyze', 'analysis.log = true' in a plan.",
+        "The {0}s differ in size: the {1} of {2} is {3:.3g} times that of {4}, so the largest {0} "
+        "decides a mean of raw values. Logarithms give each {0} the same weight: use '--log' of "
+        "'stabctl analyze' or 'analysis.log = true' in a plan.",
         data.spec.subject, data.spec.response, most->name, most->mean / least->mean, least->name));
 }
 
@@ -139,11 +137,12 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   withhold(effect, fmt::format("too few independent {}s", data.spec.block));
   notes.add(
       effect.subject,
-      fmt::format("neighbouring {0}s are alike (correlation {1:.2f} of {2}'s change from one "
-                  "{0} to the next), so {3} {0}s tell as much as {4:.1f} independent ones: too few "
-                  "for a verdict. Use many more {0}s, or {0}s that are farther apart in time.",
-                  data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
-                  estimate.independent));
+      fmt::format(
+          "neighbouring {0}s are alike (correlation {1:.2f} of {2}'s change from one {0} to the "
+          "next), so {3} {0}s contain as much information as {4:.1f} independent ones: too few for "
+          "a verdict. Use many more {0}s, or {0}s that are farther apart in time.",
+          data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
+          estimate.independent));
 }
 
 // What the numbers look like where two tests of them disagree, without a guess at why.
@@ -157,7 +156,7 @@ std::string looks_of(const Prepared& data, const Effect& effect) {
     words.push_back(fmt::format("their correlation from one to the next is {:.2f}",
                                 effect.estimate->autocorrelation));
   if (test.without && effect.ratio && !test.influential.empty())
-    words.push_back(fmt::format("without {} {} the change is {:+.3g} % and not {:+.3g} %",
+    words.push_back(fmt::format("without {} {} the change is {:+.3g} %, not {:+.3g} %",
                                 data.spec.block, test.influential, 100 * (*test.without - 1),
                                 100 * (*effect.ratio - 1)));
   return words.empty() ? "" : fmt::format(" The numbers: {}.", fmt::join(words, ", "));
@@ -184,13 +183,12 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
     if (effect.held_back || !test.p_adjusted || *test.p_adjusted >= alpha ||
         *effect.p_adjusted < alpha)
       return;
-    notes.add(
-        effect.subject,
-        fmt::format("two tests of {} disagree, so there is no verdict: the randomization test "
-                    "finds that the levels differ in some {}s (adjusted {}), the test of the "
-                    "mean change does not ({}).{}",
-                    pair, effect.unit, p_words(*test.p_adjusted), p_words(*effect.p_adjusted),
-                    looks_of(data, effect)));
+    notes.add(effect.subject,
+              fmt::format("two tests of {} disagree, so there is no verdict: the randomization "
+                          "test finds that the levels differ in some {}s (adjusted {}), but the "
+                          "test of the mean change finds no difference ({}).{}",
+                          pair, effect.unit, p_words(*test.p_adjusted), p_words(*effect.p_adjusted),
+                          looks_of(data, effect)));
     return;
   }
   if (by_order && *by_order < alpha) return;

@@ -42,8 +42,7 @@ class Analyser {
     if (made_.points.empty())
       return fail(
           "no progress point was visited in an experiment: the program needs a point that it "
-          "passes "
-          "often, in the code that is to be made faster");
+          "passes often, in the code that you want to make faster");
     std::ranges::sort(made_.points, [](const PointResult& a, const PointResult& b) {
       return std::pair(b.visits, a.point) < std::pair(a.visits, b.point);
     });
@@ -218,7 +217,7 @@ class Analyser {
                              });
     if (are_numbers) return;
     made.finding = Finding::too_few;
-    made.too_few = "its times differ by so much that no number holds their ratio";
+    made.too_few = "its times differ too much for their ratio to be computed";
   }
 
   void fill_quarter(Line& made, const Fit& fit, const Fit::Estimate& slope, const Phase& phase) {

@@ -146,7 +146,7 @@ TEST(CausalAnalysis, TimesThatNoNumberComparesAreSaid) {
     ASSERT_TRUE(made) << made.error().message;
     const Line& line = made->points.front().lines.front();
     EXPECT_EQ(line.finding, Finding::too_few) << inside;
-    EXPECT_THAT(line.too_few, HasSubstr("no number holds their ratio"));
+    EXPECT_THAT(line.too_few, HasSubstr("for their ratio to be computed"));
   }
 }
 

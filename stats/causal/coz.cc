@@ -50,7 +50,7 @@ class Record {
     const auto found = text(key);
     if (!found) return std::unexpected(found.error());
     if (found->empty() || found->size() > longest_name)
-      return wrong(fmt::format("{}= has no name of 1 to {} bytes", key, longest_name));
+      return wrong(fmt::format("{}= needs a name of 1 to {} bytes", key, longest_name));
     return std::string(*found);
   }
 
@@ -217,7 +217,7 @@ class Reader {
     if (!name) return std::unexpected(name.error());
     if (is_left_out_) return {};
     if (!is_in_run_ || made_.runs.back().experiments.empty())
-      return record.wrong("a point stands before the first experiment of its run");
+      return record.wrong("a progress point comes before the first experiment of its run");
     const auto [at, is_new] = points_.try_emplace(std::pair(*name, kind), made_.points.size());
     if (is_new) {
       if (made_.points.size() >= most_points)
@@ -318,8 +318,8 @@ Result<void> read_coz(std::string_view text, Profile& profile) {
   }
   if (!has_record) return fail("it is empty");
   if (reader.has_only_left_out())
-    return fail(
-        fmt::format("no experiment is left, of {} with a duration below 0", reader.left_out()));
+    return fail(fmt::format("no experiment is left: {} {} below 0", reader.left_out(),
+                            reader.left_out() == 1 ? "has a duration" : "have durations"));
   profile = reader.end();
   return {};
 }

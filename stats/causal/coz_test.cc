@@ -104,7 +104,7 @@ TEST(Coz, ExperimentsWithDurationsBelow0AreLeftOutWithTheirPoints) {
     Profile alone;
     const auto refused = read_coz(bad + bad, alone);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "no experiment is left, of 2 with a duration below 0");
+    EXPECT_EQ(refused.error().message, "no experiment is left: 2 have durations below 0");
     EXPECT_EQ(alone, Profile{});
   }
 }

@@ -203,7 +203,7 @@ std::string run_text(const Profile& profile) {
 
 Result<void> read_run(std::string_view text, Profile& profile) {
   auto read = RunReader().read(Json::parse(text, nullptr, false));
-  if (!read) return fail("its causal profile does not have the form that stabd writes");
+  if (!read) return fail("the causal profile does not have the form that stabd writes");
   add(*std::move(read), profile);
   return {};
 }

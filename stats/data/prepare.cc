@@ -38,7 +38,7 @@ std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
     out.notes.add(fmt::format(
         "{} of {} trials have a {} of zero or less, which has no logarithm, and are left out.",
         not_positive, data.response.size(), out.spec.response));
-  if (rows.empty()) out.notes.add("There is no trial that can be analysed.");
+  if (rows.empty()) out.notes.add("No trial can be analysed.");
   return rows;
 }
 
@@ -59,7 +59,7 @@ void check_numbers(Prepared& out) {
     spec.alpha = 0.05;
   }
   if (spec.equivalence && !(*spec.equivalence > 0 && std::isfinite(*spec.equivalence))) {
-    out.notes.add(fmt::format("An equivalence margin of {} is not above 0; it is ignored.",
+    out.notes.add(fmt::format("The equivalence margin {} is not above 0, so it is ignored.",
                               *spec.equivalence));
     spec.equivalence.reset();
   }
@@ -207,7 +207,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   check_columns(out);
   set_looks(out);
   if (!data.is_valid()) {
-    out.notes.add("The columns of the data do not fit together; nothing is analysed.");
+    out.notes.add("The columns of the data do not match each other, so nothing is analysed.");
     return out;
   }
   const std::vector<Row> rows = usable_rows(data, out);
@@ -220,7 +220,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   set_lost(data, views, rows.size() == data.response.size(), out);
   const auto keys = key_space(views);
   if (!keys) {
-    out.notes.add("The columns have more combinations of levels than can be analysed.");
+    out.notes.add("The columns have too many combinations of levels to be analysed.");
     return out;
   }
   const std::vector<std::string> names = used_levels(views.subject);
@@ -228,7 +228,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   if (out.spec.order_drawn) out.blocks = used_levels(views.block);
   Collected collected = collect(data, rows, views, *keys, out);
   if (!can_be_squared(collected.groups)) {
-    out.notes.add(fmt::format("The numbers of {} are too large or too far apart to be squared.",
+    out.notes.add(fmt::format("The values of {} are too large or too far apart to be squared.",
                               out.spec.response));
     return out;
   }

@@ -23,14 +23,14 @@ void note_unused_levels(const View& view, const std::string& prefix, Notes& note
   for (std::size_t i = 0; i < view.map.size(); ++i)
     if (view.map[i] == unused)
       notes.add(prefix + view.column->levels[i],
-                "no trial of it can be analysed, so it is left out.");
+                "none of its trials can be analysed, so it is left out.");
 }
 
 const Column* find_or_note(const Dataset& data, std::string& name, Notes& notes) {
   if (name.empty()) return nullptr;
   const Column* column = data.find(name);
   if (column == nullptr) {
-    notes.add(fmt::format("The data has no column {}; it is not in the model.", name));
+    notes.add(fmt::format("The data has no column {}, so the model leaves it out.", name));
     name.clear();
   }
   return column;
@@ -59,9 +59,9 @@ Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out) 
     const Column* column = find_or_note(data, name, out.notes);
     if (column == nullptr) continue;
     if (found.size() == most_treatments) {
-      out.notes.add(fmt::format(
-          "The treatment {} is left out: {} treatments are the most that can be crossed.", name,
-          most_treatments));
+      out.notes.add(
+          fmt::format("The treatment {} is left out: at most {} treatments can be crossed.", name,
+                      most_treatments));
       continue;
     }
     views.treatments.push_back(view(column, rows));

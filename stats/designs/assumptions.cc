@@ -90,7 +90,7 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
   Assumption& added =
       add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
           nested ? "means of the seeds by cell" : "trials by cell", n, test->f, test->p);
-  if (!added.holds) added.instead = "the changes and verdicts, which pool no variance";
+  if (!added.holds) added.instead = "the changes and verdicts, which do not pool variances";
 }
 
 // Numbers in the order of time: so many series of one length, one by one. Each has its own test;
@@ -156,16 +156,15 @@ Ordered signed_residuals(const Subject& subject, std::span<const double> residua
 void add_independence(const Prepared& data, const Subject& subject, const Ordered& ordered,
                       Analysis& analysis, Notes& notes) {
   if (!data.spec.in_order) {
-    notes.add("Independence is not tested: nothing says that the rows are in the order of time.");
+    notes.add("Independence is not tested: nothing says that the rows are in order of time.");
     return;
   }
   const bool allowed_for = has_own_blocks(data) && !data.spec.independent_blocks &&
                            ordered.values.size() >= least_for_dependence * ordered.series;
-  const char* instead =
-      allowed_for
-          ? "the changes, whose intervals and p allow for neighbours that are alike"
-          : "no test of single numbers: intervals are too narrow if neighbours are alike; use "
-            "blocks or compare more runs";
+  const char* instead = allowed_for
+                            ? "the changes, whose intervals and p allow for correlated neighbours"
+                            : "no test of individual trials: intervals are too narrow if "
+                              "neighbours are correlated; use blocks or compare more runs";
   const auto lag = autocorrelation(ordered);
   const auto runs = runs_test(ordered.values);
   if (!lag || !runs) {
@@ -212,14 +211,14 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   const std::size_t n = residuals.values.size();
   if (!(ss > static_cast<double>(n) * data.noise)) return;
   const char* instead = n > most_for_shapiro_wilk
-                            ? "nothing else is needed, the means of so many trials are normal"
+                            ? "all results, because the means of so many trials are normal"
                             : "the rank-sum and the permutation test";
   // Two numbers are equally far from their mean, whatever their distribution is.
   constexpr std::size_t least_of_cell = 3;
   if (n >= least_of_cell * by_cell(subject).size())
     add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);
   else
-    notes.add(subject.name, "normality is not tested: there are fewer than three trials a cell.");
+    notes.add(subject.name, "normality is not tested: there are fewer than three trials per cell.");
   add_variances(data, subject, analysis, notes);
   if (!data.spec.block.empty()) return;
   const bool compares = data.spec.seed.empty() && by_cell(subject).size() > 1;

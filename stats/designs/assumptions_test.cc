@@ -148,7 +148,7 @@ TEST(Assumptions, UnequalVariancesAreFound) {
   spec.block.clear();
   const Analysis analysis = analyse(data, spec);
   EXPECT_FALSE(find(analysis, "Brown-Forsythe")->holds);
-  EXPECT_THAT(find(analysis, "Brown-Forsythe")->instead, HasSubstr("pool no variance"));
+  EXPECT_THAT(find(analysis, "Brown-Forsythe")->instead, HasSubstr("do not pool variances"));
   EXPECT_LT(analysis.effects.at(0).spread->p, 1e-6);
   EXPECT_GT(analysis.effects.at(0).spread->low, 10);
 }

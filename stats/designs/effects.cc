@@ -75,8 +75,8 @@ std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
   if (!estimate.has_error())
     return "there are too few trials to estimate the error, so nothing is tested.";
   if (!estimate.has_ratio())
-    return "a ratio to a mean that is not above zero says nothing; differences are given instead.";
-  return "the interval of a ratio is without bounds here; differences are given instead.";
+    return "a mean that is not above zero gives no useful ratio, so differences are given instead.";
+  return "the interval of the ratio has no bounds here, so differences are given instead.";
 }
 
 }  // namespace
@@ -143,13 +143,14 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   }
   constexpr double noticeable = 0.01;  // of the interval
   if (own.bound > noticeable * std::sqrt(own.variance))
-    notes.add(comparison.subject,
-              fmt::format(
-                  "the numbers of {} move in steps of {:.6g}, and the intervals allow for that.{}",
-                  data.spec.response, data.step,
-                  data.spec.resolution ? ""
-                                       : " If they are exact counts, say '--resolution 0'; a finer "
-                                         "clock has no such limit."));
+    notes.add(
+        comparison.subject,
+        fmt::format(
+            "the values of {} move in steps of {:.6g}, and the intervals allow for these steps.{}",
+            data.spec.response, data.step,
+            data.spec.resolution ? ""
+                                 : " If the values are exact counts, use '--resolution 0'; a finer "
+                                   "clock has no such limit."));
   // What does not vary gets its own words (of_builds.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));

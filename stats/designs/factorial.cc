@@ -36,12 +36,12 @@ void note_confounding(const Prepared& data, const Layout& names, const std::stri
   for (const AliasChain& chain : data.spec.chains) {
     const std::string first = chain.aliases.substr(0, chain.aliases.find(','));
     if (std::has_single_bit(chain.effect) && std::ranges::count(first, ':') == 1)
-      text += fmt::format("{}{} is {}", text.empty() ? "" : ", ",
+      text += fmt::format("{}{} is also {}", text.empty() ? "" : ", ",
                           term_name(chain.effect, names.names), first);
   }
   if (!text.empty())
     notes.add(subject, fmt::format("main effects cannot be told from interactions of two "
-                                   "treatments ({}, too): a verdict may be due to either.",
+                                   "treatments (here {}): a verdict may be due to either.",
                                    text));
 }
 
@@ -243,7 +243,7 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
   const auto model = FactorialModel::fit(names.shape, points_of(subject), data.noise,
                                          data.spec.sums_of_squares, terms);
   if (!model) {
-    notes.add(subject.name, "the treatments have too many levels to be fitted.");
+    notes.add(subject.name, "the treatments have too many levels to fit.");
     return;
   }
   const std::vector<Group> cells = by_cell(subject);

@@ -112,8 +112,9 @@ TEST(Fraction, InteractionsNameTheirAliases) {
   EXPECT_EQ(analysis.interactions[0].aliases, "c:d");
   EXPECT_NEAR(*analysis.interactions[0].ratio, std::exp(0.1), 0.01);
   EXPECT_TRUE(analysis.interactions[0].spread);
-  EXPECT_THAT(analysis.notes,
-              Contains(HasSubstr("a:b (or what it cannot be told from: c:d) interact")));
+  EXPECT_THAT(
+      analysis.notes,
+      Contains(HasSubstr("a:b (or an effect that this design cannot tell from it: c:d) interact")));
 }
 
 TEST(Fraction, ItsBlocksAreCompleteWithItsOwnCells) {
@@ -127,8 +128,8 @@ TEST(Fraction, OfResolutionThreeSaysWhatAMainEffectMayBe) {
   Spec spec = spec_of();
   const auto noted = [&] {
     return Contains(
-        HasSubstr("Main effects cannot be told from interactions of two treatments "
-                  "(a is b:c, b is a:c, c is a:b, too)"));
+        HasSubstr("Main effects cannot be told from interactions of two treatments (here a is also "
+                  "b:c, b is also a:c, c is also a:b)"));
   };
   EXPECT_THAT(analyse(simulate(), spec).notes, Not(noted()));
   spec.treatments = {"a", "b", "c"};

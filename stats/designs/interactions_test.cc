@@ -160,7 +160,7 @@ TEST(Interactions, NestedDesignsCompareTheVarianceOfSeeds) {
 TEST(Interactions, FewerThanSixSeedsTellNoChangeOfTheirVariance) {
   const Analysis analysis = nested(nested_data(4), false);
   EXPECT_FALSE(analysis.effects.at(0).spread);
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("Fewer than six seeds of seed a cell")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("fewer than six seeds of seed per cell")));
 }
 
 }  // namespace

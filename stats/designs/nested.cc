@@ -89,26 +89,25 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
               const Runs& runs, Notes& notes) {
   const std::string& seed = data.spec.seed;
   if (!runs.balanced)
-    notes.add(subject,
-              fmt::format(
-                  "the seeds of {} have unequal numbers of runs, so the model works on their means "
-                  "(times the harmonic mean of the numbers).",
-                  seed));
+    notes.add(
+        subject,
+        fmt::format("the seeds of {} have unequal numbers of runs, so the model works on the means "
+                    "of the seeds (weighted by the harmonic mean of the numbers of runs).",
+                    seed));
   if (!fit.balanced)
     notes.add(subject,
               fmt::format(
                   "some cells have fewer seeds of {} than others; sums of squares are of type II.",
                   seed));
   if (!(runs.within_df > 0))
-    notes.add(subject,
-              fmt::format(
-                  "each seed of {} was run once, so the variance between seeds cannot be told from "
-                  "that between runs.",
-                  seed));
+    notes.add(subject, fmt::format("each seed of {} was run once, so the variance between seeds "
+                                   "cannot be told from the variance between runs.",
+                                   seed));
   if (fit.residual_df <= 0)
     notes.add(
         subject,
-        fmt::format("one seed of {} a cell leaves nothing to test a treatment against.", seed));
+        fmt::format("with one seed of {} per cell, there is nothing to test a treatment against.",
+                    seed));
 }
 
 // The treatment is tested against seeds, so theirs are the residuals that must be normal; trials
@@ -156,7 +155,7 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     points.push_back({.block = 0, .cell = unit.cell, .y = unit.y});
   const auto model = FactorialModel::fit(layout(data).shape, points, data.noise);
   if (!model) {
-    notes.add(subject.name, "the treatments have too many levels to be fitted.");
+    notes.add(subject.name, "the treatments have too many levels to fit.");
     return;
   }
   const FactorialFit& fit = model->result();
@@ -184,9 +183,10 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     add_alternatives(data, subject, comparison, effect);
     effect.spread = spread(contrast.weights);
     if (!effect.spread)
-      notes.add(subject.name, fmt::format("fewer than six seeds of {} a cell, or seeds that do "
-                                          "not differ: changes of their variance are not told.",
-                                          data.spec.seed));
+      notes.add(subject.name,
+                fmt::format("there are fewer than six seeds of {} per cell, or the seeds do not "
+                            "differ, so changes of their variance are not reported.",
+                            data.spec.seed));
   }
   if (data.spec.assumptions)
     add_interactions(data, subject.name, estimator, cells, spread, analysis);

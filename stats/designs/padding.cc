@@ -129,9 +129,9 @@ void analyse_padding(const Prepared& data, const Subject& subject, Analysis& ana
                   .method = "seeds of " + data.spec.seed,
                   .unit = "seed"};
     if (arms.lost > 0)
-      notes.add(subject.name, fmt::format("seeds of {} that have trials in one arm only are left "
-                                          "out: {}.",
-                                          data.spec.seed, arms.lost));
+      notes.add(subject.name,
+                fmt::format("seeds of {} that have trials in only one arm are left out: {}.",
+                            data.spec.seed, arms.lost));
     if (const auto study = padding_study(arms.trials, data.spec.alpha)) {
       fill(data, *study, effect);
       analysis.tables.push_back(table_of(data, effect, *study));

@@ -118,7 +118,7 @@ TEST(PaddingDesign, ASeedThatOneArmLostIsLeftOut) {
   EXPECT_EQ(analysis.padding[0].seeds.size(), 5U);
   EXPECT_THAT(analysis.padding[0].seeds, ElementsAre("s0", "s2", "s3", "s4", "s5"));
   EXPECT_THAT(analysis.notes,
-              Contains(HasSubstr("that have trials in one arm only are left out: 1.")));
+              Contains(HasSubstr("that have trials in only one arm are left out: 1.")));
 }
 
 TEST(PaddingDesign, OneSeedIsNoStudyAndSaysSo) {
@@ -126,7 +126,7 @@ TEST(PaddingDesign, OneSeedIsNoStudyAndSaysSo) {
   ASSERT_EQ(analysis.effects.size(), 1U);
   EXPECT_FALSE(analysis.effects[0].p);
   EXPECT_EQ(analysis.effects[0].verdict, Verdict::unsure);
-  EXPECT_THAT(analysis.notes, Contains("b: a padding study needs two seeds or more."));
+  EXPECT_THAT(analysis.notes, Contains("b: a padding study needs at least two seeds."));
 }
 
 }  // namespace

@@ -156,10 +156,10 @@ std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Me
   auto strata =
       strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
   if (strata && !strata->balanced)
-    notes.add(fmt::format(
-        "Cells have unequal numbers of trials, so the model of all {}s works on cell means "
-        "(times the harmonic mean of the numbers).",
-        data.spec.subject));
+    notes.add(
+        fmt::format("Cells have unequal numbers of trials, so the model of all {}s works on cell "
+                    "means (weighted by the harmonic mean of the numbers of trials).",
+                    data.spec.subject));
   return strata;
 }
 
@@ -190,7 +190,7 @@ void add_table(const Prepared& data, std::span<const Member> members,
     }
     notes.add(
         fmt::format("The table for {0}s like these has no F, because its strata leave out effects "
-                    "of a {1} that are the same for all {0}s. The changes include those.",
+                    "of a {1} that are the same for all {0}s. The changes include such effects.",
                     data.spec.subject, data.spec.block));
   }
 }

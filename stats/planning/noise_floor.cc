@@ -71,10 +71,9 @@ Result<NoiseFloor> noise_floor_disjoint(std::span<const AaProgram> programs, dou
   const double m = static_cast<double>(distances.size());
   const double position = std::ceil((1 - alpha) * (m + 1) * (1 - 1e-12));
   if (position > m)
-    return fail(
-        fmt::format("a noise floor at {:.4g} % needs {:.0f} disjoint pairs, and there are "
-                    "{:.0f}",
-                    100 * (1 - alpha), std::ceil((1 / alpha - 1) * (1 - 1e-12)), m));
+    return fail(fmt::format(
+        "a noise floor at {:.4g} % needs {:.0f} disjoint pairs, but there are only {:.0f}",
+        100 * (1 - alpha), std::ceil((1 / alpha - 1) * (1 - 1e-12)), m));
   std::ranges::sort(distances);
   return NoiseFloor{.margin = std::expm1(distances[static_cast<std::size_t>(position) - 1]),
                     .interval = std::nullopt,
@@ -85,8 +84,8 @@ Result<NoiseFloor> noise_floor_disjoint(std::span<const AaProgram> programs, dou
 Result<NoiseFloor> noise_floor_clustered(std::span<const AaProgram> programs, double alpha,
                                          std::uint64_t seed, Pairs pairs, std::size_t draws) {
   if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
-  if (programs.size() < 5) return fail("a bootstrap of programs needs five of them or more");
-  if (draws < 200) return fail("a bootstrap needs 200 draws or more");
+  if (programs.size() < 5) return fail("a bootstrap over programs needs at least five programs");
+  if (draws < 200) return fail("a bootstrap needs at least 200 draws");
   if (const auto usable = require_programs(programs, 4); !usable)
     return std::unexpected(usable.error());
   const std::vector<Distance> distances = distances_of(programs, pairs);

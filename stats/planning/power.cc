@@ -62,7 +62,7 @@ Result<std::size_t> smallest_n(Enough enough) {
 }  // namespace
 
 Result<double> t_power(Samples kind, std::size_t n, double difference, double sd, double alpha) {
-  if (n < 2) return fail("the power of a t-test needs two repetitions or more");
+  if (n < 2) return fail("the power of a t-test needs at least two repetitions");
   if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
   if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
     return std::unexpected(usable.error());
@@ -90,7 +90,7 @@ Result<double> t_detectable(double error, double df, double alpha, double power)
 }
 
 Result<double> t_detectable(Samples kind, std::size_t n, double sd, double alpha, double power) {
-  if (n < 2) return fail("the power of a t-test needs two repetitions or more");
+  if (n < 2) return fail("the power of a t-test needs at least two repetitions");
   if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
     return std::unexpected(usable.error());
   const double size = static_cast<double>(n);
@@ -101,7 +101,7 @@ Result<std::size_t> t_needed(Samples kind, double difference, double sd, double 
                              double power) {
   if (const auto usable = require_power(alpha, power); !usable)
     return std::unexpected(usable.error());
-  if (difference == 0) return fail("no number of repetitions shows a difference of 0");
+  if (difference == 0) return fail("no number of repetitions can show a difference of 0");
   if (const auto usable = t_power(kind, 2, difference, sd, alpha); !usable)
     return std::unexpected(usable.error());
   return smallest_n([&](std::size_t n) {
@@ -113,12 +113,12 @@ Result<std::size_t> t_needed(Samples kind, double difference, double sd, double 
 Result<std::size_t> t_needed(const Shown& shown, double difference, double alpha, double power) {
   if (const auto usable = require_power(alpha, power); !usable)
     return std::unexpected(usable.error());
-  if (difference == 0) return fail("no number of repetitions shows a difference of 0");
+  if (difference == 0) return fail("no number of repetitions can show a difference of 0");
   if (const auto usable = require_positive(shown.error, "a standard error"); !usable)
     return std::unexpected(usable.error());
   if (const auto usable = require_positive(shown.df, "degrees of freedom"); !usable)
     return std::unexpected(usable.error());
-  if (shown.units < 2) return fail("the power of a t-test needs two repetitions or more");
+  if (shown.units < 2) return fail("the power of a t-test needs at least two repetitions");
   const double units = static_cast<double>(shown.units);
   const double own = std::max(0.0, shown.error * shown.error - shown.fixed);
   return smallest_n([&](std::size_t n) {

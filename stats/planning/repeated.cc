@@ -25,7 +25,7 @@ double alpha_of(double quantile) {
 
 Result<Repeated> Repeated::at(const Looks& looks) {
   if (looks.planned.empty() || looks.blocks < 2)
-    return fail("a sequential analysis needs looks, and two blocks of data or more");
+    return fail("a sequential analysis needs looks and at least two blocks of data");
   const double most = static_cast<double>(std::max(looks.planned.back(), looks.blocks));
   std::vector<double> fractions;
   for (const std::size_t blocks : looks.planned)

@@ -13,7 +13,7 @@ namespace stab::stats {
 
 Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups) {
   constexpr const char* name = "a test of equal variances";
-  if (groups.size() < 2) return fail("a test of equal variances needs two groups or more");
+  if (groups.size() < 2) return fail("a test of equal variances needs at least two groups");
   Moments all;
   double within = 0;
   double rounding = 0;
@@ -30,12 +30,11 @@ Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups)
     within += distances.ss;
     all.merge(distances);
   }
-  if (!std::isfinite(all.ss))
-    return fail("the numbers are too large for a test of equal variances");
+  if (!std::isfinite(all.ss)) return fail("the values are too large for a test of equal variances");
   if (!(within > rounding))
     return fail(
-        "within each group all numbers are equally far from the median, so there is no "
-        "error to test against");
+        "within each group all values are equally far from the median, so there is no error to "
+        "test against");
   VarianceTest test{.df1 = static_cast<double>(groups.size() - 1),
                     .df2 = static_cast<double>(all.n - groups.size())};
   test.f = std::max(0.0, all.ss - within) / test.df1 / (within / test.df2);

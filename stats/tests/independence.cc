@@ -55,7 +55,7 @@ Result<AutocorrelationTest> lag1_autocorrelation(std::span<const double> values)
   if (const auto usable = require_sample(values, 8, "the test of autocorrelation"); !usable)
     return std::unexpected(usable.error());
   const Moments all = moments(values);
-  if (!varies(all)) return fail("numbers that are all equal have no autocorrelation");
+  if (!varies(all)) return fail("values that are all equal have no autocorrelation");
   double products = 0;
   for (std::size_t i = 1; i < values.size(); ++i)
     products += (values[i - 1] - all.mean) * (values[i] - all.mean);
@@ -80,7 +80,7 @@ Result<RunsTest> runs_test(std::span<const double> values) {
     last = side;
   }
   if (test.below < 2 || test.above < 2)
-    return fail("the runs test needs two numbers or more on each side of the median");
+    return fail("the runs test needs at least two values on each side of the median");
   const double a = static_cast<double>(test.below);
   const double b = static_cast<double>(test.above);
   test.expected = 1 + 2 * a * b / (a + b);

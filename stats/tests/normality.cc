@@ -82,13 +82,12 @@ double royston_p(double one_minus_w, std::size_t count) {
 Result<NormalityTest> shapiro_wilk(std::span<const double> values) {
   if (const auto usable = require_sample(values, 3, "the Shapiro-Wilk test"); !usable)
     return std::unexpected(usable.error());
-  if (values.size() > 5000)
-    return fail("the Shapiro-Wilk test is defined for 5000 numbers or less");
+  if (values.size() > 5000) return fail("the Shapiro-Wilk test is defined for at most 5000 values");
   std::vector<double> x = sorted(values);
   const double center = x[x.size() / 2];
   const double range = x.back() - x.front();
   if (!std::isfinite(range) || !varies(moments(values)))
-    return fail("the Shapiro-Wilk test needs numbers that are not all equal and not too far apart");
+    return fail("the Shapiro-Wilk test needs values that are neither all equal nor too far apart");
   for (double& value : x) value = (value - center) / range;
   const std::vector<double> half = royston_weights(x.size());
   double weighted = 0;
@@ -107,7 +106,7 @@ Result<NormalityTest> anderson_darling(std::span<const double> values) {
   if (const auto usable = require_sample(values, 8, "the Anderson-Darling test"); !usable)
     return std::unexpected(usable.error());
   const Moments all = moments(values);
-  if (!varies(all)) return fail("numbers that are all equal have no Anderson-Darling test");
+  if (!varies(all)) return fail("the Anderson-Darling test needs values that are not all equal");
   const std::vector<double> x = sorted(values);
   const double n = static_cast<double>(x.size());
   const double sd = std::sqrt(all.ss / (n - 1));

@@ -94,7 +94,7 @@ TEST(ShapiroWilk, WhatCannotBeTestedSaysWhy) {
   EXPECT_FALSE(shapiro_wilk(std::vector{1.0, 2.0, std::numeric_limits<double>::infinity()}));
   EXPECT_FALSE(shapiro_wilk(uniforms(5001)));
   EXPECT_EQ(shapiro_wilk(std::vector{1.0}).error().message,
-            "the Shapiro-Wilk test needs 3 numbers or more, and there are 1");
+            "the Shapiro-Wilk test needs at least 3 values, but there are 1");
 }
 
 TEST(ShapiroWilk, NumbersAsFarApartAsDoublesGoAreNoNan) {

@@ -11,13 +11,13 @@ namespace stab::stats {
 
 Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alpha) {
   if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
-  if (seeds.size() < 2) return fail("a padding study needs two seeds or more");
+  if (seeds.size() < 2) return fail("a padding study needs at least two seeds");
   PaddingStudy study;
   for (const SeedTrials& seed : seeds) {
     for (const auto* arm : {&seed.before, &seed.after}) {
       if (const auto usable = require_sample(*arm, 1, "a padding study"); !usable)
         return std::unexpected(usable.error());
-      if (std::ranges::min(*arm) <= 0) return fail("a padding study needs numbers above 0");
+      if (std::ranges::min(*arm) <= 0) return fail("a padding study needs values above 0");
     }
     study.percent.push_back(100 * (moments(seed.after).mean / moments(seed.before).mean - 1));
   }

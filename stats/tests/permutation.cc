@@ -119,7 +119,7 @@ Result<PermutationTest> test_of(std::vector<Deck> decks, const PermutationOption
   const auto arrangements =
       arrangements_of(decks, std::max(options.most_exact, fewest_arrangements));
   if (arrangements && *arrangements < fewest_arrangements)
-    return fail("there are too few arrangements of the numbers for a permutation test");
+    return fail("there are too few arrangements of the values for a permutation test");
   Counter counter(std::move(decks));
   PermutationTest test{.statistic = counter.observed()};
   if (arrangements && *arrangements <= options.most_exact) {
@@ -128,7 +128,7 @@ Result<PermutationTest> test_of(std::vector<Deck> decks, const PermutationOption
     test.p = static_cast<double>(counter.all()) / static_cast<double>(*arrangements);
     return test;
   }
-  if (options.drawn == 0) return fail("a permutation test needs one arrangement or more");
+  if (options.drawn == 0) return fail("a permutation test needs at least one arrangement");
   test.arrangements = options.drawn;
   test.p = (static_cast<double>(counter.drawn(options.drawn, options.seed)) + 1) /
            (static_cast<double>(options.drawn) + 1);
@@ -142,7 +142,7 @@ Result<void> require_strata(std::span<const Stratum> strata) {
       if (auto usable = require_sample(*side, 1, "a permutation test"); !usable) return usable;
     any_varies = any_varies || varies(moments(joined(stratum)));
   }
-  if (!any_varies) return fail("numbers that are all equal have no permutation test");
+  if (!any_varies) return fail("a permutation test needs values that are not all equal");
   return {};
 }
 

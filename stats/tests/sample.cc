@@ -13,15 +13,15 @@ Result<void> require_sample(std::span<const double> values, std::size_t least,
                             std::string_view test) {
   if (values.size() < least)
     return fail(
-        fmt::format("{} needs {} numbers or more, and there are {}", test, least, values.size()));
+        fmt::format("{} needs at least {} values, but there are {}", test, least, values.size()));
   if (!std::ranges::all_of(values, [](double x) { return std::isfinite(x); }))
-    return fail(fmt::format("{} needs finite numbers, and one of them is not", test));
+    return fail(fmt::format("{} needs finite values, but one of them is not finite", test));
   return {};
 }
 
 Result<void> require_alpha(double alpha) {
   if (alpha > 0 && alpha < 1) return {};
-  return fail(fmt::format("alpha must lie between 0 and 1, and it is {}", alpha));
+  return fail(fmt::format("alpha must lie between 0 and 1, but it is {}", alpha));
 }
 
 bool varies(const Moments& moments) {

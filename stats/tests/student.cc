@@ -11,17 +11,17 @@ namespace stab::stats {
 
 Result<Estimate> student(const Moments& a, const Moments& b) {
   if (a.n < 1 || b.n < 1 || a.n + b.n < 3)
-    return fail("a t-test needs a number or more in each sample, and three in all");
+    return fail("a t-test needs at least one value in each sample, and three in all");
   const double n = static_cast<double>(a.n);
   const double m = static_cast<double>(b.n);
   Estimate result{.difference = b.mean - a.mean, .df = n + m - 2, .base = a.mean};
   const double pooled = (a.ss + b.ss) / result.df;
   if (!std::isfinite(pooled) || !std::isfinite(result.difference))
-    return fail("a t-test needs finite numbers, and one of them is not");
+    return fail("a t-test needs finite values, but one of them is not finite");
   result.variance = pooled * (1 / n + 1 / m);
   const double size = std::max(std::abs(a.mean), std::abs(b.mean));
   if (!(std::sqrt(result.variance) > 10 * std::numeric_limits<double>::epsilon() * size))
-    return fail("the numbers do not vary within the samples, so there is no error to test against");
+    return fail("the values do not vary within the samples, so there is no error to test against");
   result.base_variance = pooled / n;
   result.base_covariance = -result.base_variance;
   return result;

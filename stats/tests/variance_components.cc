@@ -63,7 +63,8 @@ Result<ComponentIntervals> components(const Sums& sums, double alpha) {
   const auto below = ratio_at(sums, high->f);
   const auto above = ratio_at(sums, low->f);
   if (!estimate || !below || !above)
-    return fail("the variance between groups is too large beside that within them");
+    return fail(
+        "the variance between groups is too large compared with the variance within groups");
   ComponentIntervals result{
       .between = *estimate * sums.within,
       .between_interval = {*below * sums.within * high->f / high->between,
@@ -116,21 +117,20 @@ Result<ComponentIntervals> variance_components(std::span<const std::vector<Momen
                                                double alpha) {
   if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
   if (std::ranges::none_of(cells, [](const auto& groups) { return groups.size() > 1; }))
-    return fail("variance components need two groups or more");
+    return fail("variance components need at least two groups");
   bool repeated = false;
   bool any_varies = false;
   for (const std::vector<Moments>& groups : cells)
     for (const Moments& group : groups) {
-      if (group.n == 0) return fail("variance components need a number or more in each group");
+      if (group.n == 0) return fail("variance components need at least one value in each group");
       if (!std::isfinite(group.mean) || !std::isfinite(group.ss))
-        return fail("variance components need finite numbers");
+        return fail("variance components need finite values");
       repeated = repeated || group.n > 1;
       any_varies = any_varies || varies(group);
     }
-  if (!repeated) return fail("groups of one number each do not tell the variance within groups");
+  if (!repeated) return fail("groups of one value each show no variance within groups");
   if (!any_varies)
-    return fail(
-        "the numbers do not vary within groups, so there is nothing to compare groups with");
+    return fail("the values do not vary within groups, so there is nothing to compare groups with");
   return components(sums_of(cells), alpha);
 }
 

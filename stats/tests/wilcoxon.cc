@@ -65,7 +65,7 @@ Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, 
   for (std::size_t i = 0; i < b.size(); ++i) test.statistic += order.ranks[i];
   test.statistic -= m * (m + 1) / 2;
   const double variance = n * m / 12 * (n + m + 1 - order.ties / ((n + m) * (n + m - 1)));
-  if (!(variance > 0)) return fail("numbers that are all equal have no rank sum test");
+  if (!(variance > 0)) return fail("the rank sum test needs values that are not all equal");
   const double sd = std::sqrt(variance);
   test.exact = a.size() < fewest_inexact && b.size() < fewest_inexact && order.ties == 0;
   std::uint64_t bound = 0;
@@ -95,9 +95,9 @@ Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> 
     differences.push_back(b[i] - a[i]);
     sizes.push_back(std::abs(b[i] - a[i]));
   }
-  if (differences.empty()) return fail("pairs that are all equal have no signed rank test");
+  if (differences.empty()) return fail("the signed rank test needs pairs that are not all equal");
   if (!std::isfinite(std::ranges::max(sizes)))
-    return fail("the numbers are too far apart for the signed rank test");
+    return fail("the values are too far apart for the signed rank test");
   const Ranks order = ranks(sizes);
   const std::size_t count = differences.size();
   const double n = static_cast<double>(count);

@@ -28,8 +28,8 @@ void settle_alike(Analysis& analysis, Notes& notes) {
     effect.p_same.reset();
     effect.df.reset();
     effect.alternatives.clear();
-    notes.add(effect.subject, fmt::format("{}, so this comparison is not tested: it is the same, "
-                                          "and its change is noise.",
+    notes.add(effect.subject, fmt::format("{}, so this comparison is not tested: the answer is "
+                                          "'same', and the measured change is noise.",
                                           effect.reason));
   }
 }

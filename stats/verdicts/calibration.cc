@@ -114,7 +114,7 @@ Floor floor_of_any(const Benchmarks& benchmarks, const std::vector<Floor>& floor
   set_margin(floor, clustered ? clustered : pooled);
   if (!clustered)
     notes.add(
-        "With fewer than five benchmarks all of them count as equally noisy, and the machine's "
+        "With fewer than five benchmarks, all of them count as equally noisy, and the machine's "
         "noise floor has no interval.");
   return floor;
 }
@@ -152,7 +152,7 @@ std::optional<Calibration> calibrate(const Dataset& data, const Spec& spec, Note
     for (const auto& [number, comparison] : comparisons)
       result.blocks = std::max(result.blocks, comparison.a.size());
   if (result.blocks < 2) {
-    notes.add("There is no comparison of two complete blocks or more.");
+    notes.add("No comparison has at least two complete blocks.");
     return std::nullopt;
   }
   if (const std::size_t dropped = drop_short_ones(benchmarks, result.blocks); dropped > 0)

@@ -160,9 +160,8 @@ TEST(Calibration, TooFewComparisonsGiveNoMarginAndSayWhy) {
   ASSERT_TRUE(analysis.calibration);
   EXPECT_FALSE(analysis.calibration->any.margin);
   EXPECT_TRUE(analysis.calibration->any.share);
-  EXPECT_THAT(analysis.notes,
-              Contains("A noise floor at 95 % needs 19 disjoint pairs, and there are 10: raise "
-                       "design.comparisons."));
+  EXPECT_THAT(analysis.notes, Contains("A noise floor at 95 % needs 19 disjoint pairs, but there "
+                                       "are only 10: raise design.comparisons."));
   EXPECT_THAT(analysis.notes, Contains("b0, b1: a noise floor of its own needs 19 comparisons."));
 }
 
@@ -176,7 +175,7 @@ TEST(Calibration, IsTheWholeAnswer) {
 TEST(Calibration, WithoutDataThereIsNone) {
   const Analysis analysis = analyse({}, spec_of());
   EXPECT_FALSE(analysis.calibration);
-  EXPECT_THAT(analysis.notes, Contains("There is no comparison of two complete blocks or more."));
+  EXPECT_THAT(analysis.notes, Contains("No comparison has at least two complete blocks."));
 }
 
 TEST(Calibration, BinomialIntervalsAreThoseOfR) {

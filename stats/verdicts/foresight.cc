@@ -59,7 +59,7 @@ std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects
   std::vector<std::string> result;
   for (const auto& [unit, effect] : fewest)
     result.push_back(fmt::format(
-        "With {:.3g} degree{} of freedom from {} only large effects can be seen: more {} would "
+        "With {:.3g} degree{} of freedom from {}, only large effects can be seen: more {} would "
         "help",
         *effect->df, *effect->df == 1 ? "" : "s",
         effect->units > 0 ? count_words(effect->units, unit) : plural(unit), plural(unit)));

@@ -76,11 +76,12 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
     if (!is_constant(effect)) continue;
     forget_tests(effect);
     if (spec.origin == Origin::building) {
-      withhold(effect, "each level was built once, and all trials of a build have one number");
+      withhold(effect, "each level was built once, and all trials of a build share one value");
       once = true;
     } else if (is_of_few_drawn(spec, effect)) {
-      withhold(effect,
-               "builds are drawn at random, and so few for a level say nothing about others");
+      withhold(
+          effect,
+          "builds are drawn at random, and so few builds per level say nothing about other builds");
       few = true;
     } else {
       settle_exact(analysis, effect);
@@ -91,18 +92,18 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
     if (each.low && each.high && *each.low == *each.high)
       for (auto* number : {&each.low, &each.high, &each.p}) number->reset();
   if (once)
-    notes.add(
-        fmt::format("{} was measured when a program was built, and all trials of a build have that "
-                    "one number. If each level was built only once, it cannot be tested, however "
-                    "many trials there are. Have separate builds for each block or seed (a random "
-                    "'link_order' or 'link_padding'), or ask for one answer over several programs.",
-                    spec.response));
+    notes.add(fmt::format(
+        "{} was measured when a program was built, and all trials of a build share that value. If "
+        "each level was built only once, the change cannot be tested, however many trials there "
+        "are. Use separate builds for each block or seed (a random 'link_order' or "
+        "'link_padding'), or ask for one answer over several programs.",
+        spec.response));
   if (few)
     notes.add(
         fmt::format("{} belongs to the builds that were measured, and a random 'link_order' or "
-                    "'link_padding' makes others: fewer than five builds a level say nothing about "
-                    "those. Use five blocks or seeds ('repetitions'), or a plan without the random "
-                    "factor, whose builds differ by exactly what is measured.",
+                    "'link_padding' makes other builds: fewer than five builds per level say "
+                    "nothing about those. Use five blocks or seeds ('repetitions'), or a plan "
+                    "without the random factor, whose builds differ by exactly what is measured.",
                     spec.response));
 }
 

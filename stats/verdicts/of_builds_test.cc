@@ -158,7 +158,7 @@ TEST(OfBuilds, ManyTrialsOfOneBuildAreOneSampleOfItsTime) {
     EXPECT_TRUE(is_withheld(effect));
   }
   EXPECT_NEAR(analysis.effects.at(0).ratio.value_or(0), 1.5, 1e-12);
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("all trials of a build have that one number")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("all trials of a build share that value")));
 }
 
 // Programs are samples of their own, each with a build.

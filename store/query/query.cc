@@ -64,7 +64,7 @@ using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
     case SQLITE_READONLY:
       refuse(fmt::format("{} ({})", only_reading, sqlite3_errmsg(handle)));
     case SQLITE_INTERRUPT:
-      refuse(fmt::format("it took longer than {} s: ask for less, or give it more time",
+      refuse(fmt::format("it took longer than {} s: ask for less, or allow more time",
                          std::chrono::duration<double>(limits.time).count()));
     case SQLITE_NOMEM:
       refuse(fmt::format("it needs more than {} MiB of memory: ask for less", most_memory >> 20));
@@ -141,8 +141,9 @@ Table rows_of(sqlite3* handle, sqlite3_stmt* statement, const QueryLimits& limit
     for (int i = 0; i < columns; ++i) bytes += bytes_of(row.emplace_back(value_at(statement, i)));
     // Q2
     if (bytes > limits.bytes)
-      refuse(fmt::format("its rows are more than {} MiB: ask for fewer, by LIMIT say",
-                         limits.bytes >> 20));
+      refuse(
+          fmt::format("its rows take more than {} MiB: ask for fewer rows, for example with LIMIT",
+                      limits.bytes >> 20));
   }
   if (code != SQLITE_DONE) refuse_code(handle, code, limits);
   return table;
@@ -151,7 +152,7 @@ Table rows_of(sqlite3* handle, sqlite3_stmt* statement, const QueryLimits& limit
 }  // namespace
 
 Outcome<Table> query(const std::string& path, const std::string& sql, const QueryLimits& limits) {
-  return guarded("cannot answer that", path, [&] {
+  return guarded("cannot answer this query", path, [&] {
     const MemoryLimit memory;
     Connection connection(path, Connection::ReadOnly());
     sqlite3* const handle = connection.database().getHandle();

@@ -51,7 +51,7 @@ class Recovery {
                                .more = more_may_be_lost(table)});
     }
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
-      refuse("no row of stabd can be read in it: name a database of stabd");
+      refuse("it has no readable row of stabd: give a database of stabd");
     return std::move(found_);
   }
 
@@ -133,7 +133,7 @@ class Recovery {
     for (Stored& stored : rows) {
       stored.row.set_value(parent, {});
       to_.update(table, stored.id, stored.row);
-      if (table == "experiment") problems_[stored.id] += "its machine is not known any more; ";
+      if (table == "experiment") problems_[stored.id] += "its machine is no longer known; ";
     }
   }
 
@@ -192,16 +192,17 @@ class Recovery {
                             (!all_stand && owners_.contains(experiment.id));
     if (!incomplete) {
       if (all_stand || !may_have_lost_behind(number("coalesce(max(id), 0)"))) return "";
-      return "whether trials behind its last one are lost cannot be told";
+      return "it is not known whether trials after its last one are lost";
     }
     if (!done) return "trials are lost";
     // It can go on then, and nobody takes what is left for all of it.
     experiment.state = "failed";
     experiment.reason = fmt::format(
-        "trials of it were lost with a damaged database; 'stabctl retry {}' measures them again",
+        "some of its trials were lost when the database was damaged; 'stabctl retry {}' measures "
+        "them again",
         experiment.id);
     to_.update("experiment", experiment.id, to_row(experiment));
-    return "trials are lost: it has failed now, and 'stabctl retry' measures them again";
+    return "trials are lost: it now counts as failed, and 'stabctl retry' measures them again";
   }
 
   // Behind this trial there was one of which nothing can be read.
@@ -252,7 +253,7 @@ Outcome<Recovered> recover(const std::string& from, const std::string& to) {
   std::error_code error;
   if (!fs::is_regular_file(from, error))
     return std::unexpected(StoreError{
-        fmt::format("there is no database {}: name the damaged file, or its folder", from)});
+        fmt::format("there is no database {}: give the damaged file, or its folder", from)});
   const std::string source = fs::canonical(from, error).string();
   auto lock = Lock::take(source);
   if (!lock) return std::unexpected(lock.error());

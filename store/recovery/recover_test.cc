@@ -45,7 +45,7 @@ TEST_F(RecoverTest, ADatabaseInUseOrACopyThatIsThereIsRefused) {
     EXPECT_FALSE(fs::exists(copy_));
   }
   write_text(copy_, "somebody's");
-  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("is there already"));
+  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("already exists"));
   EXPECT_EQ(bytes_of(copy_), "somebody's");
   fs::remove(copy_);
   write_text(copy_ + "-wal", "somebody's");
@@ -124,7 +124,7 @@ TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
   write(std::string(50'000, 'x'));
   const auto refused = recover(path_, copy_);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("no row of stabd can be read in it"));
+  EXPECT_THAT(refused.error().message, HasSubstr("it has no readable row of stabd"));
   EXPECT_FALSE(fs::exists(copy_));
 }
 

@@ -82,7 +82,7 @@ std::int64_t check_row(SQLite::Statement& row, const std::vector<TextBound>& col
     const std::int64_t bytes = row.getColumn(++place).getBytes();
     together += bytes;
     if (bytes > each.most)
-      refuse(fmt::format("the column {} of row {} of table {} has {}, and at most {} are taken",
+      refuse(fmt::format("the column {} of row {} of table {} has {}, but at most {} are allowed",
                          each.column, row.getColumn(0).getInt64(), each.table,
                          format_bytes(static_cast<std::uint64_t>(bytes)),
                          format_bytes(static_cast<std::uint64_t>(each.most))));
@@ -103,7 +103,7 @@ void check_table(SQLite::Database& database, std::string_view table, const Table
     if (++count > most->rows)
       refuse(fmt::format("the table {} has more than {} rows", table, most->rows));
     if (bytes > most->bytes)
-      refuse(fmt::format("the texts of table {} have more than {} together", table,
+      refuse(fmt::format("the texts of table {} have more than {} in total", table,
                          format_bytes(static_cast<std::uint64_t>(most->bytes))));
   }
 }

@@ -65,7 +65,8 @@ TEST_F(BoundsTest, AByteMoreIsRefusedWithTableColumnAndBound) {
     set(each.most + 1);
     EXPECT_THAT(refusal(), HasSubstr(fmt::format("the column {} of row 1 of table {} has",
                                                  each.column, each.table)));
-    EXPECT_THAT(refusal(), HasSubstr(fmt::format("at most {} are taken", format_bytes(each.most))));
+    EXPECT_THAT(refusal(),
+                HasSubstr(fmt::format("at most {} are allowed", format_bytes(each.most))));
     set(2);
   }
 }
@@ -78,7 +79,7 @@ TEST_F(BoundsTest, TablesThatAreReadAsAWholeHaveThem) {
   EXPECT_THAT(refusal(), HasSubstr("the table event has more than 100000 rows"));
   cheat(path_,
         "DELETE FROM event WHERE id > 300; UPDATE event SET text = printf('%.*c', 200000, 'x')");
-  EXPECT_THAT(refusal(), HasSubstr("the texts of table event have more than 32 MiB together"));
+  EXPECT_THAT(refusal(), HasSubstr("the texts of table event have more than 32 MiB in total"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void add_text(std::string& to, const std::string& text) {
 }
 
 void ListScanner::wrong() const {
-  refuse(fmt::format("the column {} is not a list in stabd's form", column_));
+  refuse(fmt::format("the column {} is not a list in stabd's format", column_));
 }
 
 bool ListScanner::take(char byte) {

@@ -171,7 +171,7 @@ for other in "$PWD/mygcc" gcc; do
   STAB_CLANG=$other refute "STAB_CLANG=$other" "$szc" -c b.c
   equal "STAB_CLANG=$other: lines" "$(grep -c . .err)" 1
   has "STAB_CLANG=$other" .err 'is not clang: it says'
-  has "STAB_CLANG=$other: what to do" .err 'set STAB_CLANG to one, such as clang-19'
+  has "STAB_CLANG=$other: what to do" .err 'set STAB_CLANG to a clang, such as clang-19'
 done
 [ ! -e others ] || fail 'another compiler was called'
 

@@ -163,7 +163,7 @@ for how in '' '-fno-pic -no-pie'; do
   # shellcheck disable=SC2086
   expect "-mcmodel=large $how" "$szc" -O1 -mcmodel=large $how main.c -o large
   equal "-mcmodel=large $how: lines" "$(grep -c . .err)" 1
-  has "-mcmodel=large $how: why" .err 'functions of large cannot move: -mcmodel=large'
+  has "-mcmodel=large $how: why" .err 'functions of large cannot move because of -mcmodel=large'
   expect "-mcmodel=large $how: runs" ./large
   "$szc" --stab-explain large >explained
   has "-mcmodel=large $how: explained" explained 'main: compiled with -mcmodel=large'
@@ -197,7 +197,7 @@ ar rcs libasks.a plain.o asks.o && ar rcs libother.a plain.o other.o && ar rcsT 
 stack_of() { readelf -lW prog | sed -n 's/.*GNU_STACK.* \(RW[E ]\) .*/\1/p'; }
 for off in '' --stab-off; do
   for what in 'asks.s|asks for it' 'asks.o|asks.o asks for it' 'silent.o|silent.o has no section .note.GNU-stack' 'asks.o libother.a|asks for it' \
-    'libthin.a|(asks.o) asks for it' '-L. -l:libthin.a|(asks.o) asks for it'; do
+    'libthin.a|(asks.o) requests it' '-L. -l:libthin.a|(asks.o) requests it'; do
     # shellcheck disable=SC2086
     expect "an executable stack, $what $off" "$szc" $off runs_on_stack.c ${what%|*} -o prog
     equal "an executable stack, $what $off: lines" "$(grep -c . .err)" 1

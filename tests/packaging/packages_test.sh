@@ -85,7 +85,7 @@ grep -qE 'Trials +6 ok' "$work/said" || fail "the report is: $(cat "$work/said")
 
 # stabctl works without szc, and says what needs it.
 step 'no szc' 'dpkg -r szc; ! stabctl causal -- /tmp/rounds; stabctl runs'
-grep -qF 'install the package of szc' "$work/said" || fail "without szc causal says: $(cat "$work/said")"
+grep -qF 'install the szc package' "$work/said" || fail "without szc causal says: $(cat "$work/said")"
 step 'szc again' 'cd /tmp; dpkg -i ./szc_*.deb'
 
 # What only an administrator does.

@@ -103,7 +103,7 @@ TEST_F(Ab, AProgramThatDoesTwentyTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   whole.insert(whole.begin(), "--full");
   EXPECT_THAT(
       ab(60, whole).out,
-      AllOf(HasSubstr("The places of functions are random in new and not in old"),
+      AllOf(HasSubstr("Function positions are random in new but not in old"),
             HasSubstr("\nold: ./old\nnew: ./new\n"), HasSubstr("\nCode: old has "),
             HasSubstr(" times as many).\n"), HasSubstr("Assumptions\n"), Not(HasSubstr("NUMBER"))));
   auto table = both;
@@ -151,8 +151,8 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
           .code,
       0);
   const std::string on =
-      "the places of blocks in the heap \\(a layer above the program's own allocator, which costs "
-      ".*% of CPU time.*\\)\\. Not random: the places of functions, the sizes of stack frames\\.";
+      "the positions of heap blocks \\(a layer above the program's own allocator, which costs .*% "
+      "of CPU time.*\\)\\. Not random: the positions of functions, the sizes of stack frames\\.";
   for (const std::vector<std::string>& how :
        {std::vector<std::string>{"--program", "./a", "./b"}, {"--", "./a", "./b"}}) {
     const Output told = run(how);
@@ -170,20 +170,20 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
   }
   // A program that breaks is measured without.
   const Output picky = run({"--env", "PICKY=1", "--program", "./a", "./b"});
-  EXPECT_THAT(randomized(picky),
-              HasSubstr("blocks in the heap (a does not run that way: ended with exit "
-                        "code 9, not 0), the sizes"));
+  EXPECT_THAT(
+      randomized(picky),
+      HasSubstr("heap blocks (a does not run this way: ended with exit code 9, not 0), the sizes"));
   EXPECT_EQ(json::parse(picky.out)["report"]["trials"]["failed"], 0);
   const Output without = run({"--no-heap", "--", "./a", "./b"});
-  EXPECT_THAT(randomized(without), HasSubstr("blocks in the heap (--no-heap), the sizes"));
+  EXPECT_THAT(randomized(without), HasSubstr("heap blocks (--no-heap), the sizes"));
   EXPECT_EQ(json::parse(without.out)["report"]["layouts"]["randomized"], 0);
   EXPECT_EQ(json::parse(without.out)["heap"]["drawn"], false);
   EXPECT_EQ(json::parse(without.out)["heap"]["why_not"], "--no-heap");
 
   const Output refused = ab({"--heap", "--program", "./a", "./fixed"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("--heap: fixed does not load libstabheap.so. Programs that "
-                                     "are linked statically or have more rights"));
+  EXPECT_THAT(refused.err, HasSubstr("--heap: fixed does not load libstabheap.so. Statically "
+                                     "linked programs, programs with more rights"));
   EXPECT_NE(ab({"--heap", "--no-heap", "--program", "./a", "./b"}).code, 0);
 }
 
@@ -221,9 +221,10 @@ TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
   document = json::parse(slow.out);
   EXPECT_EQ(document["heap"]["drawn"], false);
   EXPECT_THAT(document["heap"]["why_not"].get<std::string>(),
-              ContainsRegex("times the CPU time with it; they cost \\+.*; --heap draws them"));
+              ContainsRegex(
+                  "times as much CPU time with libstabheap.so; they cost \\+.*; --heap uses them"));
   EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
-  EXPECT_THAT(document["randomized"].get<std::string>(), HasSubstr("--heap draws them"));
+  EXPECT_THAT(document["randomized"].get<std::string>(), HasSubstr("--heap uses them"));
   const Output forced =
       ab(10, {"--no-control", "--heap", "--json", "--program", "./lists", "./again"});
   ASSERT_EQ(forced.code, 0) << forced.err;
@@ -383,7 +384,7 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   EXPECT_EQ(document["conclusions"][0]["version"], "exit-0");
   EXPECT_EQ(document["control"]["version"], "true-again");
   EXPECT_THAT(document["randomized"].get<std::string>(),
-              HasSubstr("(true does not load libstabheap.so. Programs that are linked statically"));
+              HasSubstr("(true does not load libstabheap.so. Statically linked programs"));
   EXPECT_EQ(document["control"]["trusted"], document["control"]["can_tell"].is_number());
   EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
               HasSubstr("control = \"true-again\""));
@@ -423,7 +424,7 @@ TEST_F(Ab, AProgramThatGetsSlowerGetsNoMoreTime) {
   ASSERT_EQ(told.code, 0) << told.err;
   std::smatch over;
   ASSERT_TRUE(std::regex_search(
-      told.err, over, std::regex("the time of [^\n]* was over after ([0-9]+) of ([0-9]+) blocks")))
+      told.err, over, std::regex("the time of [^\n]* ran out after ([0-9]+) of ([0-9]+) blocks")))
       << told.err;
   EXPECT_EQ(planned_rounds(told), std::stoul(over[2]));
   EXPECT_EQ(std::stoul(over[1]), 10U);
@@ -442,7 +443,7 @@ TEST_F(Ab, WhereTheTimeEndsItAtTheFirstLookThereIsAnInterval) {
   const Output told =
       with_enough(4, run, [](const Output& each) { return planned_rounds(each) < 60; });
   ASSERT_EQ(told.code, 0) << told.err;
-  EXPECT_THAT(told.err, ContainsRegex("the time of [^\n]* was over after 10 of "));
+  EXPECT_THAT(told.err, ContainsRegex("the time of [^\n]* ran out after 10 of "));
   const json report = json::parse(told.out)["report"];
   EXPECT_EQ(report["stopping"]["blocks"], 10);
   EXPECT_TRUE(report["effects"].at(0)["low"].is_number()) << report["effects"];
@@ -526,15 +527,15 @@ TEST_F(Ab, TheSameCommandGoesOnAfterCtrlCUnlessAFileHasChanged) {
   };
   ASSERT_TRUE(interrupted());
   const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
-  EXPECT_THAT(said, AllOf(HasSubstr("interrupted: the same command goes on with what is left"),
+  EXPECT_THAT(said, AllOf(HasSubstr("interrupted: run the same command to continue with the rest"),
                           HasSubstr("short is ./short; long is ./long")))
       << "it shows what it has";
   const Output listed = lab_.ctl({"export", "1", "--state", state});
 
   const Output more = run_program(command, lab_.folder());
   EXPECT_EQ(more.code, 0) << more.err;
-  EXPECT_THAT(more.err, ContainsRegex("the same command was interrupted before and goes on, with "
-                                      "[^\n]* left of its budget of 100s"));
+  EXPECT_THAT(more.err, ContainsRegex("the same command was interrupted before; it continues with "
+                                      "[^\n]* of its budget of 100s left"));
   EXPECT_THAT(more.out, HasSubstr("long is slower than short: "));
   const Output all = lab_.ctl({"export", "1", "--state", state});
   EXPECT_TRUE(
@@ -548,7 +549,8 @@ TEST_F(Ab, TheSameCommandGoesOnAfterCtrlCUnlessAFileHasChanged) {
   lab_.write("long", "#!/bin/sh\nexec sleep 0.3\n", true);
   const Output anew = run_program(command, lab_.folder());
   EXPECT_EQ(anew.code, 0) << anew.err;
-  EXPECT_THAT(anew.err, HasSubstr("interrupted before; it begins anew, for ./long has changed"));
+  EXPECT_THAT(anew.err,
+              HasSubstr("interrupted before; it starts again, because ./long has changed"));
   EXPECT_EQ(lab_.ctl({"report", "2", "--state", state}).code, 0) << "there is a second one";
 }
 
@@ -581,7 +583,7 @@ TEST_F(Ab, ARunOfRevisionsGoesOnWithItsBuilds) {
   }
   kill(child, SIGINT);
   ASSERT_EQ(end_of(child), 128 + SIGINT) << read_file(lab_.path("said"), 1 << 20).value_or("");
-  EXPECT_THAT(lab_.ctl({"runs"}).out, HasSubstr("(the same 'stabctl ab' goes on)"));
+  EXPECT_THAT(lab_.ctl({"runs"}).out, HasSubstr("(run the same 'stabctl ab' to continue)"));
   EXPECT_EQ(runs()[0]["verb"], "ab");
   const Output more = run_program(command, lab_.folder());
   EXPECT_EQ(more.code, 0) << more.err;
@@ -637,16 +639,16 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
     EXPECT_EQ(code, 128 + SIGINT) << said;
     return said;
   };
-  EXPECT_THAT(interrupt("one run of each"), Not(HasSubstr("begins anew")));
+  EXPECT_THAT(interrupt("one run of each"), Not(HasSubstr("starts again")));
   ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/run.log")));
-  const std::string second = interrupt("goes on");
-  EXPECT_THAT(second, HasSubstr("was interrupted before and goes on"));
+  const std::string second = interrupt("it continues with");
+  EXPECT_THAT(second, HasSubstr("was interrupted before; it continues"));
   EXPECT_THAT(second, HasSubstr("do not count as a change: run.log"));
   lab_.write("tree/sub/new.c", "int x;\n");
   EXPECT_THAT(interrupt("one run of each"),
-              HasSubstr("begins anew, for sub/new.c is new in the working tree"));
+              HasSubstr("starts again, because sub/new.c is new in the working tree"));
   lab_.write("tree/notes", "2\n");
-  EXPECT_THAT(interrupt("one run of each"), HasSubstr("begins anew, for notes has changed"));
+  EXPECT_THAT(interrupt("one run of each"), HasSubstr("starts again, because notes has changed"));
 }
 
 // Each waits for the other one, which is there only while both build.
@@ -699,14 +701,14 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));
   EXPECT_THAT(refusal({"--fail-on", "rain", "--", "true", "exit 0"}), HasSubstr("--fail-on rain"));
   EXPECT_THAT(refusal({"--response", "nope", "--", "true", "exit 0"}),
-              AllOf(HasSubstr("--response nope: this is neither one of wall, user, "),
+              AllOf(HasSubstr("--response nope: give one of wall, user, "),
                     HasSubstr("'stabctl counters'")));
   for (const char* codes : {"", "x", "256", "-1", "0,", "0;1"})
     EXPECT_THAT(refusal({"--exit-codes", codes, "--", "true", "exit 0"}), HasSubstr("as in 0,1"));
   for (const char* cpus : {"x", "1x", "2-", "1-0"})
     EXPECT_THAT(refusal({"--cpu", cpus, "--", "true", "exit 0"}), HasSubstr("as in 1 or 2-3"));
   EXPECT_THAT(refusal({"--cpu", "1022", "--", "true", "exit 0"}),
-              AllOf(HasSubstr("CPU 1022 was asked for, but only "), HasSubstr("can be used here")));
+              AllOf(HasSubstr("CPU 1022 was requested, but only "), HasSubstr("can be used here")));
   EXPECT_THAT(refusal({"--env", "NO_SUCH_VARIABLE", "--", "true", "exit 0"}),
               HasSubstr("there is no such variable"));
 }

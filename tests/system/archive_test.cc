@@ -148,7 +148,7 @@ TEST_F(Archive, IsNotImportedIntoWhatIsNoFolder) {
   for (const char* name : {"new/stabd.db", "state/stabd.db", "plan.toml"}) {
     const Output refused = of(name, {"import", file()});
     EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("--folder names the folder of a database"));
+    EXPECT_THAT(refused.err, HasSubstr("--folder needs the folder of a database"));
   }
   EXPECT_FALSE(fs::exists(lab_.path("new")));
 }
@@ -157,7 +157,7 @@ TEST_F(Archive, NoFileIsReplacedAndNothingIsWrittenOfWhatHasNotEnded) {
   lab_.write("kept.stab", "mine");
   const Output there = write_archive();
   EXPECT_EQ(there.code, 1);
-  EXPECT_THAT(there.err, HasSubstr("is there already"));
+  EXPECT_THAT(there.err, HasSubstr("already exists"));
   fs::remove(file());
   lab_.write("long.toml",
              "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
@@ -221,9 +221,9 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     ASSERT_TRUE((*store)->update_experiment(row));
   };
   forge([](store::Experiment& row) { row.state = "running"; });
-  EXPECT_TRUE(refuses("its experiment has not ended, it is running"));
+  EXPECT_TRUE(refuses("its experiment has not ended; it is running"));
   forge([](store::Experiment& row) { row.plan = "run = 3"; });
-  EXPECT_TRUE(refuses("refuses its plan"));
+  EXPECT_TRUE(refuses("does not accept its plan"));
   forge([](store::Experiment& row) { row.trials = 2; });
   EXPECT_TRUE(refuses("trial 2 is not one of its 2"));
   const std::string long_name(1'100'000, 'n');
@@ -235,7 +235,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   EXPECT_THAT(lab_.ctl({"import", file()}).err, HasSubstr(too_long));
   EXPECT_EQ(lab_.ctl({"list"}).code, 0);
   forge([](store::Experiment& row) { row.name = "\x1b[2J"; });
-  EXPECT_TRUE(refuses("is not the name in its plan"));
+  EXPECT_TRUE(refuses("differs from the name in its plan"));
   forge([](store::Experiment& row) { row.ended_ns += std::int64_t{10'000} * 86'400'000'000'000; });
   EXPECT_TRUE(refuses("has a time in the future"));
   forge(
@@ -245,7 +245,8 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     const std::string own = "name = \"b\"";
     row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");
   });
-  EXPECT_TRUE(refuses("the column benchmark of table build names b, which its plan does not have"));
+  EXPECT_TRUE(
+      refuses("the column benchmark of table build contains b, which the plan does not have"));
   const auto forge_trial = [&](const std::vector<counters::Samples>& samples) {
     forge([&](const store::Experiment&) {});
     const auto store = store::Store::open(file());
@@ -260,7 +261,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     ASSERT_TRUE((*store)->add_trial(trial));
   };
   forge_trial({{.measure = "time", .subject = "\x1b[2J", .values = {1}}});
-  EXPECT_TRUE(refuses("has a reading or samples whose name is not one line"));
+  EXPECT_TRUE(refuses("has a reading or samples whose name is not a single line"));
   const counters::Samples insert{.measure = "time", .subject = "insert", .values = {1}};
   forge_trial({insert, insert});
   EXPECT_TRUE(refuses("has two lists of samples of time insert"));
@@ -283,7 +284,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   change(
       "DROP TABLE event; CREATE VIEW event AS SELECT 'x' AS id, zeroblob(100) AS experiment, "
       "load_extension('/nowhere') AS at_ns, 1 AS kind, 2 AS text, 3 AS checksum");
-  EXPECT_TRUE(refuses("its schema is not that of stabd at the"));
+  EXPECT_TRUE(refuses("its schema differs from stabd's schema at the"));
 }
 
 TEST_F(Archive, WhatAKilledExportLeftGoesWithTheNext) {

@@ -137,7 +137,7 @@ TEST_F(CausalImagesTest, DebugInformationMayLieInAFileBesideTheProgram) {
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err,
               HasSubstr(path + " has no debug information, and " + path +
-                        ".debug is from another build than " + path + "; build it with -g"));
+                        ".debug belongs to a different build than " + path + "; build it with -g"));
 }
 
 TEST_F(CausalImagesTest, DebugInformationIsFoundByTheBuildId) {
@@ -160,8 +160,9 @@ TEST_F(CausalImagesTest, DebugInformationIsFoundByTheBuildId) {
   compile(".build-id/ab/cdef0123.debug", "clang-19 -g -Wl,--build-id=0xabcdef0124 " + subject);
   const Output other = with_files(profile + "1");
   EXPECT_EQ(other.code, 1);
-  EXPECT_THAT(other.err,
-              HasSubstr("/usr/lib/debug/.build-id/ab/cdef0123.debug is from another build than "));
+  EXPECT_THAT(
+      other.err,
+      HasSubstr("/usr/lib/debug/.build-id/ab/cdef0123.debug belongs to a different build than "));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {
   const std::string path = program();
   const Output made = run({"--load", "1.25x", "--runs", "2", "--json"}, {path, "arrive", "100"});
   ASSERT_EQ(made.code, 0) << made.err;
-  EXPECT_THAT(made.err, HasSubstr("run before them: 1 thread passes arrival points, each every "));
+  EXPECT_THAT(made.err,
+              HasSubstr("run before the others: 1 thread passes arrival points, each every "));
   const json loads = json::parse(made.out)["loads"];
   ASSERT_EQ(loads.size(), 1U);
   EXPECT_EQ(loads[0]["asked"], 1.25);
@@ -123,9 +124,10 @@ TEST_F(CausalLoadTest, TheReportSaysTheLoadThatWasAskedForAndTheOneThatWasHad) {
   EXPECT_THAT(made.out, StartsWith("load    had "));
   EXPECT_THAT(made.out, HasSubstr("\n1x      "));
   EXPECT_THAT(made.out, HasSubstr("\n1.25x   "));
-  EXPECT_THAT(made.out, HasSubstr("\nVisits a second of item against load\n"));
+  EXPECT_THAT(made.out, HasSubstr("\nVisits per second of item against load\n"));
   EXPECT_THAT(made.out, HasSubstr("\nLatency in us of wait against load\n"));
-  EXPECT_THAT(made.out, HasSubstr("At none of these loads is it known to be saturated."))
+  EXPECT_THAT(made.out,
+              HasSubstr("The program is not known to be saturated at any of these loads."))
       << "one run has no interval";
   EXPECT_THAT(made.out, HasSubstr("\nAt a load of 1.25x\n\n"));
 }
@@ -141,14 +143,14 @@ TEST_F(CausalLoadTest, WhatIsNoLoadOrCannotBeReachedIsRefusedWithWhatToChange) {
     return made.err;
   };
   const Words arrives{"arrive", "30"};
-  EXPECT_THAT(refused({"--load", "0x"}, arrives), HasSubstr("takes loads like 1.25x"));
-  EXPECT_THAT(refused({"--load=-1x"}, arrives), HasSubstr("takes loads like 1.25x"));
-  EXPECT_THAT(refused({"--load", "0.5x"}, arrives), HasSubstr("not slower"));
+  EXPECT_THAT(refused({"--load", "0x"}, arrives), HasSubstr("needs loads like 1.25x"));
+  EXPECT_THAT(refused({"--load=-1x"}, arrives), HasSubstr("needs loads like 1.25x"));
+  EXPECT_THAT(refused({"--load", "0.5x"}, arrives), HasSubstr("the lowest load is 1x"));
   EXPECT_THAT(refused({"--load", "2x", "--arrival-speedup", "1ms"}, arrives),
               HasSubstr("give either --load or --arrival-speedup"));
   EXPECT_THAT(refused({"--load", "2x,2x"}, arrives), HasSubstr("twice"));
   EXPECT_THAT(refused({"--load", "1x,2x", "--coz", "-"}, arrives), HasSubstr("one load at a time"));
-  EXPECT_THAT(refused({"--load", "50x"}, arrives), HasSubstr("the most is 20.00x"));
+  EXPECT_THAT(refused({"--load", "50x"}, arrives), HasSubstr("the highest load is 20.00x"));
   EXPECT_THAT(refused({"--load", "2x"}, {"work", "30"}), HasSubstr("no arrival point was visited"));
   EXPECT_THAT(refused({"--load", "2x"}, {"arrive", "5"}), HasSubstr("more than 10 visits"));
   EXPECT_THAT(refused({"--load", "2x"}, {"crash", "5"}),

@@ -277,7 +277,7 @@ TEST_F(CausalOptionsTest, ProgramsOfSzcWhoseFunctionsMoveHaveTheirLines) {
   ASSERT_TRUE(stats::causal::read_coz(text_of(lab_.path("p.coz")), profile));
   EXPECT_THAT(profile.lines, Contains(EndsWith("/" + line_of("hot"))));
   EXPECT_THAT(profile.lines, Contains(EndsWith("/" + line_of("cold"))));
-  EXPECT_THAT(made.err, Not(HasSubstr("outside of the scope")));
+  EXPECT_THAT(made.err, Not(HasSubstr("outside the scope")));
   std::ifstream records(report);
   std::string record;
   while (std::getline(records, record) && !record.starts_with("{\"event\": \"exit\"")) continue;

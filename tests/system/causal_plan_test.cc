@@ -120,7 +120,7 @@ TEST_F(CausalPlan, WhatMakesAProfileWorseIsANote) {
                           1, "[causal]\nexperiment = \"10ms\"\nscope = [\"*/main.c\"]\n"));
   const Output report = lab_.ctl({"report", std::to_string(id), "--json"});
   const json notes = json::parse(report.out, nullptr, false)["notes"];
-  EXPECT_THAT(notes.dump(), HasSubstr(" samples are outside of the scope; see 'causal.scope'"))
+  EXPECT_THAT(notes.dump(), HasSubstr(" samples are outside the scope; see 'causal.scope'"))
       << report.out << report.err;
 }
 
@@ -178,14 +178,15 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   EXPECT_EQ(several.code, 1);
   EXPECT_EQ(several.out, "");
   EXPECT_THAT(several.err, HasSubstr("has several cells"));
-  EXPECT_THAT(several.err, HasSubstr("name one by --cell: 'b load=one', 'b load=two'"));
+  EXPECT_THAT(several.err, HasSubstr("choose one with --cell: 'b load=one', 'b load=two'"));
   const Output unknown = lab_.ctl({"export", number, "--format", "coz", "--cell", "b load=three"});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_EQ(unknown.out, "");
-  EXPECT_THAT(unknown.err, HasSubstr("of a cell 'b load=three': name one by --cell: 'b load=one'"));
+  EXPECT_THAT(unknown.err,
+              HasSubstr("of a cell 'b load=three': choose one with --cell: 'b load=one'"));
   const Output rows = lab_.ctl({"export", number, "--format", "csv", "--cell", "b load=two"});
   EXPECT_EQ(rows.code, 1);
-  EXPECT_THAT(rows.err, HasSubstr("--cell goes with --format coz alone"));
+  EXPECT_THAT(rows.err, HasSubstr("--cell works only with --format coz"));
   for (const json& cell : json::parse(lab_.ctl({"report", number, "--json"}).out)["causal"]) {
     const Output one = lab_.ctl({"export", number, "--format", "coz", "--cell", cell["cell"],
                                  "--output", lab_.path("cell.coz")});
@@ -337,7 +338,7 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
       "causal", "verify", std::to_string(id), lab_.path("change.toml"), "--line", line_of("hot")};
   const Output said = lab_.ctl(words);
   ASSERT_EQ(said.code, 0) << said.err;
-  EXPECT_THAT(said.out, StartsWith("Predicted for 25 % less of " + line_of("hot") + ": "));
+  EXPECT_THAT(said.out, StartsWith("Predicted for 25 % less time in " + line_of("hot") + ": "));
   EXPECT_THAT(said.out,
               HasSubstr("less time per visit; measured, version=new against version=old: "));
   EXPECT_THAT(said.out, HasSubstr("less wall: the change gave "));
@@ -354,7 +355,7 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
   EXPECT_THAT(lab_.ctl({"causal", "verify", "99", lab_.path("change.toml")}).err, HasSubstr("99"));
   std::vector<std::string> other = words;
   other.back() = "none.c:1";
-  EXPECT_THAT(lab_.ctl(other).err, HasSubstr("the profile says nothing about none.c:1"));
+  EXPECT_THAT(lab_.ctl(other).err, HasSubstr("the profile has no result for none.c:1"));
   drop_state_folder();
 }
 

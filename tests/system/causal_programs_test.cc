@@ -104,7 +104,7 @@ TEST_F(CausalProgramsTest, ARunThatFailsIsLeftOutAndTheOthersAreKept) {
 TEST_F(CausalProgramsTest, ACrashIsSaidAsItWas) {
   const Output made = run({"--runs", "1"}, {program(), "crash", "1"});
   EXPECT_EQ(made.code, 1);
-  EXPECT_THAT(made.err, HasSubstr("the program was ended by Segmentation fault; the run is left"));
+  EXPECT_THAT(made.err, HasSubstr("the program was killed by Segmentation fault; the run is left"));
   EXPECT_EQ(made.out, "");
 }
 
@@ -121,7 +121,7 @@ TEST_F(CausalProgramsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
   // Of a program that was stopped for a second nobody says that it is short.
   std::string said = refused({"work", "200"});
   for (int i = 0; i < 10 && !said.contains("too short"); ++i) said = refused({"work", "200"});
-  EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or make experiments shorter"),
+  EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or shorten the experiments"),
                           Not(HasSubstr("No progress point"))));
   EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited: add STAB_PRO"));
 }
@@ -135,7 +135,7 @@ TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
   EXPECT_THAT(made.err, AllOf(HasSubstr("run 1 of 3: "), Not(HasSubstr("run 2 of 3: ")),
                               HasSubstr("No progress point was visited: add STAB_PROGRESS")));
   EXPECT_THAT(made.err, HasSubstr("No progress point was visited in the first 2 s: if the program "
-                                  "has none, end it with Ctrl-C"));
+                                  "has none, stop it with Ctrl-C"));
 }
 
 // A progress point that is visited all the time needs no experiments of half a second.
@@ -185,9 +185,8 @@ TEST_F(CausalProgramsTest, ARunThatHangsIsEndedByTheTimeoutAndLeftOut) {
   for (const char* mode : {"hang", "stubborn"}) {
     const Output made = run({"--runs", "1", "--timeout", "1s"}, {program(), mode, "1"});
     EXPECT_EQ(made.code, 1);
-    EXPECT_THAT(made.err,
-                HasSubstr("run 1 of 1: the program took longer than --timeout and was ended; "
-                          "the run is left out"))
+    EXPECT_THAT(made.err, HasSubstr("run 1 of 1: the program took longer than --timeout and was "
+                                    "killed; the run is left out"))
         << mode;
   }
 }
@@ -195,13 +194,15 @@ TEST_F(CausalProgramsTest, ARunThatHangsIsEndedByTheTimeoutAndLeftOut) {
 TEST_F(CausalProgramsTest, ALongTimeWithoutVisitsIsSaidWhileTheProgramRuns) {
   const Output made = run({"--runs", "1", "--timeout", "25s"}, {program(), "hang", "1"});
   EXPECT_THAT(made.err,
-              HasSubstr("No progress point was visited for 10 s: if the program hangs, end "));
+              HasSubstr("No progress point was visited for 10 s: if the program hangs, stop "));
 }
 
 TEST_F(CausalProgramsTest, ProcessesThatAProgramLeavesBehindAreSaid) {
   const Output made = run({"--runs", "1"}, {program(), "leave", "1"});
   EXPECT_EQ(made.code, 1);
-  EXPECT_THAT(made.err, HasSubstr("The program ended while processes that it had started went on"));
+  EXPECT_THAT(
+      made.err,
+      HasSubstr("The program ended while processes that it had started were still running"));
 }
 
 // Without the right to look at the kernel. Where everybody has it, nothing is said.

@@ -63,8 +63,9 @@ class CausalTest : public ::testing::Test {
 TEST_F(CausalTest, TheAnswerIsFirstAndTheLinesAreBelowIt) {
   const Output text = causal({"--read", put("p.coz", profile_of(6))});
   ASSERT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, StartsWith("Progress point point: make a.cc:3 faster: 25 % less of it "
-                                   "would give "));
+  EXPECT_THAT(
+      text.out,
+      StartsWith("Progress point point: make a.cc:3 faster: 25 % less time there would give "));
   EXPECT_THAT(text.out, HasSubstr(" less time per visit.\n"));
   EXPECT_THAT(text.out, HasSubstr("contention"));
   EXPECT_THAT(text.out, HasSubstr("720 experiments in 6 runs"));
@@ -114,7 +115,7 @@ TEST_F(CausalTest, WhatCannotBeSaidIsSaid) {
                                             "throughput-point\tname=p\tdelta=1\n")});
   ASSERT_EQ(part.code, 0) << part.err;
   EXPECT_THAT(part.out, HasSubstr("too few experiments to say anything about any line"));
-  EXPECT_THAT(part.out, HasSubstr("The samples of whole runs are not known"));
+  EXPECT_THAT(part.out, HasSubstr("Samples of whole runs are not known"));
   const Output growing = causal(
       {"--read", put("grow.coz",
                      "experiment\tselected=a:1\tspeedup=0\tduration=500\n"
@@ -122,7 +123,7 @@ TEST_F(CausalTest, WhatCannotBeSaidIsSaid) {
   ASSERT_EQ(growing.code, 0) << growing.err;
   EXPECT_THAT(growing.out, HasSubstr("Latency q: "));
   EXPECT_THAT(growing.out,
-              HasSubstr("900 arrivals, 100 departures: latency by Little's law does not hold"));
+              HasSubstr("900 arrivals, 100 departures: Little's law gives no valid latency"));
 }
 
 TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
@@ -137,8 +138,8 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
   const Output text = causal({"--read", put("bad.coz", bad)});
   ASSERT_EQ(text.code, 0) << text.err;
   const std::string said =
-      "1 more experiment is left out: its duration is below 0, as coz writes it where pauses took "
-      "longer than that.\n";
+      "1 more experiment is left out: its duration is below 0, which coz writes when the pauses "
+      "took longer than the experiment.\n";
   EXPECT_EQ(text.out, wanted.out + said);
   const Output both = causal({"--json", "--read", lab_.path("bad.coz"), lab_.path("good.coz"),
                               lab_.path("bad.coz"), "--coz", lab_.path("all.coz")});
@@ -149,8 +150,7 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
               Not(HasSubstr("=-")));
   const Output refused = causal({"--read", lab_.path("good.coz"), put("none.coz", below)});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err,
-              EndsWith("none.coz: no experiment is left, of 1 with a duration below 0\n"));
+  EXPECT_THAT(refused.err, EndsWith("none.coz: no experiment is left: 1 has a duration below 0\n"));
 }
 
 TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {

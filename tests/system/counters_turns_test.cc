@@ -42,13 +42,12 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_THAT(
       check.out,
-      AllOf(HasSubstr("counts in turns, one of these sets in each block:\n"
-                      "  set 1, in 6 blocks: minor-faults:u with page-faults:u\n"
-                      "  set 2, in 6 blocks: task-clock\n"
-                      "with 6 blocks for each set only large changes of its events are found: more "
-                      "repetitions, or fewer sets, find smaller ones\n"),
-            HasSubstr("also compares minor-faults:u, with verdicts of its own (less is better), in "
-                      "the blocks of its turns\n")));
+      AllOf(HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
+                      "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
+                      "task-clock\nwith 6 blocks for each set, only large changes of its events "
+                      "are found: use more repetitions or fewer sets to find smaller ones\n"),
+            HasSubstr("also compares minor-faults:u, with its own verdicts (less is better), in "
+                      "the blocks that count it\n")));
   const json sets =
       json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["rotate"];
   EXPECT_EQ(sets.size(), 2U);
@@ -89,7 +88,7 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   }
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               AllOf(HasSubstr("minor-faults:u was counted in 6 of 12 blocks"),
-                    HasSubstr("task-clock: counted in 6 of 12 blocks, by turns")));
+                    HasSubstr("task-clock: counted in 6 of 12 blocks, in turn")));
 }
 
 TEST_F(Counters, WhoGoesOnCountsTheSameSets) {
@@ -128,7 +127,7 @@ TEST_F(Counters, ASetThatIsAbsentIsRecordedOrRefused) {
               HasSubstr("context-switches:u cannot be counted here: it happens in the kernel"));
   write_plan(sets + "on_absent = \"refuse\"\n", "", 4);
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
-              HasSubstr("so that this plan would measure nothing on this machine"));
+              HasSubstr("so this plan would measure nothing on this machine"));
   const int refused = run_to_end();
   EXPECT_EQ(lab_.state(refused), "failed");
   EXPECT_EQ(lab_.trials(refused).size(), 0U);

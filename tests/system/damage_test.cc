@@ -153,7 +153,7 @@ TEST_F(Damage, WithoutItsOwnEventsTheDaemonStartsAndTheQueueGoesOn) {
   lab_.end_daemon(SIGTERM);
   change("paused by user", 2, '?');
   ASSERT_TRUE(lab_.start_daemon());
-  EXPECT_THAT(log(), HasSubstr("whether somebody paused the queue is not known"));
+  EXPECT_THAT(log(), HasSubstr("it is not known whether the queue was paused"));
   EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
   expect_others_go_on();
 }
@@ -192,7 +192,8 @@ TEST_P(DestroyedPage, StopsTheQueueUntilTheDatabaseIsRecovered) {
   EXPECT_THAT(list.out, AllOf(HasSubstr("the-first-one"), HasSubstr("the database is damaged")));
   const Output refused = lab_.ctl({"submit", lab_.path("next.toml")});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("stop stabd, then save what is whole with 'stabctl recover'"));
+  EXPECT_THAT(refused.err,
+              HasSubstr("stop stabd, then save what is intact with 'stabctl recover'"));
   EXPECT_EQ(lab_.ctl({"resume", "--queue"}).code, 1);
   EXPECT_EQ(lab_.ctl({"cancel", "2"}).code, 1);
   EXPECT_EQ(lab_.state(2), "queued");
@@ -235,7 +236,7 @@ TEST_F(Damage, WhatRecoverSaysAndExitsWith) {
   EXPECT_THAT(whole.out, HasSubstr("whole.db is whole, and nothing was lost"));
   const Output again = lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")});
   EXPECT_EQ(again.code, 1);
-  EXPECT_THAT(again.err, HasSubstr("is there already"));
+  EXPECT_THAT(again.err, HasSubstr("already exists"));
   change("the-first-one[experiment]", 2, '?');
   const Output lost = lab_.ctl({"recover", lab_.path("state"), lab_.path("rest.db")});
   EXPECT_EQ(lost.code, 5);
@@ -279,7 +280,7 @@ TEST_F(Damage, ABackupIsMadeWhileStabdRunsAndServesInItsPlace) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
   const Output again = lab_.ctl({"backup", lab_.path("backup.db")});
   EXPECT_EQ(again.code, 1);
-  EXPECT_THAT(again.err, HasSubstr("is there already"));
+  EXPECT_THAT(again.err, HasSubstr("already exists"));
   ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
   const std::string report = lab_.ctl({"export", "1"}).out;
   lab_.end_daemon(SIGTERM);

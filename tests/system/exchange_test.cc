@@ -210,7 +210,7 @@ TEST_F(Exchange, ADaemonExportsThemToo) {
   const Output refused = lab_.ctl({"export", id, "--format", "benchstat", "--samples"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err,
-              HasSubstr("--samples writes rows: use --format csv or json, not benchstat"));
+              HasSubstr("--samples exports rows: use --format csv or json, not benchstat"));
   const Output no_profile = lab_.ctl({"export", id, "--format", "coz"});
   EXPECT_EQ(no_profile.code, 1);
   EXPECT_EQ(no_profile.out, "");
@@ -222,7 +222,7 @@ TEST_F(Exchange, WithoutTimesThereIsNothingForHyperfine) {
       "repetitions = 2\n");
   const Output refused = exported({"--format", "hyperfine"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("no trial of experiment 1 is ok and has a wall time"));
+  EXPECT_THAT(refused.err, HasSubstr("no successful trial of experiment 1 has a wall time"));
 }
 
 }  // namespace

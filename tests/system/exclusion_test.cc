@@ -114,7 +114,7 @@ TEST_F(Exclusion, WhatIsDisturbedToTheEndStandsAndIsNoFailureAndIsNotRetried) {
   EXPECT_EQ(report["effects"][0]["units"], 3);
   EXPECT_EQ(exclusions["effects_without"][0]["units"], 4);
   EXPECT_THAT(lab_.ctl({"report", "1"}).out,
-              HasSubstr("2 attempts were disturbed, 1 trial to the end."));
+              HasSubstr("2 attempts were disturbed; 1 trial stayed disturbed."));
   EXPECT_NE(lab_.ctl({"compare", "1"}).code, 5);
   // The others of the retried experiment are whole.
   EXPECT_NE(lab_.ctl({"retry", "1"}).code, 0);
@@ -158,7 +158,7 @@ TEST_F(Exclusion, CheckExplainsTheRules) {
   lab_.write("plan.toml", plan_of("'3'"));
   const Output check = lab_.ctl({"check", "plan.toml"});
   EXPECT_THAT(check.out, HasSubstr("excluded where voluntary_switches_per_s > 50"));
-  EXPECT_THAT(check.out, HasSubstr("a single one is as many in a trial of 20 ms"));
+  EXPECT_THAT(check.out, HasSubstr("one event alone exceeds the limit in a trial of 20 ms"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
   EXPECT_EQ(design["exclude"]["rules"].size(), 2U);
   EXPECT_EQ(design["exclude"]["rules"][1]["absent_here"], nullptr);

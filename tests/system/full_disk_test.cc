@@ -122,10 +122,10 @@ TEST(FullDisk, WithoutASettingTheCacheHasATenthOfIt) {
     const int id = lab.submit("plan.toml");
     ASSERT_TRUE(lab.wait_until_final(id));
     EXPECT_EQ(lab.state(id), "done");
-    EXPECT_THAT(logs, ::testing::Not(HasSubstr("had to leave the cache")));
+    EXPECT_THAT(logs, ::testing::Not(HasSubstr("removed from the cache")));
     logs = lab.ctl({"logs", std::to_string(id)}).out;
   }
-  EXPECT_THAT(logs, HasSubstr("had to leave the cache"));
+  EXPECT_THAT(logs, HasSubstr("removed from the cache"));
   lab.end_daemon(SIGTERM);
   umount2(lab.path("cache").c_str(), MNT_DETACH);
 }

@@ -60,7 +60,7 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   EXPECT_THAT(text.out, HasSubstr("b, rate: 12 experiments on "));
   EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
   EXPECT_THAT(text.out,
-              HasSubstr("In 12 of 12 experiments the places of functions were not random"));
+              HasSubstr("In 12 of 12 experiments the positions of functions were not random"));
   EXPECT_EQ(history({"b", "--html", lab_.path("h.html")}).out, text.out) << "the seed decides";
   std::ifstream file(lab_.path("h.html"));
   const std::string page(std::istreambuf_iterator<char>(file), {});
@@ -71,7 +71,7 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   for (std::size_t at = 0; (at = page.find("<circle", at)) != std::string::npos; ++at) ++dots;
   EXPECT_EQ(dots, 12U);
   // Below the dots stand experiments and when they began, and no numbers between those.
-  EXPECT_THAT(page, HasSubstr("when they began</text>"));
+  EXPECT_THAT(page, HasSubstr("by start time</text>"));
   EXPECT_THAT(page, HasSubstr(">12</text>"));
   EXPECT_THAT(page, Not(HasSubstr(">0.0</text>")));
   EXPECT_THAT(page, Not(HasSubstr(">12.5</text>")));
@@ -170,7 +170,7 @@ TEST_F(HistoryTest, AnotherNumberAndOtherExperimentsCanBeAskedFor) {
       12U);
   const Output last = history({"b", "--last", "5"});
   EXPECT_THAT(last.out, HasSubstr("b, rate: 5 experiments"));
-  EXPECT_THAT(last.out, HasSubstr("8 earlier experiments were not looked at (--last)."));
+  EXPECT_THAT(last.out, HasSubstr("8 earlier experiments were not examined (--last)."));
   EXPECT_THAT(last.out, HasSubstr("1 of 1 series is too short"));
   EXPECT_THAT(last.out, Not(HasSubstr("---- change")));
 }
@@ -195,7 +195,7 @@ TEST_F(HistoryTest, WhatNobodyMeasuredIsAnErrorWithWhatThereIs) {
   EXPECT_THAT(none.err, HasSubstr("did you mean 'rate'?"));
   const Output name = history({"b", "--experiment", "x"});
   EXPECT_EQ(name.code, 1);
-  EXPECT_THAT(name.err, HasSubstr("no experiment here is done and is called x"));
+  EXPECT_THAT(name.err, HasSubstr("no experiment here has finished under the name x"));
   EXPECT_EQ(lab_.ctl({"history", "b", "--state", lab_.path("nowhere")}).code, 1);
 }
 
@@ -211,7 +211,7 @@ TEST_F(HistoryTest, WhatNobodyMeasuredIsSaidBesideExperimentsThatCannotBeRead) {
   const Output wrong = history({"bb"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("no experiment has measured bb, did you mean b?"));
-  EXPECT_THAT(wrong.err, HasSubstr("1 more cannot be read, of which experiment 1: "));
+  EXPECT_THAT(wrong.err, HasSubstr("1 more cannot be read, among them experiment 1: "));
   EXPECT_THAT(wrong.err, HasSubstr("; there are b, c"));
 }
 

@@ -125,10 +125,11 @@ TEST_F(Hostile, ATrialThatTakesMoreThanItsLimitsFailsWithTheReason) {
   const int id = lab_.submit("limits.toml");
   ASSERT_NE(id, 0);
   ASSERT_TRUE(lab_.wait_until_final(id));
-  const std::map<std::string, std::string> reasons{{"memory", "60000000 bytes of memory"},
-                                                   {"time", "100 ms of CPU time"},
-                                                   {"processes", "its limit of 3 processes"},
-                                                   {"file", "1048576 bytes into a file"}};
+  const std::map<std::string, std::string> reasons{
+      {"memory", "memory than its limit of 60000000 bytes"},
+      {"time", "CPU time than its limit of 100 ms"},
+      {"processes", "processes than its limit of 3"},
+      {"file", "1048576 bytes to a file"}};
   const json trials = lab_.trials(id);
   EXPECT_EQ(trials.size(), 8U);
   for (const json& trial : trials) {

@@ -87,13 +87,13 @@ TEST_F(Interrupted, ASignalPausesARunAndTheSameCommandGoesOn) {
     ASSERT_TRUE(wait_for_text(out(), " of 40 trials"));
     kill(run, signal);
     EXPECT_EQ(end_of(run), 128 + signal);
-    EXPECT_THAT(said(), HasSubstr("paused; this goes on: stabctl run --folder "));
+    EXPECT_THAT(said(), HasSubstr("paused; to continue: stabctl run --folder "));
     EXPECT_THAT(said(), Not(HasSubstr("cancel")));
   }
   let_run();
   const Output rest = run_program(run_of("short.toml", lab_.path("run")), lab_.folder());
   EXPECT_EQ(rest.code, 0) << rest.err;
-  EXPECT_THAT(rest.err, HasSubstr("experiment 1 goes on where it was interrupted"));
+  EXPECT_THAT(rest.err, HasSubstr("experiment 1 continues where it was interrupted"));
   EXPECT_EQ(trials_of_run(), "40|40|1\n");
 }
 
@@ -109,16 +109,16 @@ TEST_F(Interrupted, ARunWithoutAFolderGoesOnInTheOneThatItBeganWith) {
   for (const pid_t run : {first, second}) kill(run, SIGINT);
   for (const pid_t run : {first, second}) EXPECT_EQ(end_of(run), 128 + SIGINT);
   EXPECT_THAT(read_file(lab_.path("second.txt"), 1 << 20).value_or(""),
-              Not(HasSubstr("goes on where")));
+              Not(HasSubstr("continues where")));
   let_run();
   lab_.write("other.toml", short_plan + "output_limit = 1000\n");
   auto other = argv;
   other.back() = lab_.path("other.toml");
-  EXPECT_THAT(run_program(other, lab_.folder()).err, Not(HasSubstr("goes on where")));
+  EXPECT_THAT(run_program(other, lab_.folder()).err, Not(HasSubstr("continues where")));
   for (int i = 0; i < 2; ++i) {
     const Output rest = run_program(argv, lab_.folder());
     EXPECT_EQ(rest.code, 0) << rest.err;
-    EXPECT_THAT(rest.err, HasSubstr("experiment 1 goes on where it was interrupted"));
+    EXPECT_THAT(rest.err, HasSubstr("experiment 1 continues where it was interrupted"));
   }
   // They have ended: the next call measures.
   let_wait();
@@ -126,7 +126,7 @@ TEST_F(Interrupted, ARunWithoutAFolderGoesOnInTheOneThatItBeganWith) {
   ASSERT_TRUE(wait_for_text(out(), " of 40 trials"));
   kill(next, SIGINT);
   EXPECT_EQ(end_of(next), 128 + SIGINT);
-  EXPECT_THAT(said(), Not(HasSubstr("goes on where")));
+  EXPECT_THAT(said(), Not(HasSubstr("continues where")));
   EXPECT_THAT(said(), Not(HasSubstr("has ended")));
   drop_state_folder();
 }
@@ -139,7 +139,7 @@ TEST_F(Interrupted, AFinishedRunShowsItsReportUntilItIsToMeasureAgain) {
   const Output second = run_program(argv, lab_.folder());
   EXPECT_EQ(second.code, 0);
   EXPECT_EQ(second.out, first.out);
-  EXPECT_THAT(second.err, HasSubstr("--again measures again"));
+  EXPECT_THAT(second.err, HasSubstr("use --again to measure again"));
   EXPECT_EQ(trials_of_run(), "40|40|1\n");
   auto again = argv;
   again.emplace_back("--again");
@@ -158,7 +158,7 @@ TEST_F(Interrupted, AgainBeginsAnewBesideAnInterruptedRun) {
   ASSERT_TRUE(wait_for_text(out(), " of 40 trials"));
   kill(again, SIGINT);
   EXPECT_EQ(end_of(again), 128 + SIGINT);
-  EXPECT_THAT(said(), Not(HasSubstr("goes on where")));
+  EXPECT_THAT(said(), Not(HasSubstr("continues where")));
   const std::string states = run_program({"/usr/bin/sqlite3", lab_.path("run/stabd.db"),
                                           "select group_concat(state) from experiment"},
                                          lab_.folder())
@@ -212,7 +212,7 @@ TEST_F(Interrupted, WatchingAndWaitingEndWithTheSignalAndTheExperimentGoesOn) {
   ASSERT_TRUE(wait_for_text(out(), " of 5000 trials"));
   kill(watch, SIGINT);
   EXPECT_EQ(end_of(watch), 128 + SIGINT);
-  EXPECT_THAT(said(), HasSubstr("experiment 1 goes on"));
+  EXPECT_THAT(said(), HasSubstr("experiment 1 continues"));
   EXPECT_EQ(lab_.state(1), "running");
 }
 

@@ -140,14 +140,14 @@ TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
   const json stored = json::parse(lab_.ctl({"status", std::to_string(id), "--json"}).out);
   EXPECT_THAT(stored["plan"].get<std::string>(), HasSubstr("[by_default]\nstack = true\n"));
   const json settings = report(id)["settings"];
-  EXPECT_EQ(settings.back(), "by default: random stack frames in szc's programs");
+  EXPECT_EQ(settings.back(), "by default: random stack frames in programs built by szc");
   std::map<std::string, json> random;
   for (const json& each : report(id)["random"]) random[each["what"]] = each;
   EXPECT_EQ(random["functions"]["random"], true);
   EXPECT_EQ(random["stack frames"]["random"], true);
   EXPECT_EQ(random["stack frames"]["why_not"], nullptr);
   EXPECT_EQ(random["heap blocks"]["random"], false);
-  EXPECT_EQ(random["heap blocks"]["why_not"], "the plan does not ask for them");
+  EXPECT_EQ(random["heap blocks"]["why_not"], "the plan does not ask for it");
   EXPECT_EQ(random["addresses"]["why_not"], "machine.aslr = false");
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               HasSubstr("Random    functions, stack frames; not: environment (the plan has no"));
@@ -398,13 +398,13 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
     return lab_.ctl({"check", lab_.path("check.toml")});
   };
   EXPECT_THAT(check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
-              HasSubstr("random layouts: by the programs, which szc must have built: code by its "
-                        "factor, each trial by its own seed"));
+              HasSubstr("random layouts: by the programs, which must be built by szc: code by its "
+                        "factor, each trial with its own seed"));
   EXPECT_THAT(
       check(plan("c", "", "[factor.heap]\nlevels = [false, true]\n")).out,
       HasSubstr(
-          "random layouts: by the programs, with libstabheap.so in those that szc did "
-          "not build: heap by its factor, stack = true by default, each trial by its own seed"));
+          "random layouts: by the programs, with libstabheap.so in programs that szc did not "
+          "build: heap by its factor, stack = true by default, each trial with its own seed"));
   EXPECT_THAT(check(plan("c", "", "")).out,
               HasSubstr("place their code and size their stack frames at random in each trial"));
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");

@@ -118,7 +118,7 @@ TEST_F(LeftRuns, AKilledOneIsReadAndListedAsInterruptedUntilItHasEnded) {
   EXPECT_EQ(left["trials"], 80);
   EXPECT_EQ(left["done"], 10);
   EXPECT_EQ(left["ended_ns"], nullptr);
-  EXPECT_THAT(alone({"runs"}).out, HasSubstr("(the same 'stabctl run' goes on)"));
+  EXPECT_THAT(alone({"runs"}).out, HasSubstr("(run the same 'stabctl run' to continue)"));
   EXPECT_THAT(alone({"runs"}).out, StartsWith("interrupted"));
 
   const std::string folder = left["folder"];
@@ -169,10 +169,11 @@ TEST_F(LeftRuns, SayWhatToNameWhereTheAnswerIsNotClear) {
   EXPECT_THAT(refused({"report", "--state", "text"}), HasSubstr("text/stabd.db"));
   EXPECT_FALSE(fs::exists(lab_.path("nowhere")));
   for (const char* verb : {"report", "compare", "export"})
-    EXPECT_THAT(refused({verb}), HasSubstr("which experiment? 'stabctl list' has the numbers"));
+    EXPECT_THAT(refused({verb}),
+                HasSubstr("name an experiment by its number ('stabctl list' shows the numbers)"));
 
   ASSERT_EQ(alone({"run", "--fail-on", "trials", "--state", "run", "two.toml"}).code, 0);
-  EXPECT_THAT(refused({"export", "--state", "run", "7"}), HasSubstr("name one of 1"));
+  EXPECT_THAT(refused({"export", "--state", "run", "7"}), HasSubstr("choose one of 1"));
   ASSERT_EQ(alone({"run", "--fail-on", "trials", "--state", "run", "two.toml", "--again"}).code, 0);
   EXPECT_THAT(refused({"report", "--state", "run"}), HasSubstr("experiments 1, 2: name one"));
   EXPECT_EQ(alone({"report", "--state", "run", "2"}).code, 0);

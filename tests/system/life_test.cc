@@ -278,7 +278,7 @@ TEST_F(Life, AGroupThatDoesNotFitTheSocketIsRefused) {
   EXPECT_THAT(refusal("no-group-of-this-name", "0660"),
               HasSubstr("there is no group 'no-group-of-this-name' for the socket"));
   EXPECT_THAT(refusal("4294967295", "0660"), HasSubstr("there is no group '4294967295'"));
-  EXPECT_THAT(refusal("0", "0600"), HasSubstr("lets nobody in with the socket's mode 0600"));
+  EXPECT_THAT(refusal("0", "0600"), HasSubstr("has no effect with the socket's mode 0600"));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST_F(Logs, ShowWhatBuildsAndTrialsPrintedAndWhatHappenedByTime) {
   lab_.end_daemon(SIGTERM);
   EXPECT_EQ(lab_.ctl({"logs", "--state", lab_.path("state")}).out, shown.out);
   EXPECT_THAT(lab_.ctl({"logs", "-f", "--state", lab_.path("state")}).err,
-              HasSubstr("leave --folder out, or -f"));
+              HasSubstr("leave out either --folder or -f"));
 }
 
 TEST_F(Logs, AreFollowedToTheEndWithoutRepeatingAnything) {

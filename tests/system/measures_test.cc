@@ -76,7 +76,7 @@ TEST_F(Measures, AreReadingsOfEachTrialAndOneOfThemIsTheResponse) {
   EXPECT_EQ(document["measures"][3]["reason"], "a divisor is 0");
   const Output text = lab_.ctl({"report", std::to_string(id), "--full"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("Measures\n"), HasSubstr("ops"),
-                              HasSubstr("rss-left: absent in 12: a divisor is 0")));
+                              HasSubstr("rss-left: absent in 12 of the trials: a divisor is 0")));
   // Two experiments with the same response have a number in common.
   const int again = run_to_end();
   const Output compared = lab_.ctl({"compare", std::to_string(id), std::to_string(again)});
@@ -96,7 +96,7 @@ TEST_F(Measures, AProgramThatPrintsNoNumberOnceHasNoneThenAndIsRightOtherwise) {
     EXPECT_EQ(trial["ops"].is_null(), trial["ops.status"] == "absent");
   }
   EXPECT_EQ(absent, 1);
-  EXPECT_EQ(report(id)["measures"][0]["reason"], "stdout: 'many' is not a number that can be used");
+  EXPECT_EQ(report(id)["measures"][0]["reason"], "stdout: 'many' is not a usable number");
 }
 
 TEST_F(Measures, ATrialWithoutItsResponseIsNotMeasured) {
@@ -141,8 +141,7 @@ TEST_F(Measures, CheckSaysWhatWillBeReadAndRefusesWhatCannotBe) {
 TEST_F(Measures, SeveralResponsesAreComparedEachForItself) {
   write_plan(script, measures + "[analysis]\nresponse = [\"wall\", \"ops\"]\nhigher = [\"ops\"]\n");
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
-  EXPECT_THAT(check.out,
-              HasSubstr("also compares ops, with verdicts of its own (more is better)\n"));
+  EXPECT_THAT(check.out, HasSubstr("also compares ops, with its own verdicts (more is better)\n"));
   const int id = run_to_end();
   const json document = report(id);
   EXPECT_EQ(document["analysis"]["response"], "wall");

@@ -255,7 +255,7 @@ TEST_F(Notices, ACommandThatDoesNotEndIsEndedWithAllThatItStarted) {
   const int id = lab_.submit(plan("one", "true"));
   // It holds nobody up meanwhile.
   ASSERT_TRUE(lab_.wait_until_final(lab_.submit(plan("next", "true"))));
-  ASSERT_TRUE(wait_for_event(id, "the notice's command took longer than 8 s and was ended"));
+  ASSERT_TRUE(wait_for_event(id, "the notice's command took longer than 8 s and was killed"));
   const std::string child = read_file(lab_.path("child"), 100).value_or("");
   ASSERT_GT(atoi(child.c_str()), 0);
   EXPECT_TRUE(gets_ended(child));
@@ -268,12 +268,12 @@ TEST_F(Notices, WhatIsNotSentWhenStabdStopsIsStoredToo) {
   ASSERT_TRUE(lab_.wait_until_final(lab_.submit(plan("one", "true"))));
   wait_for_file("called");
   kill(lab_.daemon(), SIGTERM);
-  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "a second signal ends that"));
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "a second signal ends the wait"));
   kill(lab_.daemon(), SIGTERM);
   EXPECT_EQ(lab_.wait_for_daemon(), 0);
   settings(lab_.path("tell.sh"));
   ASSERT_TRUE(lab_.start_daemon());
-  EXPECT_TRUE(wait_for_event(1, "the notice is not sent: stabd stops"));
+  EXPECT_TRUE(wait_for_event(1, "the notice is not sent: stabd is stopping"));
 }
 
 TEST_F(Notices, AreWaitedForWhenStabdStops) {

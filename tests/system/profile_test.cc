@@ -144,7 +144,7 @@ TEST_F(ProfileTest, WhatIsAskedWronglyIsRefused) {
   // The same plan without its mistakes.
   write_plan("profile = \"task-clock:u\"\nprofile_hz = 200\n");
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
-              HasSubstr("profiles: task-clock:u, 200 samples per second of what runs"));
+              HasSubstr("profiles: task-clock:u, 200 samples per second of running time"));
   EXPECT_EQ(json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["profile"]["hz"],
             200);
   const int id = run_to_end("");

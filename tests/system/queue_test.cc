@@ -131,7 +131,8 @@ TEST_F(Queue, PauseWantsExperimentsOrTheQueue) {
        {std::vector<std::string>{"pause"}, {"pause", "--queue", "1"}, {"resume"}}) {
     const Output refused = lab_.ctl(wrong);
     EXPECT_EQ(refused.code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("name experiments, or the whole queue with --queue"));
+    EXPECT_THAT(refused.err,
+                HasSubstr("name one or more experiments, or use --queue for the whole queue"));
   }
 }
 
@@ -175,7 +176,7 @@ TEST_F(Queue, ARetryMeasuresOnceMoreWhatFailed) {
   EXPECT_EQ(standing, 6);
   const Output once_more = lab_.ctl({"retry", std::to_string(id)});
   EXPECT_EQ(once_more.code, 1);
-  EXPECT_THAT(once_more.err, HasSubstr("succeeded: submit its plan to measure them anew"));
+  EXPECT_THAT(once_more.err, HasSubstr("succeeded: submit its plan to measure them again"));
 }
 
 TEST_F(Queue, ARetryBuildsWhatHasBeenMendedSince) {

@@ -118,7 +118,7 @@ TEST_F(Quiesce, AStrictPlanMeasuresNothingWhereAKnobRefusesAndNothingStaysChange
   EXPECT_TRUE(lab_.trials(id).empty());
   EXPECT_THAT(status(id), AllOf(HasSubstr("governor: this machine has no such setting"),
                                 HasSubstr("swappiness: cannot open"),
-                                HasSubstr("or take machine.quiesce = \"best-effort\"")));
+                                HasSubstr("or use machine.quiesce = \"best-effort\"")));
   EXPECT_EQ(at(watchdog_), "1");
   EXPECT_EQ(at(swappiness_), "60");
 }
@@ -226,7 +226,7 @@ TEST_F(Quiesce, AStopThatFindsItsWorkerDeadLeavesTheMachineAsItWas) {
   const pid_t worker = lab_.worker();
   ASSERT_EQ(kill(worker, SIGSTOP), 0);
   kill(lab_.daemon(), SIGTERM);
-  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the trial under way is finished"));
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "stabd finishes the running trial"));
   kill(worker, SIGKILL);
   EXPECT_EQ(lab_.wait_for_daemon(), 0);
   expect_everything_as_it_was();
@@ -285,7 +285,7 @@ TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsSeenAndSaid) {
   const int id = occupy();
   put(watchdog_, "2\n");
   const auto said = [&] {
-    return status(id).contains("loud     nmi_watchdog: somebody else has set ");
+    return status(id).contains("loud     nmi_watchdog: another program has set ");
   };
   for (int i = 0; i < 600 && !said(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -295,7 +295,7 @@ TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsSeenAndSaid) {
   ASSERT_TRUE(lab_.wait_for(id, "cancelled"));
   const json report = json::parse(lab_.ctl({"report", "--json", std::to_string(id)}).out);
   EXPECT_THAT(report["quietness"]["not_made_quiet"].get<std::string>(),
-              HasSubstr("nmi_watchdog: somebody else has set "));
+              HasSubstr("nmi_watchdog: another program has set "));
 }
 
 TEST_F(Quiesce, OtherProcessesStayWhereThereIsOneCpu) {
@@ -324,7 +324,7 @@ TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsLeftAlone) {
   ASSERT_TRUE(lab_.wait_for(id, "cancelled"));
   EXPECT_EQ(at(watchdog_), "2");
   EXPECT_THAT(status(id),
-              HasSubstr("not put back: " + watchdog_ + ": somebody else has set it to 2"));
+              HasSubstr("not put back: " + watchdog_ + ": another program has set it to 2"));
   put(watchdog_, "1\n");
   expect_everything_as_it_was();
 }
@@ -393,7 +393,7 @@ TEST_F(Quiesce, TheSettingsSayWhosePlansMayChangeTheMachine) {
   const Output refused = lab_.ctl({"submit", lab_.path("plan.toml")});
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("machine.quiesce_for = \"nobody\""),
-                                 HasSubstr("take machine.quiesce = \"best-effort\"")));
+                                 HasSubstr("use machine.quiesce = \"best-effort\"")));
   write_plan("quiesce = \"best-effort\"", 3, "60");
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);

@@ -65,9 +65,9 @@ TEST_F(Readers, AClientThatWaitsLongIsNotToldThatStabdDoesNotAnswer) {
   EXPECT_EQ(end_of(asking), 0);
   const std::string text = content_of(said);
   EXPECT_THAT(text.substr(0, 200),
-              StartsWith("no word from stabd for 5 s: it may be reading many trials, or waiting "
+              StartsWith("stabd has been silent for 5 s: it may be reading many trials, or waiting "
                          "for the end of a block; stabctl waits for it\n"));
-  EXPECT_EQ(text.rfind("stabd for 5 s"), text.find("stabd for 5 s"));
+  EXPECT_EQ(text.rfind("silent for 5 s"), text.find("silent for 5 s"));
 }
 
 TEST_F(Readers, OneThatIsKilledIsAnErrorAndTheNextOneAnswers) {
@@ -75,7 +75,7 @@ TEST_F(Readers, OneThatIsKilledIsAnErrorAndTheNextOneAnswers) {
   Talk talk(lab_);
   kill(ask_and_stop(talk), SIGKILL);
   EXPECT_THAT(talk.answer().value_or("").substr(0, 200),
-              HasSubstr("the reader was ended by signal 9"));
+              HasSubstr("the reader was killed by signal 9"));
   talk.say(report_of(1));
   EXPECT_TRUE(is_report(talk.answer()));
 }

@@ -139,7 +139,7 @@ TEST_F(Replay, OfWhatIsNotThereAnErrorSaysWhy) {
   // The program that was measured, and no other.
   const std::string out = trial("2")["out"];
   fs::rename(out, out + ".kept");
-  EXPECT_THAT(replay({"2"}).err, HasSubstr("is no longer in the cache of builds"));
+  EXPECT_THAT(replay({"2"}).err, HasSubstr("is no longer in the build cache"));
   fs::copy_file("/bin/true", out);
   const Output other = replay({"2"});
   EXPECT_EQ(other.code, 1);

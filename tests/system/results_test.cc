@@ -106,9 +106,9 @@ TEST_F(Results, OutputsThatDifferAreToldByWhatTheyDependOn) {
   for (const char* format : {"text", "html"}) {
     const std::string said = lab_.ctl({"report", "1", "--full", "--format", format}).out;
     for (const char* words :
-         {"level prints different things at different levels of x",
-          "environment prints different things at different levels of env_bytes",
-          "random prints different things in trials of one cell"}) {
+         {"level prints different output at different levels of x",
+          "environment prints different output at different levels of env_bytes",
+          "random prints different output in trials of the same cell"}) {
       std::string in_a_line = said;
       for (std::size_t at = 0; (at = in_a_line.find("\n            ", at)) != std::string::npos;)
         in_a_line.replace(at, 13, " ");

@@ -274,7 +274,7 @@ TEST_F(Versions, AreReadWithoutTheCallersVariables) {
   const Output sudo = check_with({fmt::format("SUDO_UID={}", somebody)});
   EXPECT_EQ(sudo.code, 1);
   EXPECT_THAT(sudo.err, AllOf(HasSubstr("dubious ownership"), HasSubstr("safe.directory"),
-                              HasSubstr("it is root that builds")));
+                              HasSubstr("root does the building")));
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST_F(SamplesTest, EachIterationThatAProgramPrintsIsOne) {
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               AllOf(HasSubstr("Samples within trials"), HasSubstr("share from within")));
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
-              HasSubstr("reads lap (ms): samples, each a match of ': (\\S+) ms' on stdout"));
+              HasSubstr("reads lap (ms): samples, one per match of ': (\\S+) ms' on stdout"));
   write_plan(google, measure);
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_THAT(check.out, HasSubstr("reads time: real_time of each benchmark in Google Benchmark's "

@@ -52,8 +52,9 @@ class ScreenTest : public ::testing::Test {
 TEST_F(ScreenTest, ABudgetThatIsTooSmallForTenRoundsIsRefused) {
   const Output refused = ab("2s", {"--", "sleep 0.1", "sleep 0.1 "});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, ContainsRegex("the budget of 2 s is not enough for 10 rounds: give it "
-                                         "--budget |its timeout of "));
+  EXPECT_THAT(refused.err,
+              ContainsRegex(
+                  "the budget of 2 s is not enough for 10 rounds: use --budget |its timeout of "));
 }
 
 // The answer first, a row a version, what to do next.
@@ -84,9 +85,9 @@ TEST_F(ScreenTest, WhatIsInterruptedShowsWhatItHas) {
   kill(child, SIGINT);
   EXPECT_EQ(end_of(child), 128 + SIGINT);
   const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
-  EXPECT_THAT(said, AllOf(HasSubstr("? (interrupted: what there is so far)\n\nAnswer: "),
+  EXPECT_THAT(said, AllOf(HasSubstr("? (interrupted: the results so far)\n\nAnswer: "),
                           HasSubstr("\n  version "),
-                          HasSubstr("\nNext: all of it: stabctl report --full ")));
+                          HasSubstr("\nNext: everything: stabctl report --full ")));
 }
 
 constexpr const char* plan = R"([experiment]

@@ -118,7 +118,7 @@ TEST_F(Service, AWrongFileIsRefusedWithEveryMistake) {
 TEST_F(Service, AFileThatIsMissingOrThatOthersMayWriteIsRefused) {
   ASSERT_EQ(chmod(lab_.path("stabd.toml").c_str(), 0666), 0);
   EXPECT_EQ(check().code, 1);
-  EXPECT_THAT(check().err, HasSubstr("others may write " + lab_.path("stabd.toml")));
+  EXPECT_THAT(check().err, HasSubstr("other users may write to " + lab_.path("stabd.toml")));
   ASSERT_EQ(unlink(lab_.path("stabd.toml").c_str()), 0);
   // A pipe says what its writer wants.
   ASSERT_EQ(mkfifo(lab_.path("stabd.toml").c_str(), 0644), 0);
@@ -129,7 +129,7 @@ TEST_F(Service, AFileThatIsMissingOrThatOthersMayWriteIsRefused) {
   }
   ASSERT_EQ(unlink(lab_.path("stabd.toml").c_str()), 0);
   EXPECT_EQ(check().code, 1);
-  EXPECT_THAT(check().err, HasSubstr("there is no file of settings"));
+  EXPECT_THAT(check().err, HasSubstr("there is no settings file"));
 }
 
 TEST_F(Service, SettingsAreReadAgainOnASignal) {
@@ -144,7 +144,7 @@ TEST_F(Service, SettingsAreReadAgainOnASignal) {
   ASSERT_EQ(kill(lab_.daemon(), SIGHUP), 0);
   ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the settings were read again"));
   const std::string log = text("stabd.log");
-  EXPECT_THAT(log, HasSubstr("'daemon.namespaces' stays as it was until stabd is started anew"));
+  EXPECT_THAT(log, HasSubstr("'daemon.namespaces' stays as it was until stabd is restarted"));
   EXPECT_THAT(log, HasSubstr("'daemon.read_limit' has changed"));
   EXPECT_THAT(log, HasSubstr("'notify.command' has changed"));
   // What the command line says wins, as it did at the start.
@@ -244,7 +244,7 @@ TEST_F(Service, UnderAManagerItServesTheSocketThatItIsGivenAndSaysHowItIs) {
                              lab_.path("notify"), served.get(), "4000000", lab_.path("log"));
   ASSERT_TRUE(manager.hears("READY=1")) << text("log");
   ASSERT_TRUE(manager.hears("WATCHDOG=1"));
-  ASSERT_TRUE(manager.hears("STATUS=no experiment runs"));
+  ASSERT_TRUE(manager.hears("STATUS=no experiment is running"));
   write_waiting_plan();
   const int id = run_until_a_trial_waits();
   EXPECT_EQ(id, 1);
@@ -257,7 +257,7 @@ TEST_F(Service, UnderAManagerItServesTheSocketThatItIsGivenAndSaysHowItIs) {
   manager.forget();
   lab_.write("go", "");
   ASSERT_TRUE(manager.hears("STATUS=experiment 1 (waits) is done"));
-  ASSERT_TRUE(manager.hears("STATUS=no experiment runs"));
+  ASSERT_TRUE(manager.hears("STATUS=no experiment is running"));
   kill(daemon_, SIGTERM);
   ASSERT_TRUE(manager.hears("STOPPING=1"));
   EXPECT_EQ(end_of(std::exchange(daemon_, 0)), 0) << text("log");
@@ -286,7 +286,7 @@ TEST_F(Service, WhatIsPassedMustBeASocketThatListens) {
                              deaf.get(), "", lab_.path("log"));
   EXPECT_EQ(end_of(std::exchange(daemon_, 0)), 1);
   EXPECT_THAT(text("log"),
-              HasSubstr("the descriptor that stabd got is not a listening unix socket"));
+              HasSubstr("the descriptor passed to stabd is not a listening unix socket"));
 }
 
 TEST_F(Service, ByDefaultAStopAbandonsTheTrialUnderWay) {
@@ -308,7 +308,7 @@ TEST_F(Service, AStopFinishesTheTrialUnderWayIfTheSettingsSaySo) {
   ASSERT_TRUE(lab_.start_daemon());
   const int id = run_until_a_trial_waits();
   kill(lab_.daemon(), SIGTERM);
-  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the trial under way is finished"));
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "stabd finishes the running trial"));
   // It still answers, and begins nothing.
   EXPECT_EQ(lab_.state(id), "running");
   lab_.write("go", "");
@@ -345,7 +345,7 @@ TEST_F(Service, ASecondSignalAbandonsTheTrialAfterAll) {
   ASSERT_TRUE(lab_.start_daemon());
   run_until_a_trial_waits();
   kill(lab_.daemon(), SIGTERM);
-  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the trial under way is finished"));
+  ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "stabd finishes the running trial"));
   kill(lab_.daemon(), SIGTERM);
   EXPECT_EQ(lab_.wait_for_daemon(), 0);
   EXPECT_EQ(text("ended"), "");
@@ -381,10 +381,10 @@ TEST_F(Service, TheCacheIsCutToItsLimitAndTheExperimentSaysSo) {
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", plan("one")}).code, 0);
   EXPECT_EQ(builds(), 1U);
-  EXPECT_THAT(lab_.ctl({"status", "1"}).out, Not(HasSubstr("had to leave the cache")));
+  EXPECT_THAT(lab_.ctl({"status", "1"}).out, Not(HasSubstr("removed from the cache")));
   ASSERT_EQ(lab_.ctl({"submit", "--wait", "--fail-on", "trials", plan("two")}).code, 0);
   EXPECT_EQ(builds(), 1U);
-  EXPECT_THAT(lab_.ctl({"status", "2"}).out, HasSubstr("had to leave the cache"));
+  EXPECT_THAT(lab_.ctl({"status", "2"}).out, HasSubstr("removed from the cache"));
 }
 
 }  // namespace

@@ -52,12 +52,12 @@ TEST_F(Shares, AnswersThatOneDoesNotReadHaveABound) {
     restart("[limits]\nunread_of_user = \"1MiB\"\n");
     const Idle one(ada, 1, says);
     EXPECT_TRUE(one.is_hung_up_on());
-    EXPECT_TRUE(wait_for_text(log(), "of user 61234 is hung up on: "));
+    EXPECT_TRUE(wait_for_text(log(), "of user 61234 is closed: "));
   }
   restart("[limits]\nunread_of_user = \"3MiB\"\n");
   const Idle many(ada, 8, says);
   EXPECT_TRUE(many.is_hung_up_on());
-  EXPECT_TRUE(wait_for_text(log(), "of user 61234 is hung up on: "));
+  EXPECT_TRUE(wait_for_text(log(), "of user 61234 is closed: "));
   for (const uid_t user : {bob, uid_t{0}}) EXPECT_EQ(as(user, {"list"}).code, 0);
   EXPECT_EQ(as(0, {"status", "1"}).code, 0);
 }
@@ -109,8 +109,7 @@ TEST_F(Archives, OfUsersGoThroughTheDaemonAndComeBackAsTheirOwn) {
               HasSubstr("there is no experiment 1"));
   EXPECT_THAT(as(bob, {"import", file_of(ada)}).err, HasSubstr("Permission denied"));
   // What is there is not replaced, and what somebody may not write is not written for them.
-  EXPECT_THAT(as(ada, {"export", "1", "--archive", file_of(ada)}).err,
-              HasSubstr("is there already"));
+  EXPECT_THAT(as(ada, {"export", "1", "--archive", file_of(ada)}).err, HasSubstr("already exists"));
   EXPECT_EQ(as(ada, {"export", "1", "--archive", file_of(bob)}).code, 1);
   EXPECT_FALSE(fs::exists(file_of(bob)));
 
@@ -202,12 +201,12 @@ TEST_F(Archives, OnTheirWayHaveABound) {
   restart("[limits]\nimport_bytes_of_user = \"50KiB\"\n");
   const Output refused = as(ada, {"import", file_of(ada)});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("of archives at once, and 50 KiB are allowed"));
+  EXPECT_THAT(refused.err, HasSubstr("of archives at once, but 50 KiB are allowed"));
   EXPECT_EQ(as(0, {"import", file_of(ada)}).code, 0);
   restart("");
   const Output none = as(ada, {"import", file_of(ada)});
   EXPECT_EQ(none.code, 1);
-  EXPECT_THAT(none.err, HasSubstr("only root and the user of stabd may import an archive"));
+  EXPECT_THAT(none.err, HasSubstr("only root and stabd's own user may import an archive"));
   EXPECT_TRUE(nothing_is_on_its_way());
 }
 

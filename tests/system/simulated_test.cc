@@ -125,11 +125,12 @@ TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
   EXPECT_THAT(wall.err, HasSubstr("ran under a simulator, and have no wall"));
 
   // What trials take under the simulator says nothing of what they take without it.
-  EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out, HasSubstr("going by experiment 1"));
+  EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
+              HasSubstr("judging by experiment 1"));
   lab_.write("plan.toml", plan("clang-19", 5, ""));
   const Output real = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_EQ(real.code, 0) << real.err;
-  EXPECT_THAT(real.out, Not(HasSubstr("going by experiment")));
+  EXPECT_THAT(real.out, Not(HasSubstr("judging by experiment")));
 }
 
 TEST_F(Simulated, AndRealExperimentsHaveNoNumberInCommon) {
@@ -148,7 +149,8 @@ TEST_F(Simulated, AndRealExperimentsHaveNoNumberInCommon) {
   }
   const Output compared =
       lab_.ctl({"compare", std::to_string(one), std::to_string(real), "--response", "ops"});
-  EXPECT_THAT(compared.err, HasSubstr("ran under a simulator, those of experiment 2 did not"));
+  EXPECT_THAT(compared.err,
+              HasSubstr("ran under a simulator, but the trials of experiment 2 did not"));
 }
 
 // Moved code, a shuffled heap and padded frames; a layout a trial, the same for the same seed.

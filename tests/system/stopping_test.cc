@@ -139,7 +139,8 @@ TEST_F(Stopping, WithoutAnAnswerTheExperimentGivesItsTurnAwayAndARetryGoesOn) {
   const int id = run_without_readers(1000);
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(row(id)["state"], "failed");
-  EXPECT_THAT(row(id)["reason"].get<std::string>(), HasSubstr("the stopping rule cannot be asked"));
+  EXPECT_THAT(row(id)["reason"].get<std::string>(),
+              HasSubstr("the stopping rule cannot be evaluated"));
   const std::size_t dead = dead_readers();
   EXPECT_GT(dead, 2U);
   lab_.write("dies", "");

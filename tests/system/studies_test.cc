@@ -95,7 +95,8 @@ TEST_F(Studies, ACalibrationIsQuotedByLaterRuns) {
   EXPECT_EQ(any["comparisons"], 20);
   EXPECT_EQ(report["calibration"]["blocks"], 2);
   EXPECT_TRUE(report["noise_floor"].is_null());
-  EXPECT_THAT(report["answer"].get<std::string>(), HasSubstr("this machine cannot resolve less"));
+  EXPECT_THAT(report["answer"].get<std::string>(),
+              HasSubstr("this machine cannot resolve changes below"));
   ASSERT_TRUE(any["noise_floor"].is_number());
 
   // The same number by the function of plain samples, on what was exported.

@@ -76,7 +76,7 @@ TEST_F(Users, HaveOnlySoManyWaitingAndOthersGetIn) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
   const Output more = as(ada, {"submit", plan_of(ada)});
   EXPECT_EQ(more.code, 1);
-  EXPECT_THAT(more.err, HasSubstr("you have 100 experiments in the queue already"));
+  EXPECT_THAT(more.err, HasSubstr("you already have 100 experiments in the queue"));
   EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
   EXPECT_EQ(as(0, {"submit", plan_of(bob)}).code, 0);
 }
@@ -86,10 +86,10 @@ TEST_F(Users, HaveTheLimitsOfTheSettings) {
   ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
   for (int i = 0; i < 2; ++i) ASSERT_EQ(as(ada, {"submit", plan_of(ada)}).code, 0);
   EXPECT_THAT(as(ada, {"submit", plan_of(ada)}).err,
-              HasSubstr("you have 2 experiments in the queue already"));
+              HasSubstr("you already have 2 experiments in the queue"));
   EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
   const Idle idle(ada, 3);
-  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
+  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you already have 3 connections to stabd"));
   EXPECT_EQ(as(bob, {"list"}).code, 0);
 }
 
@@ -110,7 +110,7 @@ TEST_F(Users, WhosePlansAreRefusedKeepNobodyElseWaiting) {
   EXPECT_GT(daemon["loop_turns"], 100);
   EXPECT_LT(daemon["loop_computes_longest_ns"], 50'000'000) << "a plan takes many times that";
   EXPECT_LE(daemon["loop_computes_ns"], daemon["loop_computes_longest_ns"]);
-  EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of them took at most"));
+  EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of the rounds took at most"));
 }
 
 // Whoever has a range of subordinate ids is as many users as it has numbers, and has no more than one of them.
@@ -125,14 +125,14 @@ TEST_F(Users, WithSubordinateIdsHaveNoMoreThanOthers) {
   EXPECT_EQ(as(first + 1, {"submit", plan_of(ada)}).code, 0);
   for (const uid_t user : {ada, first, first + 2})
     EXPECT_THAT(as(user, {"submit", plan_of(ada)}).err,
-                HasSubstr("you have 2 experiments in the queue already"));
+                HasSubstr("you already have 2 experiments in the queue"));
   EXPECT_EQ(as(bob, {"submit", plan_of(bob)}).code, 0);
   EXPECT_EQ(as(first + 1000, {"submit", plan_of(ada)}).code, 0) << "it is behind the range";
   EXPECT_THAT(json::parse(as(first, {"list", "--json"}).out).size(), 1U) << "they see their own";
   const Idle one(first + 3, 2);
   const Idle other(first + 4, 1);
-  EXPECT_THAT(as(first + 5, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
-  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you have 3 connections to stabd already"));
+  EXPECT_THAT(as(first + 5, {"list"}).err, HasSubstr("you already have 3 connections to stabd"));
+  EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you already have 3 connections to stabd"));
   EXPECT_EQ(as(bob, {"list"}).code, 0);
   umount2("/etc/subuid", MNT_DETACH);
 }
@@ -189,15 +189,15 @@ TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
   };
   EXPECT_THAT(
       as(ada, {"submit", plan("timeout = \"24h\"")}).err,
-      HasSubstr("a trial of 'b' may take 24h (its timeout), and limits.turn is 1h: set its "
-                "timeout to 1h at most, or have root submit the plan or raise limits.turn"));
+      HasSubstr("a trial of 'b' may take 24h (its timeout), but limits.turn is 1h: set its timeout "
+                "to at most 1h, or have root submit the plan or raise limits.turn"));
   EXPECT_THAT(as(ada, {"submit", plan("timeout = \"1h\"\nprepare = \"true\"")}).err,
-              HasSubstr("may take 2h (2 commands with a timeout of 1h each), and limits.turn is "
-                        "1h: set its timeout to 30min at most"));
+              HasSubstr("may take 2h (2 commands with a timeout of 1h each), but limits.turn is "
+                        "1h: set its timeout to at most 30min"));
   EXPECT_THAT(
       as(ada, {"submit", plan("build = \"cp /bin/true ${OUT}\"\nbuild_timeout = \"2h\"", "${OUT}")})
           .err,
-      HasSubstr("a build of 'b' may take 2h, and limits.turn is 1h"));
+      HasSubstr("a build of 'b' may take 2h, but limits.turn is 1h"));
   EXPECT_THAT(as(ada, {"submit", plan("[machine]\nwait_for_quiet = \"2h\"")}).err,
               HasSubstr("a block may wait 2h for a quiet machine"));
   EXPECT_EQ(as(ada, {"submit", plan("timeout = \"1h\"")}).code, 0);
@@ -230,7 +230,7 @@ TEST_F(Users, GiveTheMachineAwayWhenTheirTurnIsOver) {
     EXPECT_EQ(bobs.code, 0) << bobs.err;
     ++id;
     const std::string said = as(ada, {"logs", of_ada}).out;
-    EXPECT_THAT(said, HasSubstr("another user's turn has come"));
+    EXPECT_THAT(said, HasSubstr("it is another user's turn"));
     if (design == long_blocks) EXPECT_THAT(said, HasSubstr("with block 1 from its first trial"));
     const json row = json::parse(as(ada, {"list", "--json"}).out).back();
     EXPECT_THAT(row["state"].get<std::string>(), ::testing::AnyOf("queued", "building", "running"));
@@ -296,7 +296,7 @@ TEST_F(Users, IdleConnectionsOfOneKeepNobodyElseOut) {
   EXPECT_EQ(as(0, {"list"}).code, 0);
   const Output more = as(ada, {"list"});
   EXPECT_EQ(more.code, 1);
-  EXPECT_THAT(more.err, HasSubstr("you have 16 connections to stabd already"));
+  EXPECT_THAT(more.err, HasSubstr("you already have 16 connections to stabd"));
 }
 
 // What all of them together may have is used up by several, none of whom has too many.
@@ -368,7 +368,7 @@ TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatKeepsItsPaceAndLosesNot
     const int code = end_of(client.process, std::chrono::minutes(5));
     const std::string said = read_file(client.said, 1 << 20).value_or("");
     answered[client.user] += code == 0 ? 1 : 0;
-    if (code != 0) EXPECT_THAT(said, HasSubstr("you have 16 connections to stabd already"));
+    if (code != 0) EXPECT_THAT(said, HasSubstr("you already have 16 connections to stabd"));
     if (client.user == 0) EXPECT_EQ(code, 0) << said;
   }
   EXPECT_GE(answered[ada], 1);

@@ -68,8 +68,8 @@ TEST_F(Users, AreToldByCheckWhatTheirTrialsCannotCount) {
     return lab_.path(name);
   };
   const std::string absent =
-      "sched:sched_switch cannot be counted here: this user may not look up whether it is a "
-      "tracepoint, nor count one";
+      "sched:sched_switch cannot be counted here: this user may neither look up whether it is a "
+      "tracepoint nor count one";
   const std::string good = plan("sched:sched_switch");
   const Output check = as(ada, {"check", good});
   EXPECT_EQ(check.code, 0) << check.err;
@@ -212,7 +212,7 @@ TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
   ASSERT_EQ(chown(lab_.path(std::to_string(ada)).c_str(), ada, ada), 0);
   const Output refused = as(ada, {"backup", copy});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("which only root and the user of stabd may copy"));
+  EXPECT_THAT(refused.err, HasSubstr("which only root and stabd's own user may copy"));
   EXPECT_FALSE(fs::exists(copy));
   EXPECT_EQ(as(0, {"backup", copy}).code, 0);
 }
@@ -395,8 +395,9 @@ TEST_F(Users, AreToldWhatIsNotTheirOwnWithoutNamespaces) {
   ASSERT_EQ(end_of(daemon_), 0);
   start_daemon({"--no-namespaces"});
   EXPECT_EQ(as(ada, {"submit", "--wait", plan_of(ada)}).code, 0);
-  EXPECT_THAT(as(ada, {"logs", "1"}).out,
-              HasSubstr("/dev/shm, System V memory and message queues are the machine's"));
+  EXPECT_THAT(
+      as(ada, {"logs", "1"}).out,
+      HasSubstr("/dev/shm, System V memory and message queues are shared with the machine"));
   lab_.write("61234/network.toml",
              "[experiment]\nname = \"network\"\nnetwork = false\n[[benchmark]]\nname = \"b\"\n"
              "run = [\"touch\", \"" +
@@ -449,7 +450,7 @@ TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
   }
   const Output refused = as(ada, {"submit", plan("privileges = true\n")});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("is for plans that root submits"));
+  EXPECT_THAT(refused.err, HasSubstr("is only for plans that root submits"));
   EXPECT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan("privileges = true\n")}).code,
             0);
 }

@@ -53,7 +53,7 @@ class Wait : public machine::Tree {
   }
   std::string status(int id) const { return lab_.ctl({"status", std::to_string(id)}).out; }
   // Whether it gets to wait, and says this.
-  bool waits(int id, const std::string& what = "waits for quiet") const {
+  bool waits(int id, const std::string& what = "waiting for a quiet machine") const {
     for (int i = 0; i < 6000; ++i) {
       if (status(id).find(what) != std::string::npos) return true;
       usleep(10'000);
@@ -80,16 +80,16 @@ TEST_F(Wait, BesideALoadABlockIsMeasuredAfterTheLongestWait) {
     EXPECT_GE(trial["quiet-wait-ns"], 1'000'000'000);
     EXPECT_EQ(trial["quiet-wait-in-vain"], 1);
   }
-  EXPECT_THAT(status(id),
-              AllOf(HasSubstr("before block 2: "), HasSubstr(" in vain, it is measured anyway: "),
-                    HasSubstr(" % busy")));
+  EXPECT_THAT(status(id), AllOf(HasSubstr("before block 2: "),
+                                HasSubstr(" passed without success, so it is measured anyway: "),
+                                HasSubstr(" % busy")));
   const json quietness =
       json::parse(lab_.ctl({"report", std::to_string(id), "--json"}).out)["quietness"];
   EXPECT_EQ(quietness["waits"], 2);
   EXPECT_EQ(quietness["waits_in_vain"], 2);
   EXPECT_GE(quietness["waited_ns"], 2'000'000'000);
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out,
-              HasSubstr("waited 2 times until it was"));
+              HasSubstr("waited 2 times for a quiet machine"));
 }
 
 TEST_F(Wait, PauseCancelStopAndKillEndItAtOnce) {
@@ -117,7 +117,7 @@ TEST_F(Wait, WhenItIsAsQuietAsThePlanSaysItGoesOn) {
   heat(90);
   ASSERT_TRUE(lab_.start_daemon({"--machine-root", root_}));
   const int id = submit("wait_for_quiet = '20h'\nquiet_temperature_c = 60", 3);
-  ASSERT_TRUE(waits(id, "90 C are more than 60")) << status(id);
+  ASSERT_TRUE(waits(id, "90 C is above 60")) << status(id);
   heat(40);
   ASSERT_TRUE(lab_.wait_for(id, "done")) << status(id);
   const json trials = lab_.trials(id);
@@ -127,9 +127,9 @@ TEST_F(Wait, WhenItIsAsQuietAsThePlanSaysItGoesOn) {
   EXPECT_TRUE(trials[1].value("quiet-wait-ns", json()).is_null()) << trials[1].dump();
   // What this machine does not show is said once.
   const std::string told = status(id);
-  const std::size_t at = told.find("not waited for: load (");
+  const std::size_t at = told.find("did not wait: load (");
   ASSERT_NE(at, std::string::npos) << told;
-  EXPECT_EQ(told.find("not waited for", at + 1), std::string::npos);
+  EXPECT_EQ(told.find("did not wait", at + 1), std::string::npos);
 }
 
 TEST_F(Wait, CheckSaysWhatIsWaitedForAndWhatIsNotThereToWaitFor) {
@@ -139,9 +139,8 @@ TEST_F(Wait, CheckSaysWhatIsWaitedForAndWhatIsNotThereToWaitFor) {
       "[[benchmark]]\nname = 'b'\nrun = ['true']\n");
   const Output check = lab_.ctl({"check", "plan.toml"});
   EXPECT_EQ(check.code, 0) << check.err;
-  EXPECT_THAT(check.out,
-              HasSubstr("before each block trials wait for a quiet machine, 2 min 0 s at "
-                        "most: others use at most 10 % of the CPUs"));
+  EXPECT_THAT(check.out, HasSubstr("before each block, trials wait up to 2 min 0 s for a quiet "
+                                   "machine: other programs use at most 10 % of the CPUs"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
   EXPECT_EQ(design["wait_for_quiet"]["most_ns"], 120'000'000'000);
 }

@@ -294,7 +294,7 @@ TEST_F(Web, CtrlCLeavesTheExperimentRunning) {
   EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));
   kill(watch_, SIGINT);
   EXPECT_EQ(end(), 128 + SIGINT);
-  EXPECT_THAT(said(), HasSubstr("experiment 1 goes on"));
+  EXPECT_THAT(said(), HasSubstr("experiment 1 continues"));
   let_go();
   EXPECT_TRUE(lab_.wait_for(1, "done"));
 }
@@ -315,7 +315,7 @@ TEST_F(Web, WhoHasLookedIsWaitedForAfterTheEndAndCtrlCEndsThat) {
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));
   let_go();
-  EXPECT_TRUE(wait_for_text(lab_.path("watch"), "experiment 1 has ended; this ends when"));
+  EXPECT_TRUE(wait_for_text(lab_.path("watch"), "experiment 1 has ended; stabctl exits when"));
   kill(watch_, SIGINT);
   EXPECT_EQ(end(), 0);
   EXPECT_THAT(said(), HasSubstr("experiment 1: done"));
@@ -331,7 +331,7 @@ TEST_F(Web, WithoutALookItEndsAsItDoesWithoutAPage) {
   const Output json = lab_.ctl({"watch", "--web", "--json", id_});
   EXPECT_EQ(json.code, 0);
   EXPECT_THAT(json.err, HasSubstr("experiment 1 has ended, so no page is served: stabctl report 1 "
-                                  "--format html has its report"));
+                                  "--format html prints its report"));
   EXPECT_THAT(json.err, Not(HasSubstr("http://")));
   EXPECT_EQ(nlohmann::json::parse(json.out),
             nlohmann::json::parse(lab_.ctl({"watch", "--json", id_}).out));

@@ -54,12 +54,11 @@ std::optional<T> read_at(std::string_view bytes, std::uint64_t offset) {
 }
 
 std::string describe(StackWish wish, std::string_view who) {
-  return wish == StackWish::executable
-             ? fmt::format("{} asks for it", who)
-             : fmt::format(
-                   "{} has no section .note.GNU-stack, which would say that it does not "
-                   "need it",
-                   who);
+  return wish == StackWish::executable ? fmt::format("{} requests it", who)
+                                       : fmt::format(
+                                             "{} has no section .note.GNU-stack, which would say "
+                                             "that the stack need not be executable",
+                                             who);
 }
 
 bool matters(StackWish wish) {

@@ -77,7 +77,7 @@ Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scr
   if (!why) return std::unexpected(why.error());
   settings.exec_stack = !why->empty();
   if (settings.exec_stack && speaks(link, settings))
-    fmt::print(stderr, "szc: note: {} gets an executable stack, as ld gives it: {}\n", link.output,
+    fmt::print(stderr, "szc: note: {} gets an executable stack, as with ld: {}\n", link.output,
                *why);
   return {};
 }
@@ -91,8 +91,8 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
   const Identity identity = identify(settings.clang);
   if (identity.llvm != STAB_LLVM_VERSION)
     fmt::print(stderr,
-               "szc: note: frames in {} get no pads: {} is {}, and szc's pass is for clang {}; "
-               "functions move all the same (set STAB_CLANG to a clang {}, or --stab-quiet)\n",
+               "szc: note: frames in {} get no pads: {} is {}, but szc's pass is for clang {}; "
+               "functions still move (set STAB_CLANG to a clang {}, or use --stab-quiet)\n",
                link.output, settings.clang, identity.name, STAB_LLVM_VERSION, STAB_LLVM_VERSION);
 }
 
@@ -146,7 +146,7 @@ std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
   if (!link.obstacle.empty()) return link.obstacle;
   const bool library = link.kind == Output::library;
   if (companions.postlink.empty() || (library ? companions.library : companions.runtime).empty())
-    return "our runtime or stab-link is not installed";
+    return "szc's runtime or stab-link is not installed";
   std::error_code error;
   if (std::filesystem::exists(link.output, error) && !is_regular(link.output))
     return "it is not a regular file";

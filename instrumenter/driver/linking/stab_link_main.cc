@@ -32,7 +32,9 @@ int run_instrument(const std::string& path, std::span<const std::string> flags) 
   const auto summary = instrument(path, options);
   if (!summary) return failed(path, summary.error());
   if (summary->large_functions != 0)
-    fmt::print(stderr, "szc: note: {} functions of {} cannot move: -mcmodel=large; medium can\n",
+    fmt::print(stderr,
+               "szc: note: {} functions of {} cannot move because of -mcmodel=large; with "
+               "-mcmodel=medium they can\n",
                summary->large_functions, path);
   return 0;
 }

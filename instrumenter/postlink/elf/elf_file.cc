@@ -40,19 +40,18 @@ bool ElfFile::inside(std::uint64_t offset, std::uint64_t size) const {
 Result<void> ElfFile::read_tables() {
   if (header_.e_phentsize != sizeof(Elf64_Phdr) ||
       !inside(header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr)))
-    return fail("the program headers lie outside of the file");
+    return fail("the program headers lie outside the file");
   segments_ = copy_table<Elf64_Phdr>(bytes_, header_.e_phoff, header_.e_phnum);
   for (const Elf64_Phdr& segment : segments_)
-    if (!inside(segment.p_offset, segment.p_filesz))
-      return fail("a segment lies outside of the file");
+    if (!inside(segment.p_offset, segment.p_filesz)) return fail("a segment lies outside the file");
   if (header_.e_shnum == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr) ||
       !inside(header_.e_shoff, header_.e_shnum * sizeof(Elf64_Shdr)))
-    return fail("the section headers lie outside of the file");
+    return fail("the section headers lie outside the file");
   sections_ = copy_table<Elf64_Shdr>(bytes_, header_.e_shoff, header_.e_shnum);
   for (const Elf64_Shdr& section : sections_)
     if (section.sh_type != SHT_NOBITS && !inside(section.sh_offset, section.sh_size))
-      return fail("a section lies outside of the file");
+      return fail("a section lies outside the file");
   for (const Elf64_Shdr& section : sections_) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections_.size()) continue;
     symbols_ =

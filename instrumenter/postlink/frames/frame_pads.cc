@@ -293,15 +293,15 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::no_description:
       return "it has no frame description";
     case PadReason::unclear_flow:
-      return "not all paths through its code are clear";
+      return "not all paths through its code are understood";
     case PadReason::unclear_stack:
-      return "it does something else to the stack pointer";
+      return "it changes the stack pointer in another way";
     case PadReason::no_number:
-      return "the size of its frame does not fit 32 bits";
+      return "the size of its frame does not fit in 32 bits";
     case PadReason::description:
       return "its code and its frame description disagree";
     case PadReason::outside_access:
-      return "it reaches above its frame by the stack pointer";
+      return "it reaches above its frame through the stack pointer";
     case PadReason::mixed_access:
       return "it reaches the same part of its frame in two ways";
     case PadReason::entered_inside:
@@ -309,11 +309,11 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::description_width:
       return "its frame is too large for its description";
     case PadReason::records_differ:
-      return "the pass's records of it differ";
+      return "the pass's records of it contradict each other";
     case PadReason::arguments:
-      return "it may have arguments on the stack, and no frame pointer";
+      return "it may have arguments on the stack, but has no frame pointer";
     case PadReason::taken_on_entry:
-      return "it takes its pad each time it is entered";
+      return "it allocates its pad each time it is entered";
     case PadReason::count:
       break;
   }

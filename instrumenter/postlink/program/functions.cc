@@ -252,41 +252,41 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::startup:
       return "runs before the runtime";
     case PinReason::undecodable:
-      return "holds bytes that are not an instruction";
+      return "contains bytes that are not an instruction";
     case PinReason::relocation_mismatch:
-      return "instructions and relocations disagree";
+      return "its instructions and relocations disagree";
     case PinReason::unknown_relocation:
       return "has a relocation of an unknown kind";
     case PinReason::outside_reference:
-      return "refers to a place outside that is out of reach elsewhere";
+      return "refers to a place outside it that would be out of reach after a move";
     case PinReason::label_reference:
       return "the address of one of its labels is used in an unknown way";
     case PinReason::data_in_code:
-      return "holds data among its instructions";
+      return "contains data among its instructions";
     case PinReason::falls_through:
-      return "runs on into the code behind it";
+      return "continues into the code after it";
     case PinReason::overlaps:
       return "overlaps another function";
     case PinReason::too_large:
       return "is too large";
     case PinReason::unwind_info:
-      return "its unwind information cannot be carried along";
+      return "its unwind information cannot move with it";
     case PinReason::caller_sensitive:
-      return "calls dlopen, dlsym or the like, which look at their caller";
+      return "calls dlopen, dlsym or a similar function, which checks its caller";
     case PinReason::runtime_page:
       return "shares a page with the runtime";
     case PinReason::unsized:
-      return "no symbol tells its size, nor does its code for sure";
+      return "its size is unknown: no symbol gives it, and its code does not show it reliably";
     case PinReason::large_model:
-      return "compiled with -mcmodel=large, whose distances have 64 bits";
+      return "compiled with -mcmodel=large, which uses 64-bit distances";
     case PinReason::own_place:
-      return "calls one of its labels, perhaps to learn where it is";
+      return "calls one of its own labels, perhaps to learn its address";
     case PinReason::go_code:
-      return "is Go's, whose runtime knows each place in it by a table of its own";
+      return "belongs to Go, whose runtime knows each place in it from its own table";
     case PinReason::foreign_exceptions:
-      return "has exceptions of a language whose tables are read in an unknown way";
+      return "has exceptions of a language whose tables have an unknown format";
     case PinReason::used_bytes:
-      return "its bytes or its range are used: copied, compared or computed with";
+      return "its bytes or its address range are used: copied, compared or computed with";
     case PinReason::count:
       break;
   }
@@ -301,9 +301,9 @@ std::string_view describe(abi::HideReason reason) {
     case HideReason::switches_stacks:
       return "sets the stack pointer to what may be another stack";
     case HideReason::makes_stacks:
-      return "makes stacks, or changes to them, by libc or Boost";
+      return "creates or switches stacks through libc or Boost";
     case HideReason::comes_back:
-      return "comes back to registers that were kept (setcontext, vfork)";
+      return "returns to saved registers (setcontext, vfork)";
     case HideReason::saves_registers:
       return "calls setjmp and was not compiled by szc";
   }

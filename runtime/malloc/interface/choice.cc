@@ -26,13 +26,13 @@ const Allocator& decide() {
   find_system_heap();
   if (!options.heap) return plain;
   if (!is_own_malloc()) {
-    problem = "the program has a malloc of its own";
+    problem = "the program has its own malloc";
     return plain;
   }
   others = file_of_other_heap();
   if (others != nullptr && options.allocator != rt::Base::layer) {
     problem =
-        "another allocator than libc's is linked or preloaded (allocator=layer works with it)";
+        "an allocator other than libc's is linked or preloaded (allocator=layer works with it)";
     return plain;
   }
   rt::Random mix(rt::run_seed(options) ^ 0x68656170);

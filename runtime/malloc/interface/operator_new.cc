@@ -36,7 +36,7 @@ __attribute__((noinline)) const Found& look_for(unsigned which) {
     function = library == nullptr ? nullptr : dlsym(library, names[which]);
   }
   if (function == nullptr) {
-    constexpr char message[] = "stabilizer: libstabnew.so finds no operator new\n";
+    constexpr char message[] = "stabilizer: libstabnew.so cannot find operator new\n";
     stab::os::write_all(2, message, sizeof message - 1);
     stab::os::exit_process(125);
   }

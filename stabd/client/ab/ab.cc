@@ -44,7 +44,7 @@ Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budg
   const auto blocks = rest.count() <= 0 ? 0 : static_cast<std::uint64_t>(rest / pace.round);
   if (blocks < fewest_rounds)
     return fail(fmt::format(
-        "each round takes {}, so the budget of {} is not enough for {} rounds: give it --budget {}",
+        "each round takes {}, so the budget of {} is not enough for {} rounds: use --budget {}",
         format_duration(pace.round), format_duration(budget), fewest_rounds,
         fmt::format(
             "{}s",
@@ -198,7 +198,7 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   text += "\n" + conclusion.randomized + "\n";
   if (!conclusion.code.empty()) text += conclusion.code + "\n";
   if (conclusion.same_output == false)
-    text += "The versions print different things: do they do the same work?\n";
+    text += "The versions print different output: do they do the same work?\n";
   if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));
   return write_output(text, "", Colours::ours);
 }
@@ -216,7 +216,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   screen.title.clear();
   for (const Version& each : comparison.versions)
     screen.title += fmt::format("{}{}", screen.title.empty() ? "" : " or ", each.name);
-  screen.title += ran.signal == 0 ? "?" : "? (interrupted: what there is so far)";
+  screen.title += ran.signal == 0 ? "?" : "? (interrupted: the results so far)";
   screen.question.clear();
   screen.answer = conclusion.sentences();
   // The conclusion says what the report says about the control and, in words of versions, about outputs.
@@ -228,10 +228,10 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     if (const std::size_t warning = each.text.find("; warning: ");
         each.label == "Layout" && warning != std::string::npos)
       each.text.replace(warning, std::string::npos,
-                        "; each run had few layouts, and longer runs have more");
+                        "; each run had few layouts, and longer runs have more of them");
   if (conclusion.same_output == false)
     screen.trust.push_back(
-        {"Output", "the versions print different things: do they do the same work?"});
+        {"Output", "the versions print different output: do they do the same work?"});
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
   if (!conclusion.code.empty())
     screen.trust.push_back({"Code", conclusion.code.substr(std::string_view("Code: ").size())});
@@ -245,8 +245,8 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
     screen.next =
-        fmt::format("all of it: stabctl report --full --folder {}", shell_quote(ran.state));
-  screen.full = "all tables, what was random, settings and machine";
+        fmt::format("everything: stabctl report --full --folder {}", shell_quote(ran.state));
+  screen.full = "all tables, what was random, the settings and the machine";
   return write_output(
       report::shown(screen,
                     {.colour = wants_colour(),
@@ -278,8 +278,9 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A program that gets slower, or a machine, does not get more time.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format("one run of each version takes {}, so there are at most {} rounds in about {}",
-                   format_duration(pace->round), comparison.blocks, format_duration(budget)));
+  tell(fmt::format(
+      "one run of each version takes {}, so there is time for at most {} rounds in about {}",
+      format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = {},
               .own_files = own.since(),
               .plan = plan_of(comparison),
@@ -304,7 +305,7 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
   auto found = find_interrupted(options.state_directory, call);
   if (!found) return found;
   if (const std::string why = why_anew(*found, call); !why.empty()) {
-    tell(fmt::format("the same command was interrupted before; it begins anew, for {}", why));
+    tell(fmt::format("the same command was interrupted before; it starts again, because {}", why));
     begins_anew = true;
     forget_begun(found->folder);
     mark_ended({.path = found->folder, .claim = Fd()});
@@ -312,13 +313,12 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
     if (is_work_folder(found->begun.work)) of_earlier.adopt(found->begun.work);
     return std::nullopt;
   }
-  tell(
-      fmt::format("the same command was interrupted before and goes on, with {} left of its "
-                  "budget of {}",
-                  format_duration(time_left(*found)), options.budget));
+  tell(fmt::format(
+      "the same command was interrupted before; it continues with {} of its budget of {} left",
+      format_duration(time_left(*found)), options.budget));
   if (!found->begun.own_files.empty())
     tell(fmt::format(
-        "files that the command writes into the working tree do not count as a change: {}",
+        "files that the measured command writes into the working tree do not count as a change: {}",
         one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
   return found;
 }
@@ -374,9 +374,9 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     if (answered)
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(
-        fmt::format("interrupted: the same command goes on with what is left of its budget{}; for "
-                    "the trials so far: stabctl report --folder {}",
-                    begun.work.empty() ? "" : ", and until then its builds stay in " + begun.work,
+        fmt::format("interrupted: run the same command to continue with the rest of its budget{}; "
+                    "for the trials so far: stabctl report --folder {}",
+                    begun.work.empty() ? "" : ", and until then its builds remain in " + begun.work,
                     shell_quote(ran->state)));
     return exit_interrupted + ran->signal;
   }
@@ -398,7 +398,7 @@ bool is_readable(int fd) {
 Result<int> compare_versions(const AbOptions& options) {
   const auto budget = parse_duration(options.budget);
   if (!budget || budget->count() <= 0)
-    return fail(fmt::format("--budget {}: a duration is needed, as in 5min or 90s",
+    return fail(fmt::format("--budget {}: give a duration, as in 5min or 90s",
                             one_line(options.budget, 60)));
   const SignalFd signals;
   auto code = ab_until(options, *budget, signals.fd());

@@ -37,7 +37,7 @@ constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
 
 Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail("there is no folder of this name in it");
+  if (!fs::is_directory(folder, error)) return fail("it has no folder of this name");
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : build.variables) variables[name] = value;
   machine::Launch launch;
@@ -53,7 +53,7 @@ Result<void> build_in(const std::string& folder, const std::string& log, const B
   const bool exited = ended.how == machine::End::exited;
   if (exited && ended.exit_code == 0) return {};
   return fail(fmt::format(
-      "{}; all that it printed is in {}\n{}",
+      "{}; all of its output is in {}\n{}",
       exited ? fmt::format("it ended with exit code {}", ended.exit_code) : ended.reason, log,
       tail(ended.out, 2000)));
 }

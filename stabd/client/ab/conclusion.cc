@@ -66,7 +66,7 @@ std::string what_it_takes(const json& report, const json& effect) {
   for (const json& mean : report["means"])
     blocks = std::max(blocks, mean["n"].get<std::uint64_t>());
   if (!effect["needed_units"].is_number() || !report["duration_s"].is_number() || blocks == 0)
-    return "; a longer --budget may tell";
+    return "; a longer --budget may settle it";
   const double needed = effect["needed_units"].get<double>();
   const double round = 1e9 * report["duration_s"].get<double>() / static_cast<double>(blocks);
   // A change near the margin is not decided by the rounds that mostly are enough.
@@ -74,8 +74,8 @@ std::string what_it_takes(const json& report, const json& effect) {
     return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
   if (needed * round > 3e18)
-    return "; to tell would take more than a century: choose a larger --margin";
-  return fmt::format("; about {:.0f} rounds, {}, would tell (--budget)", needed,
+    return "; that would take more than a century: choose a larger --margin";
+  return fmt::format("; about {:.0f} rounds, {}, would settle it (--budget)", needed,
                      duration(needed * round));
 }
 
@@ -181,24 +181,25 @@ Control control_of(const json& report, const Judge& judge, const Compared& compa
   const std::string& first = compared.versions.front();
   Line& line = control.line;
   if (line.verdict == "none") {
-    line.sentence = fmt::format("the control: {}; without it there is no verdict", line.sentence);
+    line.sentence =
+        fmt::format("the control: {}; without a control there is no verdict", line.sentence);
     return control;
   }
   const json& effect = *std::ranges::find_if(
       report["effects"], [&](const json& each) { return each["level"] == compared.control; });
   control.reach = number_in(effect, "control_reach");
-  const std::string found =
-      fmt::format("the control, {} twice: {}", first, numbers_of(effect, subject_of(report)));
+  const std::string found = fmt::format("the control, two measurements of {}: {}", first,
+                                        numbers_of(effect, subject_of(report)));
   if (!control.reach) {
-    line.sentence = found + ": it has no bound, so there is no verdict";
+    line.sentence = found + ": the difference has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {
     line.sentence = fmt::format(
-        "this machine finds {} different from itself ({}): only changes of more than {} % are "
-        "verdicts; 'stabctl doctor' says what disturbs it",
+        "on this machine {} differs from itself ({}): only changes of more than {} % get a "
+        "verdict; 'stabctl doctor' shows what disturbs the machine",
         first, found, rounded(100 * *control.reach, 2));
   } else {
     control.can_tell = control.reach;
-    line.sentence = fmt::format("{}: this machine can tell a change of {} %", found,
+    line.sentence = fmt::format("{}: this machine can detect a change of {} %", found,
                                 rounded(100 * *control.reach, 2));
   }
   return control;
@@ -239,19 +240,19 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
   std::vector<std::string> rest;
   const bool some = !fixed.empty() && !moved.empty();
   if (fixed.empty())
-    random.emplace_back("the places of functions");
+    random.emplace_back("the positions of functions");
   else
-    rest.push_back("the places of functions" +
+    rest.push_back("the positions of functions" +
                    (some ? fmt::format(" of {}", fmt::join(fixed, ", ")) : ""));
   if (compared.why_no_heap.empty())
     random.push_back(
-        "the places of blocks in the heap" +
+        "the positions of heap blocks" +
         (compared.heap_cost.empty()
              ? ""
-             : fmt::format(" (a layer above the program's own allocator, which costs {})",
+             : fmt::format(" (by a layer above the program's own allocator, which costs {})",
                            compared.heap_cost)));
   else
-    rest.push_back(fmt::format("the places of blocks in the heap ({})", compared.why_no_heap));
+    rest.push_back(fmt::format("the positions of heap blocks ({})", compared.why_no_heap));
   const std::string frames = "the sizes of stack frames";
   if (compared.padded)
     random.push_back(frames);
@@ -260,17 +261,17 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                        ? frames
                        : fmt::format("{} ({})", frames, compared.why_no_pads));
   std::string text =
-      fmt::format("Random: the size of the environment in each block; in each trial {}.",
+      fmt::format("Random in each block: the size of the environment. Random in each trial: {}.",
                   fmt::join(random, ", "));
   if (!rest.empty()) text += fmt::format(" Not random: {}.", fmt::join(rest, ", "));
   if (some)
     return text + fmt::format(
-                      " The places of functions are random in {} and not in {}, so the cost of "
-                      "szc's runtime is part of the difference.",
+                      " Function positions are random in {} but not in {}, so the cost of szc's "
+                      "runtime is part of the difference.",
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
   if (fixed.empty()) return text;
   return text +
-         " Programs that szc built move their functions. Without that, a difference may come from "
+         " Programs built by szc move their functions. Without that, a difference may come from "
          "two lucky layouts.";
 }
 
@@ -300,7 +301,7 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
 // Nothing is a verdict beside a control that failed.
 void take_back(Line& line) {
   if (line.verdict == "none" || line.verdict == "unsure") return;
-  line.sentence = fmt::format("cannot tell without a control: by itself {}", line.sentence);
+  line.sentence = fmt::format("cannot tell without a control: taken alone, {}", line.sentence);
   line.verdict = "unsure";
 }
 

@@ -71,10 +71,10 @@ TEST(Conclusion, EachVersionHasASentence) {
 
 TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
   const Conclusion unsure = of(effect("new", "unsure", 1.02));
-  EXPECT_THAT(
-      unsure.sentences(),
-      ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
-                        HasSubstr("; about 1000 rounds, 33 min 20 s, would tell (--budget)"))));
+  EXPECT_THAT(unsure.sentences(),
+              ElementsAre(AllOf(
+                  HasSubstr("cannot tell whether new is faster or slower than old"),
+                  HasSubstr("; about 1000 rounds, 33 min 20 s, would settle it (--budget)"))));
   EXPECT_FALSE(unsure.findings.regressed);
   EXPECT_TRUE(unsure.findings.unsure);
 }
@@ -87,9 +87,9 @@ TEST(Conclusion, WhatCannotBeToldHasANextStepWhateverIsKnown) {
     all["duration_s"] = seconds;
     return conclude(all, versions({"old", "new"})).sentences().front();
   };
-  EXPECT_THAT(sentence(nullptr, 100), EndsWith("; a longer --budget may tell"));
+  EXPECT_THAT(sentence(nullptr, 100), EndsWith("; a longer --budget may settle it"));
   EXPECT_THAT(sentence(1'000'000, 1e6),
-              EndsWith("; to tell would take more than a century: choose a larger --margin"));
+              EndsWith("; that would take more than a century: choose a larger --margin"));
   EXPECT_THAT(sentence(50, 100), EndsWith("; about 200 rounds, 6 min 40 s, would make the interval "
                                           "half as wide (--budget)"));
 }
@@ -154,8 +154,9 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
   };
   for (const char* verdict : {"same", "unsure"}) {
     EXPECT_EQ(with(verdict).sentences().back(),
-              "the control, old twice: +10 % (95 % interval +9 % to +11 %): this machine can tell "
-              "a change of 11 %");
+              "the control, two measurements of old: +10 % (95 % interval +9 % to +11 %): this "
+              "machine can "
+              "detect a change of 11 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
     EXPECT_FALSE(with(verdict).findings.unsure);
   }
@@ -165,8 +166,8 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
     EXPECT_FALSE(different.findings.regressed) << "the control is no version";
     EXPECT_FALSE(different.findings.unsure) << "the change is larger than the control's";
     EXPECT_THAT(different.sentences().back(),
-                AllOf(HasSubstr("finds old different from itself"), HasSubstr("+10 %"),
-                      HasSubstr("only changes of more than 11 % are verdicts")));
+                AllOf(HasSubstr("old differs from itself"), HasSubstr("+10 %"),
+                      HasSubstr("only changes of more than 11 % get a verdict")));
     EXPECT_FALSE(different.control->can_tell);
     EXPECT_NEAR(different.control->reach.value(), 0.11, 1e-12);
   }
@@ -205,21 +206,20 @@ TEST(Conclusion, BesideAControlThatFailedThereIsNoVerdict) {
 TEST(Conclusion, WhatIsNotRandomIsNamed) {
   const json found = report(json::array({effect("new", "same", 1)}));
   Compared compared = versions({"old", "new"});
-  EXPECT_EQ(
-      conclude(found, compared).randomized,
-      "Random: the size of the environment in each block; in each trial the addresses of "
-      "stack, heap and libraries, the places of functions, the places of blocks in the heap. Not "
-      "random: the sizes of stack frames.");
+  EXPECT_EQ(conclude(found, compared).randomized,
+            "Random in each block: the size of the environment. Random in each trial: the "
+            "addresses of stack, heap and libraries, the positions of functions, the positions of "
+            "heap blocks. Not random: the sizes of stack frames.");
   compared.trials["old"].moved = 49;
   EXPECT_THAT(
       conclude(found, compared).randomized,
-      AllOf(HasSubstr("Not random: the places of functions of old, the sizes of"),
-            HasSubstr("random in new and not in old, so the cost of szc's runtime is part")));
+      AllOf(HasSubstr("Not random: the positions of functions of old, the sizes of"),
+            HasSubstr("random in new but not in old, so the cost of szc's runtime is part")));
   compared.trials["new"].moved = 0;
   compared.why_no_heap = "--no-heap";
   EXPECT_THAT(conclude(found, compared).randomized,
-              AllOf(HasSubstr("stack, heap and libraries. Not random: the places of functions, the "
-                              "places of blocks in the heap (--no-heap), the sizes of"),
+              AllOf(HasSubstr("stack, heap and libraries. Not random: the positions of functions, "
+                              "the positions of heap blocks (--no-heap), the sizes of"),
                     HasSubstr("come from two lucky layouts.")));
 }
 

@@ -141,8 +141,8 @@ class Demo {
     const Shown fixed = shown(0);
     const Shown random = shown(1);
     std::string text = fmt::format(
-        "One program, linked in two orders. Nobody changed a line of it.\n\n"
-        "  layouts  order {} against order {}, {} runs of each\n",
+        "One program, linked in two orders. Its source is the same.\n\n  layouts  order {} against "
+        "order {}, {} runs of each\n",
         slow_ + 1, fast_ + 1, fast_runs_[0].size());
     const double widest = std::max({std::abs(fixed.change), std::abs(random.change), margin});
     for (const auto& [name, each] : {std::pair("fixed", &fixed), std::pair("random", &random)}) {
@@ -233,7 +233,7 @@ class Demo {
     if (reply.status != store::TrialStatus::ok)
       return fail("demo: a run failed: " + one_line(reply.reason, 200));
     const auto time = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
-    if (time <= 0) return fail("demo: this system does not say how much CPU time a run takes");
+    if (time <= 0) return fail("demo: this system does not report how much CPU time a run takes");
     return time;
   }
 
@@ -265,11 +265,13 @@ class Demo {
       return each.verdict == "slower" || each.verdict == "faster";
     };
     if (!differs(fixed))
-      return "On this machine the order of these functions changes little, even in one layout.\n";
+      return "On this machine the order of these functions changes little, even in a single "
+             "layout.\n";
     if (differs(random)) return "A difference between the orders remains over many layouts.\n";
     if (random.verdict.starts_with("as fast"))
-      return "In one layout the link order decides. Over many layouts the difference is gone.\n";
-    return "In one layout the link order decides. For many layouts these runs are too few.\n";
+      return "In one layout the link order decides. Over many layouts the difference disappears.\n";
+    return "In one layout the link order decides. There are too few runs to tell what happens over "
+           "many layouts.\n";
   }
 
   std::uint64_t seed_;
@@ -292,8 +294,8 @@ Result<int> demonstrate(const DemoOptions& options) {
   Demo demo(options, folder.path());
   if (!options.json)
     tell(
-        "demo: builds one program in six link orders, looks for two that differ, and measures "
-        "those: about 20 seconds");
+        "demo: builds one program in six link orders, picks two that differ, and measures them: "
+        "about 20 seconds");
   auto done = demo.build();
   if (done) done = demo.choose();
   if (done) done = demo.measure();

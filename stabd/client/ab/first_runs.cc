@@ -89,12 +89,12 @@ Result<Tried> try_out(const Comparison& comparison, const Version& version,
 // Why this trial did not have a random heap.
 std::string why_not(const Version& version, const protocol::RunReply& reply) {
   if (reply.status != store::TrialStatus::not_randomized)
-    return fmt::format("{} does not run that way: {}", version.name, one_line(reply.reason, 200));
+    return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
   if (!reply.layout.note.empty())
     return fmt::format("of {}: {}", version.name, one_line(reply.layout.note, 200));
   return fmt::format(
-      "{} does not load libstabheap.so. Programs that are linked statically or have more rights "
-      "than their caller do not load it, nor do scripts and the shell's own commands",
+      "{} does not load libstabheap.so. Statically linked programs, programs with more rights than "
+      "their caller, scripts and shell built-ins do not load it",
       version.name);
 }
 
@@ -109,7 +109,7 @@ std::string why_no_pads(const Version& version, const protocol::RunReply& reply)
       (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply)))
     return fmt::format("{}{}", not_built, version.name);
   if (reply.status == store::TrialStatus::ok) return "";
-  return fmt::format("{} does not run that way: {}", version.name, one_line(reply.reason, 200));
+  return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
 }
 
 // As the worker will run it, and judge it.
@@ -235,7 +235,7 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
                                               comparison.versions[i].name, pairs[i]);
   if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
     round = fail(fmt::format(
-        "random places would change what is measured: {}; they cost {}; --heap draws them anyway",
+        "random positions would change what is measured: {}; they cost {}; --heap uses them anyway",
         comparison.heap_changes,
         comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
   if (round) return round;
@@ -289,7 +289,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
   if (!first) return first;
   if (first->round > budget / 4) {
     if (comparison.wanted_heap != Heap::never)
-      comparison.why_no_heap = "the budget is too short to see what that costs";
+      comparison.why_no_heap = "the budget is too short to measure the cost";
     return first;
   }
   if (comparison.wanted_heap == Heap::never) {

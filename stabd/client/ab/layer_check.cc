@@ -68,18 +68,19 @@ std::string what_changes(const std::string& version, const Pairs& pairs) {
   const double faults = median_of(pairs.without, &Run::faults);
   const double more_faults = median_of(pairs.with, &Run::faults);
   if (differs(faults, more_faults, most_counts, own_faults))
-    return fmt::format("{} has {:.0f} page faults with it, {:.0f} without", version, more_faults,
-                       faults);
+    return fmt::format("{} has {:.0f} page faults with libstabheap.so, {:.0f} without", version,
+                       more_faults, faults);
   const auto peak = peak_of(pairs.without);
   const auto higher = peak_of(pairs.with);
   if (peak && higher && differs(*peak, *higher, most_counts, own_peak))
-    return fmt::format("{} takes {:.1f} MB of memory with it, {:.1f} MB without", version,
-                       *higher / 1e6, *peak / 1e6);
+    return fmt::format("{} takes {:.1f} MB of memory with libstabheap.so, {:.1f} MB without",
+                       version, *higher / 1e6, *peak / 1e6);
   const double time = fastest_of(pairs.without);
   const double longer = fastest_of(pairs.with);
   const double most = pairs.with.size() < enough_pairs ? most_time_of_few_pairs : most_time;
   if (differs(time, longer, most, own_cpu_ns))
-    return fmt::format("{} takes {:.3g} times the CPU time with it", version, longer / time);
+    return fmt::format("{} takes {:.3g} times as much CPU time with libstabheap.so", version,
+                       longer / time);
   return "";
 }
 
@@ -94,7 +95,7 @@ std::string what_costs_more(const std::string& first, const Pairs& of_first,
   if (std::abs(estimate->difference) * shorter < least_difference_ns) return "";
   const auto p = stats::p_value(*estimate);
   if (!p || *p >= 0.05) return "";
-  return fmt::format("it costs {} {} % {} of its time than {}", second,
+  return fmt::format("libstabheap.so costs {} {} % {} of its time than {}", second,
                      rounded(100 * std::abs(estimate->difference), 2),
                      estimate->difference > 0 ? "more" : "less", first);
 }

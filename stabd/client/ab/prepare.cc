@@ -54,7 +54,7 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
     const auto equals = each.find('=');
     const std::string name = each.substr(0, equals);
     if (!is_variable(name))
-      return fail(fmt::format("--env {}: that is not a valid name for a variable of the versions",
+      return fail(fmt::format("--env {}: this is not a valid name for an environment variable",
                               one_line(each, 60)));
     const char* ours = std::getenv(name.c_str());
     if (equals != std::string::npos)
@@ -83,7 +83,7 @@ Result<plan::Check> check_of(const std::string& codes) {
     const auto [stop, error] = std::from_chars(codes.data() + at, codes.data() + end, code);
     if (error != std::errc() || stop != codes.data() + end || code < 0 || code > 255)
       return fail(fmt::format(
-          "--exit-codes {}: whole numbers from 0 to 255 are needed, separated by commas, as in 0,1",
+          "--exit-codes {}: give whole numbers from 0 to 255, separated by commas, as in 0,1",
           one_line(codes, 60)));
     if (std::ranges::find(all, code) == all.end()) all.push_back(code);
     at = end + 1;
@@ -98,8 +98,7 @@ Result<std::vector<unsigned>> cpus_of(const std::string& list) {
   if (list.empty()) return std::vector<unsigned>();
   const machine::CpuSet cpus = machine::cpus_in(list);
   if (cpus.empty())
-    return fail(fmt::format("--cpu {}: the numbers of CPUs are needed, as in 1 or 2-3",
-                            one_line(list, 60)));
+    return fail(fmt::format("--cpu {}: give CPU numbers, as in 1 or 2-3", one_line(list, 60)));
   const auto topology = machine::Topology::load();
   if (!topology) return std::unexpected(topology.error());
   if (auto choice = topology->take_cpus(cpus); !choice)
@@ -122,8 +121,8 @@ Result<void> check_response(const std::string& name) {
     }
   }
   return fail(
-      fmt::format("--response {}: this is neither one of {} and {}, nor an event that can be "
-                  "counted here ('stabctl counters' lists those): {}",
+      fmt::format("--response {}: give one of {} and {}, or an event that can be counted here "
+                  "('stabctl counters' lists them): {}",
                   one_line(name, 60), fmt::join(plan::words::responses, ", "), plan::code_size,
                   one_line(why, 300)));
 }
@@ -217,8 +216,8 @@ Result<void> WorkFolder::make() {
   path_ = parent + "/ab-XXXXXX";
   if (path_.contains('\''))
     return fail(
-        fmt::format("the cache's folder {} has a quotation mark in its name: set "
-                    "XDG_CACHE_HOME to another one",
+        fmt::format("the name of the cache folder {} contains a quotation mark: set XDG_CACHE_HOME "
+                    "to another folder",
                     one_line(std::exchange(path_, ""), 200)));
   if (mkdtemp(path_.data()) != nullptr) return {};
   return fail_errno("cannot make a folder in " + std::exchange(path_, ""));
@@ -226,7 +225,7 @@ Result<void> WorkFolder::make() {
 
 Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
-    return fail(fmt::format("--margin {}: a percentage below 50 % is needed, as in 1%",
+    return fail(fmt::format("--margin {}: give a percentage below 50 %, as in 1%",
                             one_line(options.margin, 60)));
   if (auto good = check_response(options.response); !good) return good;
   if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
@@ -234,21 +233,20 @@ Result<void> check_options(const AbOptions& options) {
   for (const auto* texts : {&options.words, &options.programs, &options.env})
     for (const std::string& text : *texts)
       if (!is_utf8(text))
-        return fail(fmt::format("{}: a plan, and so a version, is UTF-8", one_line(text, 100)));
+        return fail(
+            fmt::format("{}: a plan must be UTF-8, and so must its versions", one_line(text, 100)));
   for (const auto& [name, text] :
        {std::pair{"--run", options.run}, std::pair{"--prepare", options.prepare},
         std::pair{"--cleanup", options.cleanup}})
-    if (!is_utf8(text)) return fail(fmt::format("{}: a plan is UTF-8", name));
+    if (!is_utf8(text)) return fail(fmt::format("{}: a plan must be UTF-8", name));
   const bool builds = !options.build.empty();
   if (builds && !options.programs.empty())
     return fail(
-        "--build builds revisions, and --program measures programs that exist already: leave one "
-        "of them out");
+        "--build builds revisions, and --program measures existing programs: use only one of them");
   if (builds == options.run.empty())
     return fail(
-        "revisions need both --build, the command that builds each of them, and --run, the command "
-        "that is measured; 'stabctl ab "
-        "--help' has an example");
+        "revisions need both --build, the command that builds each revision, and --run, the "
+        "command to measure; 'stabctl ab --help' has an example");
   if (!builds && !options.same.empty()) return fail("--same needs --build");
   return {};
 }

@@ -39,12 +39,10 @@ Result<double> load_of(std::string_view word) {
   if (error != std::errc{} || std::string_view(at, end) != "x" || !std::isfinite(value) ||
       value <= 0)
     return fail(
-        fmt::format("--load takes loads like 1.25x or 1x,1.5x, not '{}'", one_line(word, 60)));
+        fmt::format("--load needs loads like 1.25x or 1x,1.5x, not '{}'", one_line(word, 60)));
   if (value < 1)
     return fail(
-        fmt::format("--load {}: arrivals can come faster than they do, not slower; the "
-                    "least is 1x",
-                    word));
+        fmt::format("--load {}: arrivals can only be made faster, so the lowest load is 1x", word));
   return value;
 }
 
@@ -59,7 +57,7 @@ Result<std::vector<double>> read_loads(const std::string& text) {
   }
   std::ranges::sort(made);
   if (std::ranges::adjacent_find(made) != made.end())
-    return fail(fmt::format("--load {}: the same load is given twice", one_line(text, 200)));
+    return fail(fmt::format("--load {}: the same load appears twice", one_line(text, 200)));
   return made;
 }
 
@@ -88,7 +86,7 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
         arrivals.empty()
             ? "--load: no arrival point was visited; put STAB_ARRIVAL(\"name\") of stabilizer.h "
               "where work comes in"
-            : "--load: no thread visits arrival points often enough; one needs more than 10 "
+            : "--load: no thread visits arrival points often enough; a thread needs more than 10 "
               "visits");
   // A thread that visits every T comes T / (T - faster) times as often.
   const auto load_at = [&](double faster) {
@@ -99,10 +97,10 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   };
   double high = most_gained * shortest;
   if (load > load_at(high) * (1 + 1e-9))
-    return fail(fmt::format(
-        "--load {}x cannot be reached: each visit would make its thread faster by nearly all of "
-        "the {} between two visits, or by more; the most is {:.2f}x",
-        load, nanoseconds(shortest), load_at(high)));
+    return fail(
+        fmt::format("--load {}x cannot be reached: each visit would have to save its thread nearly "
+                    "all of the {} between two visits, or more; the highest load is {:.2f}x",
+                    load, nanoseconds(shortest), load_at(high)));
   double low = 0;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;

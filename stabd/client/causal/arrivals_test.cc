@@ -28,8 +28,8 @@ TEST(Loads, AreReadAscending) {
 
 TEST(Loads, WhatIsNoneIsRefused) {
   for (const char* wrong : {"0x", "-1x", "x", "1.25", "25%", "nanx", "infx", "1x,", "1x 2x"})
-    EXPECT_THAT(read_loads(wrong).error().message, HasSubstr("takes loads like 1.25x")) << wrong;
-  EXPECT_THAT(read_loads("0.5x").error().message, HasSubstr("not slower"));
+    EXPECT_THAT(read_loads(wrong).error().message, HasSubstr("needs loads like 1.25x")) << wrong;
+  EXPECT_THAT(read_loads("0.5x").error().message, HasSubstr("the lowest load is 1x"));
   EXPECT_THAT(read_loads("2x,1x,2x").error().message, HasSubstr("twice"));
 }
 
@@ -49,7 +49,7 @@ TEST(Loads, OfThreadsThatDifferAreThoseOfAllTogether) {
 
 TEST(Loads, WhatCannotBeReachedIsSaid) {
   EXPECT_THAT(refused(21, {{100, 400 * ms}}),
-              ::testing::AllOf(HasSubstr("the most is 20.00x"), HasSubstr("4 ms")));
+              ::testing::AllOf(HasSubstr("the highest load is 20.00x"), HasSubstr("4 ms")));
   EXPECT_THAT(refused(5, {{20, 20 * ms}, {10'000, 100'000 * ms}}), HasSubstr("cannot be reached"));
   EXPECT_THAT(refused(1.5, {}), HasSubstr("no arrival point was visited"));
   EXPECT_THAT(refused(1.5, {{9, 9 * ms}}), HasSubstr("more than 10 visits"));

@@ -100,7 +100,7 @@ Result<double> read_speedup(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, percent);
   if (error != std::errc{} || std::string_view(at, end) != "%" || !(percent > 0) || percent > 100)
-    return fail(fmt::format("--speedup takes a part of the line's time like 25%, not '{}'",
+    return fail(fmt::format("--speedup needs a share of the line's time like 25%, not '{}'",
                             one_line(text, 60)));
   return percent;
 }
@@ -111,7 +111,8 @@ Result<int> show_causal(const CausalOptions& options) {
         "give either --read FILE or, after --, a program to run; 'stabctl causal --help' has "
         "examples");
   if (!options.read.empty() && !options.load.empty())
-    return fail("--load needs a program to run: a file does not say at which load it was recorded");
+    return fail(
+        "--load needs a program to run: a file does not contain the load at which it was recorded");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());
   // Written first: what cannot be analysed can be looked at.

@@ -46,7 +46,7 @@ Result<std::uint64_t> duration_of(const char* option, const std::string& text,
                                   std::chrono::nanoseconds least, std::chrono::nanoseconds most) {
   const auto read = parse_duration(text);
   if (read && *read >= least && *read <= most) return static_cast<std::uint64_t>(read->count());
-  return fail(fmt::format("{} takes a time from {} to {}, not '{}'", option, format_duration(least),
+  return fail(fmt::format("{} needs a time from {} to {}, not '{}'", option, format_duration(least),
                           format_duration(most), one_line(text, 60)));
 }
 
@@ -61,7 +61,8 @@ Result<void> read_times(const CausalOptions& options, Settings& settings) {
   if (options.arrival_speedup.empty()) return {};
   if (!options.load.empty())
     return fail(
-        "give either --load or --arrival-speedup: a load says by how much arrivals are faster");
+        "give either --load or --arrival-speedup: --load already determines how much faster "
+        "arrivals are");
   const auto arrival = duration_of("--arrival-speedup", options.arrival_speedup, 1ns, 10s);
   if (!arrival) return std::unexpected(arrival.error());
   settings.arrival_ns = *arrival;
@@ -93,12 +94,12 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
 }
 
 constexpr const char* did_not_begin =
-    "libstabcausal.so did not start in the program: it may have dropped LD_PRELOAD, or may not be "
-    "allowed to read this process's files.";
+    "libstabcausal.so did not start in the program: the program may have dropped LD_PRELOAD, or "
+    "may not be allowed to read this process's files.";
 
 std::string end_words(const Ended& ended) {
-  if (ended.timed_out) return "took longer than --timeout and was ended";
-  return ended.signal != 0 ? fmt::format("was ended by {}", strsignal(ended.signal))
+  if (ended.timed_out) return "took longer than --timeout and was killed";
+  return ended.signal != 0 ? fmt::format("was killed by {}", strsignal(ended.signal))
                            : fmt::format("exited with {}", ended.exit_code);
 }
 
@@ -128,7 +129,7 @@ class Runs {
         is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
       }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
-      return fail("the program failed in all runs, so none of them is kept");
+      return fail("the program failed in all runs, so no run is kept");
     remark();
     return std::move(made_);
   }
@@ -152,7 +153,7 @@ class Runs {
     settings.fixed_speedup = 0;
     const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
-    const auto ended = run_watched("run before them", *session);
+    const auto ended = run_watched("run before the others", *session);
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
     if (has_failed(*ended))
@@ -170,7 +171,7 @@ class Runs {
     }
     made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
-    tell(fmt::format("run before them: {} thread{} arrival points, each every {}", threads,
+    tell(fmt::format("run before the others: {} thread{} arrival points, each every {}", threads,
                      threads == 1 ? " passes" : "s pass",
                      format_duration(mean_gap(seen.arrivals))));
     return {};
@@ -223,23 +224,22 @@ class Runs {
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       if (now_of(session.counters()[i].count) != 0) return;
     tell(
-        "No progress point was visited in the first 2 s: if the program has none, end it with "
-        "Ctrl-C, "
-        "and add one or use --progress FILE:LINE or --end-to-end.");
+        "No progress point was visited in the first 2 s: if the program has none, stop it with "
+        "Ctrl-C, then add one or use --progress FILE:LINE or --end-to-end.");
   }
 
   void look(const std::string& name, const SessionFile& session) {
     std::uint64_t visits = 0;
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       visits += now_of(session.counters()[i].count);
-    tell(fmt::format("{}: {} experiments, {:.0f} visits a second", name,
+    tell(fmt::format("{}: {} experiments, {:.0f} visits per second", name,
                      now_of(session.head().experiments),
                      static_cast<double>(visits - last_visits_) / 5));
     looks_without_ = visits == last_visits_ ? looks_without_ + 1 : 0;
     last_visits_ = visits;
     if (looks_without_ != 2 || options_.end_to_end) return;
     tell(
-        "No progress point was visited for 10 s: if the program hangs, end it with Ctrl-C, or "
+        "No progress point was visited for 10 s: if the program hangs, stop it with Ctrl-C, or "
         "give each run a --timeout.");
   }
 
@@ -274,17 +274,18 @@ class Runs {
     }
     if (left_behind_)
       tell(
-          "The program ended while processes that it had started went on; nothing is known about "
-          "those. Let it wait for them, and run a server in the foreground.");
+          "The program ended while processes that it had started were still running; the profile "
+          "does not cover them. Let the program wait for them, and run a server in the "
+          "foreground.");
     if (all_.visits == 0 && !options_.end_to_end)
       tell(
           "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
-          "COZ_PROGRESS of coz.h where a piece of work is done, or use --progress FILE:LINE or "
+          "COZ_PROGRESS of coz.h where a piece of work is finished, or use --progress FILE:LINE or "
           "--end-to-end.");
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
-          fmt::format("The program runs for {} ms, which is too short: give it more work, or make "
-                      "experiments shorter with --experiment.",
+          fmt::format("The program runs for {} ms, which is too short: give it more work, or "
+                      "shorten the experiments with --experiment.",
                       all_.duration_ns / 1'000'000));
     for (const std::string& each :
          report::sampling_remarks(made_.profile, std::chrono::nanoseconds(settings_.sample_ns),
@@ -292,8 +293,8 @@ class Runs {
       tell(each);
     if (all_.timeless != 0)
       tell(
-          fmt::format("{} experiments are left out: in them arrivals gained more time than passed. "
-                      "Use a smaller --load or --arrival-speedup.",
+          fmt::format("{} experiments are left out because arrivals gained more time in them than "
+                      "passed. Use a smaller --load or --arrival-speedup.",
                       all_.timeless));
     if (all_.damaged != 0)
       tell(fmt::format("{} records are left out, because the program overwrote them.",
@@ -326,7 +327,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!read) return std::unexpected(read.error());
     loads = std::move(*read);
     if (loads.size() > 1 && !options.coz.empty())
-      return fail("--coz: a file does not say at which load a run was; profile one load at a time");
+      return fail(
+          "--coz: the file format does not record the load of a run; profile one load at a time");
   }
   const auto timeout = read_timeout(options.timeout);
   if (!timeout) return std::unexpected(timeout.error());
@@ -336,8 +338,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
       return fail(
-          "--speedup needs --end-to-end and --line: other experiments draw their speedups, because "
-          "each run needs some at 0");
+          "--speedup needs --end-to-end and --line: other experiments choose their speedups at "
+          "random, because each run needs some at 0");
     speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
   }
   auto companions = stab::causal::find_companions();

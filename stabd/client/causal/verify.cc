@@ -24,7 +24,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::string_view way_out = "run it for longer or more often, or ask for another line";
+constexpr std::string_view way_out =
+    "run the program for longer or more often, or ask about another line";
 
 struct Prediction {
   std::string point;
@@ -72,7 +73,7 @@ Result<json> cell_of(const json& report, const VerifyOptions& options) {
     names += (names.empty() ? "'" : ", '") + one_line(name, 200) + "'";
   }
   if (names.empty()) return fail(fmt::format("experiment {} has no profile", options.id));
-  return fail("which cell? Name one with --cell: " + names);
+  return fail("several cells have a profile; choose one with --cell: " + names);
 }
 
 Share gain_in(const json& value) {
@@ -88,8 +89,7 @@ Result<Share> gain_at(const json& line, double speedup) {
   for (const json& step : line.at("steps")) {
     const double to = step.at("speedup");
     if (!step.contains("near"))
-      return fail(
-          "the daemon is of an older version, whose profiles say only what 25 % would give");
+      return fail("the daemon is too old: its profiles only say what 25 % would give");
     const Share gain = gain_in(step.at("near"));
     if (to >= speedup) {
       const double part = to > from ? (speedup - from) / (to - from) : 1;
@@ -130,9 +130,9 @@ Result<Prediction> predict(const json& report, const VerifyOptions& options) {
                         .gain = *gain};
     }
   if (options.line.empty())
-    return fail(fmt::format("the profile names no line that helps: {}", way_out));
+    return fail(fmt::format("the profile contains no line that helps: {}", way_out));
   return fail(
-      fmt::format("the profile says nothing about {}: {}", one_line(options.line, 200), way_out));
+      fmt::format("the profile has no result for {}: {}", one_line(options.line, 200), way_out));
 }
 
 Result<Measured> measured_in(const json& report) {
@@ -145,12 +145,12 @@ Result<Measured> measured_in(const json& report) {
   }
   if (count != 1)
     return fail(
-        fmt::format("the plan makes {} comparisons, and one is needed: one benchmark, and "
+        fmt::format("the plan makes {} comparisons, but needs exactly one: use one benchmark, and "
                     "a factor with the program before and after the change",
                     count));
   for (const char* key : {"ratio", "low", "high"})
     if (!only->at(key).is_number())
-      return fail("the plan's result has no change with an interval: see 'stabctl report'");
+      return fail("the plan's result contains no change with an interval: see 'stabctl report'");
   const std::string treatment = only->at("treatment");
   return Measured{.response = report.at("analysis").at("response"),
                   .level = treatment + "=" + only->at("level").get<std::string>(),
@@ -171,12 +171,12 @@ bool agrees(const Share& apart) {
 
 std::string sentence(const Prediction& predicted, const Measured& measured, const Share& apart) {
   return fmt::format(
-      "Predicted for {:.4g} % less of {}: {} less {}; measured, {} against {}: {} less {}: {} "
+      "Predicted for {:.4g} % less time in {}: {} less {}; measured, {} against {}: {} less {}: {} "
       "(difference {}).\n",
       100 * predicted.speedup, one_line(predicted.line, 500), words(predicted.gain),
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
       one_line(measured.baseline, 200), words(measured.gain), one_line(measured.response, 200),
-      agrees(apart) ? "the change gave what was predicted, as far as this can tell"
+      agrees(apart) ? "the change gave what was predicted, as far as these measurements can tell"
                     : "the change gave something other than what was predicted",
       words(apart));
 }
@@ -216,7 +216,7 @@ Result<int> verify(const Common& common, const VerifyOptions& options) {
   const auto ran = run_to_end(*file, how);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
-    tell("paused; the same command goes on");
+    tell("paused; run the same command to continue");
     return exit_interrupted + ran->signal;
   }
   const auto report =

@@ -144,27 +144,26 @@ bool is_for_any_program(const plan::Plan& plan) {
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
   if (!plan::sets_options(plan))
-    return builds_with_szc(design)
-               ? fmt::format(
-                     "programs that szc builds place their code{} at random in each trial, by "
-                     "its seed",
-                     plan.pads_by_default ? " and size their stack frames" : "")
-               : "none inside the programs, which szc does not build";
+    return builds_with_szc(design) ? fmt::format(
+                                         "programs built by szc place their code{} at random in "
+                                         "each trial, using its seed",
+                                         plan.pads_by_default ? " and size their stack frames" : "")
+                                   : "none inside the programs, because szc does not build them";
   std::vector<std::string> parts;
   for (const auto& [name, level] : plan.randomize)
     parts.push_back(fmt::format("{} = {}", name, level.name));
   bool has_layout = false;
   for (const plan::Factor& factor : plan.factors) {
     if (factor.kind == plan::FactorKind::option)
-      parts.push_back(fmt::format("{} by its factor", factor.name));
+      parts.push_back(fmt::format("{} set by its factor", factor.name));
     has_layout = has_layout || factor.kind == plan::FactorKind::layout;
   }
   if (plan.pads_by_default) parts.emplace_back("stack = true by default");
-  parts.emplace_back(has_layout ? "seeds by the factor layout" : "each trial by its own seed");
+  parts.emplace_back(has_layout ? "seeds from the factor layout" : "each trial with its own seed");
   return fmt::format("by the programs, {}: {}",
                      is_for_any_program(plan)
-                         ? "with libstabheap.so in those that szc did not build"
-                         : "which szc must have built",
+                         ? "with libstabheap.so in programs that szc did not build"
+                         : "which must be built by szc",
                      fmt::join(parts, ", "));
 }
 
@@ -173,11 +172,12 @@ std::string drawn_text(const plan::Plan& plan) {
   std::vector<std::string> parts;
   for (const plan::Factor& factor : plan.factors) {
     if (std::holds_alternative<plan::RandomPerBlock>(factor.levels))
-      parts.push_back(fmt::format("{} once a block", factor.name));
+      parts.push_back(fmt::format("{} once per block", factor.name));
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       parts.push_back(fmt::format(
-          "{} {} times {}, {} runs each", factor.name, seeds->seeds,
-          plan.design.kind == plan::DesignKind::nested ? "a cell" : "for all cells", seeds->runs));
+          "{}: {} seeds {}, {} runs each", factor.name, seeds->seeds,
+          plan.design.kind == plan::DesignKind::nested ? "a cell" : "for all cells together",
+          seeds->runs));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -203,8 +203,9 @@ void print_comparisons(const Design& design, bool given) {
   const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
   for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
-    fmt::print("intervals are as narrow as the rule asks for after about {} blocks{}\n", *blocks,
-               *blocks > design.plan.design.stop->max ? ", which is more than it allows" : "");
+    fmt::print("intervals are as narrow as the stopping rule asks for after about {} blocks{}\n",
+               *blocks,
+               *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
 }
 
 // Where trials would run on this machine, if it has so many CPUs.
@@ -296,7 +297,7 @@ void print_model(const plan::Plan& plan, const plan::ModelFor& entry) {
 void print_duration(const Design& design) {
   if (design.pilot) {
     const char* most = design.fewest < design.expansion.trials.size() ? " for all trials" : "";
-    fmt::print("\nabout {}{}, going by experiment {}\n", format_duration(design.pilot->duration),
+    fmt::print("\nabout {}{}, judging by experiment {}\n", format_duration(design.pilot->duration),
                most, design.pilot->id);
     return;
   }
@@ -305,7 +306,7 @@ void print_duration(const Design& design) {
     most += design.plan.benchmarks[trial.benchmark].timeout *
             (design.plan.simulated ? plan::simulator_slowdown : 1);
   fmt::print(
-      "\nhow long it takes is not known before a first run; {} at most, if every trial ran into "
+      "\nthe duration is not known before a first run; it is {} at most, if every trial reaches "
       "its timeout\n",
       format_duration(most));
 }
@@ -327,7 +328,7 @@ void print(const Design& design) {
              count(design.builds, "build"), design.plan.seed);
   if (stop) fmt::print("stops {}\n", plan::describe(*stop));
   if (const auto& time = design.plan.design.time)
-    fmt::print("begins no block that would end later than after {}\n", format_duration(*time));
+    fmt::print("starts no block that would end later than after {}\n", format_duration(*time));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
@@ -349,8 +350,8 @@ void print(const Design& design) {
   for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
   if (design.plan.simulated)
     fmt::print(
-        "simulated: every trial runs under valgrind's cachegrind, which takes 20 to 100 times as "
-        "long (timeouts: {} times the plan's), with {}; no time is measured\n",
+        "simulated: every trial runs under valgrind's cachegrind, which makes it 20 to 100 times "
+        "slower (timeouts: {} times the plan's), with {}; no time is measured\n",
         plan::simulator_slowdown, machine::simulated_caches);
   // Models of single benchmarks are mostly alike: each different one is shown once.
   std::set<std::string> printed;

@@ -34,7 +34,7 @@ std::string_view words_of_pick(plan::Pick pick) {
     case plan::Pick::sum:
       return "the sum of all matches";
     case plan::Pick::samples:
-      return "samples, each a match";
+      return "samples, one per match";
   }
   return "";
 }
@@ -58,7 +58,7 @@ Blocks blocks_of(const plan::Plan& plan, std::uint32_t set) {
 // What is said of the sets that take turns.
 void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std::string>& lines) {
   if (plan.rotated.empty()) return;
-  lines.emplace_back("counts in turns, one of these sets in each block:");
+  lines.emplace_back("counts sets of events in turn, one set in each block:");
   std::uint32_t fewest = std::numeric_limits<std::uint32_t>::max();
   for (std::uint32_t set = 0; set < plan.rotated.size(); ++set) {
     const Blocks blocks = blocks_of(plan, set);
@@ -70,18 +70,18 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
                     fmt::join(plan.rotated[set], " with ")));
     if (!here.sets.at(set).fits)
       lines.push_back(fmt::format(
-          "  set {} does not fit on the CPU's counters here{}: its numbers would be scaled; take "
-          "events away, or make more sets",
-          set + 1, plan.counters.empty() ? "" : " besides what each block counts"));
+          "  set {} does not fit on the CPU's counters here{}: its counts would be scaled; remove "
+          "events, or make more sets",
+          set + 1, plan.counters.empty() ? "" : " together with what each block counts"));
   }
   if (fewest == 1)
     lines.emplace_back(
-        "a set that only one block counts says nothing about changes: use more repetitions, or "
+        "a set that only one block counts shows nothing about changes: use more repetitions, or "
         "fewer sets");
   else if (fewest <= few_df)
     lines.push_back(
-        fmt::format("with {} blocks for each set only large changes of its events are found: more "
-                    "repetitions, or fewer sets, find smaller ones",
+        fmt::format("with {} blocks for each set, only large changes of its events are found: use "
+                    "more repetitions or fewer sets to find smaller ones",
                     fewest));
 }
 
@@ -120,7 +120,7 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
   add_turns(plan, here, lines);
   bool nothing = false;
   if (!plan.profile.empty())
-    lines.push_back(fmt::format("profiles: {}, {} samples per second of what runs", plan.profile,
+    lines.push_back(fmt::format("profiles: {}, {} samples per second of running time", plan.profile,
                                 plan.profile_hz));
   if (!here.profile.empty()) {
     lines.push_back(fmt::format("there are no profiles: {} cannot be sampled here: {}",
@@ -136,7 +136,7 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
       nothing = nothing || plan.refuse_absent ||
                 (turns.in_set(set) && std::ranges::find(parts, each.name) != parts.end());
     }
-  if (nothing) lines.emplace_back("so that this plan would measure nothing on this machine");
+  if (nothing) lines.emplace_back("so this plan would measure nothing on this machine");
   return lines;
 }
 
@@ -183,9 +183,9 @@ std::vector<std::string> measure_lines(const plan::Plan& plan) {
   std::vector<std::string> lines;
   for (const plan::OtherResponse& each : plan.analysis.others) {
     const bool by_turns = plan::Turns(plan, each.name).takes_turns();
-    lines.push_back(fmt::format("also compares {}, with verdicts of its own ({} is better){}",
+    lines.push_back(fmt::format("also compares {}, with its own verdicts ({} is better){}",
                                 one_line(each.name, 200), each.higher_is_better ? "more" : "less",
-                                by_turns ? ", in the blocks of its turns" : ""));
+                                by_turns ? ", in the blocks that count it" : ""));
   }
   for (const plan::OutputMeasure& each : plan.outputs) {
     const std::string unit = each.unit.empty() ? "" : fmt::format(" ({})", each.unit);

@@ -41,11 +41,12 @@ std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quan
         std::chrono::nanoseconds(static_cast<std::int64_t>(one_ns / rule.limit)));
   };
   if (quantity.take == plan::Take::per_second)
-    return fmt::format("a single one is as many in a trial of {}", time(1e9));
+    return fmt::format("one event alone exceeds the limit in a trial of {}", time(1e9));
   if (quantity.take != plan::Take::share || !is_in_ticks(quantity)) return "";
   const std::chrono::nanoseconds tick(1'000'000'000 / sysconf(_SC_CLK_TCK));
-  return fmt::format("the kernel counts ticks of {}: a single one is as much in a trial of {}",
-                     format_duration(tick), time(static_cast<double>(tick.count())));
+  return fmt::format(
+      "the kernel counts in ticks of {}: one tick alone exceeds the limit in a trial of {}",
+      format_duration(tick), time(static_cast<double>(tick.count())));
 }
 
 }  // namespace
@@ -75,14 +76,15 @@ std::vector<std::string> exclusion_lines(const plan::Plan& plan,
     if (const std::string one = words_of_one(rule, quantity); !one.empty())
       lines.push_back("  " + one);
     if (const std::string why = why_absent(quantity, here); !why.empty())
-      lines.push_back(fmt::format("  warning: here this rule excludes nothing: {}", why));
+      lines.push_back(fmt::format("  warning: this rule excludes nothing here: {}", why));
   }
   if (!lines.empty())
-    lines.push_back(plan.exclude_repeats == 0
-                        ? std::string("excluded trials are not run again (exclude_repeats = 0)")
-                        : fmt::format("excluded trials are run again at the end of their block, up "
-                                      "to {} time{} each",
-                                      plan.exclude_repeats, plan.exclude_repeats == 1 ? "" : "s"));
+    lines.push_back(
+        plan.exclude_repeats == 0
+            ? std::string("excluded trials are not repeated (exclude_repeats = 0)")
+            : fmt::format(
+                  "excluded trials are repeated at the end of their block, up to {} time{} each",
+                  plan.exclude_repeats, plan.exclude_repeats == 1 ? "" : "s"));
   return lines;
 }
 

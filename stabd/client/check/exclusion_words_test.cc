@@ -38,20 +38,19 @@ TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
       exclusion_lines(plan_with({switches}), here),
       ElementsAre("excluded where involuntary_switches_per_s > 50 (how often other processes took "
                   "the program's CPU)",
-                  "  a single one is as many in a trial of 20 ms",
-                  "excluded trials are run again at the end of their block, up to 1 time "
-                  "each"));
+                  "  one event alone exceeds the limit in a trial of 20 ms",
+                  "excluded trials are repeated at the end of their block, up to 1 time each"));
   EXPECT_EQ(exclusion_json(plan_with({switches}, 2), here)["repeats"], 2);
 }
 
 TEST(ExclusionWords, AMachineThatLacksTheReadingIsAWarning) {
-  const std::vector here{counters::absent("steal-ns", "ns", "there is no /proc/stat")};
+  const std::vector here{counters::absent("steal-ns", "ns", "/proc/stat does not exist")};
   const auto lines = exclusion_lines(plan_with({steal}, 0), here);
   ASSERT_EQ(lines.size(), 4U);
-  EXPECT_EQ(lines[2], "  warning: here this rule excludes nothing: there is no /proc/stat");
-  EXPECT_THAT(lines[3], HasSubstr("not run again"));
+  EXPECT_EQ(lines[2], "  warning: this rule excludes nothing here: /proc/stat does not exist");
+  EXPECT_THAT(lines[3], HasSubstr("not repeated"));
   EXPECT_EQ(exclusion_json(plan_with({steal}), here)["rules"][0]["absent_here"],
-            "there is no /proc/stat");
+            "/proc/stat does not exist");
 }
 
 TEST(ExclusionWords, AShareThatIsCountedInTicksSaysWhatOneTickIs) {
@@ -59,8 +58,8 @@ TEST(ExclusionWords, AShareThatIsCountedInTicksSaysWhatOneTickIs) {
                          counters::counted("memory-pressure-ns", "ns", 0)};
   ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);  // of all Linux that Debian has
   EXPECT_THAT(exclusion_lines(plan_with({steal}), here),
-              Contains("  the kernel counts ticks of 10 ms: a single one is as much in a trial of "
-                       "1 s"));
+              Contains("  the kernel counts in ticks of 10 ms: one tick alone exceeds the limit in "
+                       "a trial of 1 s"));
   const plan::Exclusion pressure{
       .quantity = "memory_pressure_share", .bound = plan::Bound::above, .limit = 0.01};
   EXPECT_THAT(exclusion_lines(plan_with({pressure}), here), Not(Contains(HasSubstr("ticks"))));

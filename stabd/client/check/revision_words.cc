@@ -24,7 +24,7 @@ std::vector<std::string> revision_lines(const plan::Plan& plan) {
     lines.push_back(
         fmt::format("{} {}: {}", factor.name, level.name,
                     level.revision == plan::working_tree
-                        ? "the working tree as it is when it is built, with what is not committed"
+                        ? "the working tree, with uncommitted changes, as it is when it is built"
                         : "commit " + level.revision));
   });
   return lines;

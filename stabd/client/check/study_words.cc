@@ -14,7 +14,8 @@ using plan::DesignKind;
 std::string calibration_words(const plan::Plan& plan) {
   const std::uint32_t comparisons = plan.design.comparisons;
   return fmt::format(
-      "A/A comparisons: {} of each benchmark, of {} blocks each; the model is that of one of them",
+      "A/A comparisons: {} of each benchmark, of {} blocks each; the model below is for one of "
+      "them",
       comparisons, plan.benchmarks.front().repetitions / comparisons);
 }
 
@@ -22,7 +23,7 @@ std::string padding_words(const plan::Plan& plan) {
   for (const plan::Factor& factor : plan.factors)
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       return fmt::format(
-          "both arms get the same {} seeds of {}, {} runs each; each seed gives one number",
+          "both arms get the same {} seeds of {}, {} runs each; each seed gives one value",
           seeds->seeds, factor.name, seeds->runs);
   return "";
 }
@@ -30,7 +31,7 @@ std::string padding_words(const plan::Plan& plan) {
 std::string causal_words(const plan::Plan& plan) {
   return fmt::format(
       "causal profile: each trial is a run under the profiler, in experiments of {}{}; virtual "
-      "pauses make it longer",
+      "pauses make the run longer",
       plan.causal.end_to_end ? "a run" : format_duration(plan.causal.experiment),
       plan.causal.end_to_end ? "" : " and more");
 }

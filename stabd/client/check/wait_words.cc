@@ -31,14 +31,14 @@ std::vector<std::string> wait_lines(const plan::Plan& plan) {
   if (!plan.wait_for_quiet) return {};
   const plan::QuietWait& wait = *plan.wait_for_quiet;
   std::string line = fmt::format(
-      "before each block trials wait for a quiet machine, {} at most: others use at most {:g} % of "
-      "the CPUs",
+      "before each block, trials wait up to {} for a quiet machine: other programs use at most "
+      "{:g} % of the CPUs",
       format_duration(wait.most), 100 * wait.load);
   if (wait.temperature_c) line += fmt::format(", at most {:g} C", *wait.temperature_c);
   if (wait.frequency_khz) line += fmt::format(", at least {:g} kHz", *wait.frequency_khz);
   std::vector<std::string> lines{line};
   for (const std::string& each : missing_here(wait))
-    lines.push_back("  warning: here trials cannot wait for it: " + each);
+    lines.push_back("  warning: trials cannot wait for a quiet machine here: " + each);
   return lines;
 }
 

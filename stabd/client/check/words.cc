@@ -26,8 +26,8 @@ std::string df_words(const Family& family) {
 std::string header(const plan::Plan& plan, const Family& family) {
   const std::string on = words_of(plan, family.scope);
   if (family.comparisons == 1)
-    return fmt::format("comparisons on {}: 1; its error has {}", on, df_words(family));
-  return fmt::format("comparisons on {}: {}, corrected together; each error has {}", on,
+    return fmt::format("comparisons on {}: 1; its error term has {}", on, df_words(family));
+  return fmt::format("comparisons on {}: {}, corrected together; each error term has {}", on,
                      family.comparisons, df_words(family));
 }
 
@@ -45,11 +45,12 @@ std::string warning(const plan::Plan& plan, const Family& family,
   const std::size_t df = family.fewest_df();
   const std::string words = words_of(plan, family.scope);
   if (df == 0)
-    return fmt::format("an error without degrees of freedom says nothing about {}: use more {}",
-                       words, family.more);
+    return fmt::format(
+        "an error term without degrees of freedom shows nothing about {}: use more {}", words,
+        family.more);
   const auto change = largest(family, detectable);
   return fmt::format(
-      "with {} only {} on {} are found: more {} show smaller ones", df_text(df),
+      "with {}, only {} on {} are found: use more {} to find smaller ones", df_text(df),
       change ? fmt::format("effects larger than {:.3g} %", 100 * *change) : "large effects", words,
       family.more);
 }
@@ -93,8 +94,8 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
         std::ranges::find(detectable, family.scope, &Detectable::scope) != detectable.end();
     if (is_known)
       lines.push_back(fmt::format(
-          "  smallest change that is found with {:.0f} % power{}{}, going by {}:",
-          100 * planned_power, stop ? fmt::format(" by all {} blocks", stop->max) : "",
+          "  smallest change found with {:.0f} % power{}{}, judging by {}:", 100 * planned_power,
+          stop ? fmt::format(" with all {} blocks", stop->max) : "",
           family.comparisons > 1 ? fmt::format(" after the correction for {}",
                                                fmt::to_string(family.comparisons) + " comparisons")
                                  : "",

@@ -28,47 +28,46 @@ std::vector<std::string> lines_of(const plan::Plan& plan, const Variation& varia
 
 TEST(CheckWords, SayHowManyComparisonsAreCorrectedTogether) {
   EXPECT_THAT(lines_of(plan_of(30)),
-              ElementsAre("comparisons on each benchmark: 2, corrected together; each error has "
-                          "29 degrees of freedom"));
+              ElementsAre("comparisons on each benchmark: 2, corrected together; each error term "
+                          "has 29 degrees of freedom"));
 }
 
 TEST(CheckWords, SayWhichChangeIsFound) {
   EXPECT_THAT(
       lines_of(plan_of(30), {.all_trials = 0.02}),
       ElementsAre(
-          "comparisons on each benchmark: 2, corrected together; each error has 29 degrees of "
+          "comparisons on each benchmark: 2, corrected together; each error term has 29 degrees of "
           "freedom",
-          "  smallest change that is found with 80 % power after the correction for 2 comparisons, "
-          "going by --sd:",
+          "  smallest change found with 80 % power after the correction for 2 comparisons, judging "
+          "by --sd:",
           "    a                        aslr             1.68 %   (standard deviation 2 %)",
           "    b                        aslr             1.68 %   (standard deviation 2 %)"));
 }
 
 TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
   EXPECT_THAT(lines_of(plan_of(10)),
-              ElementsAre("comparisons on each benchmark: 2, corrected together; each error has 9 "
-                          "degrees of freedom",
-                          "  warning: with 9 degrees of freedom only large effects on each "
-                          "benchmark are found: more repetitions show smaller ones"));
+              ElementsAre("comparisons on each benchmark: 2, corrected together; each error term "
+                          "has 9 degrees of freedom",
+                          "  warning: with 9 degrees of freedom, only large effects on each "
+                          "benchmark are found: use more repetitions to find smaller ones"));
   EXPECT_EQ(lines_of(plan_of(11)).size(), 1U);
-  EXPECT_EQ(
-      lines_of(plan_of(10), {.all_trials = 0.02}).back(),
-      "  warning: with 9 degrees of freedom only effects larger than 3.27 % on each benchmark "
-      "are found: more repetitions show smaller ones");
+  EXPECT_EQ(lines_of(plan_of(10), {.all_trials = 0.02}).back(),
+            "  warning: with 9 degrees of freedom, only effects larger than 3.27 % on each "
+            "benchmark are found: use more repetitions to find smaller ones");
   EXPECT_EQ(lines_of(plan_of(1)).back(),
-            "  warning: an error without degrees of freedom says nothing about each benchmark: use "
-            "more repetitions");
+            "  warning: an error term without degrees of freedom shows nothing about each "
+            "benchmark: use more repetitions");
 }
 
 TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
   EXPECT_THAT(
       lines_of(plan_of(20, "[design]\nkind = 'within-subjects'\n[analysis]\nprograms = 'these'\n")),
-      ElementsAre("comparisons on these 2 benchmarks: 1; its error has 19 degrees of freedom",
-                  "comparisons on benchmarks like these: 1; its error has 1 degree of freedom",
-                  "  warning: with 1 degree of freedom only large effects on benchmarks like these "
-                  "are found: more benchmarks show smaller ones",
-                  "comparisons on each benchmark: 2, corrected together; each error has 19 degrees "
-                  "of freedom"));
+      ElementsAre("comparisons on these 2 benchmarks: 1; its error term has 19 degrees of freedom",
+                  "comparisons on benchmarks like these: 1; its error term has 1 degree of freedom",
+                  "  warning: with 1 degree of freedom, only large effects on benchmarks like "
+                  "these are found: use more benchmarks to find smaller ones",
+                  "comparisons on each benchmark: 2, corrected together; each error term has 19 "
+                  "degrees of freedom"));
 }
 
 TEST(CheckWords, NothingIsSaidWhereNothingIsCompared) {

@@ -33,7 +33,7 @@ std::string remove_unfinished(store::Store& store) {
   upkeep::Upkeep upkeep(store);
   auto done = upkeep.load();
   while (done && upkeep.has_work()) done = upkeep.step();
-  return done ? "" : "; its parts are removed when a stabd starts: " + done.error().message;
+  return done ? "" : "; stabd removes its parts when it starts: " + done.error().message;
 }
 
 Result<void> fetch_archive(const Common& common, std::int64_t id, const std::string& file) {
@@ -71,7 +71,7 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   const fs::path folder(state);
   if (folder.filename() == "stabd.db" ||
       (fs::exists(folder, error) && !fs::is_directory(folder, error)))
-    return fail(fmt::format("{} is not a folder: --folder names the folder of a database", state));
+    return fail(fmt::format("{} is not a folder: --folder needs the folder of a database", state));
   fs::create_directories(folder, error);
   if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
   auto store = store::Store::open(database_named(state));
@@ -100,7 +100,7 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
 
 Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file) {
   if (common.state.empty() && id == 0)
-    return fail("which experiment? 'stabctl list' has the numbers");
+    return fail("name an experiment by its number ('stabctl list' shows the numbers)");
   auto written = common.state.empty() ? fetch_archive(common, id, file)
                                       : archive::write(database_named(common.state), id, file);
   if (!written) return std::unexpected(written.error());
@@ -115,16 +115,16 @@ Result<int> import_archive(const Common& common, const std::string& file) {
   std::error_code error;
   if (!fs::is_regular_file(file, error))
     return fail(fmt::format(
-        "there is no file {}: name an archive that 'stabctl export ID --archive FILE' wrote",
+        "there is no file {}: name an archive written by 'stabctl export ID --archive FILE'",
         file));
   const auto id = common.state.empty() ? send_archive(common, file) : take_in(file, common.state);
   if (!id) return std::unexpected(id.error());
   if (common.json)
     fmt::print("{{\"id\":{}}}\n", *id);
   else if (common.state.empty())
-    fmt::print("it is experiment {}\n", *id);
+    fmt::print("it is now experiment {}\n", *id);
   else
-    fmt::print("it is experiment {} of {}\n", *id, for_terminal(common.state));
+    fmt::print("it is now experiment {} of {}\n", *id, for_terminal(common.state));
   return exit_ok;
 }
 

@@ -45,7 +45,7 @@ Result<int> backup(const Common& common, const std::string& file) {
   if (!database) return std::unexpected(database.error());
   if (access(database->c_str(), R_OK) != 0)
     return fail_errno(
-        fmt::format("cannot read {}, which only root and the user of stabd may copy", *database));
+        fmt::format("cannot read {}, which only root and stabd's own user may copy", *database));
   const auto damage = store::back_up(*database, file);
   if (!damage) return fail(damage.error().message);
   if (common.json) {

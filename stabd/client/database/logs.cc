@@ -66,7 +66,7 @@ Result<int> follow_logs(const Common& common, protocol::LogsRequest request) {
     const auto progress = watching->listen(signals.fd());
     if (!progress) return std::unexpected(progress.error());
     if (!*progress) {
-      tell(fmt::format("experiment {0} goes on; 'stabctl logs -f {0}' follows it again",
+      tell(fmt::format("experiment {0} continues; 'stabctl logs -f {0}' follows it again",
                        request.id));
       return exit_interrupted + signals.take();
     }
@@ -83,9 +83,9 @@ Result<int> follow_logs(const Common& common, protocol::LogsRequest request) {
 Result<int> logs(const Common& common, std::int64_t id, bool follow) {
   protocol::LogsRequest request{.id = id};
   if (!common.state.empty() && follow)
-    return fail("'-f' follows an experiment of a daemon: leave --folder out, or -f");
+    return fail("'-f' follows an experiment of a daemon: leave out either --folder or -f");
   if (common.state.empty() && id == 0)
-    return fail("which experiment? 'stabctl list' has the numbers");
+    return fail("name an experiment by its number ('stabctl list' shows the numbers)");
   if (follow) return follow_logs(common, request);
   if (!common.state.empty()) {
     auto printed = print_new(request, common.json, [&](const protocol::LogsRequest& each) {

@@ -34,11 +34,11 @@ std::string as_json(const std::string& from, const std::string& to, const store:
 void print(const std::string& to, const store::Recovered& found) {
   for (const auto& each : found.tables)
     fmt::print("{:<12} {:>8} kept {:>8} lost{}\n", each.name, each.kept, each.lost,
-               each.more ? ", and more may be" : "");
+               each.more ? ", and more may be lost" : "");
   for (const auto& each : found.experiments)
     fmt::print("experiment {}{}{}: {}\n", each.id, each.name.empty() ? "" : " ",
                one_line(each.name, 100), each.problem);
-  fmt::print("{} is whole{}\n", for_terminal(to),
+  fmt::print("{} is complete{}\n", for_terminal(to),
              found.lost_nothing() ? ", and nothing was lost" : "");
 }
 

@@ -44,8 +44,8 @@ hyperfine "$(result 'sort -n' 0.1)" "$(result 'sort -g' 0.11)" >two.json
 analyze 0 two.json
 says words "command=sort -g takes 10.00 % more time than command=sort -n"
 says out "100.00 ms"
-says words "Each command was one binary in one environment, so a difference may come from two lucky layouts"
-says words "hyperfine measures one after the other"
+says words "Each command was a single binary in a single environment, so a difference may come from two lucky layouts"
+says words "hyperfine measures one version after the other"
 analyze 2 two.json --fail-on regressed
 analyze 0 two.json --baseline 'command=sort -g'
 says words "command=sort -n takes 9.09 % less time than command=sort -g"
@@ -63,22 +63,22 @@ hyperfine "$(result 'a 1' 0.1 0 '"n":"1"')" "$(result 'b 1' 0.2 0 '"n":"1"')" >s
 analyze 0 same.json
 says words "command=b 1 takes 100.00 % more time than command=a 1"
 analyze 1 grid.json --factors n
-says err "--factors n do not tell 'a 1 x' and 'a 1 y' apart"
+says err "--factors n do not distinguish 'a 1 x' from 'a 1 y'"
 analyze 0 grid.json --factors n --subject m
 says words "By itself, 2 of 2 comparisons of a single m changed"
 sed 's/"n":/"file":/g' grid.json >named.json
 cp named.json again.json
 analyze 1 named.json again.json --factors file,m
-says err "a column is called file, and so is the factor of the files"
+says err "file is both the name of a column and the factor of the files"
 analyze 0 named.json again.json --factors file,m --factor version
 analyze 1 grid.json --factors k
-says err "there is no column 'k'; there are 'command', 'm', 'n'"
+says err "there is no column 'k'; the columns are 'command', 'm', 'n'"
 
 # Two files are two sessions: changes with intervals, and no verdict.
 hyperfine "$(result ./old 0.1)" >old.json
 hyperfine "$(result ./new 0.11 139)" >new.json
 analyze 5 old.json new.json
-says words "no verdict: one file an arm"
+says words "no verdict: one file per level"
 says words "file: old -> new"
 says words "1 of 12 runs of './new' of new failed and are left out."
 says words "Each file has one command, and these are compared: './old', './new'."
@@ -102,11 +102,11 @@ says words "command=sort -g takes 10.00 % more time than command=sort -n"
 sed 's/"exit_codes"/"accepted_exit_codes":[2,"1",null],"exit_codes"/' failed.json >accepted.json
 analyze 1 accepted.json
 analyze 1 old.json new.json --factor command
-says err "a column is called command, and so is the factor of the files: give the factor another name with --factor"
+says err "command is both the name of a column and the factor of the files: give the factor another name with --factor"
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
-says words "Not in all files, or without values in one, and left out: 'c', 'd'."
+says words "Left out, because they are not in all files or lack values in one: 'c', 'd'."
 says words "a file: first -> second"
 says words "against file=first, file=second is without a verdict on 2 of 2 (a, b)"
 lacks words "clearly different"
@@ -115,9 +115,9 @@ hyperfine "$(result x 0.1)" "$(result y 0.1)" >third.json
 analyze 1 first.json third.json
 says err "no command is in all of the files"
 analyze 1 old.json old.json
-says err "a file is named twice"
+says err "the same file is given twice"
 analyze 1 old.json new.json --factor version=a
-says err "2 different levels are needed"
+says err "give 2 different levels"
 analyze 1 old.json --factor version
 says err "there is only one file"
 analyze 1 old.json
@@ -136,7 +136,7 @@ analyze 1 two.json --response user
 says err "hyperfine's files have no user of single runs"
 sed 's/"times":\[[^]]*\],//' two.json >means.json
 analyze 1 means.json
-says err "result 1: it has no 'times', a number for each run; means are not runs"
+says err "result 1: it has no 'times' with a value for each run; means are not runs"
 sed 's/"exit_codes":\[0,/"exit_codes":[/' two.json >short.json
 analyze 1 short.json
 says err "12 times and 11 exit codes"
@@ -145,7 +145,7 @@ analyze 0 unchecked.json
 says words "It is not known whether runs of 1 of its commands failed"
 sed 's/"times":\[[^,]*/"times":[-1/' two.json >negative.json
 analyze 1 negative.json
-says err "number 1 of its times is not a number of 0 or more"
+says err "value 1 of its times is not a number of 0 or more"
 sed 's/"times":\[[^,]*/"times":[1e999/' two.json >huge.json
 analyze 1 huge.json
 hyperfine "$(result a 0.1)" "$(result a 0.2)" >twice.json
@@ -156,7 +156,7 @@ analyze 1 cut.json
 says err "it is not JSON at byte 301"
 printf '{"other":[]}' >other.json
 analyze 1 other.json
-says err "it is JSON, but neither from hyperfine"
+says err "it is JSON, but not from hyperfine"
 printf '{"results":[]}' >empty.json
 analyze 1 empty.json
 says err "no command was measured"
@@ -186,7 +186,7 @@ google() { # google HOST NANOSECONDS-OF-BM_a UNIT FACTOR
 google lab 1000 us 1e3 >base.json
 google lab 1100 ms 1e6 >head.json
 analyze 0 base.json head.json
-says words "no verdict: one file an arm"
+says words "no verdict: one file per level"
 says words "BM_a file: base -> head +10.00 %"
 says words "base: Left out: 2 rows that Google Benchmark computed from the repetitions."
 says words "The repetitions in a file come from one process, so they share one layout"
@@ -203,23 +203,23 @@ sed '0,/"real_time":[0-9.]*/s//"real_time":-1/' base.json >below.json
 analyze 1 base.json below.json
 says err "below.json: the real_time of BM_a is below 0: that is not a time"
 analyze 1 base.json head.json --factor benchmark
-says err "a column is called benchmark, and so is the factor of the files"
+says err "benchmark is both the name of a column and the factor of the files"
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
-says words "Not in all files, or without values in one, and left out: 'BM_c'."
+says words "Left out, because they are not in all files or lack values in one: 'BM_c'."
 says words "The files come from different machines: lab and broken."
 analyze 0 base.json
 says words "benchmark=BM_b takes 100.00 % more real_time than benchmark=BM_a"
 analyze 0 base.json --response items_per_second --higher-is-better --factors benchmark
 says words "more is better"
 analyze 1 base.json --response nothing
-says err "no benchmark in it has a number 'nothing'"
+says err "no benchmark in it has a value 'nothing'"
 analyze 1 base.json two.json
 says err "base.json and two.json come from different tools"
 sed 's/"iteration"/"aggregate"/g' base.json >aggregates.json
 analyze 1 aggregates.json
-says err "it has aggregates only"
+says err "it has only aggregates"
 # What the program prints for numbers that are none is no JSON, and no sample.
 sed '0,/"cpu_time":[0-9.]*/s//"cpu_time":NaN/' base.json >nan.json
 analyze 0 nan.json --response cpu_time --factors benchmark
@@ -235,11 +235,11 @@ says words "no verdict on file=two against file=one: the change is"
 says words "file: one -> two"
 lacks out "no verdict: "
 analyze 0 one.csv two.csv --response y
-says words "no verdict: one file an arm"
+says words "no verdict: one file per level"
 analyze 1 one.csv two.csv --response y --factors opt --factor opt
-says err "a column is called opt, and so is the factor of the files"
+says err "opt is both the name of a column and the factor of the files"
 analyze 1 one.csv two.csv
-says err "--response: name the column of the numbers"
+says err "--response: name the column of measured values"
 analyze 1 one.csv two.json --response y
 says err "come from different tools"
 analyze 1 - - --response y

@@ -58,12 +58,11 @@ Result<Format> format_of(std::string_view text) {
   json::sax_parse(text, &names);
   if (names.found) return *names.found;
   if (names.broken)
-    return fail(
-        fmt::format("it begins like JSON but is not JSON at byte {}; --input-format csv, if it is "
-                    "a table",
-                    *names.broken));
+    return fail(fmt::format(
+        "it begins like JSON but is not JSON at byte {}; if it is a table, use --input-format csv",
+        *names.broken));
   return fail(
-      "it is JSON, but neither from hyperfine (--export-json) nor from Google Benchmark "
+      "it is JSON, but not from hyperfine (--export-json) or Google Benchmark "
       "(--benchmark_out_format=json)");
 }
 
@@ -71,8 +70,8 @@ Result<Format> format_named(std::string_view name) {
   if (name == "csv") return Format::csv;
   if (name == "hyperfine") return Format::hyperfine;
   if (name == "google-benchmark") return Format::google_benchmark;
-  return fail(
-      fmt::format("'{}' is not a format: csv, hyperfine or google-benchmark", one_line(name, 40)));
+  return fail(fmt::format("'{}' is not a format: use csv, hyperfine or google-benchmark",
+                          one_line(name, 40)));
 }
 
 }  // namespace stab::client::foreign

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view how = "it is not a file that 'hyperfine --export-json FILE' wrote";
+constexpr std::string_view how = "it was not written by 'hyperfine --export-json FILE'";
 
 // A list of a value for each run.
 struct Field {
@@ -43,7 +43,7 @@ Result<Field> field_of(const std::string& response) {
   const auto found = std::ranges::find(fields, response, &Field::response);
   if (found != fields.end()) return *found;
   return fail(fmt::format(
-      "hyperfine's files have no {} of single runs: --response time or memory_usage_byte",
+      "hyperfine's files have no {} of single runs: use --response time or memory_usage_byte",
       one_line(response, 60)));
 }
 
@@ -61,9 +61,10 @@ class Reader {
     measured_.response = field_.response;
     measured_.unit = field_.unit;
     if (unchecked_ > 0)
-      measured_.notes.push_back(fmt::format(
-          "It is not known whether runs of {} of its commands failed: the file has no exit codes.",
-          unchecked_));
+      measured_.notes.push_back(
+          fmt::format("It is not known whether runs of {} of its commands failed, because the file "
+                      "has no exit codes.",
+                      unchecked_));
     return std::move(measured_);
   }
 
@@ -78,8 +79,8 @@ class Reader {
     if (runs.name.empty()) return wrong("its command is empty");
     if (const int same = ++called_[runs.name]; same > 1)
       return wrong(
-          fmt::format("its command '{}' is also the command of another result; hyperfine's "
-                      "--command-name tells them apart",
+          fmt::format("its command '{}' is also the command of another result; use hyperfine's "
+                      "--command-name to tell them apart",
                       one_line(runs.name, 80)));
     if (auto read = read_parameters(result, runs); !read) return read;
     if (auto read = read_values(result, runs); !read) return read;
@@ -104,7 +105,7 @@ class Reader {
     const json* const values = list_of(result, field_.name);
     if (values == nullptr || values->empty())
       return wrong(
-          fmt::format("it has no '{}', a number for each run; means are not runs", field_.name));
+          fmt::format("it has no '{}' with a value for each run; means are not runs", field_.name));
     const json* const codes = list_of(result, "exit_codes");
     if (codes == nullptr)
       ++unchecked_;
@@ -124,7 +125,7 @@ class Reader {
           (*values)[i].is_number() ? (*values)[i].get<double>() * field_.factor : -1;
       if (!std::isfinite(value) || value < 0)
         return wrong(
-            fmt::format("number {} of its {} is not a number of 0 or more", i + 1, field_.name));
+            fmt::format("value {} of its {} is not a number of 0 or more", i + 1, field_.name));
       if (codes != nullptr && !is_good((*codes)[i]))
         ++runs.failed;
       else

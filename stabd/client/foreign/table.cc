@@ -98,7 +98,7 @@ class Builder {
           for (const auto& [name, level] : runs.parameters) taken = taken || name == factor_.name;
     if (!taken) return {};
     return fail(
-        fmt::format("a column is called {}, and so is the factor of the files: give the factor "
+        fmt::format("{} is both the name of a column and the factor of the files: give the factor "
                     "another name with --factor",
                     one_line(factor_.name, 60)));
   }
@@ -144,11 +144,12 @@ class Builder {
       if (count < files_.size()) left.push_back(name);
     if (left.size() == times.size())
       return fail(fmt::format(
-          "no {0} is in all of the files: it is compared only under the same name in each{1}",
-          kind_, kind_ == "command" ? " (hyperfine's --command-name gives it)" : ""));
+          "no {0} is in all of the files: a {0} is compared only if it has the same name in each "
+          "file{1}",
+          kind_, kind_ == "command" ? " (set it with hyperfine's --command-name)" : ""));
     if (!left.empty())
       table_.notes.push_back(fmt::format(
-          "Not in all files, or without values in one, and left out: {}.", listed(left)));
+          "Left out, because they are not in all files or lack values in one: {}.", listed(left)));
     for (Measured& file : files_)
       std::erase_if(file.all, [&](const Runs& runs) { return times[runs.name] < files_.size(); });
     if (times.size() - left.size() > 1) table_.subject = kind_;
@@ -166,10 +167,9 @@ class Builder {
   Result<void> choose_of_one() {
     const std::vector<Runs>& all = files_.front().all;
     if (all.size() < 2)
-      return fail(
-          fmt::format("there is one {} with values, and nothing to compare it with: name "
-                      "another file, too",
-                      kind_));
+      return fail(fmt::format(
+          "there is one {} with values, and nothing to compare it with: give another file as well",
+          kind_));
     table_.treatments = parameters_that_tell_apart(all);
     if (table_.treatments.empty()) table_.treatments = {kind_};
     return {};
@@ -204,7 +204,7 @@ class Builder {
         for (const auto& [name, level] : runs.parameters) known.insert(name);
     for (const std::string& name : columns())
       if (!known.contains(name))
-        return fail(fmt::format("there is no column {}; there are {}", shown(name),
+        return fail(fmt::format("there is no column {}; the columns are {}", shown(name),
                                 listed({known.begin(), known.end()})));
     return {};
   }
@@ -239,7 +239,8 @@ class Builder {
         const auto [there, fresh] = cells.try_emplace(cell, runs.name);
         if (!fresh)
           return fail(fmt::format(
-              "--factors {} do not tell {} and {} apart: add the column that does, or --subject {}",
+              "--factors {} do not distinguish {} from {}: add the column that does, or use "
+              "--subject {}",
               fmt::join(table_.treatments, ","), shown(there->second), shown(runs.name), kind_));
       }
     return {};
@@ -267,8 +268,7 @@ class Builder {
     for (std::size_t c = 0; c < table_.treatments.size(); ++c)
       if (table_.data.columns[c].levels.size() < 2)
         return fail(
-            fmt::format("{} has fewer than two levels with values: there is nothing to "
-                        "compare",
+            fmt::format("{} has fewer than two levels with values, so there is nothing to compare",
                         shown(table_.data.columns[c].name)));
     return {};
   }
@@ -288,19 +288,19 @@ Result<FileFactor> file_factor(const std::string& text, const std::vector<std::s
   FileFactor factor{.name = text.substr(0, equals)};
   if (text.empty()) factor.name = "file";
   if (factor.name.empty())
-    return fail("--factor " + shown(text) + ": a name is needed, as in version=old,new");
+    return fail("--factor " + shown(text) + ": give a name, as in version=old,new");
   if (equals != std::string::npos) {
     factor.levels = split(text.substr(equals + 1));
     if (factor.levels.size() != files.size() || !are_distinct(factor.levels) ||
         std::ranges::find(factor.levels, "") != factor.levels.end())
-      return fail(fmt::format("--factor {}: {} different levels are needed, one for each file",
+      return fail(fmt::format("--factor {}: give {} different levels, one for each file",
                               shown(text), files.size()));
     return factor;
   }
   for (const std::string& file : files) factor.levels.push_back(stem_of(file));
   if (!are_distinct(factor.levels)) factor.levels = files;
   if (!are_distinct(factor.levels))
-    return fail("a file is named twice: there is nothing to compare it with");
+    return fail("the same file is given twice, so there is nothing to compare");
   return factor;
 }
 

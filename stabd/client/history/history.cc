@@ -134,21 +134,22 @@ class Collector {
                               left_out_.front().reason));
     if (known.empty())
       return fail(fmt::format(
-          "no experiment here is done{}: 'stabctl list' and 'stabctl runs' "
-          "have those that are",
+          "no experiment here has finished{}: 'stabctl list' and 'stabctl runs' show the "
+          "experiments that have",
           options_.experiment.empty() ? ""
-                                      : " and is called " + one_line(options_.experiment, 100)));
+                                      : " under the name " + one_line(options_.experiment, 100)));
     const std::string near = nearest(options_.benchmark, known);
-    return fail(one_line(fmt::format("no experiment has measured {}{}{}; there are {}", name,
-                                     near.empty() ? "" : ", did you mean " + near + "?",
-                                     unread_words(), fmt::join(known, ", ")),
-                         1000));
+    return fail(
+        one_line(fmt::format("no experiment has measured {}{}{}; experiments have measured {}",
+                             name, near.empty() ? "" : ", did you mean " + near + "?",
+                             unread_words(), fmt::join(known, ", ")),
+                 1000));
   }
 
   // "; 2 more cannot be read, of which experiment 3: its row is damaged"
   [[nodiscard]] std::string unread_words() const {
     if (left_out_.empty()) return "";
-    return fmt::format("; {} more cannot be read, of which experiment {}: {}", left_out_.size(),
+    return fmt::format("; {} more cannot be read, among them experiment {}: {}", left_out_.size(),
                        left_out_.front().id, one_line(left_out_.front().reason, 200));
   }
 

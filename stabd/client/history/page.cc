@@ -55,7 +55,7 @@ class Picture {
   }
 
   Markup draw() {
-    Canvas canvas(bottom + 52, "the mean of each experiment, in the order of time");
+    Canvas canvas(bottom + 52, "the mean of each experiment, in order of time");
     const Axis up(range(), bottom, top);
     Range across;
     across.include(0);
@@ -101,10 +101,10 @@ class Picture {
                           : time_of(at).substr(0, day),
                   "tick middle");
     }
-    canvas.text((left + width - 10) / 2, bottom + 45,
-                one_day ? "experiments of " + first + ", and when they began"
-                        : "experiments, and when they began",
-                "axis middle");
+    canvas.text(
+        (left + width - 10) / 2, bottom + 45,
+        one_day ? "experiments of " + first + ", by start time" : "experiments, by start time",
+        "axis middle");
   }
 
   void draw_point(Canvas& canvas, double x, const Axis& up, const Point& point) const {
@@ -150,11 +150,11 @@ std::string as_page(const History& history) {
       figures.push_back(Picture(history, each).figure());
   }
   std::string words =
-      "Each dot is an experiment's mean, the line through it its interval. A line from top to "
-      "bottom "
-      "is a change.";
+      "Each dot is the mean of an experiment, with a line for its interval. A line from top to "
+      "bottom marks a change.";
   if (figures.size() < history.series.size())
-    words += fmt::format(" The first {} of {} series.", figures.size(), history.series.size());
+    words += fmt::format(" Only the first {} of {} series are shown.", figures.size(),
+                         history.series.size());
   Markup markup;
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
   add_head(markup, history.benchmark + " - stabd");

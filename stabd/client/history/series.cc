@@ -83,7 +83,7 @@ std::string why_not_comparable(const Experiment& each, const Experiment& latest)
     return each.simulated ? "its trials ran under a simulator"
                           : "its trials ran without a simulator";
   if (each.response != latest.response || each.unit != latest.unit)
-    return fmt::format("it is about {}{}", each.response,
+    return fmt::format("its response is {}{}", each.response,
                        each.response == latest.response ? " in another unit" : "");
   if (each.log_scale != latest.log_scale)
     return each.log_scale ? "its means are geometric" : "its means are arithmetic";
@@ -96,13 +96,13 @@ std::string why_not_comparable(const Experiment& each, const Experiment& latest)
 std::string new_setting(const Experiment& each, const Experiment& before) {
   for (const std::string& setting : each.settings)
     if (std::ranges::find(before.settings, setting) == before.settings.end())
-      return "other settings than before: " + one_line(setting, 60);
+      return "different settings than before: " + one_line(setting, 60);
   return "fewer settings than before";
 }
 
 std::vector<std::string> remarks_on(const Experiment& each, const Experiment& before) {
   std::vector<std::string> remarks;
-  if (each.machine != before.machine) remarks.push_back("other kernel or system than before");
+  if (each.machine != before.machine) remarks.push_back("different kernel or system than before");
   if (each.settings != before.settings) remarks.push_back(new_setting(each, before));
   return remarks;
 }
@@ -239,7 +239,7 @@ Result<Experiment> read_report(const std::string& report, const std::string& ben
   try {
     return read(json::parse(report), benchmark);
   } catch (const json::exception& error) {
-    return fail(std::string("a report has a form that this version of stabctl does not know: ") +
+    return fail(std::string("a report has a format that this version of stabctl does not know: ") +
                 one_line(error.what(), 200));
   }
 }

@@ -83,7 +83,7 @@ TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
   EXPECT_THAT(text, HasSubstr("change: 1.6 % more from 3 on, worse (exactly)"));
   EXPECT_THAT(text, HasSubstr(" 1016 B "));
   EXPECT_THAT(text, Not(HasSubstr("too short")));
-  EXPECT_THAT(text, Not(HasSubstr("places of functions")));
+  EXPECT_THAT(text, Not(HasSubstr("positions of functions")));
   const json series = json::parse(as_json(history))["series"][0];
   EXPECT_EQ(series["exact"], true);
   EXPECT_TRUE(series["changes"][0]["p"].is_null());
@@ -135,11 +135,13 @@ TEST(History, WhatIsNotComparableWithTheLatestIsLeftOutWithTheReason) {
   EXPECT_EQ(history.experiments.size(), 10U);
   std::vector<std::string> reasons;
   for (const LeftOut& each : history.left_out) reasons.push_back(each.reason);
-  EXPECT_THAT(reasons, ElementsAre("another machine: other: a CPU, 2 CPUs, Linux 6.1, Debian",
-                                   "it is about user", "its trials ran under a simulator",
-                                   "its means are arithmetic", "it is about wall in another unit",
-                                   "another machine: not known"));
-  EXPECT_THAT(as_text(history), HasSubstr("Experiment 2 (nightly) is left out: it is about user."));
+  EXPECT_THAT(reasons,
+              ElementsAre("another machine: other: a CPU, 2 CPUs, Linux 6.1, Debian",
+                          "its response is user", "its trials ran under a simulator",
+                          "its means are arithmetic", "its response is wall in another unit",
+                          "another machine: not known"));
+  EXPECT_THAT(as_text(history),
+              HasSubstr("Experiment 2 (nightly) is left out: its response is user."));
 }
 
 TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
@@ -150,8 +152,8 @@ TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
   EXPECT_EQ(history.experiments.size(), 16U);
   for (std::size_t i = 0; i < 16; ++i) {
     std::vector<std::string> expected;
-    if (i == 5) expected.push_back("other settings than before: CC = clang-20");
-    if (i == 7) expected.push_back("other kernel or system than before");
+    if (i == 5) expected.push_back("different settings than before: CC = clang-20");
+    if (i == 7) expected.push_back("different kernel or system than before");
     EXPECT_EQ(history.remarks[i], expected) << i;
   }
 }
@@ -164,8 +166,10 @@ TEST(History, AShortSeriesIsShownAndNotTested) {
   const History history = make_history("sort", all, {});
   EXPECT_FALSE(history.series[0].tested);
   EXPECT_TRUE(history.series[0].changes.empty());
-  EXPECT_THAT(as_text(history), HasSubstr("1 of 1 series is too short to be tested for changes: "
-                                          "below 6 experiments"));
+  EXPECT_THAT(
+      as_text(history),
+      HasSubstr(
+          "1 of 1 series is too short to be tested for changes: with fewer than 6 experiments"));
   EXPECT_TRUE(json::parse(as_json(history))["alpha_of_each"].is_null());
 }
 
@@ -208,7 +212,7 @@ TEST(History, WhatNoPermutationsCanFindIsNotCalledTested) {
 TEST(History, LayoutsThatStayAreSaid) {
   std::vector<Experiment> all = step(1);
   EXPECT_THAT(as_text(make_history("sort", all, {})),
-              HasSubstr("In 16 of 16 experiments the places of functions were not random"));
+              HasSubstr("In 16 of 16 experiments the positions of functions were not random"));
   for (Experiment& each : all) each.all_moved = true;
   EXPECT_THAT(as_text(make_history("sort", all, {})), Not(HasSubstr("were not random")));
 }
@@ -240,7 +244,7 @@ TEST(History, AReportThatIsNotAsItShouldBeIsAnError) {
   for (const char* text : {"", "[]", "{}", R"({"analysis":{},"layouts":7})", "{\"means\":"}) {
     const auto read = read_report(text, "sort");
     ASSERT_FALSE(read) << text;
-    EXPECT_THAT(read.error().message, HasSubstr("a report has a form that this version"));
+    EXPECT_THAT(read.error().message, HasSubstr("a report has a format that this version"));
   }
 }
 

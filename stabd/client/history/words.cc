@@ -93,7 +93,7 @@ class Text {
         "{}, {}: {} experiment{} on {}\n", one_line(history_.benchmark, 100),
         one_line(latest_.response, 60), history_.experiments.size(),
         history_.experiments.size() == 1 ? "" : "s",
-        latest_.machine.empty() ? "a machine that is not known" : one_line(latest_.machine, 300));
+        latest_.machine.empty() ? "an unknown machine" : one_line(latest_.machine, 300));
     const char* what = latest_.log_scale ? "Geometric means over the trials of each"
                                          : "Arithmetic means over the trials of each";
     if (std::ranges::all_of(history_.series, &Series::exact))
@@ -155,27 +155,26 @@ class Text {
   void notes() {
     text_ += "\nNotes\n";
     if (history_.permutations > 0)
-      note(fmt::format(
-          "Changes: E-divisive over the means of the experiments, {} permutations, seed {}, "
-          "alpha "
-          "{:.3g}{}. A change says when, not why: whatever changed on the machine counts, too.",
-          history_.permutations, history_.options.seed, history_.alpha_of_each,
-          history_.alpha_of_each < history_.options.alpha
-              ? fmt::format(" for each series, {:.3g} for all of them together",
-                            history_.options.alpha)
-              : ""));
+      note(
+          fmt::format("Changes: E-divisive over the means of the experiments, {} permutations, "
+                      "seed {}, alpha {:.3g}{}. A change shows when something changed, not why: "
+                      "changes of the machine count too.",
+                      history_.permutations, history_.options.seed, history_.alpha_of_each,
+                      history_.alpha_of_each < history_.options.alpha
+                          ? fmt::format(" for each series, {:.3g} for all of them together",
+                                        history_.options.alpha)
+                          : ""));
     note_on_untested();
     notes_on_alarms();
     if (std::ranges::any_of(history_.series, &Series::exact))
-      note("A size is a fact of a build: each difference is a change, and there is no test.");
+      note("A size is a fact of a build, so each difference is a change, and there is no test.");
     const auto fixed = std::ranges::count(history_.experiments, false, &Experiment::all_moved);
     // What is known before a program runs does not hang on where it lies.
     if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
-          "In {} of {} experiments the places of functions were not random: each build is one "
+          "In {} of {} experiments the positions of functions were not random: each build is one "
           "layout, and a change between builds may come from the layout. Means over many layouts "
-          "(CC = "
-          "\"szc\", link_order, env_bytes) do not depend on one.",
+          "(CC = \"szc\", link_order, env_bytes) do not depend on a single layout.",
           fixed, history_.experiments.size()));
     notes_on_left_out();
   }
@@ -188,15 +187,15 @@ class Text {
                                          untested == 1 ? "is" : "are");
     if (history_.too_many)
       return note(fmt::format(
-          "{} not tested for changes: an alpha of {:.2g} for each takes more permutations than "
-          "there is time for. A larger --alpha, or a smaller --last, makes it possible.",
+          "{} not tested for changes: an alpha of {:.2g} for each series needs too many "
+          "permutations. A larger --alpha or a smaller --last makes the test possible.",
           some, history_.alpha_of_each));
     std::size_t needed = 4;
     while (stats::least_p(needed) > history_.alpha_of_each) ++needed;
-    note(fmt::format(
-        "{} too short to be tested for changes: below {} experiments no order of them has a p of "
-        "{:.2g} or less, the alpha of each series.",
-        some, needed, history_.alpha_of_each));
+    note(
+        fmt::format("{} too short to be tested for changes: with fewer than {} experiments, no "
+                    "order of them has a p of {:.2g} or less, which is the alpha of each series.",
+                    some, needed, history_.alpha_of_each));
   }
 
   // Change points are for one look at a history, alarms for a look after each experiment.
@@ -207,16 +206,15 @@ class Text {
     for (const Series& series : history_.series)
       for (const stats::Alarm& each : series.alarms) {
         any = true;
-        note(fmt::format("Alarm{}: another level from {} on, seen with {}.",
+        note(fmt::format("Alarm{}: the level has changed from {} on, first detected with {}.",
                          series.levels.empty() ? "" : " of " + cell_name(series.levels),
                          history_.experiments[series.points[each.at].experiment].id,
                          history_.experiments[series.points[each.raised].experiment].id));
       }
     note(
-        fmt::format("{}If you look after each experiment, you find changes that are not there more "
-                    "often than alpha says, because p is for a single look. Alarms hold for all "
-                    "looks together, up to 1,000 "
-                    "experiments.",
+        fmt::format("{}If you check after each experiment, you find false changes more often than "
+                    "alpha says, because p is valid for a single check. Alarms are valid for all "
+                    "checks together, up to 1,000 experiments.",
                     any ? "" : "No alarm. "));
   }
 
@@ -228,10 +226,10 @@ class Text {
                        one_line(each.name, longest_name), one_line(each.reason, 300)));
     }
     if (history_.left_out.size() > most)
-      note(fmt::format("And {} more are left out; --json names them.",
+      note(fmt::format("{} more experiments are left out; --json names them.",
                        history_.left_out.size() - most));
     if (history_.not_looked_at > 0)
-      note(fmt::format("{} earlier experiments were not looked at (--last).",
+      note(fmt::format("{} earlier experiments were not examined (--last).",
                        history_.not_looked_at));
   }
 

@@ -62,7 +62,7 @@ Tried try_out(Listed event) {
     return {std::move(event), Fate::absent, why.error().message};
   if (!why)
     return {std::move(event), Fate::needs_attribute,
-            "the name needs an attribute after it, as in NAME:ATTRIBUTE"};
+            "the name needs an attribute, as in NAME:ATTRIBUTE"};
   if (why->empty()) return {std::move(event), Fate::counted, ""};
   const auto user = refusal(counters::Event{.name = event.name}.on_program_side());
   return {std::move(event), user && user->empty() ? Fate::only_user : Fate::absent, *why};
@@ -144,18 +144,17 @@ std::string overview(const std::vector<Tried>& events) {
   std::string text;
   if (!counted.empty()) text += "Each trial can count:\n" + paragraph(counted) + "\n";
   for (const auto& [reason, names] : others)
-    text += fmt::format("Not here: {}:\n{}\n", reason, paragraph(names));
+    text += fmt::format("Cannot be counted here: {}:\n{}\n", reason, paragraph(names));
   for (const auto& [source, number] : of_cpu)
-    text += fmt::format("{} events of this CPU have names of their own: stabctl counters {}\n",
+    text += fmt::format("This CPU has {} events with names of their own: stabctl counters {}\n",
                         number, source);
   for (const auto& [source, number] : of_device)
-    text += fmt::format("{} events of the kernel's device {}: stabctl counters {}/\n", number,
+    text += fmt::format("The kernel's device {1} has {0} events: stabctl counters {1}/\n", number,
                         source, source);
   if (tracepoints > 0)
-    text += fmt::format("{} tracepoints: stabctl counters 'sched:*' and the like\n", tracepoints);
-  text +=
-      "With ':u' after a name only the program is counted, with ':k' only the kernel on its "
-      "behalf.\n";
+    text += fmt::format("There are {} tracepoints: stabctl counters 'sched:*' and the like\n",
+                        tracepoints);
+  text += "A name with ':u' counts only the program; with ':k', only the kernel on its behalf.\n";
   return text;
 }
 
@@ -193,7 +192,7 @@ Result<int> counters(const CounterOptions& options) {
   }
   if (events.empty()) {
     const std::string near = nearest(options.pattern, names);
-    return fail(fmt::format("no event's name has '{}' in it{}; 'stabctl counters' lists all",
+    return fail(fmt::format("no event's name contains '{}'{}; 'stabctl counters' lists all events",
                             one_line(options.pattern, 80),
                             near.empty() ? "" : fmt::format(", did you mean '{}'?", near)));
   }
@@ -205,10 +204,10 @@ Result<int> counters(const CounterOptions& options) {
     text = in_full(events);
   } else {
     text = found.at_once ? fmt::format(
-                               "{}{} counters of the CPU at the same time; more take turns, "
-                               "and their numbers are scaled.\n\n",
+                               "This CPU has {}{} counters. If you measure more events, they take "
+                               "turns, and their counts are scaled.\n\n",
                                *found.at_once, *found.at_once == most_at_once ? " or more" : "")
-                         : fmt::format("No counters of the CPU: {}.\n\n", found.why_none);
+                         : fmt::format("This CPU has no counters: {}.\n\n", found.why_none);
     text += overview(events);
   }
   if (auto written = write_output(text, "", Colours::none); !written)

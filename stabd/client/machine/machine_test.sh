@@ -25,11 +25,11 @@ expect "doctor --json" "$json" '"name": "swappiness"'
 holds $swappiness 60 "doctor changes nothing"
 
 out=$("$stabctl" quiesce status --root "$work") || fail "status ends with $?"
-expect status "$out" "$swappiness: 60 (quiet is 0)"
+expect status "$out" "$swappiness: 60 (the quiet value is 0)"
 expect status "$out" "absent    governor"
-expect "what a knob needs" "$out" "needs root; a driver of cpufreq"
+expect "what a knob needs" "$out" "needs root; a cpufreq driver"
 out=$("$stabctl" quiesce status --root "$work" --json --knobs swappiness,governor) || fail "status --json ends with $?"
-expect "status --json" "$out" '"needs": "root; a driver of cpufreq'
+expect "status --json" "$out" '"needs": "root; a cpufreq driver'
 expect "status --json" "$out" '"needs": "root"'
 
 out=$("$stabctl" quiesce apply --root "$work") || fail "apply ends with $?"
@@ -39,7 +39,7 @@ holds $watchdog 0 apply
 put $watchdog 2
 out=$("$stabctl" quiesce restore --root "$work") || fail "restore ends with $?"
 expect restore "$out" "$swappiness: 60"
-expect restore "$out" "somebody else has set it to 2 since"
+expect restore "$out" "another program has set it to 2 since"
 holds $swappiness 60 restore
 holds $watchdog 2 restore
 expect "a second restore" "$("$stabctl" quiesce restore --root "$work")" "there is nothing to put back"
@@ -57,7 +57,7 @@ expect "a wrong name" "$out" "did you mean swappiness?"
 # All or nothing.
 mv "$work$swappiness" "$work/elsewhere" && ln -s "$work/elsewhere" "$work$swappiness"
 out=$("$stabctl" quiesce apply --root "$work" --strict 2>&1) && fail "--strict ends with 0"
-expect --strict "$out" "everything is as it was"
+expect --strict "$out" "all are as they were"
 holds $watchdog 1 --strict
 "$stabctl" quiesce apply --root "$work" --knobs nmi_watchdog >/dev/null || fail "apply ends with $?"
 "$stabctl" quiesce apply --root "$work" --strict >/dev/null 2>&1 && fail "--strict ends with 0"

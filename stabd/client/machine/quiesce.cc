@@ -117,7 +117,7 @@ Result<int> quiesce_status(const MachineOptions& options) {
       rows.push_back(as_row(*knob, setting, state));
       text += fmt::format(
           "{:<9} {:<18} {}: {}{}\n", state, knob->name, setting.file, setting.found,
-          state == "loud" ? fmt::format(" (quiet is {})", setting.quiet) : setting.error);
+          state == "loud" ? fmt::format(" (the quiet value is {})", setting.quiet) : setting.error);
     }
     // What is quiet needs nothing any more.
     if (settings.empty() || !std::ranges::all_of(settings, &machine::Setting::is_quiet))
@@ -137,8 +137,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   for (const machine::Knob* knob : *chosen)
     if (machine::is_for_experiments(*knob))
       return fail(fmt::format(
-          "{} can be quiet only during an experiment{}: name it in a plan's machine.knobs",
-          knob->name, knob->moves_processes ? ", or it would confine the daemon, too" : ""));
+          "{} can be made quiet only during an experiment{}: name it in a plan's machine.knobs",
+          knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
   const auto cpus = cpus_of(options);
   if (!cpus) return std::unexpected(cpus.error());
   auto log = machine::UndoLog::open(log_of(options), options.root);
@@ -156,9 +156,9 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   (void)show(options, *outcomes, exit_error);
   if (any(*back, Outcome::What::refused))
     return fail(
-        "--strict: not everything can be made quiet, and not all of it could be put back: "
-        "try 'stabctl quiesce restore'");
-  return fail("--strict: not everything can be made quiet, so everything is as it was");
+        "--strict: some settings cannot be made quiet, and some of the others could not be put "
+        "back: try 'stabctl quiesce restore'");
+  return fail("--strict: some settings cannot be made quiet, so all are as they were");
 }
 
 Result<int> quiesce_restore(const MachineOptions& options) {

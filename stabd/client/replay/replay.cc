@@ -41,8 +41,8 @@ Result<void> build_is_there(const protocol::ReplayReply& trial) {
   if (!digest) return std::unexpected(digest.error());
   if (digest->value_or("") == trial.binary_sha256) return {};
   return fail(fmt::format(
-      "{} {}: submit the plan again, which builds it again from the same sources", trial.out,
-      *digest ? "is not the program that was measured" : "is no longer in the cache of builds"));
+      "{} {}: submit the plan again to build it from the same sources", trial.out,
+      *digest ? "is not the program that was measured" : "is no longer in the build cache"));
 }
 
 std::string words_of(const std::vector<std::string>& words) {
@@ -68,8 +68,8 @@ Result<void> may_believe(const std::string& folder) {
   if (stat(path.c_str(), &status) != 0) return fail_errno("cannot look at " + path);
   if (status.st_uid == geteuid() || status.st_uid == 0) return {};
   return fail(
-      fmt::format("{} belongs to user {}, and a replay runs what it says: copy it first if "
-                  "you know what is in it",
+      fmt::format("{} belongs to user {}, and a replay runs the commands in it: if you trust its "
+                  "contents, copy it first",
                   path, status.st_uid));
 }
 
@@ -125,10 +125,10 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
     return exit_ok;
   }
   if (gives_up && !machine::give_up_privileges())
-    return fail("cannot give up the capabilities that the trial did not have");
+    return fail("cannot drop the capabilities that the trial did not have");
   // What it leaves running is ours to end then.
   if (!run.prepare.empty() && !machine::adopt_orphans())
-    return fail_errno("cannot see to the processes of the prepare command");
+    return fail_errno("cannot take care of the processes of the prepare command");
   if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));
   return std::unexpected(machine::replace_this_process(launch));
 }

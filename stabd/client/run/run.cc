@@ -50,8 +50,7 @@ Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan, boo
     } else if (!ended)
       return fail(
           fmt::format("the folder holds an unfinished experiment of another plan, '{}': run that "
-                      "plan, or name another folder "
-                      "with --folder",
+                      "plan, or choose another folder with --folder",
                       row.name));
   }
   return found;
@@ -65,11 +64,11 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
     if (auto ended = client.ask(protocol::CancelRequest{.id = (*known)->id}); !ended)
       return std::unexpected(ended.error());
   } else if (*known && !(*known)->ended) {
-    tell(fmt::format("experiment {} goes on where it was interrupted", (*known)->id));
+    tell(fmt::format("experiment {} continues where it was interrupted", (*known)->id));
     return (*known)->id;
   }
   if (*known && !again) {
-    tell(fmt::format("experiment {} has ended; --again measures again", (*known)->id));
+    tell(fmt::format("experiment {} has ended; use --again to measure again", (*known)->id));
     return (*known)->id;
   }
   const auto answer = client.ask(protocol::SubmitRequest{.plan = plan.text,
@@ -109,7 +108,7 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
   const std::string known =
       options.calibrations.empty() ? calibrations_file() : options.calibrations;
   if (auto told = tell_calibrations(*client, known); !told)
-    tell("earlier calibrations are not quoted: " + told.error().message);
+    tell("earlier calibrations are not used: " + told.error().message);
   const auto id = submit_or_resume(*client, file, options.again, options.cancel_others);
   if (!id) return std::unexpected(id.error());
   const auto follow_it = options.follow ? options.follow : Follower(follow_on_terminal);
@@ -120,7 +119,7 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
   mark_ended(*folder);
   if (plan->design.kind == plan::DesignKind::calibration)
     if (auto kept = keep_calibrations(*client, known); !kept)
-      tell("later runs will not quote this calibration: " + kept.error().message);
+      tell("later runs will not use this calibration: " + kept.error().message);
   return ran;
 }
 
@@ -133,7 +132,7 @@ Result<int> run(const RunOptions& options) {
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
     // What runs is ended with the daemon, and runs again when the same call is made.
-    tell(fmt::format("paused; this goes on: stabctl run --folder {} {}", shell_quote(ran->state),
+    tell(fmt::format("paused; to continue: stabctl run --folder {} {}", shell_quote(ran->state),
                      shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }

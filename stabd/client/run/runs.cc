@@ -25,7 +25,7 @@ std::string line_of(const LeftRun& run) {
       run.done ? std::to_string(*run.done) : "?", run.trials, local_time(run.submitted_ns),
       run.name.empty() ? "?" : one_line(run.name, 100), for_terminal(run.folder));
   if (run.goes_on)
-    line += fmt::format("  (the same 'stabctl {}' goes on)", run.of_ab ? "ab" : "run");
+    line += fmt::format("  (run the same 'stabctl {}' to continue)", run.of_ab ? "ab" : "run");
   if (!run.problem.empty()) line += "  (" + one_line(run.problem, 300) + ")";
   return line;
 }

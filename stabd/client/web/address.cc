@@ -55,13 +55,13 @@ std::string lower(std::string_view text) {
 Result<Address> Address::read(const std::string& text) {
   const auto refuse = [&](const std::string& why) {
     return fail(
-        fmt::format("--web={}: {}: give a port, 127.0.0.1:PORT or [::1]:PORT; another "
-                    "machine sees it by 'ssh -L PORT:127.0.0.1:PORT HOST'",
+        fmt::format("--web={}: {}: give a port, 127.0.0.1:PORT or [::1]:PORT; to open the page on "
+                    "another machine, use 'ssh -L PORT:127.0.0.1:PORT HOST'",
                     text, why));
   };
   const Split parts = split(text);
   const auto port = read_port(parts.port);
-  if (!port) return refuse("that names no port from 0 to 65535");
+  if (!port) return refuse("this is not a port from 0 to 65535");
   Address made;
   made.text_ = text;
   if (parts.host == "[::1]") {
@@ -74,7 +74,7 @@ Result<Address> Address::read(const std::string& text) {
     return made;
   }
   const auto four = loopback_4(parts.host.empty() ? "127.0.0.1" : parts.host);
-  if (!four) return refuse("pages are served on this machine's own addresses only");
+  if (!four) return refuse("pages are served only on this machine's own addresses");
   const sockaddr_in address{
       .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr = *four, .sin_zero = {}};
   std::memcpy(&made.address_, &address, made.size_ = sizeof address);
@@ -89,7 +89,7 @@ Result<Fd> Address::listen() const {
   if (!made || setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       bind(made.get(), reinterpret_cast<const sockaddr*>(&address_), size_) != 0 ||
       ::listen(made.get(), waiting) != 0)
-    return fail_errno(fmt::format("--web={}: nothing can be served there", text_));
+    return fail_errno(fmt::format("--web={}: cannot serve pages there", text_));
   return made;
 }
 

@@ -100,17 +100,17 @@ std::string LivePage::remark(bool newer) const {
   std::string words;
   if (is_complete() && problem_.empty()) return "The experiment has ended: this is its report.";
   if (!report_.empty())
-    words = fmt::format("The report below was made at {}, from the trials until then.", made_at_);
+    words = fmt::format("The report below was made at {} from the trials so far.", made_at_);
   else if (nothing_measured())
-    words = "No trial has ended yet: the report begins with the first one.";
+    words = "No trial has ended yet: the report starts with the first trial.";
   else if (problem_.empty())
     words = "The first report is being made.";
   if (!problem_.empty())
     words += fmt::format("{}There is no {}report: {}", words.empty() ? "" : " ",
                          report_.empty() ? "" : "newer ", problem_);
-  if (newer && !report_.empty()) words += " A newer one is being made.";
+  if (newer && !report_.empty()) words += " A newer report is being made.";
   if (newer && progress_.state == "running")
-    words += " If trials use all CPUs, it waits for the end of a block.";
+    words += " If trials use all CPUs, the report waits for the end of a block.";
   return words;
 }
 
@@ -121,8 +121,8 @@ std::string LivePage::text(bool newer) const {
       .share = share_of(progress_),
       .remark = remark(newer),
       .after =
-          fmt::format("'stabctl watch' no longer answers: this is what it showed last. You can "
-                      "start it again, and 'stabctl report {} --format html' has the report.",
+          fmt::format("'stabctl watch' no longer answers; this is the last page it showed. You can "
+                      "start it again, and 'stabctl report {} --format html' prints the report.",
                       id_),
       .report = reports_,
       .pace = newer ? soon : pace,
@@ -130,8 +130,8 @@ std::string LivePage::text(bool newer) const {
   if (const auto page = report::html::live_page(report_, live)) return *page;
   report::html::Live other = live;
   other.remark =
-      "The stabd that runs makes pages that this stabctl does not know: use the stabctl "
-      "of its release.";
+      "The running stabd makes pages that this stabctl does not know: use the stabctl of the same "
+      "release.";
   return *report::html::live_page("", other);
 }
 

@@ -121,7 +121,7 @@ TEST_F(WebPage, OfAnotherReleaseIsNotTakenForOurs) {
   look();
   page_.asked(now_);
   page_.answered(protocol::ReportReply{.text = "<html><body>x</body></html>"}, now_, 1);
-  EXPECT_THAT(look(), HasSubstr("use the stabctl of its release"));
+  EXPECT_THAT(look(), HasSubstr("use the stabctl of the same release"));
   EXPECT_THAT(look(), Not(HasSubstr("<body>x")));
 }
 

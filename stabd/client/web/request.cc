@@ -139,11 +139,12 @@ std::string head_of(int status, std::size_t bytes, std::string_view version) {
 std::string_view words_of(int status) {
   switch (status) {
     case 403:
-      return "Only this machine's own names are served: open the address that stabctl printed.\n";
+      return "Only this machine's own addresses are served: open the address that stabctl "
+             "printed.\n";
     case 404:
       return "There is nothing here: open the whole address that stabctl printed.\n";
     case 405:
-      return "This page is read only.\n";
+      return "This page is read-only.\n";
     case 431:
       return "The request is too long.\n";
     default:

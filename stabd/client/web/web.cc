@@ -121,11 +121,10 @@ class Watch {
     if (followed_.progress.final)
       tell(
           fmt::format("experiment {} has ended, so no page is served: stabctl report {} --format "
-                      "html has its report",
+                      "html prints its report",
                       id_, id_));
     else
-      tell(
-          fmt::format("the report while it runs, for browsers of this machine: {}", server_.url()));
+      tell(fmt::format("live report, for browsers on this machine: {}", server_.url()));
   }
 
   void read_report(Clock::time_point now) {
@@ -158,8 +157,8 @@ class Watch {
       if (!std::exchange(told_, true)) {
         display_.clear();
         tell(
-            fmt::format("experiment {} has ended; this ends when the page has shown its report, or "
-                        "with Ctrl-C",
+            fmt::format("experiment {} has ended; stabctl exits when the page has shown its "
+                        "report, or with Ctrl-C",
                         id_));
       }
       return false;

@@ -65,7 +65,7 @@ Notifier::~Notifier() {
 
 void Notifier::send(Notice notice) {
   if (waiting_.size() >= max_notices)
-    return failed_(notice.experiment, "the notice is dropped: too many wait already");
+    return failed_(notice.experiment, "the notice is dropped: too many notices are waiting");
   waiting_.push_back(std::move(notice));
   run_next();
 }
@@ -121,7 +121,7 @@ void Notifier::ended(std::optional<int> status) {
   uv_timer_stop(timer_);
   child_.reset();
   if (late_)
-    failed_(current_, fmt::format("the notice's command took longer than {} and was ended",
+    failed_(current_, fmt::format("the notice's command took longer than {} and was killed",
                                   format_duration(limit_)));
   else if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
     failed_(current_, "the notice's command " + machine::how_it_ended(status));

@@ -32,7 +32,7 @@ struct Notice {
 };
 
 inline constexpr std::size_t max_notices = 100;  // that wait
-inline constexpr const char* notice_cut_short = "the notice is not sent: stabd stops";
+inline constexpr const char* notice_cut_short = "the notice is not sent: stabd is stopping";
 
 class Notifier {
  public:

@@ -26,7 +26,7 @@ Result<Fd> nameless_file(const std::string& folder) {
 
 std::string why_it_ended(std::optional<int> status) {
   if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)
-    return "reading it took more time than a file of its size may take";
+    return "reading it took more time than a file of its size should take";
   return fmt::format("the reader {}: {}", machine::how_it_ended(status),
                      status && WIFSIGNALED(*status) ? "try it again" : "see the log of stabd");
 }

@@ -24,7 +24,7 @@ void run_on(const std::vector<unsigned>& cpus) {
   for (const unsigned cpu : cpus)
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
   if (!cpus.empty() && sched_setaffinity(0, sizeof set, &set) != 0)
-    spdlog::warn("stabd cannot leave the trials' CPU: {}", std::strerror(errno));
+    spdlog::warn("stabd cannot move off the trials' CPU: {}", std::strerror(errno));
 }
 
 }  // namespace stab::daemon

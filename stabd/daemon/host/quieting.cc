@@ -10,12 +10,12 @@ Result<void> may_quiesce(settings::Quiescers who, const Submitter& submitter,
                          bool moves_processes) {
   if (moves_processes && !submitter.trusted)
     return fail(
-        "only plans of root and of the user of stabd may move other processes (other_processes)");
+        "only plans of root and stabd's own user may move other processes (other_processes)");
   if (who == settings::Quiescers::all) return {};
   if (who == settings::Quiescers::owner && submitter.trusted) return {};
   return fail(fmt::format(
-      "plans of {} may not change settings of this machine, say the settings of "
-      "stabd (machine.quiesce_for = \"{}\")",
+      "plans of {} may not change settings of this machine, according to stabd's settings "
+      "(machine.quiesce_for = \"{}\")",
       who == settings::Quiescers::owner ? fmt::format("user {}", submitter.uid) : "anybody",
       to_string(who)));
 }
@@ -38,12 +38,12 @@ Result<std::vector<machine::Outcome>> quiesce_allowed(machine::Keeper& keeper,
 void put_back_what_was_left(const std::string& logs, const std::string& root) {
   const auto outcomes = machine::recover(logs, root);
   if (!outcomes) {
-    spdlog::warn("settings of the machine that an earlier stabd changed are not put back: {}",
+    spdlog::warn("machine settings that an earlier stabd changed are not put back: {}",
                  outcomes.error().message);
     return;
   }
   for (const machine::Outcome& outcome : *outcomes)
-    spdlog::warn("an earlier stabd left the machine changed: {} {}{}{}", outcome.file,
+    spdlog::warn("an earlier stabd left machine settings changed: {} {}{}{}", outcome.file,
                  machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
                  outcome.reason);
 }

@@ -37,11 +37,12 @@ std::string refusal_of(const protocol::SetupReply& reply) {
     return text.size() <= most_text && one_line(text, most_text) == text;
   };
   if (reply.notes.size() > most_notes || reply.machine_facts.size() > most_facts)
-    return "it says too much of its machine";
+    return "its description of the machine is too long";
   for (const std::string* text :
        {&reply.machine_key, &reply.machine_host, &reply.trial_cpus, &reply.simulator})
-    if (!is_short_line(*text)) return "its description of the machine is not a line";
-  return std::ranges::all_of(reply.notes, is_short_line) ? "" : "a note of it is no line";
+    if (!is_short_line(*text)) return "its description of the machine is not a single line";
+  return std::ranges::all_of(reply.notes, is_short_line) ? ""
+                                                         : "one of its notes is not a single line";
 }
 
 std::string refusal_of(const protocol::BuildReply& reply) {
@@ -52,14 +53,14 @@ std::string refusal_of(const protocol::BuildReply& reply) {
       reply.directory.size() > most_path || reply.out.size() > most_path ||
       reply.compilers.size() > most_output || reply.output.size() > most_output ||
       reply.tidied.size() > most_output)
-    return "it says too much of a build";
+    return "its description of a build is too long";
   return store::refusal_of(reply.readings);
 }
 
 }  // namespace
 
 std::string held_reason(std::uint32_t uid) {
-  return fmt::format("paused by user {}; 'stabctl resume' lets it go on", uid);
+  return fmt::format("paused by user {}; 'stabctl resume' resumes it", uid);
 }
 
 void forget_holder(store::Experiment& experiment) {
@@ -115,7 +116,7 @@ store::Experiment Session::shown() const {
   row.state = to_string(before_);
   row.reason = (is_final(state_) ? "it is being ended: "
                 : is_held()      ? "it is being paused: "
-                                 : "it gives the machine away: ") +
+                                 : "it gives up the machine: ") +
                row.reason;
   row.ended_ns = 0;
   return row;
@@ -134,7 +135,7 @@ void Session::rest() {
 // state_.
 void Session::save_state() {
   if (auto saved = store_.update_experiment(experiment_); !saved) {
-    spdlog::warn("experiment {}: its state is not stored: {}", experiment_.id,
+    spdlog::warn("the state of experiment {} is not stored: {}", experiment_.id,
                  saved.error().message);
     // What can never be stored must not hold the queue up.
     unsaved_ = saved.error().temporary;
@@ -159,7 +160,8 @@ bool Session::stored(const store::Outcome<void>& outcome) {
     apply(Event::damaged, outcome.error().message);
     return false;
   }
-  wait_for_storage(outcome.error().message, "the experiment goes on when it can be stored");
+  wait_for_storage(outcome.error().message,
+                   "the experiment continues when its state can be stored");
   return false;
 }
 
@@ -180,13 +182,13 @@ void Session::worker_said(const std::string& line) {
     return apply(Event::refused, protocol::worker_mismatch());
   const auto reply = protocol::decode_work_reply(line);
   const auto bad = [&](std::string_view why) {
-    spdlog::error("experiment {}: the worker answered nonsense: {}", experiment_.id,
+    spdlog::error("experiment {}: the worker's answer makes no sense: {}", experiment_.id,
                   one_line(why, 500));
     ports_.stop_worker();
   };
   if (!reply) return bad(reply.error().message);
   // Each request has one reply, at the same place among them.
-  if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not asked for");
+  if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not requested");
   const std::string refusal = std::visit(
       [](const auto& each) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, protocol::RunReply>)
@@ -200,7 +202,7 @@ void Session::worker_said(const std::string& line) {
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
   auto run = std::get<protocol::RunReply>(*reply);
   // Whether a trial was disturbed is judged here alone.
-  if (run.status == TrialStatus::disturbed) return bad("a worker knows no rules of the plan");
+  if (run.status == TrialStatus::disturbed) return bad("a worker does not know the plan's rules");
   // The kernel has slowed it down, or it may have done without what it was refused.
   const std::string passed = ports_.passed ? ports_.passed() : "";
   if (!passed.empty() && run.status != TrialStatus::over_limit &&
@@ -218,7 +220,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   cpus_ = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
   cpus_.shared = cpus_.others == cpus_.trial;
   if (cpus_.trial.empty())
-    return apply(Event::refused, "the worker does not say on which CPUs trials run");
+    return apply(Event::refused, "the worker did not report on which CPUs trials run");
   const auto machine = store_.add_machine(
       {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
   if (!machine) {
@@ -227,8 +229,8 @@ void Session::set_up(const protocol::SetupReply& reply) {
   }
   if (experiment_.machine != 0 && experiment_.machine != *machine)
     note("machine",
-         "the machine has changed since the experiment began: its earlier trials ran on another "
-         "state of it");
+         "the machine has changed since the experiment began: its earlier trials ran in a "
+         "different state of the machine");
   experiment_.machine = *machine;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("{}{}", trials_run_on, reply.trial_cpus));
@@ -263,7 +265,7 @@ void Session::continue_work() {
   // The machine is free before the numbers are looked at; worker_ended() goes on.
   if (!step) return apply(Event::trials_complete, "");
   if (auto may = ports_.may_store(); !may)
-    return apply(Event::gave_up, may.error().message + "; 'stabctl retry' goes on from here");
+    return apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
   if (waits_before(*step)) return;
   if (!step->without_running) {
     if (!waits_for_quiet(*step)) ask_for_trial(*step);
@@ -370,7 +372,7 @@ void Session::worker_ended(const std::string& how) {
     return apply(
         Event::gave_up,
         fmt::format("the worker {} {} times without finishing a build or a trial", how, losses_));
-  spdlog::warn("experiment {}: the worker {}; a new one goes on", experiment_.id, how);
+  spdlog::warn("experiment {}: the worker {}; a new worker continues", experiment_.id, how);
   apply(Event::worker_lost, "");
   start();
 }
@@ -397,7 +399,7 @@ void Session::retry_storage() {
 
 Result<void> Session::hold(std::uint32_t uid) {
   if (!next(state_, Event::hold))
-    return fail(fmt::format("experiment {} is {}: it cannot be paused any more", experiment_.id,
+    return fail(fmt::format("experiment {} is {}: it is too late to pause it", experiment_.id,
                             to_string(state_)));
   if (experiment_.held_by != 0) experiment_.held_by = uid;
   apply(Event::hold, held_reason(*experiment_.held_by));

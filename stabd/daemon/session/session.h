@@ -51,7 +51,7 @@ namespace stab::daemon {
 using BlockId = std::pair<bool, std::uint32_t>;
 // Why an experiment rests in the queue that gave the machine away.
 inline constexpr std::string_view turn_is_over =
-    "another user's turn has come; this goes on when its own comes again";
+    "it is another user's turn; this experiment continues at its next turn";
 
 // What the daemon does for a session.
 struct SessionPorts {

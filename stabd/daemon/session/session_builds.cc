@@ -103,10 +103,10 @@ bool Session::same_as_before(const protocol::BuildReply& reply) {
   const std::string known = known_key(slot);
   if (known.empty() || reply.key.empty() || reply.key == known) return true;
   apply(Event::refused,
-        fmt::format("the build of '{}' is no longer in the cache, and its sources or its compiler "
-                    "have changed "
-                    "since this experiment began: submit the plan again, or bring them back",
-                    plan_.benchmarks[slot.benchmark].name));
+        fmt::format(
+            "the build of '{}' is no longer in the cache, and its sources or its compiler have "
+            "changed since this experiment began: submit the plan again, or restore them",
+            plan_.benchmarks[slot.benchmark].name));
   return false;
 }
 
@@ -141,8 +141,8 @@ void Session::built(const protocol::BuildReply& reply) {
     // Neither the program's fault nor a result.
     if (reply.no_room)
       return apply(Event::refused,
-                   fmt::format("the machine has no room for builds, also without "
-                               "those in the cache that nobody uses: make room, then retry; {}",
+                   fmt::format("the machine has no room for builds, even without the unused ones "
+                               "in the cache: make room, then retry; {}",
                                reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment)
       return apply(Event::refused, reason);

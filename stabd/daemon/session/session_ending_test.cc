@@ -125,7 +125,7 @@ TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
   EXPECT_EQ(around.session_->counts().ok, 12U) << "a warm-up and the fewest blocks";
   around.settle();
   EXPECT_EQ(around.row().state, "done");
-  EXPECT_EQ(around.row().reason, "the time of 10 min 0 s was over after 5 of 9 blocks");
+  EXPECT_EQ(around.row().reason, "the time of 10 min 0 s ran out after 5 of 9 blocks");
 }
 
 TEST(Session, WithinItsTimeAPlanRunsAllBlocks) {
@@ -165,7 +165,7 @@ TEST(Session, GivesTheMachineAwayBeforeABlockAndGoesOnThere) {
   around.end_worker();
   EXPECT_TRUE(around.session_->finished());
   EXPECT_EQ(around.row().state, "queued");
-  EXPECT_THAT(around.row().reason, testing::HasSubstr("another user's turn has come"));
+  EXPECT_THAT(around.row().reason, testing::HasSubstr("it is another user's turn"));
   for (int turns = 1; around.row().state != "done" && turns < 9; ++turns) {
     around.begin();
     around.session_->start();

@@ -72,7 +72,7 @@ void Session::start_worker() {
       std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
   // No process, no descriptor, no room for a file: it passes.
   if (auto started = ports_.start_worker(); !started) {
-    wait_for_storage(started.error().message, "it is tried again");
+    wait_for_storage(started.error().message, "stabd tries again");
     return;
   }
   has_worker_ = true;

@@ -57,12 +57,11 @@ void Session::make_quiet() {
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
-    return apply(
-        Event::refused,
-        fmt::format("the machine cannot be made quiet, and is as it was: {}. Mend that, name other "
-                    "settings in 'machine.knobs', or take machine.quiesce = \"best-effort\"; "
-                    "'stabctl doctor' says more",
-                    loud));
+    return apply(Event::refused,
+                 fmt::format("the machine cannot be made quiet, and is as it was: {}. Fix that, "
+                             "choose other settings in 'machine.knobs', or use machine.quiesce = "
+                             "\"best-effort\"; 'stabctl doctor' has more details",
+                             loud));
   note_quietness();
   const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
   if (!changed.empty()) note(std::string(results::quieted_event), changed);

@@ -94,11 +94,11 @@ TEST(Session, WhatSomebodyElseChangesIsSaidWhereABlockBegins) {
                                        .what = machine::Outcome::What::foreign,
                                        .found = {},
                                        .value = "1",
-                                       .reason = "somebody else has set it to 1"});
+                                       .reason = "another program has set it to 1"});
   for (int i = 0; i < 20 && around.session_->state() == State::running; ++i) around.answer();
   const auto events = quiet_events(around);
   // The warm-up is over.
-  EXPECT_THAT(events, Contains("loud: ksm: somebody else has set it to 1; seen before block 1"));
+  EXPECT_THAT(events, Contains("loud: ksm: another program has set it to 1; seen before block 1"));
   EXPECT_EQ(std::ranges::count_if(events, [](const auto& each) { return each.contains("ksm: "); }),
             1);
 }

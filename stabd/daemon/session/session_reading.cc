@@ -47,8 +47,8 @@ void Session::stop_asking() {
 // E4: the experiment comes to the same place again when a reader can answer.
 void Session::no_answer(const std::string& why) {
   if (++silences_ < most_silences)
-    return apply(Event::storage_trouble, why + "; it is tried again");
-  apply(Event::gave_up, why + "; 'stabctl retry' goes on from here");
+    return apply(Event::storage_trouble, why + "; stabd tries again");
+  apply(Event::gave_up, why + "; 'stabctl retry' continues from here");
 }
 
 bool Session::begins_block(const Schedule::Step& step) const {
@@ -98,7 +98,7 @@ bool Session::time_is_up(const Schedule::Step& step) {
   const auto before = std::exchange(begun_, Begun{.position = step.position, .driven = driven});
   const auto next = before ? driven - before->driven : driven / std::max(1U, trial.block);
   if (trial.block < plan_.design.fewest_blocks() || driven + next <= *time) return false;
-  stopped_ = fmt::format("{}{} was over after {} of {} blocks", results::ended_by_time,
+  stopped_ = fmt::format("{}{} ran out after {} of {} blocks", results::ended_by_time,
                          format_duration(*time), trial.block, expansion_.blocks);
   apply(Event::trials_complete, stopped_);
   return true;
@@ -131,7 +131,7 @@ void Session::ask_rule(std::uint32_t position, unsigned attempt) {
                  return rule_said(*look, position);
                }
                if (attempt < attempts) return ask_rule(position, attempt + 1);
-               no_answer("the stopping rule cannot be asked: " + look.error().message);
+               no_answer("the stopping rule cannot be evaluated: " + look.error().message);
              });
 }
 
@@ -171,7 +171,7 @@ void Session::analysed(const protocol::FindingsReply& findings) {
     return apply(
         Event::damaged,
         fmt::format(
-            "{} stored rows have changed since they were written, the first is row {} of {}",
+            "{} stored rows have changed since they were written; the first is row {} of {}",
             findings.damaged, findings.damage.front().row, findings.damage.front().table));
   std::vector<store::Calibration> rows = findings.calibrations;
   for (store::Calibration& row : rows) {

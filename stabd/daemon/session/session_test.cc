@@ -222,14 +222,14 @@ TEST(Session, ATrialThatReachedABoundOfTheKernelIsNeverGood) {
   Around around(two_levels);
   around.session_->start();
   around.answer_until(Kind::run);
-  around.passed_ = "had 1024 processes and threads, and the kernel refused more";
+  around.passed_ = "had 1024 processes and threads, and the kernel refused to start more";
   around.answer();
   around.passed_ = "";
   around.answer();
   const std::vector<store::Trial> trials = store::trials_of(*around.store_, around.id_);
   ASSERT_GE(trials.size(), 2U);
   EXPECT_EQ(trials[0].status, TrialStatus::over_limit);
-  EXPECT_THAT(trials[0].reason, HasSubstr("the kernel refused more"));
+  EXPECT_THAT(trials[0].reason, HasSubstr("the kernel refused to start more"));
   EXPECT_EQ(trials[1].status, TrialStatus::ok);
 }
 

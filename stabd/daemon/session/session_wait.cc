@@ -54,7 +54,7 @@ void Session::look_at_machine() {
 void Session::looked(const std::string& loud, const std::vector<std::string>& missing) {
   if (!missing.empty() && !std::exchange(told_of_missing_, true))
     note(std::string(results::wait_event),
-         fmt::format("not waited for: {}", fmt::join(missing, ", ")));
+         fmt::format("did not wait: {}", fmt::join(missing, ", ")));
   const nanoseconds waited = steady_clock::now() - busy_with<Wait>()->since;
   const bool in_vain = !loud.empty() && waited >= plan_.wait_for_quiet->most;
   if (loud.empty() || in_vain) return end_wait(waited, in_vain);
@@ -80,7 +80,7 @@ void Session::end_wait(nanoseconds waited, bool in_vain) {
                                  std::int64_t{in_vain ? 1 : 0})};
     note(std::string(results::wait_event),
          fmt::format("before {}: {}{}", block_words(trial), rounded(waited),
-                     in_vain ? " in vain, it is measured anyway: " +
+                     in_vain ? " in vain, so the block is measured anyway: " +
                                    (wait.loud.empty() ? "the machine was not quiet" : wait.loud)
                              : ", until then " + wait.loud));
   }
@@ -89,9 +89,10 @@ void Session::end_wait(nanoseconds waited, bool in_vain) {
 
 std::string Session::wait_words() const {
   const Wait& wait = std::get<Wait>(activity_);
-  return fmt::format("waits for quiet, {} of {}: {}", rounded(steady_clock::now() - wait.since),
+  return fmt::format("waiting for a quiet machine, {} of {}: {}",
+                     rounded(steady_clock::now() - wait.since),
                      format_duration(plan_.wait_for_quiet->most),
-                     wait.loud.empty() ? "looks at the machine" : wait.loud);
+                     wait.loud.empty() ? "checking the machine" : wait.loud);
 }
 
 }  // namespace stab::daemon

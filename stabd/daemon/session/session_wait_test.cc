@@ -65,9 +65,9 @@ TEST(SessionWait, BeforeEachBlockItWaitsAndSaysHowLong) {
     if (looks == 2) EXPECT_EQ(around.rows(), 2U);
     if (third_block && looks < 7) {
       around.answer_look("CPU 1 is 98 % busy", {"load (no /proc)"});
-      EXPECT_THAT(
-          around.session_->progress().activity,
-          AllOf(HasSubstr("waits for quiet, "), HasSubstr(" of 1 h 0 min: CPU 1 is 98 % busy")));
+      EXPECT_THAT(around.session_->progress().activity,
+                  AllOf(HasSubstr("waiting for a quiet machine, "),
+                        HasSubstr(" of 1 h 0 min: CPU 1 is 98 % busy")));
       EXPECT_FALSE(around.asked_);
     } else {
       around.answer_look();
@@ -81,7 +81,7 @@ TEST(SessionWait, BeforeEachBlockItWaitsAndSaysHowLong) {
   EXPECT_THAT(trials_with_a_wait(around), ElementsAre(6));
   const auto waits = waits_of(around);
   ASSERT_EQ(waits.size(), 2U);
-  EXPECT_EQ(waits[0], "not waited for: load (no /proc)");
+  EXPECT_EQ(waits[0], "did not wait: load (no /proc)");
   EXPECT_THAT(waits[1], AllOf(HasSubstr("before block 3: "), HasSubstr("until then CPU 1 is 98")));
 }
 

@@ -52,7 +52,7 @@ void anything(Around& around, Random& random) {
   if (around.done_ && one_in(3)) {
     switch (random.below(4)) {
       case 0:
-        return std::exchange(around.done_, nullptr)(fail("the reader was ended by signal 9"));
+        return std::exchange(around.done_, nullptr)(fail("the reader was killed by signal 9"));
       case 1:
         return std::exchange(around.done_, nullptr)("nonsense");
       case 2:

@@ -285,7 +285,7 @@ class Around {
     if (asked_ == Kind::run) lost_ = true;
     asked_.reset();
     worker_ = stopping_ = false;
-    session_->worker_ended("was ended by signal 9");
+    session_->worker_ended("was killed by signal 9");
   }
   template <class Reply>
   void answer_reading(const Reply& reply) {

@@ -36,18 +36,18 @@ std::string listed(const std::set<std::string>& cells) {
 Result<void> check_cells(const store::Experiment& experiment, const std::string& cell,
                          const std::set<std::string>& cells) {
   if (cells.empty())
-    return fail(fmt::format("no trial of experiment {} is ok: there is nothing for coz's format",
-                            experiment.id));
+    return fail(fmt::format(
+        "no trial of experiment {} succeeded, so there is nothing to export in coz's format",
+        experiment.id));
   if (cell.empty() && cells.size() > 1)
     return fail(
         fmt::format("experiment {} has several cells, and coz's format has no place for their "
-                    "names: name one by --cell: {}",
+                    "names: choose one with --cell: {}",
                     experiment.id, listed(cells)));
   if (!cell.empty() && !cells.contains(cell))
-    return fail(
-        fmt::format("experiment {} has no trial that is ok of a cell '{}': name one by "
-                    "--cell: {}",
-                    experiment.id, one_line(cell, 200), listed(cells)));
+    return fail(fmt::format(
+        "experiment {} has no successful trial of a cell '{}': choose one with --cell: {}",
+        experiment.id, one_line(cell, 200), listed(cells)));
   return {};
 }
 
@@ -59,8 +59,8 @@ Result<void> export_coz(store::Reader& store, const store::Experiment& experimen
   if (!plan) return std::unexpected(plan.error());
   if (!plan->is_causal())
     return fail(
-        fmt::format("experiment {} has no causal profile, and coz's format holds nothing else: a "
-                    "plan with design.kind = \"causal\" makes some",
+        fmt::format("experiment {} has no causal profile, which is all that coz's format can hold: "
+                    "a plan with design.kind = \"causal\" makes causal profiles",
                     experiment.id));
   std::set<std::string> cells;
   Result<void> sunk;

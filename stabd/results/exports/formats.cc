@@ -32,11 +32,11 @@ Result<void> check_export(const ExportAsked& asked) {
   if (asked.format == "coz") return {};
   if (find_export(asked.format) == nullptr)
     return fail(
-        fmt::format("there is no export format '{}': csv, json, samples, samples-json, hyperfine, "
-                    "benchstat, coz and archive are the formats",
+        fmt::format("there is no export format '{}': the formats are csv, json, samples, "
+                    "samples-json, hyperfine, benchstat, coz and archive",
                     one_line(asked.format, 50)));
   if (!asked.cell.empty())
-    return fail("--cell goes with --format coz alone: leave out --cell, or --json");
+    return fail("--cell works only with --format coz: leave out --cell, or --json");
   return {};
 }
 

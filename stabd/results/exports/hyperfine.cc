@@ -152,8 +152,8 @@ Result<void> export_hyperfine(store::Reader& store, const store::Experiment& exp
   if (!read) return fail(read.error().message);
   if (cells.empty())
     return fail(
-        fmt::format("no trial of experiment {} is ok and has a wall time: there is nothing "
-                    "for hyperfine's format",
+        fmt::format("no successful trial of experiment {} has a wall time, so there is nothing to "
+                    "export in hyperfine's format",
                     experiment.id));
   if (auto sunk = sink("{\"results\":["); !sunk) return sunk;
   for (std::size_t i = 0; i < cells.size(); ++i) {

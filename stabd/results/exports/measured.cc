@@ -12,7 +12,7 @@ namespace stab::results {
 Result<plan::Plan> plan_of(const store::Experiment& experiment) {
   auto plan = plan::read_plan(experiment.plan);
   if (!plan)
-    return fail(fmt::format("this version of stabd refuses the plan of experiment {}: {}",
+    return fail(fmt::format("this version of stabd does not accept the plan of experiment {}: {}",
                             experiment.id, toml::describe(plan.error(), "plan")));
   return *std::move(plan);
 }

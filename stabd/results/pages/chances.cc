@@ -19,16 +19,16 @@ Chance chance_of(const plan::Factor& factor) {
   if (const auto* drawn = std::get_if<plan::RandomPerBlock>(&factor.levels)) {
     chance.random = true;
     chance.how =
-        fmt::format("drawn for each block from {} to {}, the same in all cells of the block",
+        fmt::format("drawn for each block, from {} to {}; the same in all cells of the block",
                     drawn->minimum, drawn->maximum);
   } else if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) {
     chance.random = true;
     chance.how = fmt::format("{} seeds, each run {} times", seeds->seeds, seeds->runs);
   } else if (factor.is_treatment()) {
-    chance.how = "a treatment: what is compared";
+    chance.how = "a treatment, which is compared";
   } else {
     const auto& levels = std::get<plan::FixedLevels>(factor.levels).levels;
-    chance.how = "held at " + (levels.empty() ? "nothing" : levels.front().name);
+    chance.how = "fixed at " + (levels.empty() ? "nothing" : levels.front().name);
   }
   return chance;
 }
@@ -57,14 +57,14 @@ bool has(const plan::Plan& plan, FactorKind kind) {
 }
 
 Chance programs_own(const report::Layouts& layouts) {
-  Chance chance{.what = "places of code, stack and heap"};
+  Chance chance{.what = "positions of code, stack and heap"};
   const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
   chance.random = layouts.randomized > 0;
   if (layouts.randomized > 0)
     chance.how = fmt::format("by the programs' runtime ({}) in {} of {} trials", layouts.kinds,
                              layouts.randomized, all);
   else if (layouts.unrandomized > 0)
-    chance.how = "the programs could, and were told not to or failed to";
+    chance.how = "the programs support it, but were told not to or failed to";
   else
     chance.how = "as the compiler made them: the programs were not built with szc";
   return chance;
@@ -76,7 +76,7 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
   std::vector<Chance> chances;
   chances.push_back(
       {.what = "order of trials",
-       .how = fmt::format("each block runs each of its cells {}, in an order that the seed draws",
+       .how = fmt::format("each block runs each of its cells {}, in an order drawn from the seed",
                           times_in_block(plan.design.kind)),
        .random = true});
   for (const plan::Factor& factor : plan.factors) chances.push_back(chance_of(factor));
@@ -87,12 +87,13 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
                                         : "switched off for the trials",
                        .random = plan.aslr});
   if (!has(plan, FactorKind::env_bytes))
-    chances.push_back(
-        {.what = "size of the environment", .how = "no factor: what the plan's variables take"});
+    chances.push_back({.what = "size of the environment",
+                       .how = "not a factor: as the plan's variables make it"});
   if (!has(plan, FactorKind::link_order))
-    chances.push_back({.what = "link order", .how = "no factor: as the build commands have it"});
-  chances.push_back({.what = "machine, kernel and session",
-                     .how = "one machine, one stretch of time: another may answer otherwise"});
+    chances.push_back({.what = "link order", .how = "not a factor: as in the build commands"});
+  chances.push_back(
+      {.what = "machine, kernel and session",
+       .how = "one machine, during one period: another machine may give another answer"});
   return chances;
 }
 

@@ -93,7 +93,7 @@ TEST_F(PagesTest, WhatIsRandomIsToldFromWhatIsNot) {
   EXPECT_TRUE(find("env_bytes").random);
   EXPECT_FALSE(find("mode").random);
   EXPECT_FALSE(find("link order").random);
-  EXPECT_FALSE(find("places of code, stack and heap").random);
+  EXPECT_FALSE(find("positions of code, stack and heap").random);
   EXPECT_FALSE(find("address space (ASLR)").random);
   EXPECT_EQ(std::ranges::count(chances, "size of the environment", &Chance::what), 0);
 }

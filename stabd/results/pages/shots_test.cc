@@ -113,7 +113,7 @@ TEST_F(NamesTest, OfMoreNamesThanTheAnalysisTakesTheLaterOnesHaveNoCell) {
   EXPECT_EQ(found->ok, 1000U);
   EXPECT_EQ(found->others, 900U);
   EXPECT_EQ(found->left_out, 6U * 900 - 1900);
-  EXPECT_NE(report::html::kept_words(*found).find("3500 numbers"), std::string::npos);
+  EXPECT_NE(report::html::kept_words(*found).find("3500 values"), std::string::npos);
 }
 
 TEST_F(NamesTest, OfFailedAttemptsNoMoreNamesHaveACell) {

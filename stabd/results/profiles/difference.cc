@@ -60,16 +60,17 @@ Result<Cells> read_cells(store::Reader& store, const store::Experiment& experime
 Result<void> check_cells(const Cells& cells, const plan::Plan& plan,
                          const protocol::ProfileRequest& request) {
   if (request.cells.front() == request.cells.back())
-    return fail("a cell is not compared with itself: name two different ones");
+    return fail("a cell cannot be compared with itself: name two different cells");
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels))
       return fail(
-          "profiles of cells are compared block by block, and in a nested design the trials of a "
+          "profiles of cells are compared block by block, but in a nested design the trials of a "
           "seed share its layout: use a design with blocks, or profiles of single trials");
   for (const std::string& cell : request.cells)
     if (!cells.known.contains(cell))
-      return fail(fmt::format("no trial of the cell '{}' succeeded: there are '{}'",
-                              one_line(cell, 100), fmt::join(cells.known, "', '")));
+      return fail(fmt::format(
+          "no trial of the cell '{}' succeeded; the cells with successful trials are '{}'",
+          one_line(cell, 100), fmt::join(cells.known, "', '")));
   if (!cells.found)
     return fail(fmt::format("no trial of these cells has a profile: {}", cells.why));
   return {};
@@ -98,7 +99,7 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
                     const protocol::ProfileRequest& request) {
   const double alpha = plan.analysis.alpha;
   const auto functions = cells.difference.functions(alpha);
-  std::string text = fmt::format("'{}' against '{}', {} in a trial, by {} blocks with both\n",
+  std::string text = fmt::format("'{}' against '{}', {} in a trial, over {} blocks with both\n",
                                  request.cells.back(), request.cells.front(), plan.profile,
                                  cells.difference.blocks());
   if (cells.without > 0)
@@ -119,8 +120,8 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
     text += fmt::format("{} more functions differ less: --json has all of them.\n",
                         functions.size() - most_rows);
   return text +
-         "Intervals are those of each function by itself; p is corrected for all functions "
-         "(Holm). '-': the cell has no sample there.\n";
+         "Each interval is valid for its function alone; p is corrected for all functions (Holm). "
+         "'-': the cell has no sample there.\n";
 }
 
 nlohmann::ordered_json json_of(const FunctionChange& each) {

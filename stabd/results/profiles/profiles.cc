@@ -49,11 +49,11 @@ std::string text_of(const store::Trial& trial, const std::string& cell, bool col
       fmt::format("Trial {} of experiment {}: {}, block {}, {}\n", trial.position, trial.experiment,
                   cell, trial.block, store::to_string(trial.status));
   if (!reason.empty()) return text + fmt::format("It has no profile: {}\n", one_line(reason, 500));
-  text += fmt::format("{} samples of {}, {} per second asked for: {}\n", samples_in(profile),
+  text += fmt::format("{} samples of {}, {} per second requested: {}\n", samples_in(profile),
                       profile.event, profile.hz, amount(all, profile.unit));
   if (profile.lost > 0)
     text += fmt::format(
-        "The kernel had no room for {} records: samples after the first of them count as {}.\n",
+        "The kernel had no room for {} records: samples after the first of these count as {}.\n",
         profile.lost, counters::unknown_function);
   report::Grid grid;
   grid.column("share", report::Align::right);
@@ -121,7 +121,7 @@ Result<protocol::ProfileReply> answer_profile(store::Reader& store,
         experiment.id));
   if (request.position.has_value() != request.cells.empty() ||
       (!request.cells.empty() && request.cells.size() != 2))
-    return fail("which profile? Name the position of a trial, or two cells (--cells A B)");
+    return fail("which profile? Give the position of a trial, or two cells (--cells A B)");
   auto text = request.cells.empty() ? of_trial(store, experiment, *plan, request)
                                     : difference_of_cells(store, experiment, *plan, request);
   if (!text) return std::unexpected(text.error());
