@@ -167,8 +167,8 @@ TEST_F(Damage, WithoutItsFirstPageNothingIsServedAndAllIsRecovered) {
   EXPECT_EQ(done.code, 5);
   EXPECT_THAT(done.out,
               AllOf(HasSubstr("meta                2 kept        0 lost\n"),
-                    HasSubstr("build               1 kept        0 lost, and more may be\n"),
-                    HasSubstr("trial              30 kept        0 lost, and more may be\n"),
+                    HasSubstr("build               1 kept        0 lost, and more may be lost\n"),
+                    HasSubstr("trial              30 kept        0 lost, and more may be lost\n"),
                     Not(HasSubstr("nothing was lost"))));
 }
 
@@ -233,7 +233,7 @@ TEST_F(Damage, WhatRecoverSaysAndExitsWith) {
   ASSERT_NO_FATAL_FAILURE(measure_first());
   const Output whole = lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")});
   EXPECT_EQ(whole.code, 0) << whole.err;
-  EXPECT_THAT(whole.out, HasSubstr("whole.db is whole, and nothing was lost"));
+  EXPECT_THAT(whole.out, HasSubstr("whole.db is complete, and nothing was lost"));
   const Output again = lab_.ctl({"recover", lab_.path("state"), lab_.path("whole.db")});
   EXPECT_EQ(again.code, 1);
   EXPECT_THAT(again.err, HasSubstr("already exists"));

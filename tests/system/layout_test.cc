@@ -397,14 +397,15 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
     lab_.write("check.toml", text);
     return lab_.ctl({"check", lab_.path("check.toml")});
   };
-  EXPECT_THAT(check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
-              HasSubstr("random layouts: by the programs, which must be built by szc: code by its "
-                        "factor, each trial with its own seed"));
+  EXPECT_THAT(
+      check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
+      HasSubstr("random layouts: by the programs, which must be built by szc: code set by its "
+                "factor, each trial with its own seed"));
   EXPECT_THAT(
       check(plan("c", "", "[factor.heap]\nlevels = [false, true]\n")).out,
       HasSubstr(
           "random layouts: by the programs, with libstabheap.so in programs that szc did not "
-          "build: heap by its factor, stack = true by default, each trial with its own seed"));
+          "build: heap set by its factor, stack = true by default, each trial with its own seed"));
   EXPECT_THAT(check(plan("c", "", "")).out,
               HasSubstr("place their code and size their stack frames at random in each trial"));
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");
