@@ -32,6 +32,9 @@ class TreeCopy {
   TreeCopy(std::filesystem::path from, std::filesystem::path to);
   // "folder/": with all that is in it. What has gone is not in the copy.
   Result<void> add(const std::string& listed);
+  // The same of what git does not track. It becomes older than what git tracks, and the products of a
+  // compiler oldest of all: else a build would take those of an earlier one for up to date.
+  Result<void> add_untracked(const std::string& listed);
 
  private:
   std::filesystem::path from_;

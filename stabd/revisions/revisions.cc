@@ -132,7 +132,7 @@ Result<void> copy_working_tree(const Repository& from, const std::string& to) {
       if (auto added = copy.add(each.path); !added) return added;
   for (const std::string& path : split_at_zeros(*others)) {
     if (is_marked_as_output(from.directory + "/" + path)) continue;
-    if (auto added = copy.add(path); !added) return added;
+    if (auto added = copy.add_untracked(path); !added) return added;
   }
   for (const Entry& each : *entries) {
     if (each.commit.empty()) continue;
@@ -212,8 +212,10 @@ Result<std::string> commit_of(const Repository& repository, const std::string& r
     if (!peeled) return std::unexpected(peeled.error());
     if (is_well(*peeled)) return peeled->out.substr(0, peeled->out.find('\n'));
   }
-  return fail(fmt::format("{} is not a revision of the repository in {}{}", one_line(revision, 100),
-                          repository.directory,
+  const bool is_range = revision.contains("..");
+  return fail(fmt::format("{} is not a revision of the repository in {}{}{}",
+                          one_line(revision, 100), repository.directory,
+                          is_range ? ": write the two revisions apart" : "",
                           object->err.empty() ? "" : ": " + one_line(object->err, 300)));
 }
 
@@ -251,6 +253,19 @@ Result<void> check_out(const Repository& repository, const Checkout& checkout) {
   const auto commit = commit_of(repository, checkout.revision);
   if (!commit) return std::unexpected(commit.error());
   return copy_commit(*top, *commit, checkout.folder);
+}
+
+Result<bool> is_working_tree(const Repository& repository, const std::string& commit) {
+  const auto top = top_of(repository);
+  if (!top) return std::unexpected(top.error());
+  const auto changed = run_git(*top, {"diff", "--quiet", commit, "--"});
+  if (!changed) return std::unexpected(changed.error());
+  if (!is_well(*changed)) return false;
+  const auto others = git(*top, {"ls-files", "--others", "--exclude-standard", "-z"});
+  if (!others) return std::unexpected(others.error());
+  for (const std::string& path : split_at_zeros(*others))
+    if (!is_marked_as_output(top->directory + "/" + path)) return false;
+  return true;
 }
 
 Result<void> is_whole(const Repository& repository, const std::string& revision) {

@@ -36,9 +36,13 @@ struct Checkout {
 };
 
 // The files of the revision with their submodules; of the working tree as they are there, and those
-// that git does not ignore. Nothing of the repository is changed, and nothing is written outside of
+// that git does not ignore. Untracked files become older than all others, so that a build makes its
+// products anew. Nothing of the repository is changed, and nothing is written outside of
 // the folder.
 Result<void> check_out(const Repository& repository, const Checkout& checkout);
+
+// Whether the working tree has the files of this commit, and no others that git does not ignore.
+Result<bool> is_working_tree(const Repository& repository, const std::string& commit);
 
 // That check_out() will find all of a commit, or the submodules of the working tree.
 Result<void> is_whole(const Repository& repository, const std::string& revision);

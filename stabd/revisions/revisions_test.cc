@@ -92,6 +92,30 @@ TEST_F(Revisions, TheWorkingTreeHasWhatIsNotCommitted) {
   EXPECT_FALSE(fs::exists(folder_ / "1/ignored"));
 }
 
+// A build takes what is newer than its sources for up to date.
+TEST_F(Revisions, UntrackedFilesAreOlderThanTrackedOnesAndProductsOldest) {
+  write("repo/new.c", "int x;\n");
+  write("repo/made/new.o", std::string("\x7f"
+                                       "ELF",
+                                       4) +
+                               "1");
+  write("repo/libold.a", "!<arch>\n");
+  ASSERT_TRUE(check_out(repository(), {.folder = folder_ / "tree", .revision = "."}));
+  const auto written = [&](const char* name) { return fs::last_write_time(folder_ / name); };
+  EXPECT_LT(written("tree/new.c"), written("tree/kept"));
+  EXPECT_LT(written("tree/made/new.o"), written("tree/new.c"));
+  EXPECT_LT(written("tree/libold.a"), written("tree/new.c"));
+}
+
+TEST_F(Revisions, SayWhetherTheWorkingTreeIsACommit) {
+  EXPECT_TRUE(is_working_tree(repository(), "HEAD").value());
+  EXPECT_FALSE(is_working_tree(repository(), "main").value());
+  write("repo/ignored", "x\n");
+  EXPECT_TRUE(is_working_tree(repository(), "HEAD").value());
+  write("repo/new", "x\n");
+  EXPECT_FALSE(is_working_tree(repository(), "HEAD").value());
+}
+
 TEST_F(Revisions, ASubmoduleThatIsNotThereIsNamed) {
   git("repo", "submodule --quiet deinit -f lib/part");
   int tries = 0;

@@ -69,6 +69,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   if (!comparison.heap_changes.empty())
     result.heap_cost += fmt::format("; it changes what is measured: {}", comparison.heap_changes);
   result.padded = comparison.pads;
+  result.built = comparison.kind == Kind::folders;
   result.why_no_pads = comparison.why_no_pads;
   const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
     const auto version = trial.levels.find("version");
@@ -229,10 +230,17 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
         each.label == "Layout" && warning != std::string::npos)
       each.text.replace(warning, std::string::npos,
                         "; each run had few layouts, and longer runs have more of them");
-  if (conclusion.same_output == false)
-    screen.trust.push_back(
-        {"Output", "the versions print different output: do they do the same work?"});
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
+  if (comparison.kind == Kind::folders)
+    screen.trust.insert(screen.trust.begin() + 2,
+                        {"Built by",
+                         "szc and szc++, which compile with clang; another compiler's code may "
+                         "differ"});
+  // Versions that do different work are not worth comparing, so this comes first.
+  if (conclusion.same_output == false)
+    screen.trust.insert(
+        screen.trust.begin(),
+        {"Output", "the versions print different output: do they do the same work?"});
   if (!conclusion.code.empty())
     screen.trust.push_back({"Code", conclusion.code.substr(std::string_view("Code: ").size())});
   std::string said;

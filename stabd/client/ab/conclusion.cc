@@ -75,8 +75,26 @@ std::string what_it_takes(const json& report, const json& effect) {
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
   if (needed * round > 3e18)
     return "; that would take more than a century: choose a larger --margin";
-  return fmt::format("; about {:.0f} rounds, {}, would settle it (--budget)", needed,
-                     duration(needed * round));
+  const double margin = 100 * report["analysis"]["equivalence"].get<double>();
+  return fmt::format(
+      "; about {:.0f} rounds, {}, would settle it to within {:g} % (--budget); a larger "
+      "--margin{} needs less",
+      needed, duration(needed * round), margin,
+      report["analysis"].value("response", "wall") == "wall" ? " or --metric cpu" : "");
+}
+
+// Why there is no verdict, if the numbers do not say it themselves; else what would settle it.
+std::string why_unsure(const json& report, const json& effect) {
+  const auto reason = effect.find("reason");
+  if (reason == effect.end() || !reason->is_string()) return what_it_takes(report, effect);
+  return fmt::format("; no verdict: {} (a longer --budget may help; --full says more)",
+                     reason->get<std::string>());
+}
+
+// "-26 % or +36 %": as far as a control reaches to both sides.
+std::string both_sides(double reach) {
+  return fmt::format("{} % or +{} %", rounded(100 * (1 / (1 + reach) - 1), 2),
+                     rounded(100 * reach, 2));
 }
 
 std::string how_lost(const std::string& version, const TrialsOf& trials) {
@@ -142,9 +160,9 @@ class Judge {
     return {version, "unsure",
             subject.time
                 ? fmt::format("cannot tell whether {} is faster or slower than {}{}: {}{}", version,
-                              baseline, subject.of, numbers, what_it_takes(report_, effect))
+                              baseline, subject.of, numbers, why_unsure(report_, effect))
                 : fmt::format("cannot tell whether {} has less or more {} than {}: {}{}", version,
-                              subject.noun, baseline, numbers, what_it_takes(report_, effect))};
+                              subject.noun, baseline, numbers, why_unsure(report_, effect))};
   }
 
   // What its own numbers say and the control does not allow.
@@ -153,8 +171,8 @@ class Judge {
     const auto baseline = effect["baseline"].get<std::string>();
     const json& reach = effect["control_reach"];
     const std::string control = reach.is_number()
-                                    ? fmt::format("{} differs from itself by up to {} %", baseline,
-                                                  rounded(100 * reach.get<double>(), 2))
+                                    ? fmt::format("{} may differ from itself by {}", baseline,
+                                                  both_sides(reach.get<double>()))
                                     : baseline + " has no control";
     if (same)
       return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
@@ -194,13 +212,13 @@ Control control_of(const json& report, const Judge& judge, const Compared& compa
     line.sentence = found + ": the difference has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {
     line.sentence = fmt::format(
-        "on this machine {} differs from itself ({}): only changes of more than {} % get a "
-        "verdict; 'stabctl doctor' shows what disturbs the machine",
-        first, found, rounded(100 * *control.reach, 2));
+        "on this machine {} differs from itself ({}): only changes beyond {} get a verdict; "
+        "'stabctl doctor' shows what disturbs the machine",
+        first, found, both_sides(*control.reach));
   } else {
     control.can_tell = control.reach;
-    line.sentence = fmt::format("{}: this machine can detect a change of {} %", found,
-                                rounded(100 * *control.reach, 2));
+    line.sentence = fmt::format("{}: this machine can detect changes beyond {}", found,
+                                both_sides(*control.reach));
   }
   return control;
 }
@@ -298,6 +316,28 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
   return fmt::format("Code: {}.", fmt::join(parts, ", "));
 }
 
+// szc built all trials of some versions and none of others, although one command built all of them: then
+// they differ in their compilers, whatever else changed. "": it did not.
+std::string built_differently(const Judge& judge, const Compared& compared) {
+  if (!compared.built) return "";
+  std::vector<std::string> by_szc;
+  std::vector<std::string> others;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    if (trials.ok == 0) continue;
+    if (trials.moved == trials.ok) by_szc.push_back(version);
+    if (trials.moved == 0) others.push_back(version);
+  }
+  return by_szc.empty() || others.empty() ? "" : not_built_alike(by_szc, others);
+}
+
+// Versions that were compiled differently get no verdict.
+void take_back(Line& line, const std::string& why) {
+  if (line.verdict == "none") return;
+  line.sentence = fmt::format("no verdict, because {}; by itself {}", why, line.sentence);
+  line.verdict = "unsure";
+}
+
 // Nothing is a verdict beside a control that failed.
 void take_back(Line& line) {
   if (line.verdict == "none" || line.verdict == "unsure") return;
@@ -317,6 +357,14 @@ std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
 
 }  // namespace
 
+std::string not_built_alike(const std::vector<std::string>& by_szc,
+                            const std::vector<std::string>& others) {
+  return fmt::format(
+      "szc built {} but not {}: a build that finds files of an earlier build up to date, or that "
+      "ignores $CC and $CXX, does that",
+      fmt::join(by_szc, ", "), fmt::join(others, ", "));
+}
+
 std::vector<std::string> Conclusion::sentences() const {
   std::vector<std::string> all;
   for (const Line& line : lines) all.push_back(line.sentence);
@@ -332,6 +380,8 @@ Conclusion conclude(const json& report, const Compared& compared) {
   if (!compared.control.empty()) result.control = control_of(report, judge, compared);
   if (result.control && result.control->line.verdict == "none")
     for (Line& line : result.lines) take_back(line);
+  if (const std::string why = built_differently(judge, compared); !why.empty())
+    for (Line& line : result.lines) take_back(line, why);
   result.randomized = randomized_parts(judge, compared);
   result.random = random_words(judge, compared);
   result.code = code_sizes(judge, compared);

@@ -32,7 +32,12 @@ struct Compared {
   std::string heap_cost{};    // what that costs; "": it is not known
   bool padded = false;        // their stack frames had pads of random sizes
   std::string why_no_pads{};  // "": nobody need be told
+  bool built = false;         // by one command, with szc as $CC and $CXX
 };
+
+// A clause about versions that one command built, with szc for some and without it for others.
+std::string not_built_alike(const std::vector<std::string>& by_szc,
+                            const std::vector<std::string>& others);
 
 struct Line {
   std::string version;

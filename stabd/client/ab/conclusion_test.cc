@@ -71,10 +71,11 @@ TEST(Conclusion, EachVersionHasASentence) {
 
 TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
   const Conclusion unsure = of(effect("new", "unsure", 1.02));
-  EXPECT_THAT(unsure.sentences(),
-              ElementsAre(AllOf(
-                  HasSubstr("cannot tell whether new is faster or slower than old"),
-                  HasSubstr("; about 1000 rounds, 33 min 20 s, would settle it (--budget)"))));
+  EXPECT_THAT(
+      unsure.sentences(),
+      ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
+                        HasSubstr("; about 1000 rounds, 33 min 20 s, would settle it to within 1 % "
+                                  "(--budget); a larger --margin or --metric cpu needs less"))));
   EXPECT_FALSE(unsure.findings.regressed);
   EXPECT_TRUE(unsure.findings.unsure);
 }
@@ -92,6 +93,32 @@ TEST(Conclusion, WhatCannotBeToldHasANextStepWhateverIsKnown) {
               EndsWith("; that would take more than a century: choose a larger --margin"));
   EXPECT_THAT(sentence(50, 100), EndsWith("; about 200 rounds, 6 min 40 s, would make the interval "
                                           "half as wide (--budget)"));
+}
+
+TEST(Conclusion, AReasonThatNoNumberShowsStandsInTheAnswer) {
+  json early = effect("new", "unsure", 2.5);
+  early["reason"] = "too few independent blocks";
+  EXPECT_THAT(
+      of(early).sentences(),
+      ElementsAre(EndsWith("; no verdict: too few independent blocks (a longer --budget may "
+                           "help; --full says more)")));
+}
+
+TEST(Conclusion, VersionsThatOneCommandBuiltWithDifferentCompilersHaveNoVerdict) {
+  Compared compared = versions({"old", "new"});
+  compared.trials["new"].moved = 0;
+  const auto all = [&] {
+    return conclude(report(json::array({effect("new", "faster", 0.8)})), compared);
+  };
+  EXPECT_EQ(all().lines[0].verdict, "faster") << "programs may come from anywhere";
+  compared.built = true;
+  EXPECT_EQ(all().lines[0].verdict, "unsure");
+  EXPECT_TRUE(all().findings.unsure);
+  EXPECT_THAT(all().sentences(),
+              ElementsAre(AllOf(HasSubstr("no verdict, because szc built old but not new"),
+                                HasSubstr("by itself new is faster than old"))));
+  compared.trials["old"].moved = 0;
+  EXPECT_EQ(all().lines[0].verdict, "faster") << "no version has szc's runtime";
 }
 
 // What is not known counts as the case that needs somebody to look.
@@ -155,8 +182,7 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
   for (const char* verdict : {"same", "unsure"}) {
     EXPECT_EQ(with(verdict).sentences().back(),
               "the control, two measurements of old: +10 % (95 % interval +9 % to +11 %): this "
-              "machine can "
-              "detect a change of 11 %");
+              "machine can detect changes beyond -9.9 % or +11 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
     EXPECT_FALSE(with(verdict).findings.unsure);
   }
@@ -167,7 +193,7 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
     EXPECT_FALSE(different.findings.unsure) << "the change is larger than the control's";
     EXPECT_THAT(different.sentences().back(),
                 AllOf(HasSubstr("old differs from itself"), HasSubstr("+10 %"),
-                      HasSubstr("only changes of more than 11 % get a verdict")));
+                      HasSubstr("only changes beyond -9.9 % or +11 % get a verdict")));
     EXPECT_FALSE(different.control->can_tell);
     EXPECT_NEAR(different.control->reach.value(), 0.11, 1e-12);
   }
@@ -186,10 +212,10 @@ TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
   EXPECT_FALSE(change.findings.regressed);
   EXPECT_THAT(change.sentences().front(),
               AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6 %"),
-                    HasSubstr(", but old differs from itself by up to 11 %; about ")));
+                    HasSubstr(", but old may differ from itself by -9.9 % or +11 %; about ")));
   EXPECT_THAT(said("same", 1.0).sentences().front(),
               AllOf(HasSubstr("cannot tell whether new is as fast as old, within 1 %"),
-                    HasSubstr(", but old differs from itself by up to 11 %")));
+                    HasSubstr(", but old may differ from itself by -9.9 % or +11 %")));
 }
 
 TEST(Conclusion, BesideAControlThatFailedThereIsNoVerdict) {

@@ -15,6 +15,7 @@
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "machine/topology.h"
+#include "stabd/client/ab/conclusion.h"
 #include "stabd/client/ab/layer_check.h"
 #include "stabd/protocol/work.h"
 #include "stabd/worker/preload.h"
@@ -55,9 +56,14 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   tried.longest = std::max(tried.longest, took);
   if (ended.how == machine::End::exited && check.accepts(ended.exit_code)) return {};
   const bool usual = check.exit == 0 && check.other_exits.empty();
+  // Codes from 126 on are the shell's, for what it cannot run.
+  const std::string hint =
+      usual && ended.exit_code < 126
+          ? fmt::format(" (if that is a success, add --exit-codes 0,{})", ended.exit_code)
+          : "";
   const std::string why = ended.how == machine::End::exited
-                              ? fmt::format("it ended with exit code {}{}", ended.exit_code,
-                                            usual ? "" : ", not " + plan::exits_of(check))
+                              ? fmt::format("it ended with exit code {}{}{}", ended.exit_code,
+                                            usual ? "" : ", not " + plan::exits_of(check), hint)
                               : ended.reason;
   const std::string said = one_line(tail(ended.err, 400), 500);
   return fail(fmt::format("{}: {}{}", what, why, said.empty() ? "" : ": " + said));
@@ -252,6 +258,26 @@ Result<Pace> round_with_pads(Comparison& comparison, const Surroundings& around,
   return round;
 }
 
+// A build that compiles nothing, or without szc, would make one version differ from the others in its
+// compiler alone.
+Result<void> built_alike(const Comparison& comparison, const Surroundings& around,
+                         const Pace& pace) {
+  std::vector<std::string> by_szc;
+  std::vector<std::string> others;
+  for (const Version& version : comparison.versions) {
+    nanoseconds took{0};
+    const auto reply = run_as_trial(comparison, version, around, most_of(pace),
+                                    options_of(comparison, 1), plan::Needs::nothing, took);
+    if (reply.status == store::TrialStatus::ok)
+      (is_built_by_szc(reply) ? by_szc : others).push_back(version.name);
+  }
+  if (by_szc.empty() || others.empty()) return {};
+  return fail(fmt::format(
+      "{}. Delete the files of earlier builds or list them in .gitignore, and let --build use $CC "
+      "and $CXX",
+      not_built_alike(by_szc, others)));
+}
+
 // After the heap's turn, which says whether what is tried here has a random heap, too.
 Result<Pace> with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
   comparison.why_no_pads = comparison.wanted_pads == Pads::never ? "--no-stack" : "";
@@ -259,6 +285,9 @@ Result<Pace> with_pads(Comparison& comparison, const Surroundings& around, const
   const auto padded = round_with_pads(comparison, around, pace);
   if (padded) return padded;
   if (comparison.wanted_pads == Pads::always) return fail("--stack: " + padded.error().message);
+  if (comparison.kind == Kind::folders)
+    if (auto alike = built_alike(comparison, around, pace); !alike)
+      return std::unexpected(alike.error());
   // Of programs that szc did not build the answer says what is not random anyway.
   if (!padded.error().message.starts_with(not_built))
     comparison.why_no_pads = padded.error().message;

@@ -137,6 +137,31 @@ std::string copy_of(const WorkFolder& work, std::size_t i) {
   return fmt::format("{}/{:03}", work.path(), i + 1);
 }
 
+// Says what the user may not have meant: versions that do not differ, and changes that no version has.
+Result<void> look_at_revisions(const std::vector<Revision>& all, const std::string& directory) {
+  bool has_tree = false;
+  for (const Revision& each : all) has_tree |= each.commit.empty();
+  for (auto each = all.begin(); each != all.end(); ++each) {
+    if (each->commit.empty()) continue;
+    const auto twin = std::find_if(
+        each + 1, all.end(), [&](const Revision& other) { return other.commit == each->commit; });
+    if (twin != all.end())
+      tell(fmt::format("{} and {} are the same commit: they can only differ by chance", each->said,
+                       twin->said));
+    if (!has_tree && each->said != "HEAD") continue;
+    const auto clean = revisions::is_working_tree(directory, each->commit);
+    if (!clean) return std::unexpected(clean.error());
+    if (has_tree && *clean)
+      tell(fmt::format("the working tree has no changes against {}: they can only differ by chance",
+                       each->said));
+    if (!has_tree && !*clean)
+      tell(
+          "changes of the working tree that are not committed are left out: '.' is the working "
+          "tree");
+  }
+  return {};
+}
+
 // Where the user stands in the repository, the builds and runs stand in its copies.
 Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
                                                  const std::string& directory, WorkFolder& work) {
@@ -154,6 +179,8 @@ Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
                    .commit = *commit,
                    .folder = fmt::format("{}/{}", copy_of(work, all.size()), *way)});
   }
+  if (auto looked = look_at_revisions(all, directory); !looked)
+    return std::unexpected(looked.error());
   auto versions = versions_of_revisions(all);
   if (!versions) return versions;
   for (std::size_t i = 0; i < versions->size(); ++i)
@@ -251,6 +278,25 @@ Result<void> check_options(const AbOptions& options) {
   return {};
 }
 
+namespace {
+
+// A shell would look for programs of these names.
+Result<std::vector<Version>> commands_of(const AbOptions& options, const std::string& directory) {
+  const bool are_revisions =
+      !options.words.empty() && std::ranges::all_of(options.words, [&](const std::string& word) {
+        return word == revisions::working_tree || revisions::commit_of(directory, word).has_value();
+      });
+  if (are_revisions)
+    return fail(fmt::format(
+        "{} {} of this repository: to compare revisions, add --build, the command that builds each "
+        "of them, and --run, the command to measure; 'stabctl ab --help' has an example",
+        fmt::join(options.words, " and "),
+        options.words.size() == 1 ? "is a revision" : "are revisions"));
+  return versions_of_commands(options.words);
+}
+
+}  // namespace
+
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
                                  WorkFolder& work) {
   Comparison result;
@@ -259,7 +305,7 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   if (!env) return std::unexpected(env.error());
   result.env = std::move(*env);
   auto versions = result.kind == Kind::folders    ? check_out_revisions(options, directory, work)
-                  : result.kind == Kind::commands ? versions_of_commands(options.words)
+                  : result.kind == Kind::commands ? commands_of(options, directory)
                                                   : versions_of_programs(options.programs);
   if (!versions) return std::unexpected(versions.error());
   result.versions = std::move(*versions);

@@ -119,9 +119,15 @@ Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>
 }
 
 Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands) {
-  for (const std::string& command : commands)
+  for (const std::string& command : commands) {
+    if (command.starts_with('-'))
+      return fail(fmt::format(
+          "{} is an option, not a command: put each command into quotes, as in: stabctl ab "
+          "-- 'sort -n numbers' 'sort -g numbers'",
+          one_line(command, 100)));
     if (command.empty())
       return fail("one of the commands is empty; 'stabctl ab --help' has examples");
+  }
   return named(commands);
 }
 
