@@ -255,6 +255,14 @@ TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
   const json document = json::parse(told.out);
   EXPECT_EQ(document["report"]["trials"]["failed"], 0) << document["report"]["failures"];
   EXPECT_FALSE(document["same_output"]);
+  // It stands above all that the screen says of trust.
+  EXPECT_THAT(
+      ab(3, {"--", "echo one", "echo two"}).out,
+      ContainsRegex("\n\n  Output +the versions print different things: do they do the same"));
+  EXPECT_THAT(ab(3, {"--", "true", "exit 3"}).err,
+              HasSubstr("ended with exit code 3 (if that is a success, add --exit-codes 0,3)"));
+  EXPECT_THAT(ab(3, {"--", "sort", "-n", "numbers"}).err,
+              HasSubstr("put each command into quotes"));
 }
 
 TEST_F(Ab, TheResponseIsTheUsersChoice) {
@@ -368,6 +376,47 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("working-tree cannot be built: it ended with exit"),
                                  HasSubstr("because")));
+}
+
+// A working tree in which somebody else's compiler has been: its products are not measured.
+TEST_F(Ab, FilesOfAnEarlierBuildAreNotMeasured) {
+  lab_.write("Makefile",
+             "bench: bench.o\n\t$(CC) -o $@ bench.o\nbench.o: bench.c\n\t$(CC) -O1 -c bench.c\n");
+  build("bench", "cc", 2000);
+  const auto shell = [&](const std::string& command) {
+    const Output done = run_program({"/bin/sh", "-c", command}, lab_.folder());
+    ASSERT_EQ(done.code, 0) << done.err;
+  };
+  shell(
+      "rm bench && git init -q -b main . && git add -A && git -c user.name=a -c user.email=a@b "
+      "commit -qm one && sed -i 's/2000 \\*/20 */' bench.c && make -s CC=cc && touch bench.o "
+      "bench");
+  const std::vector<std::string> how = {"--build", "make CC=\"$CC\"", "--run", "./bench"};
+  auto arguments = how;
+  arguments.insert(arguments.end(), {"--no-heap", "--json"});
+  const Output told = ab(20, arguments);
+  ASSERT_EQ(told.code, 0) << told.err;
+  EXPECT_EQ(json::parse(told.out)["conclusions"][0]["verdict"], "faster") << told.out;
+
+  // Where the build does not make it anew, or not with szc, nothing is measured.
+  arguments = {"--build", "if grep -q '2000 ' bench.c; then make CC=\"$CC\"; else make CC=cc; fi",
+               "--run",   "./bench",
+               "main",    "."};
+  const Output mixed = ab(20, arguments);
+  EXPECT_EQ(mixed.code, 1);
+  EXPECT_THAT(mixed.err, ContainsRegex("szc built main-[0-9a-f]{8} but not working-tree: "));
+  EXPECT_THAT(mixed.err, HasSubstr(".gitignore"));
+
+  shell("git checkout -q bench.c && rm bench bench.o");
+  const Output same = ab(20, {"--build", "false", "--run", "./bench", "main", "."});
+  EXPECT_THAT(same.err, HasSubstr("the working tree has no changes against main"));
+  EXPECT_THAT(ab(20, {"--build", "false", "--run", "./bench", "main", "HEAD"}).err,
+              HasSubstr("main and HEAD are the same commit"));
+  EXPECT_THAT(
+      ab(20, {"main", "HEAD"}).err,
+      HasSubstr("main and HEAD are revisions of this repository: to compare revisions, add"));
+  EXPECT_THAT(ab(20, {"--build", "false", "--run", "./bench", "main..HEAD"}).err,
+              HasSubstr("write the two revisions apart"));
 }
 
 TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
