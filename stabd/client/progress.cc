@@ -103,7 +103,7 @@ std::string text_with_bar(const Progress& progress, std::uint64_t width_of_bar) 
   const std::string activity = progress.activity.value_or("");
   std::string text = state;
   const std::string left = left_words(progress);
-  if (state == "building") {
+  if (state == "building" && progress.builds.value_or(0) > 0) {
     text = bar(progress.builds_done.value_or(0), progress.builds.value_or(0), width_of_bar) + " " +
            builds_words(progress);
     if (!left.empty()) text += fmt::format(", {} left", left);

@@ -40,8 +40,9 @@ Result<typename Request::Reply> look_up(const Common& common, const Request& req
   if (!common.state.empty()) return answer_stored(common.state, request);
   if (!names_one(request))
     return fail(
-        "name an experiment by its number ('stabctl list' shows the numbers), or the folder of a "
-        "'stabctl run' with --folder");
+        "name an experiment by its number ('stabctl list' shows the numbers), or, with --folder, "
+        "the "
+        "folder of a 'stabctl run' or 'stabctl ab' ('stabctl runs' lists the folders)");
   return ask(common, request);
 }
 

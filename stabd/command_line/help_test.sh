@@ -38,6 +38,7 @@ grep -q "^stabctl: .*'stabctl report --help' shows how to call it$" said || fail
 
 if stabctl repot 1 2>said; then fail "an unknown verb is taken"; fi
 grep -qF "there is no 'stabctl repot', did you mean 'report'?" said || fail "$(cat said)"
+diff <(stabctl help) <(stabctl --help) || fail "help without a verb differs from --help"
 if stabctl help quiesce aply 2>said; then fail "an unknown verb is taken"; fi
 grep -qF "did you mean 'apply'?" said || fail "$(cat said)"
 

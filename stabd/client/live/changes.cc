@@ -24,9 +24,14 @@ constexpr std::size_t widest_bar = 41;
 constexpr std::size_t longest_name = 40;
 constexpr std::size_t between = 2;  // columns
 
+// An interval of the first rounds may reach to a millionth and a million: nobody can read that.
+constexpr double widest_interval = 100;
+
 std::optional<ChangeInterval> interval_of(const Change& change) {
   if (!change.ratio || !change.low || !change.high ||
       !std::isfinite(*change.ratio + *change.low + *change.high))
+    return std::nullopt;
+  if (!(*change.low > 0) || *change.high / *change.low > widest_interval * widest_interval)
     return std::nullopt;
   return ChangeInterval{
       .low = *change.low - 1, .value = *change.ratio - 1, .high = *change.high - 1};

@@ -84,6 +84,12 @@ TEST(ChangeLines, ColoursAreThereOnlyIfTheyAreWanted) {
   EXPECT_THAT(change_lines(one, {}).back(), Not(HasSubstr("\x1b")));
 }
 
+TEST(ChangeLines, AnIntervalThatNobodyCanReadIsNone) {
+  for (const auto& [low, high] : {std::pair{1e-6, 7.5e6}, {0.0, 2.0}})
+    EXPECT_THAT(change_words(change(low, 0.85, high, "unsure")), HasSubstr("no interval yet"));
+  EXPECT_THAT(change_words(change(0.1, 0.85, 7, "unsure")), Not(HasSubstr("no interval yet")));
+}
+
 TEST(ChangeLines, OneWithoutAnIntervalYetSaysSoAndTheControlItsName) {
   Change first = change(0, 0.98, 0, "unsure");
   first.low = first.high = std::nullopt;
