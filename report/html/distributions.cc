@@ -182,7 +182,8 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
     if (!dots)
       figure.words = fmt::format(
-          "{} trials are too many to draw as dots. The inner band holds 50 % of them, the outer "
+          "{} trials are too many to draw as dots. The inner band holds 50 % of the trials, the "
+          "outer "
           "band 90 % and the line 98 %.",
           subject.ok);
     if (subject.cells.size() > most_lines)

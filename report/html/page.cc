@@ -57,8 +57,9 @@ void add_causal(Markup& markup, const Document& document) {
       .add(section(
           "causal", "Gain from faster lines",
           curve_words +
-              "Each dot compares experiments that virtually sped up the line with experiments that "
-              "did not. The bands of a line are valid together. Only the best lines have curves; "
+              "Each dot compares experiments with a virtual speedup of the source line with "
+              "experiments without one. The bands of a line are valid together. Only the best "
+              "lines have curves; "
               "the table has all lines. Values beyond 150 % are drawn at 150 %.",
           curves))
       .add(section("loads", "More load", load_words + "Means over runs, with intervals.", loads));

@@ -42,9 +42,9 @@ std::string interactions_section(const stats::Analysis& analysis, const TextOpti
       analysis.spec.alpha, 100 * analysis.spec.alpha);
   return table_section(
       "Interactions",
-      std::string(log_scale ? "How much one treatment's change differs between the levels of the "
-                              "other treatment; 0 % means no interaction."
-                            : "How much one treatment's difference differs between the levels of "
+      std::string(log_scale ? "How much one treatment's change depends on the level of the other "
+                              "treatment; 0 % means no interaction."
+                            : "How much the effect of one treatment depends on the level of "
                               "the other treatment; 0 means no interaction.") +
           (family ? corrected : ""),
       grid, options);
