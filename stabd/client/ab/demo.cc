@@ -265,13 +265,14 @@ class Demo {
       return each.verdict == "slower" || each.verdict == "faster";
     };
     if (!differs(fixed))
-      return "On this machine the order of these functions changes little, even in a single "
-             "layout.\n";
+      return "On this machine the order of these functions changes little,\n"
+             "even in a single layout.\n";
     if (differs(random)) return "A difference between the orders remains over many layouts.\n";
     if (random.verdict.starts_with("as fast"))
-      return "In one layout the link order decides. Over many layouts the difference disappears.\n";
-    return "In one layout the link order decides. There are too few runs to tell what happens over "
-           "many layouts.\n";
+      return "In one layout the link order decides. Over many layouts the difference\n"
+             "disappears.\n";
+    return "In one layout the link order decides. There are too few runs to tell what\n"
+           "happens over many layouts.\n";
   }
 
   std::uint64_t seed_;
