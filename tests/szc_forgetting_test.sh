@@ -37,7 +37,7 @@ stays() {
   mkdir -p "$folder/ours" && build "$folder/ours" "$programs/$1" "$szc" "$szc" "$2" >"$folder/log" 2>&1 ||
     { cat "$folder/log"; failures=$((failures + 1)); return; }
   HAZARD_MS=1500 run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:poison=1:report=$folder/report" >"$folder/output"
-  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep 'all are kept' | grep -q "\"layouts_stay_for\": \"[^\"]*${1%.*}_library.so\""; then
+  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep 'all layouts are kept' | grep -q "\"layouts_stay_for\": \"[^\"]*${1%.*}_library.so\""; then
     echo "$1 $2: layouts stay"
   else
     fail "$1 $2: $(tail -n 2 "$folder/output" "$folder/ours/errors" "$folder/report")"
@@ -52,7 +52,7 @@ bounded() {
   HAZARD_MS=3000 run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:report=$folder/report" >"$folder/output"
   bytes=$(sed -n 's/.*"layout_bytes": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
   epochs=$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
-  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep -q '"why_given_up": "no room for another layout in 256 MB: all are kept' &&
+  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep -q '"why_given_up": "no room for another layout in 256 MB: all layouts are kept' &&
     [ "${epochs:-0}" -ge 5 ] && [ "${bytes:-0}" -gt 0 ] && [ "${bytes:-0}" -le $((256 << 20)) ]; then
     echo "$1 $2: $epochs layouts of $bytes bytes"
   else

@@ -59,15 +59,15 @@ for flags in -O0 "-O0 -fPIC" "-O0 -g"; do
     [ "$(STABILIZER_OPTIONS=$options "$work/spill")" = "$("$work/plain" | sed "s|plain|spill|")" ] || fail "$flags $options: wrong output"
   done
 done
-"$szc" --stab-stack=off -O2 -o "$work/off" "$work/count.c" && "$szc" --stab-explain "$work/off" | grep -q 'pads up to' && fail "--stab-stack=off makes pads"
+"$szc" --stab-stack=off -O2 -o "$work/off" "$work/count.c" && "$szc" --stab-explain "$work/off" | grep -q 'pads of up to' && fail "--stab-stack=off makes pads"
 "$szc" --stab-stack=other -c "$work/count.c" -o "$work/other" 2>/dev/null && fail "--stab-stack=other is taken"
 
 # Code that a later command makes of bitcode, at another level, and frames that a flag aligns.
 reach=$1/tests/programs/frame_reach.c
 ${STAB_CLANG:-clang-19} -O0 -o "$work/plain" "$reach" && "$szc" -O0 -emit-llvm -c -o "$work/reach.bc" "$reach" && "$szc" -O2 -o "$work/reach" "$work/reach.bc" || fail "bitcode does not build"
 [ "$(STABILIZER_OPTIONS=stack=0 "$work/reach")" = "$("$work/plain")" ] || fail "code made of bitcode: wrong output"
-"$szc" --stab-explain "$work/reach" | grep -q 'pads up to' || fail "code made of bitcode has no pads"
-"$szc" -O2 -mstack-alignment=64 -o "$work/aligned" "$work/count.c" && "$szc" --stab-explain "$work/aligned" | grep -q 'pads up to' && fail "-mstack-alignment: pads"
+"$szc" --stab-explain "$work/reach" | grep -q 'pads of up to' || fail "code made of bitcode has no pads"
+"$szc" -O2 -mstack-alignment=64 -o "$work/aligned" "$work/count.c" && "$szc" --stab-explain "$work/aligned" | grep -q 'pads of up to' && fail "-mstack-alignment: pads"
 
 # The modes that take pads on entry: exactly once, too, and zeros without stack=1.
 for mode in byte:1 table:256; do

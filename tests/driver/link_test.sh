@@ -196,7 +196,7 @@ printf '.globl other\nother: ret\n.section .note.GNU-stack,"x",@progbits\n' >oth
 ar rcs libasks.a plain.o asks.o && ar rcs libother.a plain.o other.o && ar rcsT libthin.a asks.o
 stack_of() { readelf -lW prog | sed -n 's/.*GNU_STACK.* \(RW[E ]\) .*/\1/p'; }
 for off in '' --stab-off; do
-  for what in 'asks.s|asks for it' 'asks.o|asks.o asks for it' 'silent.o|silent.o has no section .note.GNU-stack' 'asks.o libother.a|asks for it' \
+  for what in 'asks.s|requests it' 'asks.o|asks.o requests it' 'silent.o|silent.o has no section .note.GNU-stack' 'asks.o libother.a|requests it' \
     'libthin.a|(asks.o) requests it' '-L. -l:libthin.a|(asks.o) requests it'; do
     # shellcheck disable=SC2086
     expect "an executable stack, $what $off" "$szc" $off runs_on_stack.c ${what%|*} -o prog

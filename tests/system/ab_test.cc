@@ -258,7 +258,7 @@ TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
   // It stands above all that the screen says of trust.
   EXPECT_THAT(
       ab(3, {"--", "echo one", "echo two"}).out,
-      ContainsRegex("\n\n  Output +the versions print different things: do they do the same"));
+      ContainsRegex("\n\n  Output +the versions print different output: do they do the same"));
   EXPECT_THAT(ab(3, {"--", "true", "exit 3"}).err,
               HasSubstr("ended with exit code 3 (if that is a success, add --exit-codes 0,3)"));
   EXPECT_THAT(ab(3, {"--", "sort", "-n", "numbers"}).err,

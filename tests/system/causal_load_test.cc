@@ -154,7 +154,7 @@ TEST_F(CausalLoadTest, WhatIsNoLoadOrCannotBeReachedIsRefusedWithWhatToChange) {
   EXPECT_THAT(refused({"--load", "2x"}, {"work", "30"}), HasSubstr("no arrival point was visited"));
   EXPECT_THAT(refused({"--load", "2x"}, {"arrive", "5"}), HasSubstr("more than 10 visits"));
   EXPECT_THAT(refused({"--load", "2x"}, {"crash", "5"}),
-              HasSubstr("was ended by Segmentation fault in the run that measures arrivals"));
+              HasSubstr("was killed by Segmentation fault in the run that measures arrivals"));
   const Output read = lab_.ctl({"causal", "--load", "2x", "--read", "any"});
   EXPECT_EQ(read.code, 1);
   EXPECT_THAT(read.err, HasSubstr("--load needs a program to run"));

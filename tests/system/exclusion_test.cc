@@ -83,7 +83,7 @@ TEST_F(Exclusion, ADisturbedTrialIsKeptAndRunAgainAtTheEndOfItsBlock) {
   EXPECT_EQ(first["exclude-rule"], 2);
   EXPECT_GT(first["exclude-value"].get<double>(), 50);
   EXPECT_THAT(first["reason"].get<std::string>(),
-              HasSubstr("and the plan excludes voluntary_switches_per_s > 50"));
+              HasSubstr("but the plan excludes voluntary_switches_per_s > 50"));
   EXPECT_EQ(trials[3]["position"], 2);
   EXPECT_EQ(trials[3]["status"], "ok");
   // Behind the other one of its block.
@@ -165,7 +165,7 @@ TEST_F(Exclusion, CheckExplainsTheRules) {
   lab_.write("bad.toml", plan_of("'3'") + "[[exclude]]\nwhen = 'wall > 1'\n");
   const Output bad = lab_.ctl({"check", "bad.toml"});
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.err, HasSubstr("must not look at wall, which is a response"));
+  EXPECT_THAT(bad.err, HasSubstr("must not use wall, which is a response"));
 }
 
 }  // namespace

@@ -194,7 +194,7 @@ TEST_F(Simulated, AProgramThatStartsOthersIsNotMeasured) {
   };
   for (const json& row : lab_.trials(shell("/bin/true ${N}; /bin/true"))) {
     EXPECT_EQ(row["status"], "not_measured");
-    EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("the program started others"));
+    EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("the program started other programs"));
   }
   for (const json& row : lab_.trials(shell("exec /bin/true ${N}")))
     EXPECT_EQ(row["status"], "ok") << row;

@@ -81,7 +81,7 @@ TEST_F(Wait, BesideALoadABlockIsMeasuredAfterTheLongestWait) {
     EXPECT_EQ(trial["quiet-wait-in-vain"], 1);
   }
   EXPECT_THAT(status(id), AllOf(HasSubstr("before block 2: "),
-                                HasSubstr(" passed without success, so it is measured anyway: "),
+                                HasSubstr(" in vain, so the block is measured anyway: "),
                                 HasSubstr(" % busy")));
   const json quietness =
       json::parse(lab_.ctl({"report", std::to_string(id), "--json"}).out)["quietness"];
