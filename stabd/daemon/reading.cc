@@ -192,7 +192,7 @@ void Daemon::verify_trials() {
     heed_damage(found->damage);
     if (found->damaged > found->damage.size())
       spdlog::error("{} rows have changed in total", found->damaged);
-    spdlog::debug("all stored rows are unchanged");
+    spdlog::debug("all stored rows are verified");
   });
 }
 
