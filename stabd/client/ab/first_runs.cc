@@ -37,8 +37,8 @@ struct Tried {
 
 // Once. `what` says which of them it is.
 Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
-                      const plan::Check& check, const std::string& what, const Surroundings& around,
-                      nanoseconds most, Tried& tried) {
+                      const plan::Check& check, bool is_measured, const std::string& what,
+                      const Surroundings& around, nanoseconds most, Tried& tried) {
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : comparison.env) variables[name] = value;
   machine::Launch launch;
@@ -56,35 +56,36 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   tried.longest = std::max(tried.longest, took);
   if (ended.how == machine::End::exited && check.accepts(ended.exit_code)) return {};
   const bool usual = check.exit == 0 && check.other_exits.empty();
-  // Codes from 126 on are the shell's, for what it cannot run.
-  const std::string hint =
-      usual && ended.exit_code < 126
-          ? fmt::format(" (if that is a success, add --exit-codes 0,{})", ended.exit_code)
-          : "";
   const std::string why = ended.how == machine::End::exited
-                              ? fmt::format("it ended with exit code {}{}{}", ended.exit_code,
-                                            usual ? "" : ", not " + plan::exits_of(check), hint)
+                              ? fmt::format("it ended with exit code {}{}", ended.exit_code,
+                                            usual ? "" : ", not " + plan::exits_of(check))
                               : ended.reason;
   const std::string said = one_line(tail(ended.err, 400), 500);
-  return fail(fmt::format("{}: {}{}", what, why, said.empty() ? "" : ": " + said));
+  // A step must succeed, and codes from 126 on are the shell's, for what it cannot run.
+  const bool may_be_right =
+      is_measured && usual && ended.how == machine::End::exited && ended.exit_code < 126;
+  return fail(fmt::format(
+      "{}: {}{}{}", what, why, said.empty() ? "" : ": " + said,
+      may_be_right ? fmt::format(" (if that is a success, add --exit-codes 0,{})", ended.exit_code)
+                   : ""));
 }
 
 // Once, so that what cannot work is said at once, and how long a trial takes is known.
 Result<Tried> try_out(const Comparison& comparison, const Version& version,
                       const Surroundings& around, nanoseconds most) {
   Tried tried;
-  const auto run = [&](std::vector<std::string> argv, const plan::Check& check,
+  const auto run = [&](std::vector<std::string> argv, const plan::Check& check, bool is_measured,
                        const std::string& what) {
-    return run_once(comparison, std::move(argv), check, what, around, most, tried);
+    return run_once(comparison, std::move(argv), check, is_measured, what, around, most, tried);
   };
   const auto step = [&](const std::string& name, const std::string& command) -> Result<void> {
     if (command.empty()) return {};
-    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)}, {},
+    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)}, {}, false,
                fmt::format("--{} of {}", name, version.name));
   };
   auto done = step("prepare", comparison.prepare);
   if (done)
-    done = run(command_of(comparison, version), comparison.check,
+    done = run(command_of(comparison, version), comparison.check, true,
                version.name + " cannot be measured");
   auto cleaned = step("cleanup", comparison.cleanup);
   if (!done) return std::unexpected(done.error());
