@@ -73,9 +73,9 @@ grep -q '"small_' "$work/report" && fail "small stacks that nobody has: $(cat "$
 expect 'ulimit -Ss 1024' stack=1 '1024 8320 8320 640'
 expect 'ulimit -Ss 262144' stack=1 '262144 262144 262144 640'
 expect 'ulimit -s 8192' stack=1 '8192 65536 65536 640'
-grep -q '"small_stack": "the limit' "$work/report" || fail "the small limit is not reported: $(cat "$work/report")"
+grep -q '"small_stack": "the stack limit' "$work/report" || fail "the small limit is not reported: $(cat "$work/report")"
 expect 'ulimit -Ss 4096; ulimit -Hs 16384' stack=1 '4096 32896 32896 640'
-grep -q '"small_stack": "the limit' "$work/report" || fail "the hard limit is not reported: $(cat "$work/report")"
+grep -q '"small_stack": "the stack limit' "$work/report" || fail "the hard limit is not reported: $(cat "$work/report")"
 # mlockall pins larger stacks as a whole, though little of them is used: 56 MB more each where they were 8 MB. Of the main
 # thread's, which grows as it is used, it is all but a little.
 cat >"$work/pins.c" <<'C'

@@ -116,7 +116,9 @@ Result<int> CommandLine::help(const std::vector<std::string>& verbs, bool man) {
       arguments_.common.json ? as_json(*app).dump(2) + "\n"
       : man                  ? manual_of(*app, name)
             // App::help() would describe the verb that was given, which is 'help'.
-            : app->get_formatter()->make_help(app, before, CLI::AppFormatMode::Normal);
+            : app->get_formatter()->make_help(
+                  app, before + (before.empty() ? "" : " ") + app->get_name(),
+                  CLI::AppFormatMode::Normal);
   if (auto written = write_output(text, "", Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;

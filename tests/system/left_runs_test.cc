@@ -175,7 +175,7 @@ TEST_F(LeftRuns, SayWhatToNameWhereTheAnswerIsNotClear) {
   ASSERT_EQ(alone({"run", "--fail-on", "trials", "--state", "run", "two.toml"}).code, 0);
   EXPECT_THAT(refused({"export", "--state", "run", "7"}), HasSubstr("choose one of 1"));
   ASSERT_EQ(alone({"run", "--fail-on", "trials", "--state", "run", "two.toml", "--again"}).code, 0);
-  EXPECT_THAT(refused({"report", "--state", "run"}), HasSubstr("experiments 1, 2: name one"));
+  EXPECT_THAT(refused({"report", "--state", "run"}), HasSubstr("experiments 1, 2: choose one"));
   EXPECT_EQ(alone({"report", "--state", "run", "2"}).code, 0);
   EXPECT_EQ(alone({"compare", "--state", "run", "1", "2", "--fail-on", "unsure"}).code, 3);
 

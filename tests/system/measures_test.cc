@@ -111,7 +111,7 @@ TEST_F(Measures, ATrialWithoutItsResponseIsNotMeasured) {
     EXPECT_EQ(trial["status"], "not_measured");
     EXPECT_THAT(trial["reason"].get<std::string>(),
                 HasSubstr("the response is ops, which this trial lacks: stdout: 'many' is not a "
-                          "number"));
+                          "usable number"));
   }
   EXPECT_EQ(not_measured, 1);
 }

@@ -185,7 +185,7 @@ TEST_F(Service, TheUsualFileIsReadIfItIsThere) {
     GTEST_SKIP() << "users cannot reach " << stabd();
   EXPECT_THAT(run_program(argv, lab_.folder()).out, HasSubstr("waiting = 7\n"));
   fs::remove(lab_.path("config/stabd/stabd.toml"));
-  EXPECT_THAT(run_program(argv, lab_.folder()).out, HasSubstr("is not there"));
+  EXPECT_THAT(run_program(argv, lab_.folder()).out, HasSubstr("does not exist"));
 }
 
 // What the daemon tells its manager.

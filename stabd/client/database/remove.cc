@@ -28,7 +28,7 @@ Result<void> print(const Common& common, const protocol::RemoveReply& gone, bool
 Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t id) {
   const auto found = store.experiment(id);
   if (!found) return fail(found.error().message);
-  if (!*found) return fail(fmt::format("it has no experiment {}", id));
+  if (!*found) return fail(fmt::format("there is no experiment {}", id));
   if ((*found)->ended_ns == 0)
     return fail(fmt::format(
         "experiment {} has not ended: the 'stabctl run' that started it can continue it", id));
