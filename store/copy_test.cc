@@ -115,7 +115,8 @@ TEST_F(CopyTest, AnOldLogBesideItIsRefused) {
     write_text(log, "somebody's");
     const auto refused = back_up(path_, copy_);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr(log + " next to it that belongs to another database"));
+    EXPECT_THAT(refused.error().message,
+                HasSubstr(log + " next to it that belongs to another database"));
     EXPECT_THAT(refused.error().message, HasSubstr("move it away"));
     EXPECT_FALSE(fs::exists(copy_));
     EXPECT_EQ(read_file(log, 100).value(), "somebody's");
