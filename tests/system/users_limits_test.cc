@@ -208,7 +208,8 @@ TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
 
 // Ada's would take hours; bob's has its turn at the end of a block, or in the middle of one that is long.
 TEST_F(Users, GiveTheMachineAwayWhenTheirTurnIsOver) {
-  restart("[limits]\nturn = \"1s\"\n");
+  // Long enough for the first trial on a machine that is busy: before it there is nothing to split.
+  restart("[limits]\nturn = \"4s\"\n");
   const auto plan = [&](uid_t user, const std::string& design, const std::string& command) {
     const std::string folder = std::to_string(user) + "/";
     lab_.write(folder + "turns.toml",
