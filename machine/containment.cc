@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <optional>
 
 #include "machine/shared_memory.h"
@@ -142,8 +143,16 @@ int keep_only(const ContainedStart& start, int ready) {
 // Keys of the session in which we were started are its owner's. Where the kernel knows no keys, or a filter of system calls
 // keeps them from us, it has none either.
 bool leave_session_keyring() {
-  return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0 || errno == ENOSYS ||
-         errno == EPERM;
+  // The kernel frees keyrings of processes that have ended a moment later, and until then they count
+  // towards the user's quota of keys, which a few hundred short trials fill.
+  constexpr int most_tries = 2000;
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
+  for (int tries = 0; tries < most_tries; ++tries) {
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0) return true;
+    if (errno != EDQUOT) return errno == ENOSYS || errno == EPERM;
+    nanosleep(&pause, nullptr);
+  }
+  return false;
 }
 
 // From here on it dies with its parent and holds none of the parent's locks. A parent that has died

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,40 @@ TEST_P(ContainmentTest, NothingInItHasOrGainsRights) {
   EXPECT_NE(text.find("NoNewPrivs:1"), std::string::npos) << text;
   if (geteuid() == 0) EXPECT_NE(text.find("CapBnd:0000000000000000\n"), std::string::npos) << text;
   waitpid(worker->pid, nullptr, 0);
+}
+
+// The keys of programs that have ended count for a moment longer.
+TEST_P(ContainmentTest, AProgramWaitsForRoomInItsUsersQuotaOfKeys) {
+  constexpr uid_t user = 61230;
+  constexpr int more_than_the_quota = 220;
+  const auto join = [] { return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0; };
+  if (geteuid() != 0 || !join()) GTEST_SKIP() << "needs root and a kernel with keys";
+  Pipe until;
+  std::vector<pid_t> holders;
+  for (int i = 0; i < more_than_the_quota; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      until.write.reset();
+      char c = 0;
+      const bool held = setresuid(user, user, user) == 0 && join();
+      _exit(read(until.read.get(), &c, 1) == 0 && held ? 0 : 1);
+    }
+    holders.push_back(pid);
+  }
+  usleep(200'000);
+  ContainedStart what;
+  what.argv = {"/bin/true"};
+  what.containment = GetParam();
+  what.uid = user;
+  what.gid = user;
+  const auto child = start_contained(what);
+  ASSERT_TRUE(child) << child.error().message;
+  usleep(200'000);
+  until.write.reset();
+  for (const pid_t pid : holders) waitpid(pid, nullptr, 0);
+  int status = -1;
+  waitpid(child->pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_P(ContainmentTest, RootsPlansHaveNoneOfOurGroupsEither) {
