@@ -34,7 +34,7 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
-// What the text of one function takes at most (store/profiles/profile_text.h), and of a whole profile.
+// An upper bound for the bytes of one function's text (store/profiles/profile_text.h), or of a profile's.
 inline std::size_t bytes_of(const ProfiledFunction& function) {
   return 48 + 6 * (function.name.size() + function.object.size());
 }

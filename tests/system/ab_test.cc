@@ -400,7 +400,7 @@ TEST_F(Ab, FilesOfAnEarlierBuildAreNotMeasured) {
   ASSERT_EQ(told.code, 0) << told.err;
   EXPECT_EQ(json::parse(told.out)["conclusions"][0]["verdict"], "faster") << told.out;
 
-  // Where the build does not make it anew, or not with szc, nothing is measured.
+  // Nothing is measured if one command builds the versions with different compilers.
   arguments = {"--build", "if grep -q '2000 ' bench.c; then make CC=\"$CC\"; else make CC=cc; fi",
                "--run",   "./bench",
                "main",    "."};
