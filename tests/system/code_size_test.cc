@@ -72,14 +72,6 @@ std::int64_t text_by_size(const std::string& file) {
   return bytes;
 }
 
-// Lines of the text joined.
-std::string joined(const std::string& text) {
-  std::istringstream words(text);
-  std::string result;
-  for (std::string word; words >> word;) result += (result.empty() ? "" : " ") + word;
-  return result;
-}
-
 class CodeSize : public BuiltProgram {
  protected:
   CodeSize() : BuiltProgram(program) {}

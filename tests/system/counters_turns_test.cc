@@ -86,7 +86,7 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
     EXPECT_EQ(counter["of_blocks"], 12);
     EXPECT_EQ(counter["absent"], 0);
   }
-  EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
+  EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id), "--full"}).out),
               AllOf(HasSubstr("minor-faults:u was counted in 6 of 12 blocks"),
                     HasSubstr("task-clock: counted in 6 of 12 blocks, in turn")));
 }

@@ -113,7 +113,7 @@ TEST_F(Exclusion, WhatIsDisturbedToTheEndStandsAndIsNoFailureAndIsNotRetried) {
   EXPECT_EQ(exclusions["effects_without"].size(), 1U);
   EXPECT_EQ(report["effects"][0]["units"], 3);
   EXPECT_EQ(exclusions["effects_without"][0]["units"], 4);
-  EXPECT_THAT(lab_.ctl({"report", "1"}).out,
+  EXPECT_THAT(joined(lab_.ctl({"report", "1"}).out),
               HasSubstr("2 attempts were disturbed; 1 trial stayed disturbed."));
   EXPECT_NE(lab_.ctl({"compare", "1"}).code, 5);
   // The others of the retried experiment are whole.

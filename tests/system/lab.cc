@@ -17,6 +17,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -112,6 +113,13 @@ bool make_clock(const Lab& lab) {
                       "-o", lab.path("clock.so"), lab.path("clock.c")},
                      lab.folder())
              .code == 0;
+}
+
+std::string joined(const std::string& text) {
+  std::istringstream words(text);
+  std::string result;
+  for (std::string word; words >> word;) result += (result.empty() ? "" : " ") + word;
+  return result;
 }
 
 Output run_program(const std::vector<std::string>& argv, const std::string& directory) {

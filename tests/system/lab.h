@@ -25,6 +25,9 @@ struct Output {
   std::string err;
 };
 
+// The words alone: where a line of a report breaks depends on the figures in it.
+std::string joined(const std::string& text);
+
 // Runs a program to its end; all of its output is kept.
 Output run_program(const std::vector<std::string>& argv, const std::string& directory);
 

@@ -248,7 +248,10 @@ TEST_F(Notices, AFailureOfTheCommandIsStoredAndNothingElseIsDisturbed) {
 }
 
 TEST_F(Notices, ACommandThatDoesNotEndIsEndedWithAllThatItStarted) {
-  lab_.write("hangs.sh", "#!/bin/sh\nsleep 987654 &\necho $! >" + lab_.path("child") + "\nwait\n",
+  // The next experiment's command leaves alone what the first one's has written.
+  lab_.write("hangs.sh",
+             "#!/bin/sh\ncd " + lab_.folder() + "\nsleep 987654 &\n" +
+                 "[ -e child ] || { echo $! >child.new && mv child.new child; }\nwait\n",
              true);
   settings(lab_.path("hangs.sh"), "time_limit = \"8s\"\n");
   ASSERT_TRUE(lab_.start_daemon({"--no-namespaces"}));

@@ -37,14 +37,6 @@ class ScreenTest : public ::testing::Test {
     return in_folder(arguments);
   }
   std::string state() { return lab_.path("state" + std::to_string(++runs_)); }
-  // Without line breaks and what indents the next line.
-  static std::string words_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::string result;
-    for (std::string word; stream >> word;) result += (result.empty() ? "" : " ") + word;
-    return result;
-  }
-
   Lab lab_;
   int runs_ = 0;
 };
@@ -122,7 +114,7 @@ TEST_F(ScreenTest, APlanWhoseBuildsFail) {
   const Output report = in_folder({"report", "--state", folder});
   for (const Output& told : {ran, report}) {
     expect_one_screen(told.out);
-    const std::string words = words_of(told.out);
+    const std::string words = joined(told.out);
     EXPECT_THAT(words, ContainsRegex("Answer: 16 of 32 trials have no result: the build failed: .*"
                                      "no-such-flag.* \\(two arg=few opt=fast, two arg=few "
                                      "opt=slow and 2 more cells\\)"))
@@ -148,7 +140,7 @@ TEST_F(ScreenTest, AReportBeforeTheFirstTrialSaysThatItIsTooEarly) {
   const Output submitted = lab_.ctl({"submit", lab_.path("plan.toml")});
   ASSERT_EQ(submitted.code, 0) << submitted.err;
   ASSERT_TRUE(lab_.wait_for(1, "building"));
-  const std::string words = words_of(lab_.ctl({"report", "1"}).out);
+  const std::string words = joined(lab_.ctl({"report", "1"}).out);
   EXPECT_THAT(words, HasSubstr("Answer: too early to tell: the experiment is building, and none of "
                                "its "));
   EXPECT_THAT(words, Not(HasSubstr("nothing to compare")));

@@ -98,7 +98,7 @@ TEST_F(Stopping, ASequentialExperimentEndsWhenItIsDecided) {
   const std::string text = lab_.ctl({"report", "1", "--full"}).out;
   EXPECT_THAT(text, HasSubstr("Reason    stopped after 10 of 20 blocks"));
   EXPECT_THAT(text, HasSubstr("of at most 40 planned"));
-  EXPECT_THAT(text, HasSubstr("looks at its data up to 3 times"));
+  EXPECT_THAT(joined(text), HasSubstr("looks at its data up to 3 times"));
 }
 
 TEST_F(Stopping, APreciseExperimentEndsAfterItsFewestBlocksAndItsIntervalsAreWider) {
@@ -110,8 +110,8 @@ TEST_F(Stopping, APreciseExperimentEndsAfterItsFewestBlocksAndItsIntervalsAreWid
   EXPECT_DOUBLE_EQ(report["analysis"]["alpha"].get<double>(), 0.0375);
   EXPECT_EQ(report["stopping"]["alpha"], 0.05);
   const std::string text = lab_.ctl({"report", "1", "--full"}).out;
-  EXPECT_THAT(text, HasSubstr("96.25 % interval"));
-  EXPECT_THAT(text, HasSubstr("by precision: when every interval is within +-50 %"));
+  EXPECT_THAT(joined(text), HasSubstr("96.25 % interval"));
+  EXPECT_THAT(joined(text), HasSubstr("by precision: when every interval is within +-50 %"));
 }
 
 TEST_F(Stopping, ARuleThatIsNotMetEndsWithTheLastBlock) {

@@ -88,7 +88,7 @@ TEST_F(Wait, BesideALoadABlockIsMeasuredAfterTheLongestWait) {
   EXPECT_EQ(quietness["waits"], 2);
   EXPECT_EQ(quietness["waits_in_vain"], 2);
   EXPECT_GE(quietness["waited_ns"], 2'000'000'000);
-  EXPECT_THAT(lab_.ctl({"report", std::to_string(id)}).out,
+  EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id)}).out),
               HasSubstr("waited 2 times for a quiet machine"));
 }
 
