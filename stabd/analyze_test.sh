@@ -100,7 +100,7 @@ analyze 0 negative.csv --response y --factors opt --block block
 grep -Eq 'opt: O2 -> O3 +-1[0-9.]+ +-1[0-9.]+ to -1[0-9.]+ ' out || fail "no difference: $(cat out)"
 
 # The order of rows is that of time only if a column says so.
-says out "Independence is not tested: nothing says that"
+says out "Independence is not tested, because the"
 awk 'BEGIN { print "when,opt,y"; for (i = 1; i <= 40; ++i)
   printf "%d,O%d,%.3f\n", (i * 7) % 41, 2 + i % 2, 100 + ((i * 7) % 41) / 4 + (i * 13 % 10) / 10 }' >drift.csv
 analyze 3 drift.csv --response y --factors opt --json

@@ -56,10 +56,10 @@ analyze 3 ticks --factors v --block k --resolution 20
 # Programs of different size: a mean of raw numbers is that of the largest.
 analyze 3 raw_suite --factors v --block k --subject prog
 says words "no verdict on v=old against v=new"
-says words "decides a mean of raw values"
+says words "dominates the mean of raw values"
 says words "'--log' of 'stabctl analyze'"
 analyze 3 raw_suite --factors v --block k --subject prog --log --margin 1%
-lacks words "decides a mean of raw values"
+lacks words "dominates the mean of raw values"
 says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it would take about"
 
 # One level lost trials that the other kept.
@@ -74,7 +74,7 @@ says out '"loss_high": null'
 says out '"loss_p": 0.000'
 # Lee's bounds assume something, so they are asked for.
 analyze 3 lost_in_one_arm --factors v --block k --losses monotone
-says words "If one level lost every trial that the other would have lost, and some more"
+says words "If one level lost every trial that the other level would have lost, and some more"
 analyze 3 lost_in_one_arm --factors v --block k --losses monotone --json
 says out '"loss_bounds": "monotone"'
 says out '"loss_low": 0.9'
@@ -108,7 +108,7 @@ analyze 0 faster --factors v --block k --baseline v=old --estimand typical
 timed 96 3 >many.csv
 analyze 3 many --factors v --block k --baseline v=old --estimand typical
 analyze 0 many --factors v --block k --baseline v=old --losses random
-says words "As requested, this decides nothing"
+says words "As requested, the missing trials do not affect the verdict"
 # 'same' needs the bounds within the margin.
 timed 100 >equal.csv
 analyze 0 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99 --lost-at-most 102

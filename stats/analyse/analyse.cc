@@ -87,15 +87,15 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
     return;
   }
   if (data.spec.design == Design::nested || data.spec.design == Design::padding_study)
-    notes.add("Without a seed column the trials count as independent.");
+    notes.add("Without a seed column, the trials count as independent.");
   Analysis suite;
   suite.spec = data.spec;
   const bool within = data.spec.design == Design::within_subjects;
   const bool has_suite = within && analyse_within(data, suite, notes);
   if (within && !has_suite && !data.subjects.empty())
     notes.add(
-        "A within-subjects model needs two subjects with all cells, so each subject is analysed "
-        "separately.");
+        "A within-subjects model needs two subjects with trials in all cells, so each subject is "
+        "analysed separately.");
   for (const Subject& subject : data.subjects)
     analyse_factorial(data, subject, !has_suite, analysis, notes);
   analysis.suite = suite.suite;
@@ -157,9 +157,9 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
   });
   if (tests > 1)
     notes.add(fmt::format(
-        "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}): the "
-        "probability of even one wrong verdict is at most {:.3g} %. An interval or p is valid for "
-        "its comparison alone; the adjusted intervals are valid for all comparisons together.",
+        "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}), so the "
+        "probability of any wrong verdict is at most {:.3g} %. Each interval and p is valid for "
+        "its own comparison; the adjusted intervals are valid for all comparisons together.",
         analysis.suite > 0
             ? "separately for each member, for these together and for members like these"
             : "all together",
@@ -205,29 +205,29 @@ void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
   const double all = std::ceil(std::log(0.05) / std::log(1 - rare));
   constexpr double enough = 300;
   if (static_cast<double>(fewest->units) >= enough) return;
-  notes.add(
-      fmt::format("A rare layout may be missing: {0} {1}s can't exclude a layout that occurs up to "
-                  "{2:.2g} % of the time (with 95 % confidence). If it made one level 20 % slower, "
-                  "the mean would move by up to {3:.2g} %. To exclude layouts that occur more than "
-                  "1 % of the time takes {4:.0f} {1}s. The typical change, without a fifth of the "
-                  "{1}s at each end, does not depend on such a layout.",
-                  fewest->units, data.spec.block, 100 * unseen, 20 * unseen, all));
+  notes.add(fmt::format(
+      "A rare layout may be missing: {0} {1}s can't rule out a layout that occurs up to "
+      "{2:.2g} % of the time (with 95 % confidence). If this layout made one level 20 % "
+      "slower, the mean would move by up to {3:.2g} %. It takes {4:.0f} {1}s to rule "
+      "out layouts that occur more than 1 % of the time. The typical change leaves out "
+      "a fifth of the {1}s at each end, so it does not depend on a rare layout.",
+      fewest->units, data.spec.block, 100 * unseen, 20 * unseen, all));
 }
 
 void note_pooling(const Prepared& data, Notes& notes) {
   if (data.spec.error == Error::pooled && !data.spec.block.empty())
     notes.add(
-        fmt::format("The error is pooled over all treatments, as the settings ask; this assumes "
-                    "that a treatment has the same effect in all {}s.",
+        fmt::format("As requested, the error is pooled over all treatments, which assumes that a "
+                    "treatment has the same effect in all {}s.",
                     data.spec.block));
 }
 
 void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
   notes.add(fmt::format(
-      "The experiment looks at its data up to {} times and may end at any look: p, intervals and "
-      "verdicts of changes are valid for all looks together (alpha spending, Lan and DeMets). The "
-      "other tables are valid only if the number of trials was fixed in advance.",
+      "The experiment looks at its data up to {} times and may end at any look. The p-values, "
+      "intervals and verdicts of changes allow for all looks (alpha spending, Lan and DeMets). All "
+      "tables except the changes are valid only if the number of trials was fixed in advance.",
       data.spec.looks->planned.size()));
 }
 

@@ -399,7 +399,7 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
       effect.loss_low || effect.loss_high ? ", including the error of these bounds" : "";
   if (effect.loss_bounds == Losses::monotone)
     text += fmt::format(
-        "If one level lost every trial that the other would have lost, and some more (Lee's "
+        "If one level lost every trial that the other level would have lost, and some more (Lee's "
         "bounds), the change of {} is {}{}.",
         effect.level, range_words(effect), error);
   else
@@ -408,18 +408,20 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
         "of {} could be {}{}.",
         effect.level, range_words(effect), error);
   if (data.spec.losses == Losses::random)
-    text += " As requested, this decides nothing: the trials are assumed to be missing at random.";
+    text +=
+        " As requested, the missing trials do not affect the verdict, because they are assumed to "
+        "be missing at random.";
   notes.add(effect.subject, text);
 }
 
 void note_advice(const Prepared& data, Notes& notes) {
   if (data.spec.losses != Losses::extremes) return;
   notes.add(
-      "To bound the missing trials, do one of these: run them again; give the limit that ended "
-      "them ('--lost-at-least' and '--lost-at-most' of 'stabctl analyze'; an experiment knows its "
-      "timeouts); if few are missing, ask about a typical run ('--estimand typical', "
-      "'analysis.estimand'); or make an assumption ('--losses monotone' or 'random', "
-      "'analysis.losses').");
+      "To get bounds for the missing trials, do one of the following: run the missing trials "
+      "again; give the limit that ended them ('--lost-at-least' and '--lost-at-most' of 'stabctl "
+      "analyze'; for an experiment, its timeouts are used); if few trials are missing, ask about "
+      "a typical run ('--estimand typical', 'analysis.estimand'); or make an assumption about "
+      "missing trials ('--losses monotone' or 'random', 'analysis.losses').");
 }
 
 }  // namespace

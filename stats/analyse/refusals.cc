@@ -40,17 +40,19 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
                                        effect.baseline, effect.level);
   if (contrast_of(data, cells, *comparison).weights.empty()) {
     withhold(effect, "no two cells with trials differ in this treatment alone");
-    notes.add(effect.subject,
-              fmt::format("{} can't be compared: no two cells that have trials differ in {} alone. "
-                          "More trials of the same cells can't help; add cells that do.",
-                          both, effect.treatment));
+    notes.add(
+        effect.subject,
+        fmt::format("{0} can't be compared: no two cells that have trials differ in {1} alone. "
+                    "More trials in the same cells can't help; add cells that differ in {1} alone.",
+                    both, effect.treatment));
   } else if (has_own_blocks(data)) {
     withhold(effect, fmt::format("no {} has trials of both levels", data.spec.block));
-    notes.add(effect.subject,
-              fmt::format(
-                  "{0} can't be told from {1}: no {1} has trials of both. More trials can't help: "
-                  "run both levels in each {1}, or, if {1} is not a block, analyse without it.",
-                  both, data.spec.block));
+    notes.add(
+        effect.subject,
+        fmt::format(
+            "{0} can't be told from {1}: no {1} has trials of both. More trials can't help: "
+            "run both levels in each {1} or, if {1} is not a block, leave {1} out of the analysis.",
+            both, data.spec.block));
   }
 }
 
@@ -88,11 +90,12 @@ void refuse_time(const Prepared& data, Effect& effect, Notes& notes) {
   withhold(effect, "one level was measured before the other, so time may have made the change");
   notes.add(
       effect.subject,
-      fmt::format("the levels {0}={1} and {0}={2} were measured one after the other: anything that "
-                  "changed on the machine meanwhile looks like a change between them, and no "
-                  "number of trials can tell the two apart. Run trials of both levels in turn, in "
-                  "blocks or in random order, as 'stabctl ab' does.",
-                  effect.treatment, effect.baseline, effect.level));
+      fmt::format(
+          "the levels {0}={1} and {0}={2} were measured one after the other: anything that "
+          "changed on the machine meanwhile looks like a change between them, and no "
+          "number of trials can tell the two apart. Interleave the trials of the two levels, in "
+          "blocks or in random order, as 'stabctl ab' does.",
+          effect.treatment, effect.baseline, effect.level));
 }
 
 // 3.
@@ -114,14 +117,15 @@ void refuse_raw_suite(const Prepared& data, Analysis& analysis, Notes& notes) {
   bool any = false;
   for (Effect& effect : analysis.effects) {
     if (effect.scope == Scope::subject || !effect.reason.empty()) continue;
-    withhold(effect, fmt::format("the largest {} decides a mean of raw values", data.spec.subject));
+    withhold(effect,
+             fmt::format("the largest {} dominates the mean of raw values", data.spec.subject));
     any = true;
   }
   if (any)
     notes.add(fmt::format(
         "The {0}s differ in size: the {1} of {2} is {3:.3g} times that of {4}, so the largest {0} "
-        "decides a mean of raw values. Logarithms give each {0} the same weight: use '--log' of "
-        "'stabctl analyze' or 'analysis.log = true' in a plan.",
+        "dominates the mean of raw values. To give each {0} the same weight, use logarithms "
+        "('--log' of 'stabctl analyze' or 'analysis.log = true' in a plan).",
         data.spec.subject, data.spec.response, most->name, most->mean / least->mean, least->name));
 }
 

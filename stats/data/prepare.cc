@@ -54,8 +54,8 @@ bool can_be_squared(std::span<const Group> groups) {
 void check_numbers(Prepared& out) {
   Spec& spec = out.spec;
   if (!(spec.alpha > 0 && spec.alpha < 0.5)) {
-    out.notes.add(
-        fmt::format("An alpha of {} allows no intervals; 0.05 is used instead.", spec.alpha));
+    out.notes.add(fmt::format(
+        "Intervals can't be computed for an alpha of {}; 0.05 is used instead.", spec.alpha));
     spec.alpha = 0.05;
   }
   if (spec.equivalence && !(*spec.equivalence > 0 && std::isfinite(*spec.equivalence))) {
@@ -165,7 +165,8 @@ void set_looks(Prepared& out) {
   if (repeated)
     out.repeated = std::move(*repeated);
   else
-    out.notes.add("The looks at the data are not accounted for: " + repeated.error().message + ".");
+    out.notes.add(
+        "The analysis does not allow for the looks at the data: " + repeated.error().message + ".");
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out) 
     if (column == nullptr) continue;
     if (found.size() == most_treatments) {
       out.notes.add(
-          fmt::format("The treatment {} is left out: at most {} treatments can be crossed.", name,
-                      most_treatments));
+          fmt::format("The treatment {} is left out, because at most {} treatments can be crossed.",
+                      name, most_treatments));
       continue;
     }
     views.treatments.push_back(view(column, rows));

@@ -156,7 +156,7 @@ Ordered signed_residuals(const Subject& subject, std::span<const double> residua
 void add_independence(const Prepared& data, const Subject& subject, const Ordered& ordered,
                       Analysis& analysis, Notes& notes) {
   if (!data.spec.in_order) {
-    notes.add("Independence is not tested: nothing says that the rows are in order of time.");
+    notes.add("Independence is not tested, because the time order of the rows is not known.");
     return;
   }
   const bool allowed_for = has_own_blocks(data) && !data.spec.independent_blocks &&

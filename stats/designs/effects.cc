@@ -148,9 +148,10 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
         fmt::format(
             "the values of {} move in steps of {:.6g}, and the intervals allow for these steps.{}",
             data.spec.response, data.step,
-            data.spec.resolution ? ""
-                                 : " If the values are exact counts, use '--resolution 0'; a finer "
-                                   "clock has no such limit."));
+            data.spec.resolution
+                ? ""
+                : " If the values are exact counts, use '--resolution 0'. If they are "
+                  "times, a finer clock would make the intervals narrower."));
   // What does not vary gets its own words (of_builds.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));

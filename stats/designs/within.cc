@@ -188,10 +188,10 @@ void add_table(const Prepared& data, std::span<const Member> members,
       row.p.reset();
       row.epsilon.reset();
     }
-    notes.add(
-        fmt::format("The table for {0}s like these has no F, because its strata leave out effects "
-                    "of a {1} that are the same for all {0}s. The changes include such effects.",
-                    data.spec.subject, data.spec.block));
+    notes.add(fmt::format(
+        "The table for {0}s like these has no F values, because its strata leave out "
+        "effects of a {1} that are the same for all {0}s. The changes include such effects.",
+        data.spec.subject, data.spec.block));
   }
 }
 

@@ -103,7 +103,7 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
         fmt::format("{} belongs to the builds that were measured, and a random 'link_order' or "
                     "'link_padding' makes other builds: fewer than five builds per level say "
                     "nothing about those. Use five blocks or seeds ('repetitions'), or a plan "
-                    "without the random factor, whose builds differ by exactly what is measured.",
+                    "without the random factor, so that builds differ only in what is measured.",
                     spec.response));
 }
 
