@@ -226,8 +226,9 @@ void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
   notes.add(fmt::format(
       "The experiment looks at its data up to {} times and may end at any look. The p-values, "
-      "intervals and verdicts of changes allow for all looks (alpha spending, Lan and DeMets). All "
-      "tables except the changes are valid only if the number of trials was fixed in advance.",
+      "intervals and verdicts of changes allow for all looks at the data (alpha spending, Lan and "
+      "DeMets). All tables except the table of changes are valid only if the number of trials was "
+      "fixed in advance.",
       data.spec.looks->planned.size()));
 }
 

@@ -150,8 +150,8 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
             data.spec.response, data.step,
             data.spec.resolution
                 ? ""
-                : " If the values are exact counts, use '--resolution 0'. If they are "
-                  "times, a finer clock would make the intervals narrower."));
+                : " If the values are exact counts, use '--resolution 0'. If the "
+                  "values are times, a finer clock would make the intervals narrower."));
   // What does not vary gets its own words (of_builds.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));
