@@ -159,8 +159,7 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
     notes.add(fmt::format(
         "Verdicts are corrected for the number of comparisons (Holm and Shaffer, {}), so the "
         "probability of any wrong verdict is at most {:.3g} %. Each interval and p-value is valid "
-        "for "
-        "its own comparison; the adjusted intervals are valid for all comparisons together.",
+        "for its own comparison; the adjusted intervals are valid for all comparisons together.",
         analysis.suite > 0
             ? "separately for each member, for these together and for members like these"
             : "all together",

@@ -417,11 +417,11 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
 void note_advice(const Prepared& data, Notes& notes) {
   if (data.spec.losses != Losses::extremes) return;
   notes.add(
-      "To get bounds for the missing trials, do one of the following: run the missing trials "
-      "again; give the limit that ended them ('--lost-at-least' and '--lost-at-most' of 'stabctl "
-      "analyze'; for an experiment, its timeouts are used); if few trials are missing, ask about "
-      "a typical run ('--estimand typical', 'analysis.estimand'); or make an assumption about "
-      "missing trials ('--losses monotone' or 'random', 'analysis.losses').");
+      "Run the missing trials again, or give the limit that ended them ('--lost-at-least' and "
+      "'--lost-at-most' of 'stabctl analyze'; an experiment uses its timeouts). If few trials are "
+      "missing, you can ask about a typical run instead ('--estimand typical', "
+      "'analysis.estimand'). You can also make an assumption about the missing trials ('--losses "
+      "monotone' or 'random', 'analysis.losses').");
 }
 
 }  // namespace
