@@ -50,8 +50,8 @@ Markup table(const Table& table) {
   markup.close().close().close();
   if (shown < table.rows.size())
     markup.leaf("p",
-                fmt::format("The first {} of {} rows. 'stabctl report --json' and 'stabctl export' "
-                            "have all of them.",
+                fmt::format("The table shows the first {} of {} rows; 'stabctl report --json' and "
+                            "'stabctl export' have all rows.",
                             shown, table.rows.size()),
                 {{"class", "words"}});
   return markup;

@@ -147,12 +147,14 @@ std::vector<Figure> overheads(const Analysis& analysis, const PlannedLevels& lev
       "({}).{}{}{} {}",
       levels_text(analysis, *references.begin()->second),
       references.size() < cells.size()
-          ? " If the reference cell has no trials, or its mean may be 0, nothing is compared."
+          ? " If the reference cell has no trials, or if its mean may be 0, no cells are compared."
           : "",
-      analysis.spec.treatments.size() == 1 ? "" : " For intervals, see the changes above.",
-      bars.size() > most_lines
-          ? fmt::format(" Only the first {} of {} cells are shown.", most_lines, bars.size())
-          : "",
+      analysis.spec.treatments.size() == 1
+          ? ""
+          : " The section on changes above has confidence intervals.",
+      bars.size() > most_lines ? fmt::format(" The picture shows only the first {} of {} cells.",
+                                             most_lines, bars.size())
+                               : "",
       colour_words);
   figure.picture =
       draw(bars, figure.title, response_words(analysis.spec) + " relative to the reference, %");
@@ -175,8 +177,8 @@ std::vector<Figure> seeds(const Analysis& analysis) {
     }
     if (bars.empty()) continue;
     if (bars.size() > most_lines)
-      figure.words =
-          fmt::format("Only the first {} of {} paddings are shown.", most_lines, bars.size());
+      figure.words = fmt::format("The picture shows only the first {} of {} paddings.", most_lines,
+                                 bars.size());
     figure.picture = draw(bars, figure.title, "change of " + response_words(analysis.spec) + ", %");
     figures.push_back(std::move(figure));
   }
@@ -213,11 +215,13 @@ std::vector<Figure> floors(const Analysis& analysis) {
   if (bars.empty()) return {};
   Figure figure{.title = "Noise floors"};
   figure.words = fmt::format(
-      "A program compared with itself in {} blocks stays within its floor {} of the time, so "
-      "smaller changes cannot be told from noise. Lines are intervals of the floor.{}",
+      "If a program is compared with itself in {} blocks, the change stays within the noise floor "
+      "{} of the time, so smaller changes cannot be told from noise. Lines are confidence "
+      "intervals of the noise floor.{}",
       analysis.calibration->blocks, level_text(analysis.spec.alpha),
       bars.size() > most_lines
-          ? fmt::format(" Only the first {} of {} floors are shown.", most_lines, bars.size())
+          ? fmt::format(" The picture shows only the first {} of {} noise floors.", most_lines,
+                        bars.size())
           : "");
   figure.picture =
       draw(bars, figure.title, "noise floor of " + response_words(analysis.spec) + ", %");

@@ -44,7 +44,7 @@ TEST(Overheads, EachCellIsComparedWithTheFirstOneOfItsSubject) {
   EXPECT_EQ(figures[0].numbers.rows[0].back(), "reference");
   EXPECT_EQ(figures[0].numbers.rows[1].back(), "+25.00 %");
   EXPECT_EQ(figures[0].numbers.rows[2].back(), "-20.00 %");
-  EXPECT_THAT(figures[0].words, Not(HasSubstr("nothing is compared")));
+  EXPECT_THAT(figures[0].words, Not(HasSubstr("no cells are compared")));
 }
 
 TEST(Overheads, WhatLacksItsReferenceIsNotCompared) {
@@ -57,7 +57,7 @@ TEST(Overheads, WhatLacksItsReferenceIsNotCompared) {
   const auto figures = overheads(analysis, levels);
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_THAT(figures[0].words, HasSubstr("(a=none)"));
-  EXPECT_THAT(figures[0].words, HasSubstr("nothing is compared"));
+  EXPECT_THAT(figures[0].words, HasSubstr("no cells are compared"));
   EXPECT_EQ(figures[0].numbers.rows[0].back(), "-");
   EXPECT_EQ(figures[0].numbers.rows[1].back(), "-");
   EXPECT_EQ(figures[0].numbers.rows[3].back(), "+25.00 %");
@@ -111,9 +111,9 @@ TEST(Seeds, MoreThanThereArePicturesAreSaid) {
                                          .level = "y",
                                          .seeds = {"11"},
                                          .percent = {1}});
-  EXPECT_THAT(page(document, {}), HasSubstr("The first 12 of 14 comparisons."));
+  EXPECT_THAT(page(document, {}), HasSubstr("Only the first 12 of 14 comparisons are shown."));
   document.analysis.padding.resize(most_pictures);
-  EXPECT_THAT(page(document, {}), Not(HasSubstr(" comparisons.")));
+  EXPECT_THAT(page(document, {}), Not(HasSubstr(" comparisons are shown")));
 }
 
 TEST(Seeds, EachPaddingHasItsBar) {
@@ -150,11 +150,11 @@ TEST(Floors, EachHasItsBar) {
   ASSERT_EQ(bars.size(), 2U);
   EXPECT_NEAR(std::stod(bars[0].attributes.at("width")),
               2 * std::stod(bars[1].attributes.at("width")), 0.03);
-  EXPECT_THAT(figures[0].words, Not(HasSubstr("The first")));
+  EXPECT_THAT(figures[0].words, Not(HasSubstr("only the first")));
 
   analysis.calibration->benchmarks.resize(most_lines, analysis.calibration->benchmarks[0]);
   const Figure many = floors(analysis).front();
-  EXPECT_THAT(many.words, HasSubstr("Only the first 40 of 41 floors are shown."));
+  EXPECT_THAT(many.words, HasSubstr("The picture shows only the first 40 of 41 noise floors."));
   EXPECT_THAT(many.picture.str(), HasSubstr("any one program"));
 }
 

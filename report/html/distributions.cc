@@ -182,14 +182,13 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
     if (!dots)
       figure.words = fmt::format(
-          "{} trials are too many to draw as dots. The inner band holds 50 % of the trials, the "
-          "outer "
-          "band 90 % and the line 98 %.",
+          "{} trials are too many to draw as dots. The inner band contains 50 % of the trials, the "
+          "outer band contains 90 %, and the line contains 98 %.",
           subject.ok);
     if (subject.cells.size() > most_lines)
-      figure.words +=
-          fmt::format(" Only the first {} of {} cells are shown; the table has the rest.",
-                      most_lines, subject.cells.size());
+      figure.words += fmt::format(
+          " The picture shows only the first {} of {} cells; the table has the other cells.",
+          most_lines, subject.cells.size());
     figure.picture = Picture(analysis, shots, subject, dots).draw();
     figure.numbers = numbers_of(analysis, shots, subject);
     figures.push_back(std::move(figure));

@@ -160,9 +160,11 @@ Figure figure_of(const Analysis& analysis, const Chart& chart, bool joined) {
   return figure;
 }
 
-// "The first 12 of 20 levels of opt."
+// "The picture shows the first 12 of 20 levels of opt."
 std::string first_words(std::size_t most, std::size_t all, const std::string& what) {
-  return all > most ? fmt::format("The first {} of {} levels{}. ", most, all, what) : "";
+  return all > most
+             ? fmt::format("The picture shows the first {} of {} levels{}. ", most, all, what)
+             : "";
 }
 
 Chart main_chart(const Analysis& analysis, const PlannedLevels& levels,

@@ -142,9 +142,9 @@ TEST(Factors, WhatIsNotDrawnIsSaid) {
   add_subject(analysis, "s", cells);
   const auto figures = factors(analysis, background.levels);
   ASSERT_EQ(figures.size(), 2U);
-  EXPECT_THAT(figures[0].words, HasSubstr("The first 12 of 22 levels."));
-  EXPECT_THAT(figures[1].words, HasSubstr("The first 12 of 13 levels of a."));
-  EXPECT_THAT(figures[1].words, HasSubstr("The first 8 of 9 levels of b."));
+  EXPECT_THAT(figures[0].words, HasSubstr("The picture shows the first 12 of 22 levels."));
+  EXPECT_THAT(figures[1].words, HasSubstr("The picture shows the first 12 of 13 levels of a."));
+  EXPECT_THAT(figures[1].words, HasSubstr("The picture shows the first 8 of 9 levels of b."));
   EXPECT_THAT(page(document, background), Not(HasSubstr(" pairs.")));
 
   analysis = {};
@@ -160,7 +160,7 @@ TEST(Factors, WhatIsNotDrawnIsSaid) {
     cells.emplace_back(levels, 100 + cell);
   }
   add_subject(analysis, "s", cells);
-  EXPECT_THAT(page(document, background), HasSubstr("The first 11 of 15 pairs."));
+  EXPECT_THAT(page(document, background), HasSubstr("Only the first 11 of 15 pairs are shown."));
 }
 
 }  // namespace

@@ -185,11 +185,12 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
       rows, [&](const Row& row) { return stats::is_control(*row.effect, analysis.spec); });
   if (controlled)
     figure.words +=
-        " The control is a second measurement of the first level. A change smaller than the "
-        "control's interval cannot be told from noise. The control itself is not an answer.";
+        " The control is a second measurement of the first level, and never gets a verdict itself. "
+        "A change smaller than the control's confidence interval cannot be told from noise.";
   if (shown < rows.size())
-    figure.words += fmt::format(" Only the first {} of {} are shown; the table has the rest.",
-                                shown, rows.size());
+    figure.words += fmt::format(
+        " The picture shows only the first {} of {} changes; the table has the other changes.",
+        shown, rows.size());
   figure.numbers = numbers_of(analysis, rows);
   return figure;
 }

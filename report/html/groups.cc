@@ -98,21 +98,23 @@ std::string kept_words(const Shots& shots) {
   };
   const auto add_sample = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
     if (kept < all)
-      add(fmt::format(
-          "The pictures show a sample of {} of {} {}, which the experiment's seed chooses.", kept,
-          all, what));
+      add(
+          fmt::format("The pictures show a random sample of {} of {} {}, which depends on the "
+                      "experiment's seed.",
+                      kept, all, what));
   };
   add_sample("numbers", shots.kept_ok, shots.ok);
   add_sample("disturbed and failed attempts", shots.kept_others, shots.others);
   if (shots.left_out > 0)
-    add(fmt::format(
-        "The programs report too many benchmarks: {} values of the later benchmarks are left out.",
-        shots.left_out));
+    add(
+        fmt::format("The programs report too many benchmarks, so {} values of the last benchmarks "
+                    "are left out.",
+                    shots.left_out));
   return text;
 }
 
 std::string pictured_words(std::size_t pictures, std::size_t all) {
-  return pictures < all ? fmt::format("Only the first {} of {} have pictures. ", pictures, all)
+  return pictures < all ? fmt::format("Only the first {} of {} pictures are shown. ", pictures, all)
                         : "";
 }
 

@@ -48,8 +48,8 @@ Markup chance_part(const Background& background) {
   if (background.chances.empty()) return markup;
   markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
   markup.leaf("p",
-              "A random choice can't keep favouring one side. A fixed choice can, so the result is "
-              "valid only for the state in which it was fixed.",
+              "A condition that is chosen at random cannot always favour the same version. A fixed "
+              "condition can, so the result is valid only for the condition as it was fixed.",
               {{"class", "words"}});
   Table table{.columns = {{"what"}, {"random"}, {"how"}}};
   for (const Chance& each : background.chances)

@@ -22,7 +22,7 @@ namespace stab::report::html {
 namespace {
 
 std::string first_words(std::size_t shown, std::size_t all, const std::string& what) {
-  return shown < all ? fmt::format("The first {} of {} {}. ", shown, all, what) : "";
+  return shown < all ? fmt::format("Only the first {} of {} {} are shown. ", shown, all, what) : "";
 }
 
 std::size_t paddings(const stats::Analysis& analysis) {
@@ -34,10 +34,10 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
   const std::size_t treatments = analysis.spec.treatments.size();
   return first_words(pairs, treatments * (std::max<std::size_t>(treatments, 1) - 1) / 2, "pairs") +
          fmt::format(
-             "Benchmarks that lack a combination of levels, or whose mean is not above 0, are left "
-             "out. The lines of treatments that do not interact are parallel{}, although noise "
-             "bends lines too. The p of the interaction in the analysis of variance shows which of "
-             "the two it is.",
+             "The pictures leave out benchmarks that lack a combination of levels, or whose mean "
+             "is not above 0. If two treatments do not interact, their lines are parallel{} except "
+             "for noise. To tell an interaction from noise, see the p-value of the interaction in "
+             "the analysis of variance.",
              analysis.spec.log_scale ? " on this logarithmic scale" : "");
 }
 
@@ -57,10 +57,10 @@ void add_causal(Markup& markup, const Document& document) {
       .add(section(
           "causal", "Gain from faster lines",
           curve_words +
-              "Each dot compares experiments with a virtual speedup of the source line with "
-              "experiments without one. The bands of a line are valid together. Only the best "
-              "lines have curves; "
-              "the table has all lines. Values beyond 150 % are drawn at 150 %.",
+              "Each dot is the gain in experiments with a virtual speedup of the source line, "
+              "relative to experiments without a speedup. The confidence bands of a source line "
+              "are valid for all its speedups together. Only the best source lines have curves; "
+              "the table has all lines. Gains beyond 150 % are drawn at 150 %.",
           curves))
       .add(section("loads", "More load", load_words + "Means over runs, with intervals.", loads));
 }
@@ -90,12 +90,12 @@ void add_pictures(Markup& markup, const Document& document, const Background& ba
                    by_treatment))
       .add(section("trials", "Trials",
                    "Each dot is a successful trial. The vertical line is the mean of the cell, and "
-                   "the line across it is the interval of the mean. " +
+                   "the horizontal line is the confidence interval of the mean. " +
                        kept,
                    distributions(analysis, shots, subjects)))
       .add(section("order", "Trials in order",
-                   "A slope or a step means that something changed on the machine. Every second "
-                   "block is shaded, unless there are too many blocks.",
+                   "If the dots form a slope or a step, something changed on the machine. Every "
+                   "second block is shaded, unless there are too many blocks.",
                    sequences(analysis, shots, subjects)))
       .add(residual_part(analysis, shots, subjects));
 }

@@ -144,9 +144,8 @@ TEST(Page, SaysHowManyTrialsAreKept) {
   Background background = background_of(document, 5);
   EXPECT_EQ(kept_words(background.shots), "");
   background.shots.ok = 1000;
-  EXPECT_THAT(
-      page(document, background),
-      HasSubstr("show a sample of 60 of 1000 numbers, which the experiment&#39;s seed chooses."));
+  EXPECT_THAT(page(document, background), HasSubstr("show a random sample of 60 of 1000 numbers, "
+                                                    "which depends on the experiment&#39;s seed."));
 }
 
 TEST(Sequences, ADotLiesWhereItsNumberSays) {
@@ -212,7 +211,7 @@ TEST(Sequences, FailedAndDisturbedTrialsAreMarked) {
   background.shots.shots[2].fate = Fate::failed;
   const auto subjects = by_subject(background.shots, document.analysis);
   const Figure figure = sequences(document.analysis, background.shots, subjects).front();
-  EXPECT_THAT(figure.words, HasSubstr("Rings are disturbed"));
+  EXPECT_THAT(figure.words, HasSubstr("Rings mark disturbed"));
   EXPECT_THAT(figure.words, HasSubstr("Crosses at the lower edge"));
   EXPECT_THAT(figure.picture.str(), HasSubstr("class=\"failed\""));
   EXPECT_THAT(figure.picture.str(), HasSubstr("hollow"));
@@ -291,7 +290,8 @@ TEST(Table, OfTooManyRowsThePageSaysHowManyThereAre) {
   for (std::size_t i = 0; i < most_rows + 1; ++i) numbers.rows.push_back({"1"});
   const Parsed parsed = parse(table(numbers).str());
   EXPECT_EQ(elements_named(parsed, "td").size(), most_rows);
-  EXPECT_THAT(parsed.elements.back().text, HasSubstr("The first 1000 of 1001 rows"));
+  EXPECT_THAT(parsed.elements.back().text,
+              HasSubstr("The table shows the first 1000 of 1001 rows"));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Literal style();
 // has no verdict. Nothing else is green or red; groups have the other colours (colour_class()).
 inline constexpr const char* no_verdict = "c7";
 inline constexpr const char* colour_words =
-    "Green is better, red is worse, blue is the same, grey has no verdict.";
+    "Green means better, red means worse, blue means the same, and grey means no verdict.";
 std::string colour_of(const stats::Analysis& analysis, const stats::Effect& effect);
 
 // Question, answer and how much to trust it.

@@ -217,11 +217,11 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
 // Why there are none; "": there may be.
 std::string why_none(const Analysis& analysis, const Shots& shots) {
   if (!analysis.spec.seed.empty())
-    return "This design has no pictures of its residuals: the model includes seeds, so a value "
-           "minus its cell mean would not be a residual of the model.";
+    return "This design has no pictures of its residuals, because the model includes seeds, so a "
+           "value minus its cell mean would not be a residual of the model.";
   if (shots.kept_ok < shots.ok)
-    return "There are no pictures of the residuals: block means over a sample of the values would "
-           "not be the model's block means.";
+    return "There are no pictures of the residuals, because this page has only a sample of the "
+           "values, whose block means would not be the model's block means.";
   return "";
 }
 
@@ -254,8 +254,8 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format("Each value minus the mean{}. A value without others to average with is left "
-                  "out. Normal residuals lie on the line.",
+      fmt::format("Each value minus the mean{}. A value is left out if its mean has no other "
+                  "value. Normally distributed residuals lie on the line.",
                   analysis.spec.block.empty() ? " of its cell" : "s of its cell and its block"),
       residuals(analysis, shots, subjects));
 }

@@ -146,9 +146,9 @@ std::string words_of(const SubjectShots& subject, std::size_t drawn) {
   if (const std::uint64_t all = subject.ok + subject.others; drawn < all)
     words = fmt::format("{} of {} trials. ", drawn, all);
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::disturbed; }))
-    words += "Rings are disturbed attempts. ";
+    words += "Rings mark disturbed attempts. ";
   if (std::ranges::any_of(subject.shots, [](const Shot* s) { return s->fate == Fate::failed; }))
-    words += "Crosses at the lower edge are failed attempts. ";
+    words += "Crosses at the lower edge mark failed attempts at a trial. ";
   return words;
 }
 

@@ -154,7 +154,7 @@ TEST(Residuals, OfASampleAndOfDesignsWithSeedsThereAreNoneAndThePageSaysSo) {
   given.analysis.spec.seed = "";
   given.analysis.spec.block = "block";
   ++given.shots.ok;
-  EXPECT_THAT(part(), HasSubstr("over a sample of the values"));
+  EXPECT_THAT(part(), HasSubstr("only a sample of the values"));
   EXPECT_THAT(part(), Not(HasSubstr("<svg")));
 }
 
@@ -173,8 +173,8 @@ TEST(Singles, OfMoreBenchmarksThanPicturesEachSectionSaysSo) {
        {distributions(given.analysis, given.shots, given.subjects()),
         sequences(given.analysis, given.shots, given.subjects()), given.left()}) {
     ASSERT_EQ(figures.size(), most_pictures);
-    EXPECT_THAT(figures[0].words, HasSubstr("Only the first 12 of 14 have pictures."));
-    EXPECT_THAT(figures[1].words, Not(HasSubstr("have pictures")));
+    EXPECT_THAT(figures[0].words, HasSubstr("Only the first 12 of 14 pictures are shown."));
+    EXPECT_THAT(figures[1].words, Not(HasSubstr("pictures are shown")));
   }
 }
 
@@ -186,8 +186,9 @@ TEST(Singles, OfMoreCellsThanRowsThePictureSaysSo) {
   }
   const auto figures = distributions(given.analysis, given.shots, given.subjects());
   ASSERT_EQ(figures.size(), 1U);
-  EXPECT_THAT(figures[0].words,
-              HasSubstr("Only the first 40 of 43 cells are shown; the table has the rest."));
+  EXPECT_THAT(
+      figures[0].words,
+      HasSubstr("The picture shows only the first 40 of 43 cells; the table has the other cells."));
   EXPECT_EQ(figures[0].numbers.rows.size(), most_lines + 3);
 }
 
@@ -202,9 +203,9 @@ TEST(Singles, CountsAreThoseOfAllTrials) {
   EXPECT_EQ(all.front().numbers.rows.front()[1], "50000");
   const auto order = sequences(given.analysis, given.shots, given.subjects());
   EXPECT_THAT(order.front().words, HasSubstr("of 50000 trials."));
-  EXPECT_EQ(
-      kept_words(given.shots),
-      "The pictures show a sample of 4000 of 50000 numbers, which the experiment's seed chooses.");
+  EXPECT_EQ(kept_words(given.shots),
+            "The pictures show a random sample of 4000 of 50000 numbers, which depends on the "
+            "experiment's seed.");
 }
 
 std::vector<Element> elements_of(const Parsed& parsed, const std::string& name,

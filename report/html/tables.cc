@@ -70,9 +70,9 @@ Markup anova_part(const Analysis& analysis) {
   if (analysis.tables.empty()) return {};
   Markup markup =
       section_of("anova", "Analysis of variance",
-                 "Each term is tested against the Residuals of its own stratum. A small p means "
-                 "that the term matters. Partial omega2 estimates how much of the variance the "
-                 "term explains, counting only the term and the error.");
+                 "Each term is tested against the residuals of the same stratum. A small p-value "
+                 "means that the term matters. Partial omega2 estimates how much the term "
+                 "contributes to the variance that comes from the term and the error.");
   std::size_t shown = 0;
   for (const stats::AnovaTable& each : analysis.tables) {
     if (++shown > most_lines) break;
@@ -80,17 +80,20 @@ Markup anova_part(const Analysis& analysis) {
     if (!each.rows.empty()) markup.add(table(table_of(each)));
   }
   if (analysis.tables.size() > most_lines)
-    markup.leaf("p", fmt::format("The first {} of {} models. The text report has all of them.",
-                                 most_lines, analysis.tables.size()));
+    markup.leaf(
+        "p",
+        fmt::format("The page shows the first {} of {} models; the text report shows all models.",
+                    most_lines, analysis.tables.size()));
   return std::move(markup.close());
 }
 
 Markup components_part(const Analysis& analysis) {
   if (analysis.components.empty()) return {};
-  Markup markup = section_of("components", "Sources of variance",
-                             fmt::format("The variance that the random factor {} explains. p tests "
-                                         "the hypothesis that the seed makes no difference.",
-                                         analysis.spec.seed));
+  Markup markup = section_of(
+      "components", "Sources of variance",
+      fmt::format("The table shows how much of the variance the random factor {} explains. The "
+                  "p-value tests the hypothesis that the seed makes no difference.",
+                  analysis.spec.seed));
   Table numbers{.columns = {{"of"},
                             {"sd between seeds", true},
                             {"sd within a seed", true},
@@ -114,8 +117,8 @@ Markup components_part(const Analysis& analysis) {
 
 Markup counters_part(const Document& document) {
   if (document.counters.empty() && document.measures.empty()) return {};
-  Markup markup =
-      section_of("counters", "Counters and measures", "Over all successful trials of all cells.");
+  Markup markup = section_of("counters", "Counters and measures",
+                             "The medians are over all successful trials of all cells.");
   if (!document.counters.empty()) markup.add(table(counters_table(document.counters, "event")));
   if (!document.measures.empty()) markup.add(table(counters_table(document.measures, "measure")));
   return std::move(markup.close());

@@ -26,12 +26,13 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
   const stats::Spec& spec = analysis.spec;
   if (std::ranges::all_of(spec.chains, [](const auto& chain) { return chain.aliases.empty(); }))
     return "";
-  std::string text =
-      heading("Aliases",
-              fmt::format("The design runs {} of {} cells, so it sees these effects only together: "
-                          "what looks like the first may come from the others.",
-                          spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
-              options);
+  std::string text = heading(
+      "Aliases",
+      fmt::format(
+          "The design runs only {} of {} cells, so it cannot tell the effects in a row apart: what "
+          "looks like the first effect may come from the other effects of the row.",
+          spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
+      options);
   for (const stats::AliasChain& chain : spec.chains)
     if (options.full || std::has_single_bit(chain.effect))
       text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),

@@ -66,8 +66,9 @@ std::string typical_section(const Analysis& analysis, const TextOptions& options
   return table_section(
       typical ? "The mean" : "A typical run",
       typical ? "The verdicts above are about a typical run. The mean includes outliers."
-              : "The same comparison without a fifth of the values at each end. It shows what most "
-                "runs do, whatever a few exceptional runs do. The verdict is about the mean.",
+              : "This comparison leaves out the lowest and the highest fifth of the values, so it "
+                "shows what most runs do, no matter what a few exceptional runs do. The verdict is "
+                "about the mean, not about a typical run.",
       grid, options);
 }
 
@@ -111,9 +112,10 @@ std::string randomization_section(const Analysis& analysis, const TextOptions& o
       "Randomization test",
       fmt::format(
           "p is how often another order would have shown a change as large if the levels made no "
-          "difference in any block; it is exact. The interval assumes that the ratio is the same "
-          "in all blocks. A verdict about the mean needs both this test and the test above. Orders "
-          "are drawn from seed {} for as long as chance could change a verdict.",
+          "difference in any block; it is exact. The interval assumes that the ratio between the "
+          "levels is the same in all blocks. A verdict about the mean needs both the randomization "
+          "test and the test above. The test tries random orders (seed {}) until more orders could "
+          "not change a verdict.",
           seed),
       grid, options);
 }
@@ -145,8 +147,8 @@ std::string alternatives_section(const Analysis& analysis, const TextOptions& op
   }
   if (!any) return "";
   return table_section("If an assumption does not hold",
-                       "The same comparisons by tests that assume less. They are for information "
-                       "only and do not change the verdict.",
+                       "The table repeats the comparisons with tests that need fewer assumptions. "
+                       "These tests are for information only and do not change any verdict.",
                        grid, options);
 }
 

@@ -79,7 +79,7 @@ std::string untested_words(const stats::AnovaTable& table) {
   if (terms.empty()) return "";
   return fmt::format(
       "No F for {0}: a term with this many degrees of freedom needs more than {2:.0f} levels of "
-      "{1}. The changes compare the levels one by one.",
+      "{1}. The table of changes compares the levels one by one.",
       terms, one_line(units.stratum, 60), units.df + 1);
 }
 
@@ -111,10 +111,10 @@ bool has_epsilon(const Analysis& analysis) {
 std::string anova_section(const Analysis& analysis, const TextOptions& options) {
   if (analysis.tables.empty()) return "";
   std::string words =
-      "Each term is tested against the Residuals of its own stratum, and F is the ratio of the two "
-      "mean squares. A small p means that the term matters. Partial omega2 estimates how much of "
-      "the variance the term explains, counting only the term and the error. Its interval excludes "
-      "0 where p is below alpha.";
+      "F is the ratio of a term's mean square to the mean square of the residuals in the same "
+      "stratum. A small p means that the term matters. Partial omega2 estimates how much the term "
+      "contributes to the variance that comes from the term and the error. The interval of partial "
+      "omega2 excludes 0 if p is below alpha.";
   if (has_epsilon(analysis))
     words +=
         " Epsilon (Greenhouse and Geisser) is 1 if a term's contrasts vary equally between units. "

@@ -116,7 +116,7 @@ std::string assumptions_section(const Analysis& analysis, const TextOptions& opt
              "Assumptions",
              fmt::format(
                  "p of the tests of the model's assumptions ({}). An assumption is rejected if p "
-                 "is below {:.4g}; by chance this happens to about 1 in {:.0f} true assumptions.",
+                 "is below {:.4g}; by chance, about 1 in {:.0f} true assumptions is rejected.",
                  tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
              grid, options) +
          rejected + (rejected.empty() ? "" : "\n");

@@ -51,8 +51,8 @@ std::string family_words(const Analysis& analysis, bool full) {
         return effect.verdict == Verdict::unsure && own_excludes_none(effect);
       }))
     text +=
-        " If that interval excludes 0 but the verdict is unsure, the change would count alone, but "
-        "not among so many comparisons.";
+        " If the interval for one comparison excludes 0 but the verdict is unsure, the change "
+        "would have a verdict if it were the only comparison.";
   if (any(analysis,
           [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
     text +=
@@ -80,11 +80,11 @@ std::string changes_legend(const Analysis& analysis, bool full) {
   text += family_words(analysis, full);
   if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
     text +=
-        " The control can also make a verdict unsure: a change must be larger than the control's "
-        "interval reaches, and 'same' needs the control to stay within the margin.";
+        " Because of the control, a change gets a verdict only if it is larger than every change "
+        "in the control's interval. 'same' is given only if the control's interval lies within the "
+        "margin.";
   if (any(analysis, [](const Effect& effect) { return effect.exact; }))
-    text +=
-        " Exact: a fact about the builds. It does not vary, so it needs no interval and no test.";
+    text += " Exact: a fact about the builds, which does not vary and needs no interval or test.";
   if (any(analysis, [&](const Effect& effect) { return !change_words(analysis, effect).ratio; }))
     text += fmt::format(
         " A change without % is a difference of {}, because a mean that is not clearly above 0 has "

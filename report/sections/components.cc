@@ -42,9 +42,10 @@ std::string components_section(const stats::Analysis& analysis, const TextOption
   }
   return table_section(
       "Sources of variance",
-      fmt::format("The variance that the random factor {} explains within one level of the "
-                  "treatments. p tests the hypothesis that the seed makes no difference.",
-                  name(analysis.spec.seed)),
+      fmt::format(
+          "The table shows how much of the variance within one level of the treatments the random "
+          "factor {} explains. The p-value tests the hypothesis that the seed makes no difference.",
+          name(analysis.spec.seed)),
       grid, options);
 }
 

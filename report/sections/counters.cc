@@ -65,7 +65,8 @@ std::string section(const std::vector<Counter>& counters, const Words& words,
 }  // namespace
 
 std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options) {
-  return section(counters, {"Counters", "Events in the successful trials of all cells.", "event"},
+  return section(counters,
+                 {"Counters", "Event counts in the successful trials of all cells.", "event"},
                  options);
 }
 
@@ -73,7 +74,7 @@ std::string measures_section(const std::vector<Counter>& measures, const TextOpt
   return section(measures,
                  {"Measures",
                   "Values that programs print, derived measures, region times and simulated "
-                  "counts, over the successful trials of all cells.",
+                  "counts, in the successful trials of all cells.",
                   "measure"},
                  options);
 }

@@ -23,10 +23,11 @@ std::string rules_table(const Exclusions& exclusions, const TextOptions& options
     grid.row({{rule.when},
               {fmt::format("{}", rule.caught)},
               {fmt::format("{}", rule.open), rule.open > 0 ? Style::warning : Style::plain}});
-  return table_section("Exclusions",
-                       "A trial that matches a rule of the plan runs again at the end of its "
-                       "block. If the repetition is disturbed too, no comparison uses the trial.",
-                       grid, options);
+  return table_section(
+      "Exclusions",
+      "If a trial matches one of the plan's rules, it counts as disturbed and runs again at the "
+      "end of its block. If the repeated trial is also disturbed, no comparison uses the trial.",
+      grid, options);
 }
 
 // Those with the most first.
@@ -90,8 +91,8 @@ std::string without_table(const Document& document, const TextOptions& options) 
   }
   if (rows == 0) return "";
   return table_section("With the rules and without them",
-                       "The result with the plan's rules decides. The result without the rules "
-                       "uses the first successful attempt at each trial.",
+                       "Verdicts use the result with the plan's exclusion rules. The result "
+                       "without exclusion rules uses the first successful attempt at each trial.",
                        grid, options);
 }
 
@@ -112,13 +113,13 @@ std::string dependence_text(const Exclusions& exclusions) {
         exclusions.vanished.size() == 1 ? "s" : "");
   if (exclusions.depends())
     text += fmt::format(
-        " Warning: how often trials are disturbed depends on the cell (p = {}). The rules may "
-        "exclude the very effect in which the cells differ: find out why one cell is disturbed "
-        "more often, and look at the result without the rules.",
+        " Warning: some cells are disturbed more often than others (p = {}). The exclusion rules "
+        "may therefore hide the very effect that you want to measure: find out why one cell is "
+        "disturbed more often, and look at the result without the rules.",
         p_text(*exclusions.p));
   else if (exclusions.p)
     text += fmt::format(
-        " Nothing suggests that how often trials are disturbed depends on the cell (p = {}).",
+        " There is no sign that some cells are disturbed more often than others (p = {}).",
         p_text(*exclusions.p));
   return text;
 }

@@ -33,8 +33,8 @@ TEST(Exclusions, SaysWhatWasExcludedByRuleAndByCell) {
   const std::string report = text(with_exclusions(), full);
   EXPECT_THAT(
       words_of(report),
-      HasSubstr("Excluded 3 attempts were disturbed; 1 trial stayed disturbed. Nothing suggests "
-                "that how often trials are disturbed depends on the cell (p = 0.210)."));
+      HasSubstr("Excluded 3 attempts were disturbed; 1 trial stayed disturbed. There is no sign "
+                "that some cells are disturbed more often than others (p = 0.210)."));
   EXPECT_THAT(words_of(report), HasSubstr("throttled_per_s > 0 0 60"));
   EXPECT_LT(report.find("sort opt=O2"), report.find("hash opt=O1"));
   EXPECT_THAT(text(sample_document(), full), Not(HasSubstr("Exclusions")));
@@ -62,7 +62,7 @@ TEST(Exclusions, ExclusionsThatDependOnTheCellAreAWarning) {
   Document document = with_exclusions();
   document.exclusions->p = 0.001;
   EXPECT_THAT(words_of(text(document, full)),
-              HasSubstr("Warning: how often trials are disturbed depends on the cell"));
+              HasSubstr("Warning: some cells are disturbed more often than others"));
 }
 
 }  // namespace

@@ -37,15 +37,15 @@ std::string interactions_section(const stats::Analysis& analysis, const TextOpti
     grid.row(std::move(row));
   }
   const std::string corrected = fmt::format(
-      " Interactions are a family of their own: with a probability of at most {1:.4g} %, any "
-      "adjusted p is wrongly below {0:.4g}.",
+      " The p-values of all interactions are adjusted together: the probability that any adjusted "
+      "p is wrongly below {0:.4g} is at most {1:.4g} %.",
       analysis.spec.alpha, 100 * analysis.spec.alpha);
   return table_section(
       "Interactions",
-      std::string(log_scale ? "How much one treatment's change depends on the level of the other "
-                              "treatment; 0 % means no interaction."
-                            : "How much the effect of one treatment depends on the level of "
-                              "the other treatment; 0 means no interaction.") +
+      std::string(log_scale ? "An interaction is how much one treatment's change depends on the "
+                              "level of the other treatment; 0 % means no interaction."
+                            : "An interaction is how much the effect of one treatment depends on "
+                              "the level of the other treatment; 0 means no interaction.") +
           (family ? corrected : ""),
       grid, options);
 }

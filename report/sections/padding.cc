@@ -41,9 +41,10 @@ std::string padding_section(const stats::Analysis& analysis, const TextOptions& 
   }
   return table_section(
       "Padding study",
-      fmt::format("The change of the mean under each seed of {}, in percent; both arms use the "
-                  "same seeds. The sample consists of seeds, not of runs. With a single seed you "
-                  "could have got the smallest or the largest of these changes.",
+      fmt::format("The table shows how much the mean changes under each seed of {}, in percent; "
+                  "both levels use the same seeds. Each seed counts as one value, no matter how "
+                  "many runs it has. With a single seed, you could have measured the smallest or "
+                  "the largest of these changes.",
                   name(analysis.spec.seed)),
       grid, options);
 }

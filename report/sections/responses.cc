@@ -81,12 +81,13 @@ std::string responses_section(const Document& document, const TextOptions& optio
     text += own_notes(other, document.analysis, options.width);
   }
   if (!document.others.empty())
-    text += paragraph("",
-                      "Each response is a family of its own: its p and intervals are corrected for "
-                      "its own comparisons, but not for the comparisons of other responses. " +
-                          name(document.analysis.spec.response) + " decides.",
-                      options.width) +
-            "\n";
+    text +=
+        paragraph("",
+                  "The p-values and intervals of each response are corrected for the comparisons "
+                  "of this response, but not for the comparisons of other responses. " +
+                      name(document.analysis.spec.response) + " decides.",
+                  options.width) +
+        "\n";
   const auto opposed = disagreements(document);
   if (opposed.empty()) return text;
   text += styled("Times and counts disagree", Style::bold, options.colour) + "\n";

@@ -33,10 +33,11 @@ std::string samples_section(const Document& document, const TextOptions& options
               {each.share ? fmt::format("{:.0f} %", 100 * *each.share) : "-"}});
   return table_section(
       "Samples within trials",
-      fmt::format("Samples of {}. A trial counts as one value, the mean of its samples, however "
-                  "many samples it has. More samples per trial reduce the variance of that value "
-                  "by the last column at most; only more trials reduce the rest.",
-                  name(spec.response)),
+      fmt::format(
+          "Samples of {}. A trial counts as one value (the mean of its samples), no matter how "
+          "many samples it has. More samples per trial reduce the variance of a trial's value by "
+          "at most the share in the last column; only more trials reduce the rest of the variance.",
+          name(spec.response)),
       grid, options);
 }
 

@@ -61,11 +61,12 @@ std::string spread_section(const Analysis& analysis, const TextOptions& options)
   }
   if (!any) return "";
   const bool nested = analysis.spec.design == stats::Design::nested;
-  return table_section("Changes of the variance",
-                       fmt::format("Variance of {} within a cell at one level, as a multiple of "
-                                   "the variance at the other level; 1 means no change.",
-                                   nested ? "the means of seeds" : "the trials"),
-                       grid, options);
+  return table_section(
+      "Changes of the variance",
+      fmt::format("The variance ratio compares the variance of {} within a cell at one level with "
+                  "the variance at the other level; 1 means no change.",
+                  nested ? "the means of seeds" : "the trials"),
+      grid, options);
 }
 
 }  // namespace stab::report

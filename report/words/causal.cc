@@ -211,21 +211,23 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
   }
   std::vector<std::string> said;
   if (!is_known) return said;
-  if (all.samples == 0) return {"No sample was taken: the program used hardly any CPU time."};
+  if (all.samples == 0)
+    return {"No samples were taken, because the program used hardly any CPU time."};
   const double samples = static_cast<double>(all.samples);
   const double period = static_cast<double>(all.sampled_ns) / samples;
   const auto wanted = static_cast<double>(asked.count());
   if (period > 2 * wanted || all.is_by_timer)
     said.push_back(fmt::format(
-        "A sample stands for {:.1f} ms of CPU time, not {:.1f}: samples are taken by {}.",
+        "A sample stands for {:.1f} ms of CPU time instead of {:.1f} ms, because samples are taken "
+        "by {}.",
         period / 1e6, wanted / 1e6,
         all.is_by_timer
             ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
             : "perf events"));
   if (all.is_of_user_code)
     said.emplace_back(
-        "Only user code is sampled (kernel.perf_event_paranoid is above 1), so kernel time belongs "
-        "to no line.");
+        "Only user code is sampled (kernel.perf_event_paranoid is above 1), so no source line "
+        "includes kernel time.");
   if (const double percent = 100 * static_cast<double>(all.outside) / samples; percent > 20)
     said.push_back(fmt::format("{:.0f} % of {} samples are outside the scope; see {}.", percent,
                                all.samples, keys.scope));

@@ -228,9 +228,9 @@ drawn() { # drawn BLOCKS CHANGE [OUTLIER-IN-BLOCK]
 drawn 30 1 >clear.csv
 analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --full
 says words "Randomization test"
-says words "drawn from seed 7"
+says words "random orders (seed 7)"
 says words "made no difference in any block"
-says words "the ratio is the same in all blocks"
+says words "the ratio between the levels is the same in all blocks"
 analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --json
 says out '"seed": 7'
 says out '"p_adjusted": 0.0'

@@ -96,7 +96,7 @@ TEST_F(DocumentTest, SaysWhereATimeAndACountDisagree) {
                     HasSubstr("the time and the count disagree about which is better")));
   EXPECT_THAT(report::text(all, {.full = true}),
               AllOf(HasSubstr("Changes of instructions\n"), HasSubstr("Changes of cycles\n"),
-                    HasSubstr("Each response is a family of its own"),
+                    HasSubstr("The p-values and intervals of each response"),
                     HasSubstr("Times and counts disagree\n"),
                     HasSubstr("doc/statistics.md says when to trust which")));
   EXPECT_THAT(read_file(STAB_SOURCE_DIR "/doc/statistics.md", 1 << 20).value(),
