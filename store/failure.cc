@@ -72,8 +72,8 @@ void refuse(std::string message) {
 
 void refuse_damaged(const Damage& damage) {
   refuse(
-      fmt::format("row {} of table {} is damaged: {}. A program other than stabd changed it, or "
-                  "the disk corrupted it. Restore the database from a copy, or move it away and "
+      fmt::format("row {} of table {} is damaged: {}. A program other than stabd changed the row, "
+                  "or the disk corrupted it. Restore the database from a copy, or move it away and "
                   "run the experiment again",
                   damage.row, damage.table, damage.problem));
 }

@@ -215,7 +215,7 @@ void note_sessions(std::vector<std::string>& notes) {
   notes.push_back(
       "The files were measured at different times, so anything that changed on the machine in "
       "between looks like a change. Intervals and p reflect only the variation within the files. "
-      "For a verdict let stabd measure both in turn: 'stabctl ab'.");
+      "To get a verdict, let 'stabctl ab' measure both versions in turn.");
 }
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {

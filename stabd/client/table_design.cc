@@ -114,7 +114,7 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   notes.push_back(fmt::format(
       "The table is a fraction of the factors' combinations: {}.{}",
       fmt::join(plan::defining_relation(*design), ", "),
-      given ? "" : " If the design was a different one, describe it with '--generators'."));
+      given ? "" : " If you used a different design, describe it with '--generators'."));
   return {};
 }
 

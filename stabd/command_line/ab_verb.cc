@@ -24,8 +24,8 @@ void CommandLine::add_ab() {
   ab->add_option(
       "words", a.ab.words,
       "With --build: revisions of this git repository; . is the working tree. A single revision is "
-      "compared with the working tree. If none is given, the working tree is compared with the "
-      "commit at which this branch left main. After --: with --program, the arguments of each "
+      "compared with the working tree. Without any revisions, the working tree is compared with "
+      "the commit at which this branch left main. After --: with --program, the arguments of each "
       "program; otherwise the versions, as commands for /bin/sh");
   ab->add_option("--build", a.ab.build,
                  "Command for /bin/sh that builds each revision; $CC is szc and $CXX szc++");
@@ -42,7 +42,7 @@ void CommandLine::add_ab() {
       ->take_all();
   ab->add_option("--budget", a.ab.budget,
                  "How long to measure, not counting builds and the report. No round begins that "
-                 "would end later, but at least 10 rounds run")
+                 "would exceed this time, but at least 10 rounds run")
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
@@ -68,8 +68,8 @@ void CommandLine::add_ab() {
       ->take_all();
   CLI::Option* heap = ab->add_flag_callback(
       "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
-      "Require random positions for the small heap blocks of all versions, through a layer above "
-      "their own allocators. The default is to use the layer if it works and costs little");
+      "Require random addresses for the small heap blocks of all versions, from a layer above each "
+      "version's own allocator. The default is to use the layer if it works and costs little");
   ab->add_flag_callback(
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
         "Do not randomize the heap of any version")

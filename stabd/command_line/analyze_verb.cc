@@ -24,7 +24,7 @@ void CommandLine::add_analyze() {
       ->required();
   analyze->add_option(
       "--metric,--response", a.response,
-      "Column of the measured values; less is better unless you give --higher-is-better. Not "
+      "Column of the measured values; lower is better unless you give --higher-is-better. Not "
       "needed for JSON: hyperfine's time or Google Benchmark's real_time is used");
   analyze
       ->add_option("--input-format", a.format,
@@ -44,11 +44,12 @@ void CommandLine::add_analyze() {
   analyze->add_option("--random", a.random,
                       "Column of a random factor within the treatments (layout seeds): y ~ a + "
                       "Error(a:seed)");
-  analyze->add_option("--order", a.order,
-                      "Column that says when each row was measured: a time (a number or ISO 8601) "
-                      "or a running number. Rows are sorted by this column, and correlation "
-                      "between neighbours in time is tested only if it is given. Files from "
-                      "stabctl export have started_ns, which needs no option");
+  analyze->add_option(
+      "--order", a.order,
+      "Column that says when each row was measured: a time (a number or ISO 8601) or a sequence "
+      "number. Rows are sorted by this column. Only with this option does the analysis test the "
+      "correlation between neighbouring rows. Files from "
+      "stabctl export have started_ns, which needs no option");
   analyze
       ->add_option(
           "--seeds", a.seeds,
@@ -64,36 +65,36 @@ void CommandLine::add_analyze() {
       ->delimiter(',');
   analyze
       ->add_option("--estimand", a.estimand,
-                   "The average that decides: mean, over all blocks, or typical, the mean without "
-                   "a fifth of the blocks at each end. Both are shown")
+                   "The average that verdicts are about: mean (over all blocks) or typical (the "
+                   "mean without the lowest and the highest fifth of the blocks). Both are shown")
       ->capture_default_str()
       ->check(CLI::IsMember({"mean", "typical"}));
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Assume that blocks are not correlated with their neighbours in time. "
                     "Intervals are narrower, and wrong if the assumption fails");
   analyze->add_flag("--order-drawn", a.order_drawn,
-                    "State that the order of the trials was drawn at random (within each block, if "
-                    "there are blocks). This adds a randomization test, and a verdict needs both "
-                    "tests. Files from stabctl export state this themselves");
+                    "State that the trials ran in random order (within each block, if there are "
+                    "blocks). A verdict then also needs a randomization test. Files from stabctl "
+                    "export state the order themselves");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
       ->add_option("--losses", a.losses,
-                   "Assumed values of lost trials: extremes, anything their limits permit; "
-                   "monotone, one level loses every trial that the other would lose, and some more "
-                   "(Lee's bounds); random, losses do not depend on the levels")
+                   "Assumption about lost trials: extremes (any value that their limits permit), "
+                   "monotone (one level loses every trial that the other would lose, and some "
+                   "more: Lee's bounds) or random (losses do not depend on the levels)")
       ->capture_default_str()
       ->check(CLI::IsMember({"extremes", "monotone", "random"}));
-  analyze->add_option(
-      "--lost-at-least", a.lost_at_least,
-      "The smallest value that a row without a value may have had: the timeout that ended it");
+  analyze->add_option("--lost-at-least", a.lost_at_least,
+                      "The smallest value that a row without a value may have had, such as the "
+                      "timeout that ended the trial");
   analyze->add_option("--lost-at-most", a.lost_at_most,
                       "The largest value that a row without a value may have had");
   analyze
-      ->add_option(
-          "--resolution", a.resolution,
-          "Step of the clock, in the unit of the response, which intervals allow for; 0 means that "
-          "the values are exact. Without this option the step is detected from repeated values")
+      ->add_option("--resolution", a.resolution,
+                   "Resolution of the clock, in the unit of the response; intervals allow for it, "
+                   "and 0 means that the values are exact. Without this option, the resolution is "
+                   "detected from repeated values")
       ->check(CLI::NonNegativeNumber);
   analyze->add_option("--baseline", a.baselines,
                       "The level to compare with, as factor=level; by default the first level");

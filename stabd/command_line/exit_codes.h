@@ -24,8 +24,8 @@ inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
 
 inline constexpr const char* exit_code_notes =
     "A verdict is an answer, not a failure. --fail-on of run, ab, submit --wait, watch, logs -f, "
-    "compare, analyze and report turns verdicts into failures. If several findings apply, the "
-    "first of 1, 5, 2, 3 counts. report ignores failed trials unless --fail-on is given. backup "
+    "compare, analyze and report turns verdicts into failures. If several exit codes apply, the "
+    "first of 1, 5, 2, 3 is used. report ignores failed trials unless --fail-on is given. backup "
     "and recover exit with 5 if the copy is damaged, or if something was or may be lost. replay "
     "exits with the exit code of the trial's program.";
 

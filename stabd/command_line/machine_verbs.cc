@@ -26,10 +26,11 @@ void CommandLine::add_database_verbs() {
                      "Folder of the database, created if it is missing. Needs no daemon, and no "
                      "daemon may use the folder");
   json_flag(import);
-  CLI::App* recover = verb("recover",
-                           "Make a new database from everything readable in a damaged one. The "
-                           "damaged database stays as it is; stabd must not use it meanwhile",
-                           [&a] { return client::recover(a.common, a.from, a.output); });
+  CLI::App* recover =
+      verb("recover",
+           "Make a new database from everything that is readable in a damaged database. The "
+           "damaged database stays as it is; stabd must not use it meanwhile",
+           [&a] { return client::recover(a.common, a.from, a.output); });
   recover->add_option("from", a.from, "The damaged database, or its folder")->required();
   recover->add_option("to", a.output, "The new database, or a folder for it; it must not exist yet")
       ->required();

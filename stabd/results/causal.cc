@@ -113,7 +113,7 @@ std::vector<report::CausalLoads> CausalCells::loads(const plan::Plan& plan) {
 void CausalCells::finish(const plan::Plan& plan, report::Document& document) {
   std::vector<std::string>& notes = document.analysis.notes;
   notes.emplace_back(
-      "The times of these trials include virtual pauses: they are stored, but not compared between "
+      "The times of trials include virtual pauses, so times are stored, but not compared between "
       "cells.");
   document.causal = result(plan);
   document.causal_loads = loads(plan);

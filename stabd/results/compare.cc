@@ -198,16 +198,18 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   if (!analysis.withheld.empty())
     notes.push_back(
         "The experiments ran one after the other, so anything that changed on the machine in "
-        "between looks like a change. Intervals and p reflect the variation within the two "
-        "sessions, but not between them. For a verdict make both arms levels of one experiment.");
+        "between looks like a change. Intervals and p reflect the variation within each "
+        "experiment, but not between the experiments. To get a verdict, make both versions levels "
+        "of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back(
         "The experiments ran on different machines, or on a machine that was changed in between.");
   if (before.disturbed + after.disturbed > 0)
-    notes.push_back(fmt::format(
-        "Disturbed trials are left out: {} of {} of experiment {}, {} of {} of experiment {}.",
-        before.disturbed, before.disturbed + before.used, before.experiment.id, after.disturbed,
-        after.disturbed + after.used, after.experiment.id));
+    notes.push_back(
+        fmt::format("Disturbed trials are left out: {} of {} trials of experiment {}, and {} of {} "
+                    "trials of experiment {}.",
+                    before.disturbed, before.disturbed + before.used, before.experiment.id,
+                    after.disturbed, after.disturbed + after.used, after.experiment.id));
   for (const Side* side : {&before, &after}) {
     for (const std::string& subject : subjects_of(*side))
       if (!common.contains(subject))
@@ -218,7 +220,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
           fmt::format("Experiment {} is {}.", side->experiment.id, side->experiment.state));
     if (side->plan.design.stop)
       notes.push_back(
-          fmt::format("Experiment {} could stop early, by a rule that ignored this comparison.",
+          fmt::format("Experiment {} could stop early, by a rule that does not take this "
+                      "comparison into account.",
                       side->experiment.id));
   }
 }

@@ -123,7 +123,7 @@ TEST_F(CompareTest, OneSessionAnArmGivesNoVerdictHoweverLargeTheChange) {
   EXPECT_TRUE(comparison.findings.unsure);
   EXPECT_THAT(report::answer(comparison.analysis), HasSubstr("no verdict: one session per arm"));
   EXPECT_THAT(report::answer(comparison.analysis), Not(HasSubstr("the same")));
-  EXPECT_THAT(comparison.analysis.notes, Contains(HasSubstr("within the two sessions")));
+  EXPECT_THAT(comparison.analysis.notes, Contains(HasSubstr("within each experiment")));
 }
 
 TEST_F(CompareTest, WhatOneOfThemLacksIsLeftOutWithANote) {
@@ -189,8 +189,8 @@ TEST_F(CompareTest, DisturbedTrialsOfEachSideAreCounted) {
   });
   const auto notes = compared({first, second}).analysis.notes;
   const auto trials = first.trials;
-  EXPECT_THAT(notes, Contains(fmt::format("Disturbed trials are left out: 0 of {} of experiment 1, "
-                                          "3 of {} of experiment 2.",
+  EXPECT_THAT(notes, Contains(fmt::format("Disturbed trials are left out: 0 of {} trials of "
+                                          "experiment 1, and 3 of {} trials of experiment 2.",
                                           trials, trials)));
   EXPECT_THAT(compared({first, run(plan_of(both), 1)}).analysis.notes,
               Not(Contains(HasSubstr("isturbed"))));

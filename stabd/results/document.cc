@@ -222,12 +222,12 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
   document.looked_early = document.compares && !plan.design.stop && !is_complete(experiment) &&
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
-    document.analysis.notes.push_back(
-        fmt::format("This is a look at {} of {} trials, before the planned end. A verdict keeps "
-                    "its error rate only if you look once. Even if nothing differs, checking after "
-                    "every block and stopping when p is below 0.05 finds a change in 24.6 % of "
-                    "experiments. To look early, give the plan a stop rule.",
-                    ended, trials.planned));
+    document.analysis.notes.push_back(fmt::format(
+        "This report is about {} of {} trials, before the planned end of the experiment. The error "
+        "rate of a verdict holds only if you look at the results once. If nothing differs, "
+        "checking after every block and stopping when p is below 0.05 still finds a change in 24.6 "
+        "% of experiments. To look at results early, give the plan a stop rule.",
+        ended, trials.planned));
 }
 
 // Which trials of a benchmark lack a number may depend on what is compared, and the others then say
@@ -263,7 +263,9 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
             "find out why trials lack it ('stabctl logs'), or compare another response "
             "('--response').{}",
             why,
-            spec.log_scale ? " With 'analysis.log = false', values of 0 and below count." : ""));
+            spec.log_scale
+                ? " With 'analysis.log = false', the analysis also uses values of 0 and below."
+                : ""));
     const auto is_withheld = [](const stats::Effect& each) { return !each.reason.empty(); };
     if (std::ranges::all_of(analysis.effects, is_withheld))
       analysis.withheld =

@@ -186,8 +186,8 @@ class Collector {
     for (const auto& [benchmark, split] : splits_)
       if (split.left_out)
         notes.push_back(
-            fmt::format("Programs report more than {} benchmarks: those that the program of {} "
-                        "reported later are left out.",
+            fmt::format("Programs report more than {} benchmarks, so benchmarks that the program "
+                        "of {} reported later are left out.",
                         most_subjects, benchmark));
     return notes;
   }

@@ -153,7 +153,8 @@ TEST_F(DocumentTest, AProgramThatNamesEverOtherBenchmarksIsBounded) {
   const auto all = document();
   EXPECT_THAT(
       all.analysis.notes,
-      Contains(HasSubstr("Programs report more than 1000 benchmarks: those that the program of ")));
+      Contains(HasSubstr(
+          "Programs report more than 1000 benchmarks, so benchmarks that the program of ")));
   EXPECT_LE(all.analysis.means.size(), 2000U);
 }
 

@@ -112,8 +112,8 @@ report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,
   if (stop.rule == plan::StopRule::precision)
     analysis.notes.push_back(
         fmt::format("An experiment that stops once its intervals are narrow tends to stop when the "
-                    "variance happens to look small. So intervals and tests are computed at {:.4g} "
-                    "%, which gives {:.4g} % in such experiments.",
+                    "variance happens to look small. Intervals and tests are therefore computed at "
+                    "{:.4g} %, which gives {:.4g} % in experiments that stop in this way.",
                     100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
   return {.rule = std::string(to_string(stop.rule)),
           .words = fmt::format("{}; after {} {}", describe(stop), blocks,

@@ -267,8 +267,8 @@ std::string asked_note(const plan::Plan& plan, const Asked& asked) {
       further(plan, asked.response) != nullptr)
     return "";
   return fmt::format(
-      "This is about {}, but the plan compares {}: if you look at many responses, some show a "
-      "change by chance.",
+      "This report is about {}, but the plan compares {}: if you look at many responses, some show "
+      "a change by chance.",
       asked.response, plan.analysis.response);
 }
 

@@ -169,9 +169,10 @@ TEST_F(DocumentTest, IsAboutTheNumberThatIsAskedFor) {
             stats::Verdict::slower);
   const auto faults = asked({.response = "page-faults-minor"});
   EXPECT_EQ(faults.analysis.effects[0].units, 12U);
-  EXPECT_EQ(faults.analysis.notes[0],
-            "This is about page-faults-minor, but the plan compares rare: if you look at many "
-            "responses, some show a change by chance.");
+  EXPECT_EQ(
+      faults.analysis.notes[0],
+      "This report is about page-faults-minor, but the plan compares rare: if you look at many "
+      "responses, some show a change by chance.");
   EXPECT_EQ(asked({.response = "user"}).analysis.spec.unit, stats::Unit::nanoseconds);
   EXPECT_THAT(asked({.response = "oftn"}).reason,
               AllOf(HasSubstr("no trial of experiment 1 has the response 'oftn', did you mean "

@@ -202,7 +202,8 @@ TEST_F(CausalProgramsTest, ProcessesThatAProgramLeavesBehindAreSaid) {
   EXPECT_EQ(made.code, 1);
   EXPECT_THAT(
       made.err,
-      HasSubstr("The program ended while processes that it had started were still running"));
+      HasSubstr(
+          "The profile does not cover processes that were still running when the program ended"));
 }
 
 // Without the right to look at the kernel. Where everybody has it, nothing is said.

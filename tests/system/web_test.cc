@@ -188,7 +188,7 @@ TEST_F(Web, ShowsHowFarItIsWhileItRunsAndTheLastReportAtTheEnd) {
   const std::string last =
       look_until([](const std::string& page) { return page.contains("data-final=\"yes\""); });
   EXPECT_THAT(last, HasSubstr("4 of 4 trials, 4 ok, 0 failed"));
-  EXPECT_THAT(last, HasSubstr("The experiment has ended: this is its report."));
+  EXPECT_THAT(last, HasSubstr("The experiment has ended, and this is its final report."));
   EXPECT_THAT(last, HasSubstr("<h1>&lt;b&gt;web&lt;/b&gt; (experiment 1)</h1>"));
   EXPECT_THAT(last, Not(HasSubstr("<b>")));
   const auto parsed = report::html::parse(body_of(last));
@@ -352,9 +352,10 @@ TEST_F(Web, ARunOfItsOwnHasThePageToo) {
     ASSERT_FALSE(HasFatalFailure());
     EXPECT_THAT(get(), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("<html")));
     let_go();
-    EXPECT_THAT(
-        look_until([](const std::string& page) { return page.contains("this is its report"); }),
-        HasSubstr("this is its report"));
+    EXPECT_THAT(look_until([](const std::string& page) {
+                  return page.contains("this is its final report");
+                }),
+                HasSubstr("this is its final report"));
     EXPECT_EQ(end(), 0) << said();
   }
 }

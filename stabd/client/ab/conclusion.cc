@@ -279,7 +279,7 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                        ? frames
                        : fmt::format("{} ({})", frames, compared.why_no_pads));
   std::string text =
-      fmt::format("Random in each block: the size of the environment. Random in each trial: {}.",
+      fmt::format("The size of the environment is random in each block. Random in each trial: {}.",
                   fmt::join(random, ", "));
   if (!rest.empty()) text += fmt::format(" Not random: {}.", fmt::join(rest, ", "));
   if (some)
@@ -289,8 +289,7 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
   if (fixed.empty()) return text;
   return text +
-         " Programs built by szc move their functions. Without that, a difference may come from "
-         "two lucky layouts.";
+         " A difference may come from two lucky layouts; in programs built by szc, functions move.";
 }
 
 // "Code: old has 20000 bytes, new 25000 (25 % more)." Exactly so: it is a fact of the programs.

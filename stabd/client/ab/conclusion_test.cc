@@ -233,7 +233,7 @@ TEST(Conclusion, WhatIsNotRandomIsNamed) {
   const json found = report(json::array({effect("new", "same", 1)}));
   Compared compared = versions({"old", "new"});
   EXPECT_EQ(conclude(found, compared).randomized,
-            "Random in each block: the size of the environment. Random in each trial: the "
+            "The size of the environment is random in each block. Random in each trial: the "
             "addresses of stack, heap and libraries, the positions of functions, the positions of "
             "heap blocks. Not random: the sizes of stack frames.");
   compared.trials["old"].moved = 49;
@@ -246,7 +246,7 @@ TEST(Conclusion, WhatIsNotRandomIsNamed) {
   EXPECT_THAT(conclude(found, compared).randomized,
               AllOf(HasSubstr("stack, heap and libraries. Not random: the positions of functions, "
                               "the positions of heap blocks (--no-heap), the sizes of"),
-                    HasSubstr("come from two lucky layouts.")));
+                    HasSubstr("come from two lucky layouts;")));
 }
 
 TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {

@@ -141,7 +141,7 @@ class Demo {
     const Shown fixed = shown(0);
     const Shown random = shown(1);
     std::string text = fmt::format(
-        "One program, linked in two orders. Its source is the same.\n\n  layouts  order {} against "
+        "The same program, linked in two orders.\n\n  layouts  order {} against "
         "order {}, {} runs of each\n",
         slow_ + 1, fast_ + 1, fast_runs_[0].size());
     const double widest = std::max({std::abs(fixed.change), std::abs(random.change), margin});

@@ -274,8 +274,8 @@ class Runs {
     }
     if (left_behind_)
       tell(
-          "The program ended while processes that it had started were still running; the profile "
-          "does not cover them. Let the program wait for them, and run a server in the "
+          "The profile does not cover processes that were still running when the program ended. "
+          "Let the program wait for the processes that it starts, and run servers in the "
           "foreground.");
     if (all_.visits == 0 && !options_.end_to_end)
       tell(
@@ -292,10 +292,10 @@ class Runs {
                                   {.scope = "--scope and --binary", .experiment = "--experiment"}))
       tell(each);
     if (all_.timeless != 0)
-      tell(
-          fmt::format("{} experiments are left out because arrivals gained more time in them than "
-                      "passed. Use a smaller --load or --arrival-speedup.",
-                      all_.timeless));
+      tell(fmt::format(
+          "{} experiments are left out because arrivals gained more time in them than "
+          "passed. To keep such experiments, use a smaller --load or --arrival-speedup.",
+          all_.timeless));
     if (all_.damaged != 0)
       tell(fmt::format("{} records are left out, because the program overwrote them.",
                        all_.damaged));

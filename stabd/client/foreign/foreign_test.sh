@@ -81,7 +81,7 @@ analyze 5 old.json new.json
 says words "no verdict: one file per level"
 says words "file: old -> new"
 says words "1 of 12 runs of './new' of new failed and are left out."
-says words "Each file has one command, and these are compared: './old', './new'."
+says words "Each file has one command, so the comparison is between: './old', './new'."
 analyze 0 old.json new.json --fail-on none
 analyze 3 old.json new.json --fail-on unsure --factor version=main,branch
 says words "version: main -> branch"
@@ -106,7 +106,7 @@ says err "command is both the name of a column and the factor of the files: give
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
-says words "Left out, because they are not in all files or lack values in one: 'c', 'd'."
+says words "Left out, because a file does not have them or has no values for them: 'c', 'd'."
 says words "a file: first -> second"
 says words "against file=first, file=second is without a verdict on 2 of 2 (a, b)"
 lacks words "clearly different"
@@ -142,7 +142,7 @@ analyze 1 short.json
 says err "12 times and 11 exit codes"
 sed 's/,"exit_codes":\[[^]]*\]//' two.json >unchecked.json
 analyze 0 unchecked.json
-says words "It is not known whether runs of 1 of its commands failed"
+says words "Runs of 1 of the commands may have failed"
 sed 's/"times":\[[^,]*/"times":[-1/' two.json >negative.json
 analyze 1 negative.json
 says err "value 1 of its times is not a number of 0 or more"
@@ -188,7 +188,7 @@ google lab 1100 ms 1e6 >head.json
 analyze 0 base.json head.json
 says words "no verdict: one file per level"
 says words "BM_a file: base -> head +10.00 %"
-says words "base: Left out: 2 rows that Google Benchmark computed from the repetitions."
+says words "base: Left out: 2 rows that Google Benchmark computed from other rows."
 says words "The repetitions in a file come from one process, so they share one layout"
 says out "1.0045 us"
 says out "1.1050 us"
@@ -207,7 +207,7 @@ says err "benchmark is both the name of a column and the factor of the files"
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
-says words "Left out, because they are not in all files or lack values in one: 'BM_c'."
+says words "Left out, because a file does not have them or has no values for them: 'BM_c'."
 says words "The files come from different machines: lab and broken."
 analyze 0 base.json
 says words "benchmark=BM_b takes 100.00 % more real_time than benchmark=BM_a"

@@ -28,9 +28,8 @@ Result<Measured> read_google_benchmark(std::string_view text, const std::string&
       .unit = plan::is_google_time(field) ? stats::Unit::nanoseconds : stats::Unit::number,
       .host = std::move(found->host)};
   if (found->aggregates > 0)
-    measured.notes.push_back(
-        fmt::format("Left out: {} rows that Google Benchmark computed from the repetitions.",
-                    found->aggregates));
+    measured.notes.push_back(fmt::format(
+        "Left out: {} rows that Google Benchmark computed from other rows.", found->aggregates));
   if (found->lacking > 0)
     measured.notes.push_back(
         fmt::format("Left out: {} rows without {}.", found->lacking, one_line(field, 60)));

@@ -61,10 +61,9 @@ class Reader {
     measured_.response = field_.response;
     measured_.unit = field_.unit;
     if (unchecked_ > 0)
-      measured_.notes.push_back(
-          fmt::format("It is not known whether runs of {} of its commands failed, because the file "
-                      "has no exit codes.",
-                      unchecked_));
+      measured_.notes.push_back(fmt::format(
+          "Runs of {} of the commands may have failed, because the file has no exit codes.",
+          unchecked_));
     return std::move(measured_);
   }
 

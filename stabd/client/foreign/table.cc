@@ -148,8 +148,9 @@ class Builder {
           "file{1}",
           kind_, kind_ == "command" ? " (set it with hyperfine's --command-name)" : ""));
     if (!left.empty())
-      table_.notes.push_back(fmt::format(
-          "Left out, because they are not in all files or lack values in one: {}.", listed(left)));
+      table_.notes.push_back(
+          fmt::format("Left out, because a file does not have them or has no values for them: {}.",
+                      listed(left)));
     for (Measured& file : files_)
       std::erase_if(file.all, [&](const Runs& runs) { return times[runs.name] < files_.size(); });
     if (times.size() - left.size() > 1) table_.subject = kind_;
@@ -160,8 +161,8 @@ class Builder {
     std::vector<std::string> names;
     for (const Measured& file : files_) names.push_back(file.all.front().name);
     if (std::ranges::adjacent_find(names, std::not_equal_to<>()) != names.end())
-      table_.notes.push_back(
-          fmt::format("Each file has one {}, and these are compared: {}.", kind_, listed(names)));
+      table_.notes.push_back(fmt::format("Each file has one {}, so the comparison is between: {}.",
+                                         kind_, listed(names)));
   }
 
   Result<void> choose_of_one() {

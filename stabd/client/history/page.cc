@@ -150,10 +150,10 @@ std::string as_page(const History& history) {
       figures.push_back(Picture(history, each).figure());
   }
   std::string words =
-      "Each dot is the mean of an experiment, with a line for its interval. A line from top to "
-      "bottom marks a change.";
+      "Each dot is the mean of an experiment, and the line through the dot is its confidence "
+      "interval. A line from the top of a picture to the bottom marks a change.";
   if (figures.size() < history.series.size())
-    words += fmt::format(" Only the first {} of {} series are shown.", figures.size(),
+    words += fmt::format(" The page shows only the first {} of {} series.", figures.size(),
                          history.series.size());
   Markup markup;
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});

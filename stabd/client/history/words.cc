@@ -157,8 +157,8 @@ class Text {
     if (history_.permutations > 0)
       note(
           fmt::format("Changes: E-divisive over the means of the experiments, {} permutations, "
-                      "seed {}, alpha {:.3g}{}. A change shows when something changed, not why: "
-                      "changes of the machine count too.",
+                      "seed {}, alpha {:.3g}{}. A change shows when the mean changed, not why: the "
+                      "machine may also have changed.",
                       history_.permutations, history_.options.seed, history_.alpha_of_each,
                       history_.alpha_of_each < history_.options.alpha
                           ? fmt::format(" for each series, {:.3g} for all of them together",
@@ -167,14 +167,14 @@ class Text {
     note_on_untested();
     notes_on_alarms();
     if (std::ranges::any_of(history_.series, &Series::exact))
-      note("A size is a fact of a build, so each difference is a change, and there is no test.");
+      note("The size of a build does not vary, so every difference is a change and needs no test.");
     const auto fixed = std::ranges::count(history_.experiments, false, &Experiment::all_moved);
     // What is known before a program runs does not hang on where it lies.
     if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
           "In {} of {} experiments the positions of functions were not random: each build is one "
-          "layout, and a change between builds may come from the layout. Means over many layouts "
-          "(CC = \"szc\", link_order, env_bytes) do not depend on a single layout.",
+          "layout, and a change between builds may come from the layout. To measure means over "
+          "many layouts, use CC = \"szc\", link_order and env_bytes.",
           fixed, history_.experiments.size()));
     notes_on_left_out();
   }
@@ -188,7 +188,7 @@ class Text {
     if (history_.too_many)
       return note(fmt::format(
           "{} not tested for changes: an alpha of {:.2g} for each series needs too many "
-          "permutations. A larger --alpha or a smaller --last makes the test possible.",
+          "permutations. To make the test possible, use a larger --alpha or a smaller --last.",
           some, history_.alpha_of_each));
     std::size_t needed = 4;
     while (stats::least_p(needed) > history_.alpha_of_each) ++needed;
@@ -206,15 +206,16 @@ class Text {
     for (const Series& series : history_.series)
       for (const stats::Alarm& each : series.alarms) {
         any = true;
-        note(fmt::format("Alarm{}: the level has changed from {} on, first detected with {}.",
-                         series.levels.empty() ? "" : " of " + cell_name(series.levels),
-                         history_.experiments[series.points[each.at].experiment].id,
-                         history_.experiments[series.points[each.raised].experiment].id));
+        note(fmt::format(
+            "Alarm{}: the mean has changed from {} on; the change was first detected with {}.",
+            series.levels.empty() ? "" : " of " + cell_name(series.levels),
+            history_.experiments[series.points[each.at].experiment].id,
+            history_.experiments[series.points[each.raised].experiment].id));
       }
     note(
         fmt::format("{}If you check after each experiment, you find false changes more often than "
-                    "alpha says, because p is valid for a single check. Alarms are valid for all "
-                    "checks together, up to 1,000 experiments.",
+                    "alpha says, because p is valid for a single check. The false-alarm rate of "
+                    "alarms holds for all checks together, up to 1,000 experiments.",
                     any ? "" : "No alarm. "));
   }
 

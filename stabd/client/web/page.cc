@@ -98,19 +98,20 @@ void LivePage::answered(Result<protocol::ReportReply> report, Clock::time_point 
 
 std::string LivePage::remark(bool newer) const {
   std::string words;
-  if (is_complete() && problem_.empty()) return "The experiment has ended: this is its report.";
+  if (is_complete() && problem_.empty())
+    return "The experiment has ended, and this is its final report.";
   if (!report_.empty())
     words = fmt::format("The report below was made at {} from the trials so far.", made_at_);
   else if (nothing_measured())
-    words = "No trial has ended yet: the report starts with the first trial.";
+    words = "No trial has ended yet; the first report appears after the first trial.";
   else if (problem_.empty())
-    words = "The first report is being made.";
+    words = "stabd is preparing the first report.";
   if (!problem_.empty())
     words += fmt::format("{}There is no {}report: {}", words.empty() ? "" : " ",
                          report_.empty() ? "" : "newer ", problem_);
-  if (newer && !report_.empty()) words += " A newer report is being made.";
+  if (newer && !report_.empty()) words += " stabd is preparing a newer report.";
   if (newer && progress_.state == "running")
-    words += " If trials use all CPUs, the report waits for the end of a block.";
+    words += " If trials use all CPUs, the new report appears only after the current block.";
   return words;
 }
 
@@ -120,17 +121,17 @@ std::string LivePage::text(bool newer) const {
       .facts = facts_of(progress_),
       .share = share_of(progress_),
       .remark = remark(newer),
-      .after =
-          fmt::format("'stabctl watch' no longer answers; this is the last page it showed. You can "
-                      "start it again, and 'stabctl report {} --format html' prints the report.",
-                      id_),
+      .after = fmt::format(
+          "'stabctl watch' no longer answers; this is the last page it showed. To continue, start "
+          "'stabctl watch' again, or print the report with 'stabctl report {} --format html'.",
+          id_),
       .report = reports_,
       .pace = newer ? soon : pace,
       .final = is_complete()};
   if (const auto page = report::html::live_page(report_, live)) return *page;
   report::html::Live other = live;
   other.remark =
-      "The running stabd makes pages that this stabctl does not know: use the stabctl of the same "
+      "This stabctl cannot show the pages of the running stabd: use the stabctl of the same "
       "release.";
   return *report::html::live_page("", other);
 }

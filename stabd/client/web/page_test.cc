@@ -47,7 +47,7 @@ TEST_F(WebPage, SaysPlainlyThatNothingIsMeasuredYetAndAsksForNoReport) {
 TEST_F(WebPage, NobodyLooksAndNoReportIsMade) {
   page_.follow(running(3));
   EXPECT_FALSE(page_.wants_report(now_ + seconds(1000)));
-  EXPECT_THAT(look(), HasSubstr("The first report is being made."));
+  EXPECT_THAT(look(), HasSubstr("stabd is preparing the first report."));
   report_after(milliseconds(10));
   page_.follow(running(4));
   EXPECT_FALSE(page_.wants_report(now_ + seconds(1000)));
@@ -100,7 +100,7 @@ TEST_F(WebPage, IsFinalWithTheReportThatWasAskedForAfterTheEnd) {
   EXPECT_FALSE(page_.look(now_).final);
   report_after(milliseconds(1));  // at once, however soon after the one before
   EXPECT_TRUE(page_.look(now_).final);
-  EXPECT_THAT(look(), HasSubstr("The experiment has ended: this is its report."));
+  EXPECT_THAT(look(), HasSubstr("The experiment has ended, and this is its final report."));
 }
 
 TEST_F(WebPage, AReportThatCannotBeHadIsSaidBesideTheOneBefore) {
