@@ -60,12 +60,36 @@ bool has_all_cells(const Subject& subject, std::size_t cells) {
   return subject.groups.size() == blocks * cells;
 }
 
+bool is_padding_study(const Prepared& data) {
+  return data.spec.design == Design::padding_study && !data.spec.seed.empty();
+}
+
+// Seeds that one of the two arms lacks, as lost trials.
+void add_lost_seeds(const Prepared& data, const Compared& compared, std::vector<LostTrial>& lost) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> there;
+  std::set<std::uint32_t> seeds;
+  for (const Group& group : compared.subject->groups) {
+    there.emplace(group.seed, group.cell);
+    seeds.insert(group.seed);
+  }
+  for (const std::uint32_t seed : seeds)
+    for (const Group& cell : compared.cells)
+      if (compared.weight(cell.cell) != 0 && !there.contains({seed, cell.cell}))
+        lost.push_back({.subject = static_cast<std::uint32_t>(compared.number),
+                        .cell = cell.cell,
+                        .seed = seed,
+                        .low = data.least,
+                        .high = data.most});
+}
+
 // Those of cells that are compared. Where nobody lists losses, a cell that a block lacks was lost.
 std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
   std::vector<LostTrial> lost;
   for (const LostTrial& each : data.lost)
     if (each.subject == compared.number && compared.weight(each.cell) != 0) lost.push_back(each);
   const Subject& subject = *compared.subject;
+  if (!data.lists_lost && lost.empty() && is_padding_study(data))
+    add_lost_seeds(data, compared, lost);
   if (data.lists_lost || !has_own_blocks(data) || has_all_cells(subject, compared.cells.size()))
     return lost;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;
@@ -160,21 +184,25 @@ Loss count(const Prepared& data, const Compared& compared, std::span<const LostT
   return loss;
 }
 
-// The p of "losses do not depend on the cell": blocks with and without the cell, or trials.
+// The p of "losses do not depend on the cell": blocks with and without the cell, or trials, which a
+// padding study compares within their seed.
 std::optional<double> p_of(const Prepared& data, const Compared& compared,
                            std::span<const LostTrial> lost) {
   std::vector<Marked> marks;
   const bool blocks = has_own_blocks(data);
+  const bool seeds = is_padding_study(data);
+  const auto stratum_of = [&](const auto& each) {
+    return blocks ? each.block : seeds ? each.seed : 0;
+  };
   const auto cell_of = [&](std::uint32_t cell) {
     return static_cast<std::uint32_t>(
         std::ranges::lower_bound(compared.cells, cell, {}, &Group::cell) - compared.cells.begin());
   };
   for (const Group& group : compared.subject->groups)
     for (std::size_t i = 0; compared.weight(group.cell) != 0 && i < (blocks ? 1 : group.y.n); ++i)
-      marks.push_back({.stratum = blocks ? group.block : 0, .cell = cell_of(group.cell)});
+      marks.push_back({.stratum = stratum_of(group), .cell = cell_of(group.cell)});
   for (const LostTrial& each : lost)
-    marks.push_back(
-        {.stratum = blocks ? each.block : 0, .cell = cell_of(each.cell), .marked = true});
+    marks.push_back({.stratum = stratum_of(each), .cell = cell_of(each.cell), .marked = true});
   return dependence_on_cell(marks, data.spec.random_seed, data.spec.alpha).p;
 }
 
@@ -184,18 +212,20 @@ using End = std::optional<Estimate>;
 // The subject with its lost trials in it: at the low end, as small as they may be at the level and as
 // large as they may be at the baseline; at the high end the reverse. `endless` are the blocks in which
 // that is no finite number.
-Subject filled(const Compared& compared, std::span<const LostTrial> lost, bool high_end,
-               std::set<std::uint32_t>& endless) {
+Subject filled(const Compared& compared, std::span<const LostTrial> lost, const Scale& scale,
+               bool high_end, std::set<std::uint32_t>& endless) {
   constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
   Subject result{.name = compared.subject->name, .groups = compared.subject->groups};
   for (const LostTrial& each : lost) {
     const bool largest = (compared.weight(each.cell) > 0) == high_end;
     double value = largest ? each.high : each.low;
+    Group group;
     if (std::isinf(value)) {
       endless.insert(each.block);
       value = value > 0 ? far : -far;
+    } else {
+      group.raw.add(scale.back(value) - scale.centre);
     }
-    Group group;
     group.subject = each.subject;
     group.block = each.block;
     group.cell = each.cell;
@@ -209,10 +239,12 @@ Subject filled(const Compared& compared, std::span<const LostTrial> lost, bool h
   std::ranges::sort(result.groups, {}, place);
   std::vector<Group> merged;
   for (const Group& group : result.groups) {
-    if (!merged.empty() && place(merged.back()) == place(group))
-      merged.back().y.merge(group.y);
-    else
+    if (merged.empty() || place(merged.back()) != place(group)) {
       merged.push_back(group);
+      continue;
+    }
+    merged.back().y.merge(group.y);
+    merged.back().raw.merge(group.raw);
   }
   result.groups = std::move(merged);
   return result;
@@ -259,8 +291,8 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
     if (found == all.end())
       subjects.push_back({.name = subject.name, .groups = subject.groups});
     else
-      subjects.push_back(
-          filled(*found, lost[static_cast<std::size_t>(found - all.begin())], high_end, endless));
+      subjects.push_back(filled(*found, lost[static_cast<std::size_t>(found - all.begin())],
+                                data.scale, high_end, endless));
   }
   const Prepared with_lost = with_subjects(data, std::move(subjects));
   const Compared& one = all.front();
@@ -271,6 +303,11 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
   if (!endless.empty()) return std::nullopt;
   if (!single) return suite_estimate(with_lost, comparison);
   const Subject& subject = with_lost.subjects[one.number];
+  if (is_padding_study(data)) {
+    End end = padding_estimate(with_lost, subject, comparison);
+    if (end) end->base = std::nullopt;  // the ratio's base is 1, as that of the effect itself
+    return end;
+  }
   if (data.spec.design == Design::nested && !data.spec.seed.empty()) {
     // seed_means() wants the order of cells.
     Subject by_seed = subject;
@@ -429,7 +466,7 @@ void note_advice(const Prepared& data, Notes& notes) {
 void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
   if (!effect.estimate || !effect.estimate->has_ratio()) return;
   const Design design = data.spec.design;
-  if (design == Design::padding_study || design == Design::calibration) return;
+  if (design == Design::calibration) return;
   if (data.spec.method == Method::stabilizer || effect.exact) return;
   const auto comparison = comparison_of(data, effect);
   if (!comparison) return;
@@ -443,8 +480,8 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
   }
   if (!any) return;
   const bool single = effect.scope == Scope::subject;
-  const bool lee = data.spec.losses == Losses::monotone;
-  // Lee's bounds are those of one program.
+  // Lee's bounds are those of one program, and of differences rather than of percentages.
+  const bool lee = data.spec.losses == Losses::monotone && !is_padding_study(data);
   if (lee && !single) return;
   const Estimate& own = *effect.estimate;
   const double alpha =

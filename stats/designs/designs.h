@@ -52,6 +52,11 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
 void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,
                      Notes& notes);
 
+// Its estimate: the mean over seeds that both arms have. Nothing if there are fewer than two seeds, if
+// a number is not above 0, or if all changes are equal.
+std::optional<Estimate> padding_estimate(const Prepared& data, const Subject& subject,
+                                         const Comparison& comparison);
+
 // The seeds of a subject as groups with one number each: their means. `groups` is ordered by cell,
 // then seed.
 std::vector<Group> seed_means(const Subject& subject);

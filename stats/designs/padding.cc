@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "stats/designs/assumptions.h"
@@ -116,6 +117,21 @@ PaddingSeeds seeds_of(const Prepared& data, const Effect& effect, const Arms& ar
 }
 
 }  // namespace
+
+std::optional<Estimate> padding_estimate(const Prepared& data, const Subject& subject,
+                                         const Comparison& comparison) {
+  Arms arms = arms_of(data, subject, comparison);
+  // At its lower limit a lost trial may have taken no time at all, but for rounding. That is a change of
+  // -100 %.
+  constexpr double rounding = 1e-9;
+  for (SeedTrials& seed : arms.trials)
+    for (double& after : seed.after)
+      if (after <= 0 && after > -rounding * seed.before.front())
+        after = std::numeric_limits<double>::min();
+  const auto study = padding_study(arms.trials, data.spec.alpha);
+  if (!study) return std::nullopt;
+  return estimate_of(*study, 0);
+}
 
 void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,
                      Notes& notes) {

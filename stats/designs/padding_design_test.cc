@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/simulate.h"
@@ -119,6 +120,78 @@ TEST(PaddingDesign, ASeedThatOneArmLostIsLeftOut) {
   EXPECT_THAT(analysis.padding[0].seeds, ElementsAre("s0", "s2", "s3", "s4", "s5"));
   EXPECT_THAT(analysis.notes,
               Contains(HasSubstr("that have trials in only one arm are left out: 1.")));
+}
+
+// Of the seed's arm (1 is the later one) one run has no number, which lies between the limits.
+void lose(Study& study, std::uint32_t seed, std::uint32_t arm, double at_least, double at_most) {
+  const Column& arms = study.data.columns[1];
+  const Column& seeds = study.data.columns[2];
+  for (std::size_t row = 0; row < study.data.response.size(); ++row) {
+    if (seeds.codes[row] != seed || arms.codes[row] != arm) continue;
+    study.data.lost.push_back({.codes = {0, arm, seed}, .at_least = at_least, .at_most = at_most});
+    study.data.response.erase(study.data.response.begin() + static_cast<std::ptrdiff_t>(row));
+    for (Column& column : study.data.columns)
+      column.codes.erase(column.codes.begin() + static_cast<std::ptrdiff_t>(row));
+    study.data.lists_lost = true;
+    return;
+  }
+}
+
+// The bounds are those of two studies that have the lost run, once as fast and once as slow as it may
+// have been; the interval reaches beyond them by their error.
+TEST(PaddingDesign, LostRunsBoundTheChange) {
+  Study study = simulate(6, 12, 3, -0.30);
+  const double lost = study.trials[2].after[0];
+  lose(study, 2, 1, 0.5e6, 1.5e6);
+  const Effect effect = analyse(study.data, spec_of()).effects.at(0);
+  ASSERT_TRUE(effect.loss_low && effect.loss_high);
+  EXPECT_EQ(effect.loss_bounds, Losses::extremes);
+  std::vector<SeedTrials> low = study.trials;
+  low[2].after[0] = 0.5e6;
+  std::vector<SeedTrials> high = study.trials;
+  high[2].after[0] = 1.5e6;
+  const auto least = padding_study(low, 0.05);
+  const auto most = padding_study(high, 0.05);
+  EXPECT_LT(*effect.loss_low, 1 + least->mean / 100);
+  EXPECT_GE(*effect.loss_low, 1 + least->interval.low / 100);
+  EXPECT_GT(*effect.loss_high, 1 + most->mean / 100);
+  EXPECT_LE(*effect.loss_high, 1 + most->interval.high / 100);
+  EXPECT_LT(lost, 1.5e6);
+  EXPECT_EQ(effect.verdict, Verdict::faster);
+  EXPECT_TRUE(effect.loss_p);
+}
+
+TEST(PaddingDesign, ATimeoutThatMayReverseTheChangeTakesTheVerdictBack) {
+  Study study = simulate(7, 12, 1, -0.02);
+  EXPECT_EQ(analyse(study.data, spec_of()).effects.at(0).verdict, Verdict::faster);
+  lose(study, 2, 1, 10e6, std::numeric_limits<double>::infinity());
+  const Analysis analysis = analyse(study.data, spec_of());
+  const Effect& effect = analysis.effects.at(0);
+  EXPECT_FALSE(effect.loss_high);
+  EXPECT_EQ(effect.verdict, Verdict::unsure);
+  EXPECT_EQ(effect.reason, "the missing trials may reverse the change");
+  // On the side of the baseline a timeout only makes the change larger.
+  Study other = simulate(7, 12, 1, -0.02);
+  lose(other, 2, 0, 1.2e6, std::numeric_limits<double>::infinity());
+  const Effect kept = analyse(other.data, spec_of()).effects.at(0);
+  EXPECT_EQ(kept.verdict, Verdict::faster);
+  EXPECT_FALSE(kept.loss_low);
+}
+
+TEST(PaddingDesign, ASeedWithOneArmHasLostTheOther) {
+  Study study = simulate(8, 12, 1, 0.02);
+  study.data.response[3] = std::nan("");
+  Spec spec = spec_of();
+  EXPECT_EQ(analyse(study.data, spec).effects.at(0).verdict, Verdict::unsure);
+  spec.losses = Losses::random;
+  EXPECT_EQ(analyse(study.data, spec).effects.at(0).verdict, Verdict::slower);
+  // Also where its row is missing altogether.
+  lose(study, 1, 1, 0, 0);
+  study.data.lost.clear();
+  study.data.lists_lost = false;
+  const Analysis without = analyse(study.data, spec_of());
+  EXPECT_EQ(without.effects.at(0).verdict, Verdict::unsure);
+  EXPECT_EQ(without.effects.at(0).reason, "the missing trials may reverse the change");
 }
 
 TEST(PaddingDesign, OneSeedIsNoStudyAndSaysSo) {
