@@ -4,6 +4,7 @@
 # at random places, those of a leaf that main calls from one loop included; stack=0 leaves frames as clang makes them.
 set -u
 szc=$2/bin/szc
+clang=${STAB_CLANG:-clang-19}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -35,7 +36,7 @@ for flags in -O0 -O1 -O2 -O3 -Os "-O2 -flto" "-O2 -flto=thin" "-O0 -flto" "-O2 -
   readelf -SW "$work/count" | grep -q stab_frames && fail "$flags: the records are left in the program"
 done
 for phase in compile prelink; do
-  STAB_PASS_PHASE=$phase ${STAB_CLANG:-clang-19} -O2 "-fpass-plugin=$2/lib/stab-pass.so" -S -o "$work/$phase.s" "$work/count.c"
+  STAB_PASS_PHASE=$phase $clang -O2 "-fpass-plugin=$2/lib/stab-pass-${clang#clang-}.so" -S -o "$work/$phase.s" "$work/count.c"
 done
 [ "$(grep -c stab_frames "$work/compile.s")" = 3 ] || fail "not one record for each function"
 grep -q stab_frames "$work/prelink.s" && fail "a record before the link"
@@ -53,7 +54,7 @@ int main(int count, char **arguments) {
 C
 frames() { objdump -d --no-show-raw-insn "$1" | awk '/^[0-9a-f]+ <(two|main)>:/ { name = $2 } /sub .*,%rsp/ && name { print name, $3 $4; name = "" }' | sort; }
 for flags in -O0 "-O0 -fPIC" "-O0 -g"; do
-  ${STAB_CLANG:-clang-19} $flags -o "$work/plain" "$work/spill.c" && $szc $flags -o "$work/spill" "$work/spill.c" || fail "$flags does not build"
+  $clang $flags -o "$work/plain" "$work/spill.c" && $szc $flags -o "$work/spill" "$work/spill.c" || fail "$flags does not build"
   diff <(frames "$work/plain") <(frames "$work/spill") || fail "$flags: frames differ from clang's"
   for options in stack=0 stack=1:budget=off:period=1ms; do
     [ "$(STABILIZER_OPTIONS=$options "$work/spill")" = "$("$work/plain" | sed "s|plain|spill|")" ] || fail "$flags $options: wrong output"
@@ -64,7 +65,7 @@ done
 
 # Code that a later command makes of bitcode, at another level, and frames that a flag aligns.
 reach=$1/tests/programs/frame_reach.c
-${STAB_CLANG:-clang-19} -O0 -o "$work/plain" "$reach" && "$szc" -O0 -emit-llvm -c -o "$work/reach.bc" "$reach" && "$szc" -O2 -o "$work/reach" "$work/reach.bc" || fail "bitcode does not build"
+$clang -O0 -o "$work/plain" "$reach" && "$szc" -O0 -emit-llvm -c -o "$work/reach.bc" "$reach" && "$szc" -O2 -o "$work/reach" "$work/reach.bc" || fail "bitcode does not build"
 [ "$(STABILIZER_OPTIONS=stack=0 "$work/reach")" = "$("$work/plain")" ] || fail "code made of bitcode: wrong output"
 "$szc" --stab-explain "$work/reach" | grep -q 'pads of up to' || fail "code made of bitcode has no pads"
 "$szc" -O2 -mstack-alignment=64 -o "$work/aligned" "$work/count.c" && "$szc" --stab-explain "$work/aligned" | grep -q 'pads of up to' && fail "-mstack-alignment: pads"

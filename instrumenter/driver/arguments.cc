@@ -15,16 +15,21 @@
 namespace stab::driver {
 namespace {
 
-const std::array<std::string, 11> kOwnNames = {
+const std::array<std::string, 13> kOwnNames = {
     "--stab-help",       "--stab-version",      "--stab-print",   "--stab-off",
     "--stab-quiet",      "--stab-strict",       "--stab-explain", "--stab-json",
-    "--stab-link-order", "--stab-link-padding", "--stab-stack"};
+    "--stab-link-order", "--stab-link-padding", "--stab-stack",   "--stab-add-compiler",
+    "--stab-compilers"};
 
 constexpr std::string_view kLdPath = "--ld-path=";
 
 bool takes_next(std::string_view option) {
   const auto options = options_with_next();
   return std::ranges::find(options, option) != options.end();
+}
+
+bool takes_json(Action action) {
+  return action == Action::explain || action == Action::add_compiler || action == Action::compilers;
 }
 
 // A walk over the expanded arguments that fills in what szc has to know.
@@ -71,9 +76,17 @@ Result<void> Parser::own(std::string_view word) {
   if (word == "--stab-explain") {
     if (!has_next()) return fail("--stab-explain needs a binary: szc --stab-explain BINARY");
     own.action = Action::explain;
-    own.explained = words_[++at_];
+    own.named = words_[++at_];
     return {};
   }
+  if (word == "--stab-add-compiler") {
+    if (!has_next())
+      return fail("--stab-add-compiler needs a clang: szc --stab-add-compiler CLANG");
+    own.action = Action::add_compiler;
+    own.named = words_[++at_];
+    return {};
+  }
+  if (word == "--stab-compilers") return own.action = Action::compilers, Result<void>{};
   if (word == "--stab-help") return own.action = Action::help, Result<void>{};
   if (word == "--stab-version") return own.action = Action::version, Result<void>{};
   const std::array<std::pair<std::string_view, bool*>, 5> switches = {
@@ -137,7 +150,7 @@ Result<Arguments> Parser::run(const Words& given) {
     } else if (!options_over_ && word.starts_with(kLdPath)) {
       taken_out_ = true;
       result_.ld_path = word.substr(kLdPath.size());
-    } else if (result_.own.action == Action::explain && word == "--json") {
+    } else if (takes_json(result_.own.action) && word == "--json") {
       result_.own.json = true;
     } else {
       clang(word);

@@ -12,7 +12,7 @@
 
 namespace stab::driver {
 
-enum class Action { compile, help, version, explain };
+enum class Action { compile, help, version, explain, add_compiler, compilers };
 
 // Our own flags, all of which start with --stab-.
 struct OwnFlags {
@@ -22,7 +22,7 @@ struct OwnFlags {
   bool quiet = false;   // no notes
   bool print = false;   // show what would run, and run nothing
   bool json = false;
-  std::string explained;  // the binary of --stab-explain
+  std::string named;  // the binary of --stab-explain, or the clang of --stab-add-compiler
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
   std::string stack;  // frame, byte, table or off: how frames get pads; "" if not given

@@ -69,7 +69,7 @@ TEST(Arguments, AfterTwoDashesAllAreFiles) {
 TEST(Arguments, ExplainTakesABinaryAndJson) {
   const Arguments a = parse({"--stab-explain", "prog", "--json"});
   EXPECT_EQ(a.own.action, Action::explain);
-  EXPECT_EQ(a.own.explained, "prog");
+  EXPECT_EQ(a.own.named, "prog");
   EXPECT_TRUE(a.own.json);
   EXPECT_THAT(error_of({"--stab-explain"}), HasSubstr("needs a binary"));
 }

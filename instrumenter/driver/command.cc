@@ -34,12 +34,11 @@ std::string chosen_linker(const Arguments& arguments, const std::string& clang) 
   return search_path(name);
 }
 
-void add_compile_flags(const Companions& companions, const Identity& identity, bool off,
+void add_compile_flags(const Companions& companions, const std::string& pass, bool off,
                        Words& words) {
   for (const std::string_view flag : instrumenter::compile_flags) words.emplace_back(flag);
   if (!companions.include.empty()) words.insert(words.end(), {"-idirafter", companions.include});
-  if (!off && !companions.plugin.empty() && identity.llvm == STAB_LLVM_VERSION)
-    words.push_back("-fpass-plugin=" + companions.plugin);
+  if (!off && !pass.empty()) words.push_back("-fpass-plugin=" + pass);
 }
 
 // clang calls ld.stab instead of a linker, unless the linker that the user chose is missing: clang
@@ -69,11 +68,10 @@ void set_environment(const OwnFlags& own, bool off, Command& command) {
 }
 
 // ccache takes a changed plugin for the same compiler unless it is told.
-void tell_ccache(const Companions& companions, Command& command) {
-  if (companions.plugin.empty()) return;
+void tell_ccache(const std::string& pass, Command& command) {
+  if (pass.empty()) return;
   const std::string others = environment("CCACHE_EXTRAFILES");
-  command.environment["CCACHE_EXTRAFILES"] =
-      others.empty() ? companions.plugin : others + ":" + companions.plugin;
+  command.environment["CCACHE_EXTRAFILES"] = others.empty() ? pass : others + ":" + pass;
 }
 
 }  // namespace
@@ -96,11 +94,12 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
                       "to a clang, such as clang-{}",
                       program, identity.name, STAB_LLVM_VERSION));
     command.words.emplace_back("--start-no-unused-arguments");
-    add_compile_flags(companions, identity, off, command.words);
+    const std::string pass = pass_for(companions, program, identity);
+    add_compile_flags(companions, pass, off, command.words);
     add_linker(arguments, companions, program, command);
     command.words.emplace_back("--end-no-unused-arguments");
     set_environment(arguments.own, off, command);
-    tell_ccache(companions, command);
+    tell_ccache(pass, command);
     command.environment[variable::pass_phase] =
         arguments.lto || arguments.bitcode ? "prelink" : "compile";
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/command.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,12 +19,21 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 
+// A folder with a pass for the LLVM that the tests name.
+std::string passes() {
+  const std::string folder = testing::TempDir() + "command_passes";
+  std::filesystem::create_directories(folder);
+  std::ofstream(fmt::format("{}/stab-pass-{}.so", folder, STAB_LLVM_VERSION)) << "";
+  return folder;
+}
+
 const Companions kCompanions{.linker = "/x/ld.stab",
                              .postlink = "/x/stab-link",
                              .runtime = "/x/stab-runtime.o",
                              .library = "/x/stab-library.o",
-                             .plugin = "/x/stab-pass.so",
-                             .include = "/x/include"};
+                             .passes = passes(),
+                             .include = "/x/include",
+                             .sources = ""};
 
 Command command(const Words& words, bool off = false) {
   const auto arguments = parse_arguments(words);
@@ -58,7 +68,8 @@ TEST(Command, OurFlagsStandBeforeTheUsersAndMayBeUnused) {
 }
 
 TEST(Command, TheBaselineHasTheSameCodeGenerationAndNoPass) {
-  EXPECT_THAT(command({"a.c"}).words, Contains("-fpass-plugin=/x/stab-pass.so"));
+  EXPECT_THAT(command({"a.c"}).words, Contains("-fpass-plugin=" + passes() +
+                                               fmt::format("/stab-pass-{}.so", STAB_LLVM_VERSION)));
   const Command off = command({"a.c"}, true);
   EXPECT_THAT(off.words, Contains("-ffunction-sections"));
   EXPECT_THAT(off.words, Not(Contains(HasSubstr("-fpass-plugin"))));
@@ -112,7 +123,8 @@ TEST(Command, ThePassLearnsWhetherTheCodeIsMadeLater) {
 }
 
 TEST(Command, CcacheIsToldOfThePlugin) {
-  EXPECT_THAT(command({"a.c"}).environment.at("CCACHE_EXTRAFILES"), EndsWith("/x/stab-pass.so"));
+  EXPECT_THAT(command({"a.c"}).environment.at("CCACHE_EXTRAFILES"),
+              EndsWith(fmt::format("/stab-pass-{}.so", STAB_LLVM_VERSION)));
 }
 
 TEST(Command, WithoutItsLinkerSzcSaysWhatIsMissing) {

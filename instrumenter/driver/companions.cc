@@ -13,8 +13,10 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <vector>
 
+#include "instrumenter/driver/added_compilers.h"
 #include "instrumenter/driver/process.h"
 #include "instrumenter/link_flags.h"
 
@@ -22,12 +24,6 @@ namespace stab::driver {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string real(const fs::path& path) {
-  std::error_code error;
-  const fs::path resolved = fs::canonical(path, error);
-  return error ? path.string() : resolved.string();
-}
 
 bool runnable(const std::string& path) {
   std::error_code error;
@@ -98,6 +94,10 @@ std::string needed_libraries(const std::string& path) {
   return names;
 }
 
+std::string pass_name(unsigned llvm) {
+  return fmt::format("stab-pass-{}.so", llvm);
+}
+
 // The number that follows the word; 0 if there is none.
 unsigned number_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
@@ -109,6 +109,12 @@ unsigned number_behind(std::string_view text, std::string_view word) {
 
 }  // namespace
 
+std::string real_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(path, error);
+  return error ? path.string() : resolved.string();
+}
+
 Companions find_companions(const std::string& program) {
   const fs::path here = fs::path(program).parent_path();
   Companions found;
@@ -119,7 +125,11 @@ Companions find_companions(const std::string& program) {
   };
   found.runtime = library(instrumenter::executable_object);
   found.library = library(instrumenter::library_object);
-  found.plugin = library("stab-pass.so");
+  const std::string pass = library(pass_name(STAB_LLVM_VERSION));
+  if (!pass.empty()) found.passes = fs::path(pass).parent_path();
+  const std::string source = first_with(here, {"../share/stabd/pass", "../../share/stabd/pass"},
+                                        "instrumenter/pass/stab_pass.cc");
+  if (!source.empty()) found.sources = fs::path(source).parent_path().parent_path().parent_path();
   const std::string header =
       first_with(here, {"../include/stabd", "../include", "../../include/stabd", "../../include"},
                  "stabilizer.h");
@@ -130,7 +140,7 @@ Companions find_companions(const std::string& program) {
 std::string running_program(const std::string& argv0) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  return error ? real(search_path(argv0)) : self.string();
+  return error ? real_path(search_path(argv0)) : self.string();
 }
 
 std::string search_path(std::string_view name) {
@@ -173,7 +183,7 @@ Result<Words> find_clang(std::string_view choice, bool cxx) {
 }
 
 std::string find_lld(const std::string& clang) {
-  const fs::path resolved = real(clang);
+  const fs::path resolved = real_path(clang);
   std::string beside = resolved.parent_path() / "ld.lld";
   if (resolved.filename().string().starts_with("clang") && runnable(beside)) return beside;
   const std::string versioned = search_path("ld.lld-19");
@@ -195,8 +205,38 @@ Identity identify(const std::string& program) {
   return {Kind::other, 0, line};
 }
 
-bool loads_our_plugin(const std::string& program) {
-  return identify(program).llvm == STAB_LLVM_VERSION;
+std::string pass_of_version(const Companions& companions, unsigned llvm) {
+  if (companions.passes.empty() || llvm == 0) return "";
+  std::string path = companions.passes + "/" + pass_name(llvm);
+  return access(path.c_str(), R_OK) == 0 ? path : "";
+}
+
+std::string pass_for(const Companions& companions, const std::string& program,
+                     const Identity& identity) {
+  std::string added = added_pass(program);
+  return added.empty() ? pass_of_version(companions, identity.llvm) : added;
+}
+
+std::vector<unsigned> pass_versions(const Companions& companions) {
+  constexpr std::string_view prefix = "stab-pass-";
+  std::set<unsigned> versions;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(companions.passes, error)) {
+    const std::string name = entry.path().filename();
+    const unsigned version = name.starts_with(prefix) ? number_behind(name, prefix) : 0;
+    if (version != 0 && name == pass_name(version)) versions.insert(version);
+  }
+  return {versions.begin(), versions.end()};
+}
+
+std::string versions_with_pass(const Companions& companions) {
+  const std::vector<unsigned> versions = pass_versions(companions);
+  std::string text;
+  for (const unsigned version : versions) {
+    const std::string_view between = version == versions.back() ? " or " : ", ";
+    text += fmt::format("{}{}", text.empty() ? "clang " : between, version);
+  }
+  return text.empty() ? "no clang" : text;
 }
 
 }  // namespace stab::driver

@@ -3,8 +3,10 @@
 // copy and a symbolic link to either work alike.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "instrumenter/driver/response_file.h"
@@ -17,9 +19,13 @@ struct Companions {
   std::string postlink;  // stab-link
   std::string runtime;   // stab-runtime.o, linked into executables
   std::string library;   // stab-library.o, linked into shared libraries
-  std::string plugin;    // stab-pass.so
+  std::string passes;    // the folder of stab-pass-19.so and its like, one for each LLVM
   std::string include;   // the directory of stabilizer.h
+  std::string sources;   // the pass's, for compilers that are added
 };
+
+// The path itself if it leads nowhere.
+std::string real_path(const std::filesystem::path& path);
 
 // `program` is the real path of szc or of ld.stab.
 Companions find_companions(const std::string& program);
@@ -47,7 +53,15 @@ struct Identity {
 };
 Identity identify(const std::string& program);
 
-// A pass plugin works in the LLVM that it was built for only.
-bool loads_our_plugin(const std::string& program);
+// The pass that this compiler or linker can load: the one that was added for it (added_compilers.h), or
+// ours for its LLVM. "" if there is none: a pass works only in the LLVM that it was built for.
+std::string pass_for(const Companions& companions, const std::string& program,
+                     const Identity& identity);
+
+// Ours for this version of LLVM, "" if there is none; and the versions that have one.
+std::string pass_of_version(const Companions& companions, unsigned llvm);
+std::vector<unsigned> pass_versions(const Companions& companions);
+// "clang 16, 19 or 22".
+std::string versions_with_pass(const Companions& companions);
 
 }  // namespace stab::driver

@@ -4,6 +4,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "instrumenter/driver/added_compilers.h"
+
 namespace stab::driver {
 namespace {
 
@@ -26,6 +31,8 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-help               this text
   --stab-version            our version and fingerprints of our parts
   --stab-print              print the command that would run, and run nothing
+  --stab-compilers          the compilers whose frames get pads (--json for programs)
+  --stab-add-compiler CLANG build the pass for a clang of your own, so that frames get pads with it, too
   --stab-explain BINARY     which functions of a binary can move, which cannot, and why (--json for programs)
   --stab-off                plain clang with the same code generation: the baseline        STAB_OFF=1
   --stab-strict             a binary that cannot be randomized is an error                 STAB_STRICT=1
@@ -37,17 +44,42 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-link-padding=SEED  keep the order, insert small random gaps between sections      STAB_LINK_PADDING=SEED
                             and at the start of text, rodata and data
 
-STAB_CLANG names another clang, or a command such as "ccache clang-19". Frames get pads only from a clang
-of the version that szc's pass was built for, which --stab-version names; functions move with any clang.
+STAB_CLANG names another clang, or a command such as "ccache clang-19". Frames get pads if szc has a pass for
+the version of that clang (--stab-compilers lists them); functions move with any clang.
 )";
+}
+
+std::string compilers_text(const Companions& companions, bool json) {
+  const std::vector<unsigned> versions = pass_versions(companions);
+  const std::vector<Added> added = added_compilers();
+  if (json) {
+    using Json = nlohmann::ordered_json;
+    Json all{{"versions", Json::array()}, {"added", Json::array()}};
+    for (const unsigned version : versions)
+      all["versions"].push_back(
+          {{"llvm", version}, {"pass", pass_of_version(companions, version)}});
+    for (const Added& each : added)
+      all["added"].push_back(
+          {{"compiler", each.compiler}, {"pass", each.pass}, {"changed", each.changed}});
+    return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string text;
+  for (const unsigned version : versions)
+    text += fmt::format("clang {}: {}\n", version, pass_of_version(companions, version));
+  for (const Added& each : added)
+    text += fmt::format(
+        "{}: {}{}\n", each.compiler, each.pass,
+        each.changed ? " (not used: the compiler has changed or is gone; add it again)" : "");
+  return text;
 }
 
 std::string version_text(const Companions& companions) {
   return fmt::format(
-      "szc {}\n{}{}{}{}{}pads: for clang {}\n", STAB_VERSION,
-      fingerprint("ld.stab", companions.linker), fingerprint("stab-link", companions.postlink),
-      fingerprint("runtime", companions.runtime), fingerprint("library", companions.library),
-      fingerprint("pass", companions.plugin), STAB_LLVM_VERSION);
+      "szc {}\n{}{}{}{}{}pads: for {}\n", STAB_VERSION, fingerprint("ld.stab", companions.linker),
+      fingerprint("stab-link", companions.postlink), fingerprint("runtime", companions.runtime),
+      fingerprint("library", companions.library),
+      fingerprint("pass", pass_of_version(companions, STAB_LLVM_VERSION)),
+      versions_with_pass(companions));
 }
 
 }  // namespace stab::driver

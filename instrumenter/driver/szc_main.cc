@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "instrumenter/driver/added_compilers.h"
 #include "instrumenter/driver/command.h"
 #include "instrumenter/driver/help.h"
 #include "instrumenter/driver/process.h"
@@ -23,7 +24,7 @@ Result<Words> explain_command(const Arguments& arguments, const Companions& comp
   if (companions.postlink.empty())
     return fail(
         "stab-link is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
-  Words words{companions.postlink, "explain", arguments.own.explained};
+  Words words{companions.postlink, "explain", arguments.own.named};
   if (arguments.own.json) words.emplace_back("--json");
   return words;
 }
@@ -70,6 +71,18 @@ Result<int> run(const Words& words, const std::string& name, const std::string& 
       return explain ? std::unexpected(become(*explain))
                      : Result<int>(std::unexpected(explain.error()));
     }
+    case Action::add_compiler: {
+      const auto added = add_compiler(arguments->own.named, companions);
+      if (!added) return std::unexpected(added.error());
+      if (arguments->own.json)
+        fmt::print("{}", compilers_text(companions, true));
+      else
+        fmt::print("szc: {}\n", *added);
+      return 0;
+    }
+    case Action::compilers:
+      fmt::print("{}", compilers_text(companions, arguments->own.json));
+      return 0;
     case Action::compile:
       break;
   }

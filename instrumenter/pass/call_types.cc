@@ -6,12 +6,12 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Support/xxhash.h>
 
 #include <set>
 #include <string>
 
 #include "instrumenter/pass/frame_facts.h"
+#include "instrumenter/pass/llvm_versions.h"
 
 namespace stab::pass {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 std::uint32_t number_of(const llvm::FunctionType& type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
-  return static_cast<std::uint32_t>(llvm::xxh3_64bits(text)) | 1u;
+  return static_cast<std::uint32_t>(hash_of(text)) | 1u;
 }
 
 struct Calls {

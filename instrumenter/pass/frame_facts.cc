@@ -13,6 +13,8 @@
 #include <array>
 #include <string>
 
+#include "instrumenter/pass/llvm_versions.h"
+
 namespace stab::pass {
 namespace {
 
@@ -31,12 +33,10 @@ bool is_special(const llvm::Intrinsic::ID id) {
     case llvm::Intrinsic::read_register:
     case llvm::Intrinsic::write_register:
     case llvm::Intrinsic::experimental_stackmap:
-    case llvm::Intrinsic::experimental_patchpoint_void:
-    case llvm::Intrinsic::experimental_patchpoint:
     case llvm::Intrinsic::experimental_gc_statepoint:
       return true;
     default:
-      return false;
+      return is_patch_point(id);
   }
 }
 
@@ -55,7 +55,7 @@ bool touches_stack(const llvm::InlineAsm& code) {
 
 // Becomes a jump, or may.
 bool ends_by(const llvm::CallInst& call) {
-  const llvm::Instruction* next = call.getNextNonDebugInstruction();
+  const llvm::Instruction* next = next_instruction(call);
   return call.isTailCall() && next != nullptr && llvm::isa<llvm::ReturnInst>(next);
 }
 

@@ -8,13 +8,13 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/MDBuilder.h>
-#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "instrumenter/pass/frame_facts.h"
+#include "instrumenter/pass/llvm_versions.h"
 
 namespace stab::pass {
 namespace {
@@ -34,7 +34,7 @@ void add_starts(const llvm::Module& module, llvm::StringRef creator, unsigned ar
 }
 
 // What libstdc++ calls in a new thread: std::thread::_State_impl<...>::_M_run().
-bool runs_std_thread(llvm::StringRef name) {
+bool runs_std_thread(std::string_view name) {
   return name.starts_with("_ZNSt6thread11_State_impl") && name.ends_with("6_M_runEv");
 }
 
@@ -89,10 +89,7 @@ void clear_new_part(llvm::Instruction& next, llvm::Value* pad, llvm::Value* befo
   llvm::IRBuilder<> at(&next);
   llvm::Value* grows = at.CreateICmpULT(pad, before);
   llvm::DomTreeUpdater updater(dominators, llvm::DomTreeUpdater::UpdateStrategy::Eager);
-  llvm::Instruction* then = llvm::SplitBlockAndInsertIfThen(
-      grows, next.getIterator(), /*Unreachable=*/false,
-      llvm::MDBuilder(next.getContext()).createUnlikelyBranchWeights(), &updater, &loops);
-  llvm::IRBuilder<> rarely(then);
+  llvm::IRBuilder<> rarely(split_rarely(grows, next, updater, loops));
   clear(rarely, pad, rarely.CreatePtrDiff(rarely.getInt8Ty(), before, pad));
 }
 
@@ -100,14 +97,15 @@ void clear_new_part(llvm::Instruction& next, llvm::Value* pad, llvm::Value* befo
 // loops that LLVM knows, so it would be lower there each time.
 llvm::Value* save_stack_pointer(llvm::Function& function) {
   llvm::BasicBlock& entry = function.getEntryBlock();
-  return llvm::IRBuilder<>(&entry, entry.getFirstNonPHIOrDbgOrAlloca()).CreateStackSave();
+  llvm::IRBuilder<> begin(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+  return create_stack_save(begin);
 }
 
 void add_pad(llvm::Loop& loop, llvm::Value* saved, llvm::GlobalVariable& byte,
              llvm::DominatorTree& dominators, llvm::LoopInfo& loops) {
   llvm::IRBuilder<> inside(loop.getHeader(), loop.getHeader()->getFirstInsertionPt());
-  llvm::Value* last = inside.CreateStackSave();
-  inside.CreateStackRestore(saved);
+  llvm::Value* last = create_stack_save(inside);
+  create_stack_restore(inside, saved);
   llvm::Value* units = inside.CreateLoad(inside.getInt8Ty(), &byte, /*isVolatile=*/true);
   llvm::Value* size = inside.CreateShl(inside.CreateZExt(units, inside.getInt64Ty()), 4);
   auto* pad = inside.CreateAlloca(inside.getInt8Ty(), size);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # pass_test.sh SOURCE BUILD: the plugin instruments a module exactly once, in the phase that the driver names.
 set -u
-plugin=$2/lib/stab-pass.so
 clang=${STAB_CLANG:-clang-19}
+plugin=$2/lib/stab-pass-${clang#clang-}.so
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0

@@ -5,9 +5,6 @@
 // and the link step. So the plugin knows its phase from the driver, and leaves a module flag where
 // it has been.
 #include <llvm/IR/Module.h>
-#include <llvm/Passes/PassBuilder.h>
-#include <llvm/Passes/PassPlugin.h>
-#include <llvm/TargetParser/Triple.h>
 
 #include <cstdlib>
 #include <string_view>
@@ -16,6 +13,7 @@
 #include "instrumenter/pass/caller_registers.h"
 #include "instrumenter/pass/compiled_frames.h"
 #include "instrumenter/pass/entry_pads.h"
+#include "instrumenter/pass/llvm_versions.h"
 #include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
 #include "instrumenter/pass/used_bytes.h"
@@ -88,13 +86,11 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
 };
 
 void add_callbacks(llvm::PassBuilder& builder) {
-  builder.registerOptimizerLastEPCallback(
-      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel level) {
-        const Phase phase = phase_of_environment();
-        if (phase == Phase::compile || phase == Phase::link_thin)
-          passes.addPass(InstrumentOnce{.unoptimized = phase == Phase::compile &&
-                                                       level == llvm::OptimizationLevel::O0});
-      });
+  stab::pass::at_the_end(builder, [](llvm::ModulePassManager& passes, bool unoptimized) {
+    const Phase phase = phase_of_environment();
+    if (phase == Phase::compile || phase == Phase::link_thin)
+      passes.addPass(InstrumentOnce{.unoptimized = phase == Phase::compile && unoptimized});
+  });
   builder.registerFullLinkTimeOptimizationLastEPCallback(
       [](llvm::ModulePassManager& passes, llvm::OptimizationLevel /*level*/) {
         if (phase_of_environment() == Phase::link_full)

@@ -16,6 +16,8 @@
 #include <set>
 #include <string>
 
+#include "instrumenter/pass/llvm_versions.h"
+
 namespace stab::pass {
 namespace {
 
@@ -32,16 +34,16 @@ bool works_on_bytes(const llvm::CallBase& call) {
 // A function, or a number made of one. Distances between a function and data are what tables of
 // jumps hold.
 bool is_data(const llvm::Value* value) {
-  const auto* number = llvm::dyn_cast<llvm::PtrToIntOperator>(value);
-  return number != nullptr &&
-         llvm::isa<llvm::GlobalVariable>(number->getPointerOperand()->stripPointerCasts());
+  const auto* number = llvm::dyn_cast<llvm::Operator>(value);
+  return number != nullptr && makes_number(number->getOpcode()) &&
+         llvm::isa<llvm::GlobalVariable>(number->getOperand(0)->stripPointerCasts());
 }
 
 // A tag in the low bits is looked at; a page is not.
 bool masks_page(const llvm::User& user) {
   return std::ranges::any_of(user.operands(), [](const llvm::Use& use) {
     const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(use);
-    return mask != nullptr && mask->getValue().isNegative() && mask->getValue().countr_zero() >= 6;
+    return mask != nullptr && mask->getValue().isNegative() && low_zeros(mask->getValue()) >= 6;
   });
 }
 
@@ -62,8 +64,8 @@ class Search {
   void look_at(const llvm::Use& use) {
     auto* user = use.getUser();
     const auto operation = llvm::Operator::getOpcode(user);
+    if (makes_number(operation)) return follow(*user);
     switch (operation) {
-      case llvm::Instruction::PtrToInt:
       case llvm::Instruction::BitCast:
       case llvm::Instruction::Freeze:
         return follow(*user);

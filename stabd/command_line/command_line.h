@@ -66,6 +66,7 @@ struct Arguments {
   AnalyzeOptions analyze;
   MachineOptions machine;
   client::CounterOptions counters;
+  client::CompilerOptions compiler;
   client::SqlOptions sql;
   client::HistoryOptions history;
   client::causal::CausalOptions causal;

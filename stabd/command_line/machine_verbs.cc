@@ -83,6 +83,30 @@ void CommandLine::add_machine_verbs() {
       "pattern", arguments_.counters.pattern,
       "Only names that contain this text; with * or ?, names that match it completely");
   json_flag(counters);
+  CLI::App* compiler = app_->add_subcommand(
+      "compiler", "Compilers that szc can use so that stack frames get random pads");
+  compiler->require_subcommand(1);
+  compiler->fallthrough();
+  const auto about_compilers = [&](const char* name, const char* help) {
+    CLI::App* added = compiler->add_subcommand(name, help);
+    added->fallthrough();
+    added->callback([this] {
+      action_ = [this] {
+        arguments_.compiler.json = arguments_.common.json;
+        return client::compilers(arguments_.compiler);
+      };
+    });
+    json_flag(added);
+    return added;
+  };
+  about_compilers("list",
+                  "List them: the versions of clang that szc supports, and those you added");
+  about_compilers(
+      "add",
+      "Build szc's pass for a clang of another version, such as one that you built from "
+      "LLVM's sources; then set STAB_CLANG to that clang")
+      ->add_option("clang", arguments_.compiler.added, "Path of the clang")
+      ->required();
   CLI::App* quiesce = app_->add_subcommand(
       "quiesce", "Make this machine quiet for measurements, or put back what was changed");
   quiesce->alias("quiet");

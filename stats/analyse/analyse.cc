@@ -24,10 +24,6 @@
 namespace stab::stats {
 namespace {
 
-bool is_padding_study(const Prepared& data) {
-  return data.spec.design == Design::padding_study && !data.spec.seed.empty();
-}
-
 bool is_nested(const Prepared& data) {
   return data.spec.design == Design::nested && !data.spec.seed.empty();
 }

@@ -60,10 +60,6 @@ bool has_all_cells(const Subject& subject, std::size_t cells) {
   return subject.groups.size() == blocks * cells;
 }
 
-bool is_padding_study(const Prepared& data) {
-  return data.spec.design == Design::padding_study && !data.spec.seed.empty();
-}
-
 // Seeds that one of the two arms lacks, as lost trials.
 void add_lost_seeds(const Prepared& data, const Compared& compared, std::vector<LostTrial>& lost) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> there;

@@ -47,6 +47,9 @@ std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& c
 // y ~ a * b + Error(a:b:seed) of one subject.
 void analyse_nested(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
 
+// Whether the data have seeds that its arms share.
+bool is_padding_study(const Prepared& data);
+
 // The mean change in percent between the arms that share a seed, of one subject; see
 // padding_study.h.
 void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,

@@ -118,6 +118,10 @@ PaddingSeeds seeds_of(const Prepared& data, const Effect& effect, const Arms& ar
 
 }  // namespace
 
+bool is_padding_study(const Prepared& data) {
+  return data.spec.design == Design::padding_study && !data.spec.seed.empty();
+}
+
 std::optional<Estimate> padding_estimate(const Prepared& data, const Subject& subject,
                                          const Comparison& comparison) {
   Arms arms = arms_of(data, subject, comparison);

@@ -176,15 +176,15 @@ done
 [ ! -e others ] || fail 'another compiler was called'
 
 # A clang of another version gets no pass: functions move, and one line at the link and each report says why frames have no pads.
-printf '#!/bin/sh\n[ "$1" != --version ] || { echo "Debian clang version 16.0.6 (15)"; exit 0; }\necho "$@" >>%s/older.called\nexec clang-19 "$@"\n' "$PWD" >older && chmod +x older
+printf '#!/bin/sh\n[ "$1" != --version ] || { echo "Debian clang version 15.0.7 (1)"; exit 0; }\necho "$@" >>%s/older.called\nexec clang-19 "$@"\n' "$PWD" >older && chmod +x older
 export STAB_CLANG=$PWD/older
 expect 'an older clang, object' "$szc" -c a.c b.c
 [ ! -s .err ] || { fail 'an older clang, object: speaks'; cat .err >&2; }
 expect 'an older clang' "$szc" a.c b.c -o linked
 lacks 'an older clang gets the pass' older.called pass-plugin
 equal 'an older clang: lines' "$(grep -c . .err)" 1
-has 'an older clang: which' .err 'is Debian clang version 16.0.6'
-has 'an older clang: what to do' .err 'set STAB_CLANG to a clang 19'
+has 'an older clang: which' .err 'is Debian clang version 15.0.7'
+has 'an older clang: what to do' .err 'szc has passes for clang 16, 19 or 22; functions still move (set STAB_CLANG to one of these'
 moves 'an older clang' linked
 STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
 has 'an older clang: the report' report '"padded": 0'

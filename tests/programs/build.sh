@@ -26,7 +26,7 @@ variants_of() {
 }
 
 # driver FILE NAME: NAME, or NAME++ for C++.
-driver() { case $1 in *.cpp) case $2 in *-19) echo "${2%-19}++-19" ;; gcc) echo g++ ;; *) echo "$2++" ;; esac ;; *) echo "$2" ;; esac; }
+driver() { case $1 in *.cpp) case $2 in *-[0-9]*) echo "${2%-*}++-${2##*-}" ;; gcc) echo g++ ;; *) echo "$2++" ;; esac ;; *) echo "$2" ;; esac; }
 
 without_linking() { echo "$*" | sed 's/-no-pie//; s/-Wl,[^ ]*//g; s/-static-lib[a-z+]*//g'; }
 

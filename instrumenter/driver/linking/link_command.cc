@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/random.h"
+#include "instrumenter/driver/added_compilers.h"
 #include "instrumenter/link_flags.h"
 
 namespace stab::driver {
@@ -25,6 +26,17 @@ void add_linker_flags(const Flags& flags, Words& words) {
 bool is_strip_flag(std::string_view word) {
   return word == "-s" || word == "--strip-all" || word == "-strip-all" || word == "-S" ||
          word == "--strip-debug" || word == "-strip-debug";
+}
+
+// A linker beside a compiler that was added is of the same LLVM.
+std::string pass_of_linker(const LinkSettings& settings, const Companions& companions) {
+  std::error_code error;
+  const auto folder_of = [&](const std::string& program) {
+    return std::filesystem::canonical(program, error).parent_path();
+  };
+  if (folder_of(settings.clang) == folder_of(settings.linker) && !error)
+    if (std::string added = added_pass(settings.clang); !added.empty()) return added;
+  return pass_for(companions, settings.linker, identify(settings.linker));
 }
 
 // Local symbols name static functions: the post-link step needs them.
@@ -95,8 +107,8 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
   add_linker_flags(instrumenter::link_flags, words);
   const bool library = link.kind == Output::library;
   if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
-  if (!companions.plugin.empty() && loads_our_plugin(settings.linker))
-    words.push_back("--load-pass-plugin=" + companions.plugin);
+  if (const std::string pass = pass_of_linker(settings, companions); !pass.empty())
+    words.push_back("--load-pass-plugin=" + pass);
   if (!exports.empty()) words.push_back("--version-script=" + exports);
   const std::string& object = library ? companions.library : companions.runtime;
   const std::size_t end = end_of_inputs(link);

@@ -18,8 +18,9 @@ const Companions kCompanions{.linker = "/x/ld.stab",
                              .postlink = "/x/stab-link",
                              .runtime = "/x/stab-runtime.o",
                              .library = "/x/stab-library.o",
-                             .plugin = "",
-                             .include = ""};
+                             .passes = "",
+                             .include = "",
+                             .sources = ""};
 
 LinkSettings settings() {
   LinkSettings s;

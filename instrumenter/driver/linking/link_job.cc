@@ -86,14 +86,16 @@ Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scr
 void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& settings,
                           const Companions& companions) {
   if (environment(variable::stack) == "off" || settings.clang.empty() ||
-      companions.plugin.empty() || !speaks(link, settings))
+      companions.passes.empty() || !speaks(link, settings))
     return;
   const Identity identity = identify(settings.clang);
-  if (identity.llvm != STAB_LLVM_VERSION)
+  if (pass_for(companions, settings.clang, identity).empty())
     fmt::print(stderr,
-               "szc: note: frames in {} get no pads: {} is {}, but szc's pass is for clang {}; "
-               "functions still move (set STAB_CLANG to a clang {}, or use --stab-quiet)\n",
-               link.output, settings.clang, identity.name, STAB_LLVM_VERSION, STAB_LLVM_VERSION);
+               "szc: note: frames in {} get no pads: {} is {}, but szc has passes for {}; "
+               "functions still move (set STAB_CLANG to one of these, build a pass with "
+               "'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+               link.output, settings.clang, identity.name, versions_with_pass(companions),
+               settings.clang);
 }
 
 Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings& settings,

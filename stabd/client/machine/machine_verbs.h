@@ -25,6 +25,13 @@ struct CounterOptions {
 // What each trial can count on this machine.
 Result<int> counters(const CounterOptions& options);
 
+struct CompilerOptions {
+  std::string added;  // a clang that gets a pass; "": list those that have one
+  bool json = false;
+};
+// Becomes szc, which knows the compilers; returns only if there is none.
+Result<int> compilers(const CompilerOptions& options);
+
 Result<int> doctor(const MachineOptions& options);
 Result<int> quiesce_status(const MachineOptions& options);
 Result<int> quiesce_apply(const MachineOptions& options);

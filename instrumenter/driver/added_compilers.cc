@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/driver/added_compilers.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "instrumenter/driver/environment.h"
+#include "instrumenter/driver/process.h"
+
+namespace stab::driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view ending_of_notes = ".compiler";
+
+// "" without a home.
+std::string folder() {
+  std::string base = environment("XDG_DATA_HOME");
+  const std::string home = environment("HOME");
+  if (!base.starts_with('/')) base = home.starts_with('/') ? home + "/.local/share" : "";
+  return base.empty() ? "" : base + "/stabd/passes";
+}
+
+// What tells one build of a program from the next; "" if it is not there.
+std::string state_of(const std::string& program) {
+  struct stat status{};
+  if (stat(program.c_str(), &status) != 0) return "";
+  return fmt::format("{} bytes, changed at {}.{:09}", status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
+}
+
+std::string stem_of(const std::string& program) {
+  constexpr std::size_t digits = 16;
+  return folder() + "/" + sha256_hex(program).substr(0, digits);
+}
+
+// The two lines beside a pass: the program and its state.
+std::pair<std::string, std::string> noted(const std::string& file) {
+  std::ifstream lines(file);
+  std::pair<std::string, std::string> result;
+  std::getline(lines, result.first);
+  std::getline(lines, result.second);
+  return result;
+}
+
+// Beside the compiler, or by its version; "" if there is none.
+std::string find_config(const std::string& program, const Identity& identity) {
+  const std::string beside = fs::path(program).parent_path() / "llvm-config";
+  if (access(beside.c_str(), X_OK) == 0) return beside;
+  return search_path(fmt::format("llvm-config-{}", identity.llvm));
+}
+
+std::string answer_of(const std::string& config, const char* question) {
+  std::string text = read_output({config, question}).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+// LLVM's own flags without those that choose a language or warnings: its headers are for that library
+// and that kind of type information.
+Words flags_of(const std::string& config) {
+  Words flags;
+  for (const std::string& word : split_response(answer_of(config, "--cxxflags")))
+    if (word.starts_with("-D") || word.starts_with("-stdlib=") || word.starts_with("-f"))
+      flags.push_back(word);
+  flags.insert(flags.end(), {"-isystem", answer_of(config, "--includedir")});
+  return flags;
+}
+
+// As one file, whose headers are read once.
+Result<void> build(const std::string& program, const std::string& config,
+                   const Companions& companions, const std::string& scratch,
+                   const std::string& output) {
+  const std::string all = scratch + "/all.cc";
+  std::ofstream text(all);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(companions.sources + "/instrumenter/pass", error))
+    if (entry.path().extension() == ".cc") text << "#include " << entry.path() << '\n';
+  text.close();
+  Words words{program, "--driver-mode=g++", "-std=c++20", "-O2", "-fPIC", "-shared", "-w"};
+  const Words flags = flags_of(config);
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(),
+               {"-I", companions.sources, fmt::format("-DSTAB_VERSION=\"{}\"", STAB_VERSION), all,
+                "-o", output});
+  const auto built = run_and_wait(words);
+  if (!built) return std::unexpected(built.error());
+  if (!built->success())
+    return fail(
+        fmt::format("{} cannot compile the pass with the headers that {} names: see the errors "
+                    "above. The pass is known to work with {}",
+                    program, config, versions_with_pass(companions)));
+  return {};
+}
+
+// A function that calls another one gets a pad.
+Result<void> try_out(const std::string& program, const std::string& pass,
+                     const std::string& scratch) {
+  const std::string source = scratch + "/try.c";
+  std::ofstream(source) << "int f(int);\nint g(int x) { return f(x) + 1; }\n";
+  const auto code = read_output({program, "--target=x86_64-linux-gnu", "-O2", "-S", "-o", "-",
+                                 "-fpass-plugin=" + pass, source});
+  if (!code || !code->contains(".stab_frames"))
+    return fail(
+        fmt::format("the pass was built, but {} does not load it. If this compiler was built "
+                    "with its plugins disabled (LLVM_ENABLE_PLUGINS), build it with them",
+                    program));
+  return {};
+}
+
+}  // namespace
+
+std::string added_pass(const std::string& program) {
+  if (folder().empty() || access(folder().c_str(), F_OK) != 0) return "";
+  const std::string path = real_path(program);
+  const std::string stem = stem_of(path);
+  const auto [compiler, state] = noted(stem + std::string(ending_of_notes));
+  std::string pass = stem + ".so";
+  return compiler == path && state == state_of(path) && access(pass.c_str(), R_OK) == 0 ? pass : "";
+}
+
+std::vector<Added> added_compilers() {
+  std::vector<Added> all;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder(), error)) {
+    if (entry.path().extension() != ending_of_notes) continue;
+    const auto [compiler, state] = noted(entry.path());
+    fs::path pass = entry.path();
+    pass.replace_extension(".so");
+    all.push_back({.compiler = compiler, .pass = pass, .changed = state != state_of(compiler)});
+  }
+  std::ranges::sort(all, {}, &Added::compiler);
+  return all;
+}
+
+Result<std::string> add_compiler(const std::string& choice, const Companions& companions) {
+  const std::string found = search_path(choice);
+  if (found.empty()) return fail(fmt::format("there is no program {}", choice));
+  const std::string program = real_path(found);
+  const Identity identity = identify(program);
+  if (identity.kind != Identity::Kind::llvm)
+    return fail(fmt::format("{} is not clang: it is {}. Give the clang of an LLVM that you built",
+                            choice, identity.name));
+  if (companions.sources.empty())
+    return fail(
+        "the pass's sources are missing; they belong in ../share/stabd/pass, relative to the "
+        "folder of szc");
+  if (folder().empty())
+    return fail(
+        "there is no place for the pass: set HOME or XDG_DATA_HOME to a folder of your own");
+  const std::string config = find_config(program, identity);
+  if (config.empty())
+    return fail(
+        fmt::format("there is no llvm-config beside {}, so its headers cannot be found: "
+                    "install LLVM with its development files (on Debian, llvm-{}-dev)",
+                    program, identity.llvm));
+  std::error_code error;
+  fs::create_directories(folder(), error);
+  std::string scratch = folder() + "/new-XXXXXX";
+  if (error || mkdtemp(scratch.data()) == nullptr)
+    return fail_errno(fmt::format("cannot write to {}", folder()));
+  const std::string pass = scratch + "/pass.so";
+  const std::string notes = scratch + "/notes";
+  std::ofstream(notes) << program << '\n' << state_of(program) << '\n';
+  Result<void> done = build(program, config, companions, scratch, pass);
+  if (done) done = try_out(program, pass, scratch);
+  // The notes come last: without them there is no pass.
+  const std::string stem = stem_of(program);
+  if (done) fs::rename(pass, stem + ".so", error);
+  if (done && !error) fs::rename(notes, stem + std::string(ending_of_notes), error);
+  std::error_code ignored;
+  fs::remove_all(scratch, ignored);
+  if (!done) return std::unexpected(done.error());
+  if (error) return fail(fmt::format("cannot keep the pass in {}: {}", folder(), error.message()));
+  return fmt::format(
+      "frames of programs that {} compiles get pads from now on (STAB_CLANG={}); the "
+      "pass is {}.so",
+      program, choice, stem);
+}
+
+}  // namespace stab::driver

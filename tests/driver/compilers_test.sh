@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The versions of clang that szc has a pass for, and a clang that a user adds.
+source "$(dirname "$0")/lib.sh"
+source_directory=$1
+export XDG_DATA_HOME=$work/data
+stabctl=$build/bin/stabctl
+
+cat >part.cc <<'C'
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+struct Deep { int depth; };
+__attribute__((noinline)) int descend(int depth, std::vector<std::string>& names) {
+  std::string name = "level " + std::to_string(depth);
+  if (depth == 0) throw Deep{static_cast<int>(names.size())};
+  names.push_back(name);
+  return descend(depth - 1, names) + static_cast<int>(name.size());
+}
+__attribute__((noinline)) long sum_of(int rounds) {
+  long sum = 0;
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<std::string> names;
+    try {
+      sum += descend(i % 40, names);
+    } catch (const Deep& deep) {
+      sum += deep.depth;
+    }
+  }
+  return sum;
+}
+int main() { std::printf("%ld\n", sum_of(20000)); }
+C
+
+# pads NAME BINARY: frames have pads, and functions move.
+pads() {
+  local report=$work/$1.report padded
+  moves "$1" "$2"
+  for options in stack=1:period=1ms code=0:stack=1:period=2ms stack=1:rerandomize=once stack=0; do
+    rm -f "$report"
+    equal "$1 $options: output" "$(STABILIZER_OPTIONS=$options:report=$report "$2")" 390000
+    [[ $options != *stack=1* ]] && continue
+    padded=$(grep -o '"padded": [0-9]*' "$report" | head -1)
+    [ "${padded#*: }" -ge 3 ] || fail "$1 $options: $padded frames have pads"
+    lacks "$1 $options: why" "$report" why_no_pads
+  done
+}
+
+# Each version that README names is here, with its pass, and does what the version does that builds szc.
+"$szc" --stab-compilers >versions
+for version in 16 19 22; do
+  has "clang $version has a pass" versions "clang $version: "
+  clang=clang-$version
+  command -v $clang >/dev/null || { fail "$clang is not installed"; continue; }
+  for flags in -O0 -O2 '-O2 -flto' '-O2 -fno-omit-frame-pointer -fPIC' '-O3 -flto=thin'; do
+    rm -f program
+    # shellcheck disable=SC2086
+    STAB_CLANG=$clang expect "$clang $flags" "$szcxx" $flags part.cc -o program
+    [ ! -s .err ] || { fail "$clang $flags: speaks"; cat .err >&2; }
+    pads "$clang${flags// /_}" ./program
+  done
+  # The pass itself, and frames in every mode of compilation.
+  STAB_CLANG=$clang expect "the pass of $clang" bash "$source_directory/instrumenter/pass/pass_test.sh" "$source_directory" "$build"
+  [ "$version" = 19 ] || STAB_CLANG=$clang expect "frames of $clang" bash "$source_directory/tests/szc_stack_test.sh" "$source_directory" "$build"
+done
+"$szc" --stab-version >out
+has 'the version names them' out 'pads: for clang 16, 19 or 22'
+
+# A clang of the user's own: the program that runs decides, not its name.
+mkdir -p own/bin
+real=$(readlink -f "$(command -v clang-22)")
+cp "$real" own/bin/clang-trunk
+ln -s "$(dirname "$real")/llvm-config" own/bin/llvm-config
+ln -s "$(dirname "$(dirname "$real")")/lib" own/lib
+printed() { STAB_CLANG=$work/own/bin/clang-trunk "$szc" --stab-print -c part.cc; }
+printed >out
+has 'a version that szc knows' out "/stab-pass-22.so"
+expect 'a clang is added' "$stabctl" compiler add own/bin/clang-trunk
+has 'a clang is added: what for' .out "frames of programs that $work/own/bin/clang-trunk compiles get pads from now on"
+printed >out
+has 'the pass of the clang that was added' out "-fpass-plugin=$XDG_DATA_HOME/stabd/passes/"
+STAB_CLANG=$work/own/bin/clang-trunk expect 'the clang that was added' "$szcxx" -O2 part.cc -o program
+pads own ./program
+"$stabctl" compiler list --json >out
+has 'the list as JSON' out "\"compiler\": \"$work/own/bin/clang-trunk\""
+has 'the list as JSON: it is as it was' out '"changed": false'
+"$stabctl" compiler list >out
+has 'the list' out "$work/own/bin/clang-trunk: "
+lacks 'the list: it is as it was' out 'not used'
+# Built anew it may be another: szc's own pass for its version serves again, and the list says so.
+touch own/bin/clang-trunk
+printed >out
+has 'a clang that has changed' out "/stab-pass-22.so"
+"$stabctl" compiler list >out
+has 'a clang that has changed: the list' out 'not used: the compiler has changed or is gone; add it again'
+
+# What cannot be added says why, leaves nothing behind and keeps what there was.
+ls "$XDG_DATA_HOME/stabd/passes" >before
+refute 'gcc' "$stabctl" compiler add gcc
+has 'gcc: why' .err 'is not clang'
+refute 'no program' "$stabctl" compiler add ./nowhere
+has 'no program: why' .err 'there is no program ./nowhere'
+rm own/bin/llvm-config
+printf '#!/bin/sh\necho "clang version 99.0.0"\n' >own/bin/clang-99 && chmod +x own/bin/clang-99
+refute 'no headers' "$stabctl" compiler add own/bin/clang-99
+has 'no headers: why' .err 'there is no llvm-config beside'
+printf '#!/bin/sh\necho /nowhere\n' >own/bin/llvm-config && chmod +x own/bin/llvm-config
+refute 'headers that are not there' "$stabctl" compiler add own/bin/clang-trunk
+has 'headers that are not there: why' .err 'cannot compile the pass with the headers that'
+HOME='' XDG_DATA_HOME='' refute 'no home' "$stabctl" compiler add clang-22
+has 'no home: why' .err 'set HOME or XDG_DATA_HOME'
+ls "$XDG_DATA_HOME/stabd/passes" | diff before - || fail 'something was left behind'
+refute 'no clang is named' "$stabctl" compiler add
+refute 'no clang is named to szc' "$szc" --stab-add-compiler
+finish
