@@ -155,7 +155,7 @@ TEST(Text, WhereMoreIsBetterItSaysSo) {
   spec.higher_is_better = true;
   const auto y = [](auto b, auto l) { return 100 + 50.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(10, 2, y, spec), {.colour = true, .full = true});
-  EXPECT_THAT(words_of(report), HasSubstr("negative is lower, more is better."));
+  EXPECT_THAT(words_of(report), HasSubstr("negative means lower, and more is better."));
   EXPECT_THAT(report, HasSubstr("means; more is better."));
   EXPECT_THAT(report, Not(HasSubstr("less is better")));
   EXPECT_THAT(report, HasSubstr("lower: below 0 with p < 0.05; higher: above 0;"));
@@ -200,10 +200,10 @@ TEST(Text, SaysWhatWasRandomized) {
 
 TEST(Text, SaysWhichDirectionIsBetter) {
   EXPECT_THAT(text(sample_document(), full), HasSubstr("less is better"));
-  EXPECT_THAT(text(sample_document(), full), HasSubstr("negative is faster"));
+  EXPECT_THAT(words_of(text(sample_document(), full)), HasSubstr("negative means faster"));
   Document document = sample_document();
   document.analysis.spec.unit = stats::Unit::bytes;
-  EXPECT_THAT(text(document, full), HasSubstr("negative is lower"));
+  EXPECT_THAT(words_of(text(document, full)), HasSubstr("negative means lower"));
   EXPECT_THAT(text(document, full), HasSubstr("MiB"));
 }
 

@@ -182,5 +182,5 @@ done
 
 analyze 0 --help
 says out "--response"
-says out "Column that says when each row was measured"
+says out "Column by which rows are sorted"
 echo "all as promised"

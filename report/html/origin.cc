@@ -49,7 +49,8 @@ Markup chance_part(const Background& background) {
   markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
   markup.leaf("p",
               "A condition that is chosen at random cannot always favour the same version. A fixed "
-              "condition can, so the result is valid only for the condition as it was fixed.",
+              "condition can favour one version in every trial, so the result is valid only for "
+              "this condition.",
               {{"class", "words"}});
   Table table{.columns = {{"what"}, {"random"}, {"how"}}};
   for (const Chance& each : background.chances)

@@ -254,8 +254,8 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format("Each value minus the mean{}. A value is left out if its mean has no other "
-                  "value. Normally distributed residuals lie on the line.",
+      fmt::format("Each value minus the mean{}. A value is left out if there are no other values "
+                  "to average it with. Normally distributed residuals lie on the straight line.",
                   analysis.spec.block.empty() ? " of its cell" : "s of its cell and its block"),
       residuals(analysis, shots, subjects));
 }

@@ -71,8 +71,8 @@ Markup anova_part(const Analysis& analysis) {
   Markup markup =
       section_of("anova", "Analysis of variance",
                  "Each term is tested against the residuals of the same stratum. A small p-value "
-                 "means that the term matters. Partial omega2 estimates how much the term "
-                 "contributes to the variance that comes from the term and the error.");
+                 "means that the term matters. Partial omega2 estimates a term's share of the "
+                 "variance that the term and the error cause together.");
   std::size_t shown = 0;
   for (const stats::AnovaTable& each : analysis.tables) {
     if (++shown > most_lines) break;
@@ -118,7 +118,7 @@ Markup components_part(const Analysis& analysis) {
 Markup counters_part(const Document& document) {
   if (document.counters.empty() && document.measures.empty()) return {};
   Markup markup = section_of("counters", "Counters and measures",
-                             "The medians are over all successful trials of all cells.");
+                             "The table shows medians over all successful trials of all cells.");
   if (!document.counters.empty()) markup.add(table(counters_table(document.counters, "event")));
   if (!document.measures.empty()) markup.add(table(counters_table(document.measures, "measure")));
   return std::move(markup.close());

@@ -112,8 +112,8 @@ std::string anova_section(const Analysis& analysis, const TextOptions& options) 
   if (analysis.tables.empty()) return "";
   std::string words =
       "F is the ratio of a term's mean square to the mean square of the residuals in the same "
-      "stratum. A small p means that the term matters. Partial omega2 estimates how much the term "
-      "contributes to the variance that comes from the term and the error. The interval of partial "
+      "stratum. A small p means that the term matters. Partial omega2 estimates a term's share of "
+      "the variance that the term and the error cause together. The interval of partial "
       "omega2 excludes 0 if p is below alpha.";
   if (has_epsilon(analysis))
     words +=

@@ -50,11 +50,11 @@ std::string calibration_section(const stats::Analysis& analysis, const TextOptio
   if (calibration.suite.comparisons > 0) add_floor(grid, "their mean", calibration.suite);
   return table_section(
       "A/A comparisons",
-      fmt::format(
-          "Each benchmark is compared with itself in {} blocks, again and again. Significant "
-          "comparisons have p < {:.3g} although nothing differs; expect a share of {}. The noise "
-          "floor is the change that {} of these comparisons do not exceed.",
-          calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha), level),
+      fmt::format("Each benchmark is compared with itself in {} blocks, again and again. A "
+                  "comparison is significant if p < {:.3g}; although nothing differs, expect this "
+                  "in {} of the comparisons. The noise "
+                  "floor is the change that {} of these comparisons do not exceed.",
+                  calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha), level),
       grid, options);
 }
 

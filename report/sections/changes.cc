@@ -116,7 +116,7 @@ void add_pictures(Grid& grid, const Analysis& analysis, const Effects& rows, std
 }
 
 std::string explanation(const stats::Spec& spec) {
-  return fmt::format("Change of {} from {} to another; negative is {}, {}.",
+  return fmt::format("Change in {} from {} to another level; negative means {}, and {}.",
                      one_line(response_words(spec), 60),
                      spec.all_pairs ? "one level of a treatment" : "a treatment's first level",
                      less_word(spec), better_words(spec));

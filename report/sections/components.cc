@@ -43,8 +43,8 @@ std::string components_section(const stats::Analysis& analysis, const TextOption
   return table_section(
       "Sources of variance",
       fmt::format(
-          "The table shows how much of the variance within one level of the treatments the random "
-          "factor {} explains. The p-value tests the hypothesis that the seed makes no difference.",
+          "The table shows how much of the variance the random factor {} explains within one level "
+          "of the treatments. The p-value tests the hypothesis that the seed makes no difference.",
           name(analysis.spec.seed)),
       grid, options);
 }

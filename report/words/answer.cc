@@ -192,9 +192,9 @@ std::string members_that_changed(const Analysis& analysis) {
   }
   if (changed.empty()) return "";
   constexpr std::size_t most = 4;
-  std::string text =
-      fmt::format("By itself, {} of {} comparisons of a single {} changed: ", changed.size(), all,
-                  analysis.spec.subject);
+  std::string text = fmt::format(
+      "Taken alone, {} of {} comparisons of a single {} found a change: ", changed.size(), all,
+      analysis.spec.subject);
   for (std::size_t i = 0; i < std::min(most, changed.size()); ++i)
     text += fmt::format("{}{} at {} ({})", i == 0 ? "" : ", ", changed[i]->subject,
                         level_name(*changed[i], changed[i]->level),

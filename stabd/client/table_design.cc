@@ -140,7 +140,7 @@ Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
     if (shared == 0) return {};
     return fail(
         fmt::format("{} of the {} seeds in {} have trials in several cells, which can mean two "
-                    "things. If a seed is one layout that these cells share, use '--seeds "
+                    "things. If a seed is one layout that several cells share, use '--seeds "
                     "crossed': cells are then compared within each seed. If each cell drew its own "
                     "layouts and the seeds are only labels, use '--seeds nested'",
                     shared, seeds->levels.size(), one_line(spec.seed, 60)));

@@ -46,9 +46,9 @@ void CommandLine::add_analyze() {
                       "Error(a:seed)");
   analyze->add_option(
       "--order", a.order,
-      "Column that says when each row was measured: a time (a number or ISO 8601) or a sequence "
-      "number. Rows are sorted by this column. Only with this option does the analysis test the "
-      "correlation between neighbouring rows. Files from "
+      "Column by which rows are sorted, because it says when each row was measured: a time (a "
+      "number or ISO 8601) or a sequence number. The correlation between neighbouring rows is "
+      "tested only with this option. Files from "
       "stabctl export have started_ns, which needs no option");
   analyze
       ->add_option(
@@ -72,10 +72,11 @@ void CommandLine::add_analyze() {
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Assume that blocks are not correlated with their neighbours in time. "
                     "Intervals are narrower, and wrong if the assumption fails");
-  analyze->add_flag("--order-drawn", a.order_drawn,
-                    "State that the trials ran in random order (within each block, if there are "
-                    "blocks). A verdict then also needs a randomization test. Files from stabctl "
-                    "export state the order themselves");
+  analyze->add_flag(
+      "--order-drawn", a.order_drawn,
+      "State that the trials ran in random order (within each block, if there are "
+      "blocks). With this option, a verdict also needs a randomization test. Files from stabctl "
+      "export state the order themselves");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze

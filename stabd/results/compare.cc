@@ -199,8 +199,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
     notes.push_back(
         "The experiments ran one after the other, so anything that changed on the machine in "
         "between looks like a change. Intervals and p reflect the variation within each "
-        "experiment, but not between the experiments. To get a verdict, make both versions levels "
-        "of one experiment.");
+        "experiment, but not between the experiments. To get a verdict, run both versions as "
+        "levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
     notes.push_back(
         "The experiments ran on different machines, or on a machine that was changed in between.");

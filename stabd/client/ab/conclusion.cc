@@ -289,7 +289,8 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
   if (fixed.empty()) return text;
   return text +
-         " A difference may come from two lucky layouts; in programs built by szc, functions move.";
+         " If functions do not move, a difference may come from two lucky layouts; functions move "
+         "in programs built by szc.";
 }
 
 // "Code: old has 20000 bytes, new 25000 (25 % more)." Exactly so: it is a fact of the programs.

@@ -269,10 +269,10 @@ class Demo {
              "even in a single layout.\n";
     if (differs(random)) return "A difference between the orders remains over many layouts.\n";
     if (random.verdict.starts_with("as fast"))
-      return "In one layout the link order decides. Over many layouts the difference\n"
-             "disappears.\n";
-    return "In one layout the link order decides. There are too few runs to tell what\n"
-           "happens over many layouts.\n";
+      return "In a single layout, one link order is faster than the other. Over many\n"
+             "layouts, the difference disappears.\n";
+    return "In a single layout, one link order is faster than the other. There are\n"
+           "too few runs to tell what happens over many layouts.\n";
   }
 
   std::uint64_t seed_;

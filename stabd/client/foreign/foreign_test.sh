@@ -65,7 +65,7 @@ says words "command=b 1 takes 100.00 % more time than command=a 1"
 analyze 1 grid.json --factors n
 says err "--factors n do not distinguish 'a 1 x' from 'a 1 y'"
 analyze 0 grid.json --factors n --subject m
-says words "By itself, 2 of 2 comparisons of a single m changed"
+says words "Taken alone, 2 of 2 comparisons of a single m found a change"
 sed 's/"n":/"file":/g' grid.json >named.json
 cp named.json again.json
 analyze 1 named.json again.json --factors file,m

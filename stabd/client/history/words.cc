@@ -155,15 +155,15 @@ class Text {
   void notes() {
     text_ += "\nNotes\n";
     if (history_.permutations > 0)
-      note(
-          fmt::format("Changes: E-divisive over the means of the experiments, {} permutations, "
-                      "seed {}, alpha {:.3g}{}. A change shows when the mean changed, not why: the "
-                      "machine may also have changed.",
-                      history_.permutations, history_.options.seed, history_.alpha_of_each,
-                      history_.alpha_of_each < history_.options.alpha
-                          ? fmt::format(" for each series, {:.3g} for all of them together",
-                                        history_.options.alpha)
-                          : ""));
+      note(fmt::format(
+          "The changes come from the E-divisive method on the experiments' means ({} permutations, "
+          "seed {}, alpha {:.3g}{}). A change shows when the mean changed, not why: the "
+          "machine may also have changed.",
+          history_.permutations, history_.options.seed, history_.alpha_of_each,
+          history_.alpha_of_each < history_.options.alpha
+              ? fmt::format(" for each series, {:.3g} for all of them together",
+                            history_.options.alpha)
+              : ""));
     note_on_untested();
     notes_on_alarms();
     if (std::ranges::any_of(history_.series, &Series::exact))
@@ -188,7 +188,7 @@ class Text {
     if (history_.too_many)
       return note(fmt::format(
           "{} not tested for changes: an alpha of {:.2g} for each series needs too many "
-          "permutations. To make the test possible, use a larger --alpha or a smaller --last.",
+          "permutations. To test for changes, use a larger --alpha or a smaller --last.",
           some, history_.alpha_of_each));
     std::size_t needed = 4;
     while (stats::least_p(needed) > history_.alpha_of_each) ++needed;
@@ -206,16 +206,17 @@ class Text {
     for (const Series& series : history_.series)
       for (const stats::Alarm& each : series.alarms) {
         any = true;
-        note(fmt::format(
-            "Alarm{}: the mean has changed from {} on; the change was first detected with {}.",
-            series.levels.empty() ? "" : " of " + cell_name(series.levels),
-            history_.experiments[series.points[each.at].experiment].id,
-            history_.experiments[series.points[each.raised].experiment].id));
+        note(
+            fmt::format("Alarm{}: the mean changed at experiment {}; the change was first detected "
+                        "at experiment {}.",
+                        series.levels.empty() ? "" : " of " + cell_name(series.levels),
+                        history_.experiments[series.points[each.at].experiment].id,
+                        history_.experiments[series.points[each.raised].experiment].id));
       }
     note(
         fmt::format("{}If you check after each experiment, you find false changes more often than "
-                    "alpha says, because p is valid for a single check. The false-alarm rate of "
-                    "alarms holds for all checks together, up to 1,000 experiments.",
+                    "alpha says, because p is valid for a single check. The rate of false alarms "
+                    "holds for all checks together, up to 1,000 experiments.",
                     any ? "" : "No alarm. "));
   }
 
