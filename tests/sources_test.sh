@@ -34,8 +34,8 @@ done < <(grep -oP '`\K[a-z_]+(/[a-z_]+)+\.(h|cc|inc|c)(?=`)' doc/story.md)
 # Each document says first for whom it is, and the map names it.
 for file in doc/*.md; do
   begins=$(grep -m 1 -A 4 '^# ' "$file" | tr '\n' ' ')
-  grep -qE '^# [^#]*  For [^.]*\. +(After |This page says which document)' <<<"$begins" ||
-    { echo "$file does not begin with 'For', its readers, and what they can do after reading it"; bad=1; }
+  grep -qE '^# [^#]*  (For|This page is for) [^.]*\. +(After |This page says which document)' <<<"$begins" ||
+    { echo "$file does not begin with 'For' or 'This page is for', its readers, and what they can do after reading it"; bad=1; }
   [[ $file == doc/README.md ]] || grep -qF "](${file#doc/})" doc/README.md || { echo "doc/README.md does not name $file"; bad=1; }
 done
 # README.md has its parts in this order; each cell of the table names its source, and some rows are won by others.
