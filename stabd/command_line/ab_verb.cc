@@ -28,7 +28,7 @@ void CommandLine::add_ab() {
       "the commit at which this branch left main. After --: with --program, the arguments of each "
       "program; otherwise the versions, as commands for /bin/sh");
   ab->add_option("--build", a.ab.build,
-                 "Command for /bin/sh that builds each revision; $CC is szc and $CXX szc++");
+                 "Command for /bin/sh that builds each revision; $CC is szc and $CXX is szc++");
   ab->add_option("--run", a.ab.run,
                  "With --build: the command to measure, in each revision's folder");
   ab->add_option("--prepare", a.ab.prepare,
@@ -36,8 +36,8 @@ void CommandLine::add_ab() {
   ab->add_option("--cleanup", a.ab.cleanup,
                  "Command for /bin/sh that runs after each run; not measured");
   ab->add_option("--share,--same", a.ab.same,
-                 "With --build: a file or folder (the benchmark itself, say) that every version "
-                 "takes from the last version")
+                 "With --build: a file or folder (for example, the benchmark) that is copied from "
+                 "the last version to every version")
       ->expected(1)
       ->take_all();
   ab->add_option("--budget", a.ab.budget,

@@ -53,7 +53,7 @@ void CommandLine::add_analyze() {
   analyze
       ->add_option(
           "--seeds", a.seeds,
-          "With --random: nested if each cell drew its own seeds, crossed if a seed is one layout "
+          "With --random: nested if each cell has its own seeds, crossed if a seed is one layout "
           "that several cells share. auto means nested, and is an error if cells share a seed")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "nested", "crossed"}));

@@ -21,15 +21,16 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
       "FILE:LINE whose samples count as progress points, for programs without progress points");
   causal->add_option("--line", of.line, "FILE:LINE: try only this line");
   causal->add_flag("--end-to-end", of.end_to_end,
-                   "Each run is one experiment, and its end is the progress point");
-  causal->add_option("--speedup", of.speedup,
-                     "With --end-to-end and --line: every other run has this speedup, as in 25%");
+                   "Treat each run as one experiment, whose end is the progress point");
+  causal->add_option(
+      "--speedup", of.speedup,
+      "With --end-to-end and --line: the virtual speedup of every other run, as in 25%");
   causal->add_option("--arrival-speedup", of.arrival_speedup,
                      "How much time each visit of STAB_ARRIVAL saves its thread, as in 250us");
   causal->add_option("--load", of.load,
                      "How much work arrives at STAB_ARRIVAL, relative to normal: 1.25x, or several "
                      "loads: 1x,1.5x");
-  causal->add_option("--runs", of.runs, "How often the program is run at each load")
+  causal->add_option("--runs", of.runs, "How many times the program runs at each load")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
   causal->add_option("--sample-period", of.sample_period, "CPU time between samples")
@@ -37,7 +38,7 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
   causal
       ->add_option("--experiment", of.experiment,
                    "How long the first experiment of a run lasts; later experiments get longer "
-                   "until each sees some visits")
+                   "until each has some visits to a progress point")
       ->capture_default_str();
   causal->add_option(
       "--timeout", of.timeout,
@@ -55,7 +56,7 @@ void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
   verify->add_option("--cell", of.cell, "Cell of the profile, as reports name it");
   verify->add_option("--line", of.line,
                      "FILE:LINE that was changed; by default, the line that helps most");
-  verify->add_option("--speedup", of.speedup, "How much less time that line takes now")
+  verify->add_option("--speedup", of.speedup, "How much less time the changed line takes now")
       ->capture_default_str();
 }
 

@@ -27,8 +27,8 @@ void CommandLine::add_experiment_verbs() {
   CLI::Option* of = status->add_option("id", a.id, "Number of the experiment (see 'stabctl list')");
   status
       ->add_flag("--daemon", a.daemon,
-                 "Show the daemon instead: its version, process and folder, and how long its loop "
-                 "keeps clients waiting")
+                 "Show the daemon instead: its version, process and folder, and how long its event "
+                 "loop keeps clients waiting")
       ->excludes(of);
   status->parse_complete_callback([&a, of] {
     if (!a.daemon && of->count() == 0) throw CLI::RequiredError("id");
@@ -42,10 +42,10 @@ void CommandLine::add_experiment_verbs() {
   web_flag(watch);
   fail_on_option(watch);
   json_flag(watch);
-  with_id(
-      verb("cancel",
-           "End an experiment, and wait until all its processes have ended; trials so far are kept",
-           [&a] { return client::cancel(a.common, a.id); }));
+  with_id(verb(
+      "cancel",
+      "End an experiment, and wait until all its processes have ended; completed trials are kept",
+      [&a] { return client::cancel(a.common, a.id); }));
 
   const auto on_queue = [&](const char* name, const char* help, auto what) {
     CLI::App* added = verb(name, help, [&a, what] { return what(a.common, a.ids, a.queue); });

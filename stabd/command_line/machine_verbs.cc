@@ -40,9 +40,10 @@ void CommandLine::add_database_verbs() {
       "Run one SELECT over a database of stabd; doc/store.md lists its tables. Nothing is changed",
       [&a] { return client::sql(a.common, a.sql); });
   sql->add_option("select", a.sql.statement, "The SELECT, quoted as one word")->required();
-  CLI::Option* state = sql->add_option("--folder,--state", a.common.state,
-                                       "Folder of the database (see 'stabctl runs'); by default "
-                                       "your own daemon's, or the system's for root");
+  CLI::Option* state =
+      sql->add_option("--folder,--state", a.common.state,
+                      "Folder of the database (see 'stabctl runs'); by default the folder of your "
+                      "own daemon, or the system's folder for root");
   sql->add_option("--database", a.sql.database, "File of the database, for example a backup")
       ->excludes(state);
   sql->add_option("--time-limit", a.sql.seconds, "Give up after this many seconds")
@@ -62,8 +63,8 @@ CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOpt
 void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
-                   "Folder to use instead of /, for experiments: its proc and sys are read and "
-                   "written; the CPUs are this machine's");
+                   "For trying things out: a folder to use instead of /; its proc and sys are read "
+                   "and written, but the CPUs are this machine's");
   json_flag(verb);
 }
 

@@ -22,8 +22,8 @@ void CommandLine::add_plan_verbs() {
       });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
   run->add_option("--folder,--state", a.run.state_directory,
-                  "Folder of the database. An unfinished run of this plan in it is continued; a "
-                  "finished run shows its report");
+                  "Folder of the database. If the folder has an unfinished run of this plan, the "
+                  "run continues; if it has a finished run, the report is shown");
   run->add_option("--calibrations", a.run.calibrations,
                   "File that keeps the results of calibrations for later runs");
   run->add_option("--html", a.run.html, "Also write the report to this file, as a web page");
@@ -38,8 +38,9 @@ void CommandLine::add_plan_verbs() {
                           [&a] { return client::submit(a.common, a.plan, a.priority, a.wait); });
   submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
   submit
-      ->add_option("--priority", a.priority,
-                   "Higher priorities run first; only root and stabd's own user may go above 0")
+      ->add_option(
+          "--priority", a.priority,
+          "Higher priorities run first; only root and stabd's own user may use priorities above 0")
       ->capture_default_str()
       ->check(CLI::Range(-100, 100));
   submit->add_flag("--wait", a.wait, "Follow the experiment to its end");

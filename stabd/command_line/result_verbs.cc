@@ -69,7 +69,7 @@ void CommandLine::add_result_verbs() {
 
   CLI::App* logs = one_id(verb("logs",
                                "Show what builds and trials printed (the end of their stderr) and "
-                               "what happened, in order of time",
+                               "what happened, in chronological order",
                                [&a] { return client::logs(a.common, a.id, a.follow); }));
   logs->add_flag("-f,--follow", a.follow,
                  "Follow the experiment until it ends; exit codes are those of watch");
@@ -147,8 +147,8 @@ void CommandLine::add_profile() {
 void CommandLine::add_history() {
   Arguments& a = arguments_;
   CLI::App* history = verb("history",
-                           "Show one benchmark in all experiments that measured it, in order of "
-                           "time, and where it changed",
+                           "Show one benchmark in all experiments that measured it, in "
+                           "chronological order, and where it changed",
                            [&a] { return client::show_history(a.common, a.history); });
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
