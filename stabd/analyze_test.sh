@@ -182,5 +182,5 @@ done
 
 analyze 0 --help
 says out "--response"
-says out "Column by which rows are sorted"
+says out "Column that says when each row was measured"
 echo "all as promised"

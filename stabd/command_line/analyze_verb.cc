@@ -46,10 +46,10 @@ void CommandLine::add_analyze() {
                       "Error(a:seed)");
   analyze->add_option(
       "--order", a.order,
-      "Column by which rows are sorted, because it says when each row was measured: a time (a "
-      "number or ISO 8601) or a sequence number. The correlation between neighbouring rows is "
-      "tested only with this option. Files from "
-      "stabctl export have started_ns, which needs no option");
+      "Column that says when each row was measured: a time (a number or ISO 8601) or a sequence "
+      "number; rows are sorted by this column. The correlation between neighbouring rows is "
+      "tested only with this option. Files from stabctl export have started_ns, which needs no "
+      "option");
   analyze
       ->add_option(
           "--seeds", a.seeds,

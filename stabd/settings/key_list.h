@@ -54,14 +54,14 @@ inline constexpr toml::Key keys[] = {
     {"daemon.cgroups", toml::Flag{true},
      "limit trials with cgroups where root's daemon can use them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
-     "disconnects a client that is silent for longer"},
+     "how long a client may be silent before stabd disconnects it"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
-     "gives up a report, an export or an analysis that takes longer"},
+     "how long a report, an export or an analysis may take before stabd gives up"},
     {"daemon.stop", toml::Choice{words::stops, "abandon"},
-     "how SIGTERM ends the running trial: the next stabd measures it again, or this one finishes "
-     "it first"},
+     "what SIGTERM does to the running trial: with `abandon`, the next stabd repeats it; with "
+     "`finish`, this stabd finishes it first"},
     {"daemon.stop_limit", toml::Duration{std::chrono::minutes(1)},
-     "with `finish`: abandons a trial that takes longer"},
+     "with `finish`: how long the running trial may take before stabd abandons it"},
 
     {"limits.connections", toml::Count{1, 100'000, 256},
      "how many connections all users may have at once"},
@@ -71,31 +71,32 @@ inline constexpr toml::Key keys[] = {
     {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100},
      "how many experiments one user may have in the queue"},
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
-     "how large one user's plans in the queue may be together"},
+     "total size of one user's plans in the queue"},
     {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
-     "about how much one user's experiments may take in the database; above the limit no further "
-     "experiment of that user begins, and the running one fails before its next trial"},
+     "about how much space one user's experiments may take in the database; above the limit, no "
+     "further experiment of the user begins, and the user's running experiment fails before its "
+     "next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
      "how many bytes of answers one user's clients may leave unread: above the limit in memory, "
      "stabd disconnects the client that asks; above the limit in files, that user's reports and "
      "exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
-     "how large the archives are that one user may send at once; if it is not set, only root and "
+     "total size of the archives that one user may send at once; without this key, only root and "
      "stabd's own user may import",
      "none"},
     {"limits.cache_of_user", toml::Bytes{max_bytes},
-     "how large one user's builds may be together; above the limit, stabd removes the builds "
-     "unused for the longest time",
+     "total size of one user's builds; above the limit, stabd removes the least recently used "
+     "builds",
      "a tenth of the cache's file system, at most 16 GiB"},
     {"limits.turn", toml::Duration{std::chrono::hours(1), true},
-     "how long an experiment may have the machine while another user waits: after this time it "
-     "gives up the machine before its next block, and after twice this time its block is cut short "
-     "and runs again later. Plans whose trials may take longer are refused, unless root or stabd's "
-     "own user submits them"},
+     "how long an experiment may have the machine while another user waits: after this time, the "
+     "experiment gives up the machine before its next block; after twice this time, its block is "
+     "cut short and runs again later. Plans whose trials may take longer are refused, unless root "
+     "or stabd's own user submits them"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
-     "whose plans may change settings of the machine (`machine.quiesce`): those of root and "
-     "stabd's own user, everybody's, or nobody's"},
+     "whose plans may change machine settings (`machine.quiesce`): plans of root and stabd's own "
+     "user, everybody's plans, or nobody's plans"},
 
     {"notify.command", toml::Texts{is_line, line_rule},
      "a program and its arguments; stabd runs it when an experiment ends or has trouble, with JSON "
@@ -104,7 +105,7 @@ inline constexpr toml::Key keys[] = {
     {"notify.when", toml::Choice{words::notices, "always"},
      "`trouble`: no notice for experiments that are done or were cancelled"},
     {"notify.time_limit", toml::Duration{std::chrono::seconds(30)},
-     "how long that program may run before it is killed"},
+     "how long the notice command may run before stabd kills it"},
 
     {"retention.output_days", toml::Count{0, 100'000, 0},
      "after how many days the output of an ended experiment's trials and builds is removed; 0: "
