@@ -205,7 +205,7 @@ TEST_F(CalibrationsTest, AVerdictOnLessThanTheNoiseFloorHasANote) {
   };
   const auto little = make_document(*store_, experiment(comparison, machine_, shifted(5e-4)), "");
   EXPECT_EQ(little->analysis.effects.at(0).verdict, stats::Verdict::slower);
-  EXPECT_THAT(little->analysis.notes, Contains(HasSubstr("Below this machine's noise floor of ")));
+  EXPECT_THAT(little->analysis.notes, Contains(HasSubstr("below this machine's noise floor of ")));
   EXPECT_THAT(little->analysis.notes, Contains(HasSubstr(": a mode two (+0.05")));
   const auto much = make_document(*store_, experiment(comparison, machine_, shifted(0.1)), "");
   EXPECT_EQ(much->analysis.effects.at(0).verdict, stats::Verdict::slower);
