@@ -58,7 +58,7 @@ inline constexpr toml::Key keys[] = {
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
      "how long a report, an export or an analysis may take before stabd gives up"},
     {"daemon.stop", toml::Choice{words::stops, "abandon"},
-     "what SIGTERM does to the running trial: with `abandon`, the next stabd repeats it; with "
+     "how SIGTERM affects the running trial: with `abandon`, the next stabd repeats it; with "
      "`finish`, this stabd finishes it first"},
     {"daemon.stop_limit", toml::Duration{std::chrono::minutes(1)},
      "with `finish`: how long the running trial may take before stabd abandons it"},

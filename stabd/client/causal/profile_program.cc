@@ -293,8 +293,8 @@ class Runs {
       tell(each);
     if (all_.timeless != 0)
       tell(fmt::format(
-          "{} experiments are left out because arrivals gained more time in them than "
-          "passed. To keep such experiments, use a smaller --load or --arrival-speedup.",
+          "{} experiments are left out because arrivals gained more time in them than passed. To "
+          "keep such experiments, use a smaller --load or --arrival-speedup.",
           all_.timeless));
     if (all_.damaged != 0)
       tell(fmt::format("{} records are left out, because the program overwrote them.",

@@ -158,8 +158,7 @@ class Text {
       note(
           fmt::format("Changes were found by applying the E-divisive method to the experiments' "
                       "means ({} permutations, seed {}, alpha {:.3g}{}). A change shows when the "
-                      "mean changed, not why: the "
-                      "machine may also have changed.",
+                      "mean changed, not why: the machine may also have changed.",
                       history_.permutations, history_.options.seed, history_.alpha_of_each,
                       history_.alpha_of_each < history_.options.alpha
                           ? fmt::format(" for each series, {:.3g} for all of them together",
