@@ -156,9 +156,9 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
   if (count > shown) text += fmt::format(" and {} more", count - shown);
   if (text.empty()) return "";
   return fmt::format(
-      "Some changes are below this machine's noise floor of {}: {}. With {} blocks, this machine "
-      "shows such changes even if nothing differs; use more blocks to find out whether the changes "
-      "are real.",
+      "Some changes are below this machine's noise floor of {}: {}. Changes below the noise floor "
+      "appear even if nothing differs; use more than {} blocks to find out whether the changes are "
+      "real.",
       report::margin_words(floor.margin), text, floor.blocks);
 }
 

@@ -292,10 +292,10 @@ class Runs {
                                   {.scope = "--scope and --binary", .experiment = "--experiment"}))
       tell(each);
     if (all_.timeless != 0)
-      tell(fmt::format(
-          "{} experiments are left out because arrivals gained more time in them than passed. To "
-          "keep such experiments, use a smaller --load or --arrival-speedup.",
-          all_.timeless));
+      tell(
+          fmt::format("{} experiments are left out because arrivals gained more time in them than "
+                      "passed. To keep all experiments, use a smaller --load or --arrival-speedup.",
+                      all_.timeless));
     if (all_.damaged != 0)
       tell(fmt::format("{} records are left out, because the program overwrote them.",
                        all_.damaged));
