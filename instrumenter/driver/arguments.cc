@@ -15,11 +15,12 @@
 namespace stab::driver {
 namespace {
 
-const std::array<std::string, 13> kOwnNames = {
-    "--stab-help",       "--stab-version",      "--stab-print",   "--stab-off",
-    "--stab-quiet",      "--stab-strict",       "--stab-explain", "--stab-json",
-    "--stab-link-order", "--stab-link-padding", "--stab-stack",   "--stab-add-compiler",
-    "--stab-compilers"};
+const std::array<std::string, 14> kOwnNames = {
+    "--stab-help",         "--stab-version", "--stab-print",
+    "--stab-off",          "--stab-quiet",   "--stab-strict",
+    "--stab-explain",      "--stab-json",    "--stab-link-order",
+    "--stab-link-padding", "--stab-stack",   "--stab-add-compiler",
+    "--stab-compilers",    "--stab-cc"};
 
 constexpr std::string_view kLdPath = "--ld-path=";
 
@@ -67,6 +68,11 @@ Result<void> Parser::own(std::string_view word) {
   const std::string_view name = word.substr(0, equal);
   if (name == "--stab-link-order" || name == "--stab-link-padding")
     return own_seed(name, equal == std::string_view::npos ? "" : word.substr(equal + 1));
+  if (name == "--stab-cc") {
+    own.compiler = equal == std::string_view::npos ? "" : word.substr(equal + 1);
+    if (own.compiler.empty()) return fail("--stab-cc needs a compiler: --stab-cc=gcc");
+    return {};
+  }
   if (name == "--stab-stack") {
     own.stack = equal == std::string_view::npos ? "" : word.substr(equal + 1);
     if (own.stack != "frame" && own.stack != "byte" && own.stack != "table" && own.stack != "off")

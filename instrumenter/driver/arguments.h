@@ -25,7 +25,8 @@ struct OwnFlags {
   std::string named;  // the binary of --stab-explain, or the clang of --stab-add-compiler
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
-  std::string stack;  // frame, byte, table or off: how frames get pads; "" if not given
+  std::string compiler;  // clang or gcc; "" if not given
+  std::string stack;     // frame, byte, table or off: how frames get pads; "" if not given
 };
 
 struct Arguments {

@@ -34,19 +34,18 @@ std::string chosen_linker(const Arguments& arguments, const std::string& clang) 
   return search_path(name);
 }
 
-void add_compile_flags(const Companions& companions, const std::string& pass, bool off,
-                       Words& words) {
+void add_compile_flags(const Companions& companions, const std::string& pass, Words& words) {
   for (const std::string_view flag : instrumenter::compile_flags) words.emplace_back(flag);
   if (!companions.include.empty()) words.insert(words.end(), {"-idirafter", companions.include});
-  if (!off && !pass.empty()) words.push_back("-fpass-plugin=" + pass);
+  if (!pass.empty()) words.push_back("-fpass-plugin=" + pass);
 }
 
-// clang calls ld.stab instead of a linker, unless the linker that the user chose is missing: clang
-// reports that.
-void add_linker(const Arguments& arguments, const Companions& companions, const std::string& clang,
-                Command& command) {
+// The compiler calls ld.stab instead of a linker, unless the linker that the user chose is missing: the
+// compiler reports that.
+void add_linker(const Arguments& arguments, const Companions& companions,
+                const std::string& compiler, Command& command) {
   const bool chosen = !arguments.linker.empty() || !arguments.ld_path.empty();
-  const std::string linker = chosen ? chosen_linker(arguments, clang) : "";
+  const std::string linker = chosen ? chosen_linker(arguments, compiler) : "";
   if (chosen && linker.empty()) {
     if (!arguments.ld_path.empty()) command.words.push_back("--ld-path=" + arguments.ld_path);
     return;
@@ -54,7 +53,38 @@ void add_linker(const Arguments& arguments, const Companions& companions, const 
   if (arguments.linker.empty()) command.words.emplace_back("-fuse-ld=lld");
   command.words.push_back("--ld-path=" + companions.linker);
   command.environment[variable::linker] = linker;
-  command.environment[variable::used_clang] = clang;
+  command.environment[variable::used_clang] = compiler;
+}
+
+// gcc looks for ld.lld in the folders that it is told. Its last -fuse-ld= counts.
+Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& companions,
+                               const std::string& compiler, Command& command) {
+  if (arguments.lto)
+    return fail(
+        "gcc's -flto needs a linker that loads gcc's plugin, and szc links with lld: leave -flto "
+        "out, "
+        "or compile with clang");
+  const bool chosen = !arguments.linker.empty();
+  const std::string linker = chosen ? chosen_linker(arguments, compiler) : "";
+  if (!arguments.links || (chosen && linker.empty())) return {};
+  if (companions.lld_folder.empty())
+    return fail(
+        "gcc/ld.lld is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
+  command.words.insert(command.words.end(), {"-fuse-ld=lld", "-B", companions.lld_folder});
+  command.environment[variable::linker] = linker;
+  command.environment[variable::used_clang] = compiler;
+  return {};
+}
+
+// What a gcc gets: it has no pass, and it complains about flags that are clang's.
+Result<void> fill_for_gcc(const Arguments& arguments, const Companions& companions,
+                          const std::string& compiler, Command& command) {
+  add_compile_flags(companions, "", command.words);
+  if (auto done = add_linker_of_gcc(arguments, companions, compiler, command); !done) return done;
+  const bool ours = command.environment.contains(variable::used_clang);
+  for (const std::string& word : arguments.clang)
+    if (!ours || !word.starts_with("-fuse-ld=")) command.words.push_back(word);
+  return {};
 }
 
 void set_environment(const OwnFlags& own, bool off, Command& command) {
@@ -76,9 +106,9 @@ void tell_ccache(const std::string& pass, Command& command) {
 
 }  // namespace
 
-Result<Command> make_command(const Arguments& arguments, const Words& clang,
+Result<Command> make_command(const Arguments& arguments, const Words& compiler,
                              const Companions& companions, bool off) {
-  Command command{.words = clang, .environment = {}, .note = ""};
+  Command command{.words = compiler, .environment = {}, .note = ""};
   if (!arguments.verbatim && !supported(arguments.target)) {
     if (arguments.links && !off && !arguments.own.quiet)
       command.note = fmt::format("not randomized: made for {}", arguments.target);
@@ -86,19 +116,25 @@ Result<Command> make_command(const Arguments& arguments, const Words& clang,
     if (companions.linker.empty())
       return fail(
           "ld.stab is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
-    const std::string& program = clang[clang.size() - (clang.back().starts_with("--") ? 2 : 1)];
+    const std::string& program =
+        compiler[compiler.size() - (compiler.back().starts_with("--") ? 2 : 1)];
     const Identity identity = identify(program);
     if (identity.kind == Identity::Kind::other)
       return fail(
-          fmt::format("{} is not clang: it says \"{}\". szc works only with clang; set STAB_CLANG "
-                      "to a clang, such as clang-{}",
+          fmt::format("{} is neither clang nor gcc: it says \"{}\". Set STAB_CC to a clang "
+                      "or a gcc, such as clang-{}",
                       program, identity.name, STAB_LLVM_VERSION));
+    set_environment(arguments.own, off, command);
+    if (identity.kind == Identity::Kind::gcc) {
+      if (auto done = fill_for_gcc(arguments, companions, program, command); !done)
+        return std::unexpected(done.error());
+      return command;
+    }
     command.words.emplace_back("--start-no-unused-arguments");
-    const std::string pass = pass_for(companions, program, identity);
-    add_compile_flags(companions, pass, off, command.words);
+    const std::string pass = off ? "" : pass_for(companions, program, identity);
+    add_compile_flags(companions, pass, command.words);
     add_linker(arguments, companions, program, command);
     command.words.emplace_back("--end-no-unused-arguments");
-    set_environment(arguments.own, off, command);
     tell_ccache(pass, command);
     command.environment[variable::pass_phase] =
         arguments.lto || arguments.bitcode ? "prelink" : "compile";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command that szc becomes: clang with our flags before the user's, so that the user's win.
+// The command that szc becomes: clang or gcc, with our flags before the user's, so that the user's win.
 #pragma once
 
 #include <map>
@@ -18,9 +18,9 @@ struct Command {
   std::string note;                                // for the user, "" if there is nothing to say
 };
 
-// clang: from find_clang. The values of `arguments.own` win over the environment. Reads the file
+// `compiler`: from find_compiler. The values of `arguments.own` win over the environment. Reads the file
 // system only to find a linker that the user chose.
-Result<Command> make_command(const Arguments& arguments, const Words& clang,
+Result<Command> make_command(const Arguments& arguments, const Words& compiler,
                              const Companions& companions, bool off);
 
 // "NAME=value ... 'word' ...", for the eyes and for a shell.

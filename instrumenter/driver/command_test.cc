@@ -28,6 +28,7 @@ std::string passes() {
 }
 
 const Companions kCompanions{.linker = "/x/ld.stab",
+                             .lld_folder = "/x/gcc",
                              .postlink = "/x/stab-link",
                              .runtime = "/x/stab-runtime.o",
                              .library = "/x/stab-library.o",
@@ -139,22 +140,22 @@ TEST(Command, TheShellFormIsQuoted) {
 }
 
 TEST(FindClang, ACommandMayHaveSeveralWords) {
-  const std::string clang = program("find_clang", "clang-77");
-  const std::string cache = program("find_clang", "cache");
-  EXPECT_THAT(*find_clang(cache + " " + clang, false), ElementsAre(cache, clang));
+  const std::string clang = program("find_compiler", "clang-77");
+  const std::string cache = program("find_compiler", "cache");
+  EXPECT_THAT(*find_compiler(cache + " " + clang, false), ElementsAre(cache, clang));
 }
 
 TEST(FindClang, CxxTakesTheNeighbourOrTheDriverMode) {
   std::filesystem::remove_all(testing::TempDir() + "find_cxx");
   const std::string clang = program("find_cxx", "clang-77");
-  EXPECT_THAT(*find_clang(clang, true), ElementsAre(clang, "--driver-mode=g++"));
+  EXPECT_THAT(*find_compiler(clang, true), ElementsAre(clang, "--driver-mode=g++"));
   const std::string cxx = program("find_cxx", "clang++-77");
-  EXPECT_THAT(*find_clang(clang, true), ElementsAre(cxx));
-  EXPECT_THAT(*find_clang(cxx, true), ElementsAre(cxx));
+  EXPECT_THAT(*find_compiler(clang, true), ElementsAre(cxx));
+  EXPECT_THAT(*find_compiler(cxx, true), ElementsAre(cxx));
 }
 
 TEST(FindClang, WhatIsNotThereIsAnErrorThatNamesTheVariable) {
-  const auto found = find_clang("/none/such/clang", false);
+  const auto found = find_compiler("/none/such/clang", false);
   ASSERT_FALSE(found);
   EXPECT_THAT(found.error().message, HasSubstr("STAB_CLANG"));
 }

@@ -40,13 +40,20 @@ std::string first_with(const fs::path& start, std::initializer_list<const char*>
   return "";
 }
 
-// clang-19 -> clang++-19, /opt/bin/clang -> /opt/bin/clang++; "" if the name is not of that form.
-std::string cxx_name(const std::string& clang) {
-  const fs::path path(clang);
+// clang-19 -> clang++-19, /opt/bin/gcc -> /opt/bin/g++; "" if the name is not of that form.
+std::string cxx_name(const std::string& compiler) {
+  const fs::path path(compiler);
   const std::string name = path.filename();
-  constexpr std::string_view kClang = "clang";
-  if (!name.starts_with(kClang) || name.starts_with("clang++")) return "";
-  return path.parent_path() / ("clang++" + name.substr(kClang.size()));
+  for (const auto& [c, cxx] :
+       {std::pair<std::string_view, std::string_view>{"clang", "clang++"}, {"gcc", "g++"}})
+    if (name.starts_with(c) && !name.starts_with(cxx))
+      return path.parent_path() / (std::string(cxx) + name.substr(c.size()));
+  return "";
+}
+
+bool is_cxx_name(const std::string& compiler) {
+  const std::string name = fs::path(compiler).filename();
+  return name.starts_with("clang++") || name.starts_with("g++");
 }
 
 template <class T>
@@ -119,6 +126,8 @@ Companions find_companions(const std::string& program) {
   const fs::path here = fs::path(program).parent_path();
   Companions found;
   found.linker = first_with(here, {".", "../libexec/stabd", "../libexec"}, "ld.stab");
+  found.lld_folder = first_with(here, {"../libexec/stabd/gcc", "../libexec/gcc", "gcc"}, "ld.lld");
+  if (!found.lld_folder.empty()) found.lld_folder = fs::path(found.lld_folder).parent_path();
   found.postlink = first_with(here, {".", "../libexec/stabd", "../libexec"}, "stab-link");
   const auto library = [&](std::string_view name) {
     return first_with(here, {"../lib/stabd", "../lib", "../../lib/stabd", "../../lib"}, name);
@@ -158,7 +167,7 @@ std::string search_path(std::string_view name) {
   }
 }
 
-Result<Words> find_clang(std::string_view choice, bool cxx) {
+Result<Words> find_compiler(std::string_view choice, bool cxx) {
   Words words;
   if (!search_path(choice).empty()) {
     words = {std::string(choice)};
@@ -176,7 +185,7 @@ Result<Words> find_clang(std::string_view choice, bool cxx) {
   const std::string name = cxx_name(words.back());
   if (runnable(name)) {
     words.back() = name;
-  } else if (!fs::path(words.back()).filename().string().starts_with("clang++")) {
+  } else if (!is_cxx_name(words.back()) && identify(words.back()).kind != Identity::Kind::gcc) {
     words.emplace_back("--driver-mode=g++");
   }
   return words;
@@ -202,7 +211,8 @@ Identity identify(const std::string& program) {
   for (const std::string_view word : {"clang version ", "LLD "})
     if (const unsigned version = number_behind(line, word); version != 0)
       return {Kind::llvm, version, line};
-  return {Kind::other, 0, line};
+  const bool gnu = answer->contains("Free Software Foundation");
+  return {gnu ? Kind::gcc : Kind::other, 0, line};
 }
 
 std::string pass_of_version(const Companions& companions, unsigned llvm) {

@@ -15,13 +15,14 @@ namespace stab::driver {
 
 // The programs and libraries of ours; "" for one that is not there.
 struct Companions {
-  std::string linker;    // ld.stab
-  std::string postlink;  // stab-link
-  std::string runtime;   // stab-runtime.o, linked into executables
-  std::string library;   // stab-library.o, linked into shared libraries
-  std::string passes;    // the folder of stab-pass-19.so and its like, one for each LLVM
-  std::string include;   // the directory of stabilizer.h
-  std::string sources;   // the pass's, for compilers that are added
+  std::string linker;      // ld.stab
+  std::string lld_folder;  // where gcc, which is told folders, finds it by the name of ld.lld
+  std::string postlink;    // stab-link
+  std::string runtime;     // stab-runtime.o, linked into executables
+  std::string library;     // stab-library.o, linked into shared libraries
+  std::string passes;      // the folder of stab-pass-19.so and its like, one for each LLVM
+  std::string include;     // the directory of stabilizer.h
+  std::string sources;     // the pass's, for compilers that are added
 };
 
 // The path itself if it leads nowhere.
@@ -33,9 +34,9 @@ Companions find_companions(const std::string& program);
 // The real path of the running program; `argv0` serves where /proc is not mounted.
 std::string running_program(const std::string& argv0);
 
-// The words that start clang (clang++ if `cxx`). `choice` is STAB_CLANG: a program, or a command
+// The words that start the compiler (clang++ or g++ if `cxx`). `choice` is a program, or a command
 // such as "ccache clang-19"; if it is empty, clang-19 and clang are tried.
-Result<Words> find_clang(std::string_view choice, bool cxx);
+Result<Words> find_compiler(std::string_view choice, bool cxx);
 
 // The executable file that the shell would start, "" if there is none.
 std::string search_path(std::string_view name);
@@ -46,7 +47,8 @@ std::string find_lld(const std::string& clang);
 // What a compiler or linker is by its own account: the libraries of LLVM that it needs, or else what
 // it answers to --version.
 struct Identity {
-  enum class Kind { unknown, llvm, other };  // unknown: it did not answer
+  // gcc: any of its drivers, such as g++ and gfortran. unknown: it did not answer.
+  enum class Kind { unknown, llvm, gcc, other };
   Kind kind = Kind::unknown;
   unsigned llvm = 0;  // the major version of its LLVM
   std::string name;   // for people

@@ -12,6 +12,7 @@ namespace stab::driver {
 
 // Users may set all but the last three themselves, for builds that lose flags on the way.
 namespace variable {
+inline constexpr const char* compiler = "STAB_CC";  // clang or gcc, before
 inline constexpr const char* clang = "STAB_CLANG";
 inline constexpr const char* off = "STAB_OFF";
 inline constexpr const char* strict = "STAB_STRICT";

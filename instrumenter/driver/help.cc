@@ -31,6 +31,7 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-help               this text
   --stab-version            our version and fingerprints of our parts
   --stab-print              print the command that would run, and run nothing
+  --stab-cc=COMPILER        compile with this clang or gcc (gcc, g++, gfortran)            STAB_CC=COMPILER
   --stab-compilers          the compilers whose frames get pads (--json for programs)
   --stab-add-compiler CLANG build the pass for a clang of your own, so that frames get pads with it, too
   --stab-explain BINARY     which functions of a binary can move, which cannot, and why (--json for programs)
@@ -44,8 +45,9 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-link-padding=SEED  keep the order, insert small random gaps between sections      STAB_LINK_PADDING=SEED
                             and at the start of text, rodata and data
 
-STAB_CLANG names another clang, or a command such as "ccache clang-19". Frames get pads if szc has a pass for
-the version of that clang (--stab-compilers lists them); functions move with any clang.
+A compiler may also be a command, such as "ccache clang-22". STAB_CLANG is an older name of STAB_CC.
+Frames get pads if szc has a pass for the version of clang (--stab-compilers lists them). Functions move with any clang
+and with gcc. gcc's -flto does not work with szc.
 )";
 }
 

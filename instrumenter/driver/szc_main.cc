@@ -41,10 +41,13 @@ void apply(const Command& command) {
 
 Result<int> compile(const Arguments& arguments, const std::string& name,
                     const Companions& companions) {
-  auto clang = find_clang(environment(variable::clang), name.ends_with("++"));
-  if (!clang) return std::unexpected(clang.error());
+  std::string choice = arguments.own.compiler;
+  for (const char* other : {variable::compiler, variable::clang})
+    if (choice.empty()) choice = environment(other);
+  auto compiler = find_compiler(choice, name.ends_with("++"));
+  if (!compiler) return std::unexpected(compiler.error());
   auto command =
-      make_command(arguments, *clang, companions, arguments.own.off || is_set(variable::off));
+      make_command(arguments, *compiler, companions, arguments.own.off || is_set(variable::off));
   if (!command) return std::unexpected(command.error());
   if (arguments.own.print) {
     fmt::print("{}\n", to_shell(*command));

@@ -93,9 +93,13 @@ std::unique_ptr<Shape> make(Numbers& numbers, int depth) {
     return std::make_unique<Box>(p, Point{p.x + numbers.next(), p.y + numbers.next()});
   }
   const double kind = numbers.next();
-  if (kind < 0.2)
-    return std::make_unique<Moved>(make(numbers, depth - 1), numbers.next() - 0.5,
-                                   numbers.next() - 0.5);
+  if (kind < 0.2) {
+    // One after the other: compilers choose the order of arguments.
+    std::unique_ptr<Shape> shape = make(numbers, depth - 1);
+    const double x = numbers.next() - 0.5;
+    const double y = numbers.next() - 0.5;
+    return std::make_unique<Moved>(std::move(shape), x, y);
+  }
   auto first = make(numbers, depth - 1);
   auto second = make(numbers, depth - 1);
   if (kind < 0.7) return std::make_unique<Union>(std::move(first), std::move(second));

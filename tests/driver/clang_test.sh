@@ -164,14 +164,14 @@ STAB_CLANG=/nowhere/clang refute 'STAB_CLANG that is not there' "$szc" -c b.c
 has 'STAB_CLANG that is not there' .err 'STAB_CLANG'
 STAB_CLANG=clang-19 expect 'STAB_CLANG for C++' "$szcxx" t.cc
 
-# What is no clang is refused with its own words, before it sees a flag of clang's.
-printf '#!/bin/sh\n[ "$1" != --version ] || { echo "gcc (Somebody 1.2-3) 12.2.0"; exit 0; }\necho called >>%s/others\n' "$PWD" >mygcc && chmod +x mygcc
-for other in "$PWD/mygcc" gcc; do
-  have "${other##* }" || continue
-  STAB_CLANG=$other refute "STAB_CLANG=$other" "$szc" -c b.c
-  equal "STAB_CLANG=$other: lines" "$(grep -c . .err)" 1
-  has "STAB_CLANG=$other" .err 'is not clang: it says'
-  has "STAB_CLANG=$other: what to do" .err 'set STAB_CLANG to a clang, such as clang-19'
+# What is neither clang nor gcc is refused with its own words, before it sees a flag of clang's.
+printf '#!/bin/sh\n[ "$1" != --version ] || { echo "tcc version 0.9.27"; exit 0; }\necho called >>%s/others\n' "$PWD" >mytcc && chmod +x mytcc
+for variable in STAB_CC STAB_CLANG; do
+  other=$variable=$PWD/mytcc
+  refute "$other" env "$other" "$szc" -c b.c
+  equal "$other: lines" "$(grep -c . .err)" 1
+  has "$other" .err 'is neither clang nor gcc: it says'
+  has "$other: what to do" .err 'Set STAB_CC to a clang or a gcc, such as clang-19'
 done
 [ ! -e others ] || fail 'another compiler was called'
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The versions of clang that szc has a pass for, and a clang that a user adds.
+# The versions of clang that szc has a pass for, a clang that a user adds, and gcc.
 source "$(dirname "$0")/lib.sh"
 source_directory=$1
 export XDG_DATA_HOME=$work/data
@@ -67,6 +67,59 @@ done
 "$szc" --stab-version >out
 has 'the version names them' out 'pads: for clang 16, 19 or 22'
 
+# gcc compiles, szc links: functions move, exceptions find their handlers, and one line says why frames have no pads.
+export STAB_CC=gcc
+for flags in -O0 -O2 '-O3 -fPIC' '-O2 -no-pie -fno-pie' '-O2 -static-libstdc++ -static-libgcc' '-O2 -fuse-ld=lld'; do
+  rm -f program
+  # shellcheck disable=SC2086
+  expect "gcc $flags" "$szcxx" $flags part.cc -o program
+  equal "gcc $flags: lines" "$(grep -c . .err)" 1
+  has "gcc $flags: pads" .err 'frames in program get no pads: only clang compiles them with pads, and '
+  moves "gcc $flags" ./program
+  for options in period=1ms rerandomize=once heap=1:period=2ms stack=1:period=2ms code=0; do
+    equal "gcc $flags $options: output" "$(STABILIZER_OPTIONS=$options:report=$work/gcc.report ./program)" 390000
+  done
+done
+awk -F'[:,]' '{ for (i = 1; i < NF; ++i) { if ($i ~ /"moved"/) moved = $(i + 1); if ($i ~ /"functions"/) all = $(i + 1) } } END { exit !(moved > 5) }' gcc.report ||
+  fail "gcc: few functions move: $(head -1 gcc.report)"
+expect 'objects of gcc and clang' env STAB_CC=clang-22 "$szcxx" -O1 -c part.cc -o part.o
+expect 'objects of gcc and clang' "$szcxx" --stab-quiet part.o -o program
+[ ! -s .err ] || fail '--stab-quiet speaks'
+equal 'objects of gcc and clang: output' "$(STABILIZER_OPTIONS=stack=1:period=1ms ./program)" 390000
+equal 'the flag wins over the variable' "$("$szc" --stab-cc=clang-16 --version | head -1)" "$(clang-16 --version | head -1)"
+equal 'a command' "$(STAB_CC='ccache gcc' "$szc" -dumpversion)" "$(gcc -dumpversion)"
+expect 'only compiled' "$szcxx" -c part.cc -o part.o
+[ ! -s .err ] || { fail 'only compiled: speaks'; cat .err >&2; }
+for flags in '-static' '-fuse-ld=bfd'; do
+  # shellcheck disable=SC2086
+  expect "gcc $flags" "$szcxx" $flags part.cc -o program
+  has "gcc $flags: why it stays" .err 'szc: note: program is not randomized: '
+  equal "gcc $flags: output" "$(./program)" 390000
+done
+refute 'gcc -flto' "$szcxx" -flto part.cc
+has 'gcc -flto: why' .err "gcc's -flto needs a linker that loads gcc's plugin"
+refute 'a linker that is not there' "$szcxx" -fuse-ld=none part.cc
+has 'a linker that is not there: gcc says so' .err '-fuse-ld=none'
+unset STAB_CC
+cat >sum.f90 <<'F'
+program sum
+  integer :: i
+  real(8) :: s, f
+  s = 0
+  do i = 1, 3000000
+    s = s + f(real(i, 8))
+  end do
+  print '(F6.4)', s
+end program
+real(8) function f(x)
+  real(8) :: x
+  f = 1 / (x * x)
+end function
+F
+expect 'Fortran' "$szc" --stab-cc=gfortran --stab-quiet -O1 sum.f90 -o program
+moves 'Fortran' ./program
+equal 'Fortran: output' "$(STABILIZER_OPTIONS=period=1ms ./program | tr -d ' ')" 1.6449
+
 # A clang of the user's own: the program that runs decides, not its name.
 mkdir -p own/bin
 real=$(readlink -f "$(command -v clang-22)")
@@ -97,8 +150,8 @@ has 'a clang that has changed: the list' out 'not used: the compiler has changed
 
 # What cannot be added says why, leaves nothing behind and keeps what there was.
 ls "$XDG_DATA_HOME/stabd/passes" >before
-refute 'gcc' "$stabctl" compiler add gcc
-has 'gcc: why' .err 'is not clang'
+refute 'gcc is added' "$stabctl" compiler add gcc
+has 'gcc is added: why' .err 'is not clang'
 refute 'no program' "$stabctl" compiler add ./nowhere
 has 'no program: why' .err 'there is no program ./nowhere'
 rm own/bin/llvm-config

@@ -70,6 +70,17 @@ TEST_F(Examples, OptimizationLevelsAreComparedInPairs) {
   EXPECT_EQ(document["effects"].size(), 12U);
 }
 
+TEST_F(Examples, ProgramsOfBothCompilersMoveAndPrintTheSame) {
+  const json document = run("compilers.toml", "2");
+  EXPECT_EQ(document["trials"]["ok"], 16) << document["failures"];
+  EXPECT_EQ(document["effects"].size(), 4U);
+  const Output rows = lab_.ctl({"export", "1", "--state", state(), "--format", "json"});
+  const json trials = json::parse(rows.out, nullptr, false);
+  ASSERT_EQ(trials.size(), 16U) << rows.err;
+  for (const json& row : trials)
+    EXPECT_THAT(std::string(row["randomization"]), HasSubstr("code")) << row;
+}
+
 TEST_F(Examples, SimulatedCountsAnswerWithFiveBlocks) {
   const json document = run("simulated.toml", "5");
   EXPECT_EQ(document["trials"]["ok"], 20) << document["failures"];

@@ -15,6 +15,7 @@ using testing::IsSupersetOf;
 using testing::Not;
 
 const Companions kCompanions{.linker = "/x/ld.stab",
+                             .lld_folder = "/x/gcc",
                              .postlink = "/x/stab-link",
                              .runtime = "/x/stab-runtime.o",
                              .library = "/x/stab-library.o",

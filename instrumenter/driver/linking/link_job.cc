@@ -89,7 +89,13 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
       companions.passes.empty() || !speaks(link, settings))
     return;
   const Identity identity = identify(settings.clang);
-  if (pass_for(companions, settings.clang, identity).empty())
+  if (identity.kind == Identity::Kind::gcc)
+    fmt::print(
+        stderr,
+        "szc: note: frames in {} get no pads: only clang compiles them with pads, and {} is {}; "
+        "functions still move (--stab-quiet leaves this note out)\n",
+        link.output, settings.clang, identity.name);
+  else if (pass_for(companions, settings.clang, identity).empty())
     fmt::print(stderr,
                "szc: note: frames in {} get no pads: {} is {}, but szc has passes for {}; "
                "functions still move (set STAB_CLANG to one of these, build a pass with "
