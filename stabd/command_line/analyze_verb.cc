@@ -18,9 +18,9 @@ void CommandLine::add_analyze() {
       });
   analyze
       ->add_option("files", a.files,
-                   "CSV with a header and one row per trial, or JSON of hyperfine (--export-json) "
-                   "or Google Benchmark (--benchmark_out_format=json); - is stdin. If there are "
-                   "several files, each file is a level of a factor")
+                   "CSV with a header and one row per trial, or JSON from either hyperfine "
+                   "(--export-json) or Google Benchmark (--benchmark_out_format=json); use - for "
+                   "stdin. If there are several files, each file is a level of a factor")
       ->required();
   analyze->add_option(
       "--metric,--response", a.response,

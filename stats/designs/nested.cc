@@ -89,11 +89,11 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
               const Runs& runs, Notes& notes) {
   const std::string& seed = data.spec.seed;
   if (!runs.balanced)
-    notes.add(
-        subject,
-        fmt::format("the seeds of {} have unequal numbers of runs, so the model works on the means "
-                    "of the seeds (weighted by the harmonic mean of the numbers of runs).",
-                    seed));
+    notes.add(subject,
+              fmt::format(
+                  "the seeds of {} have unequal numbers of runs, so the model uses the seed means, "
+                  "and counts each seed as having the harmonic mean of those numbers.",
+                  seed));
   if (!fit.balanced)
     notes.add(subject,
               fmt::format(

@@ -157,8 +157,8 @@ std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Me
       strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
   if (strata && !strata->balanced)
     notes.add(
-        fmt::format("Cells have unequal numbers of trials, so the model of all {}s works on cell "
-                    "means (weighted by the harmonic mean of the numbers of trials).",
+        fmt::format("Cells have unequal numbers of trials, so the model of all {}s uses the cell "
+                    "means, and counts each cell as having the harmonic mean of those numbers.",
                     data.spec.subject));
   return strata;
 }

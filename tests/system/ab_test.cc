@@ -183,8 +183,8 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
 
   const Output refused = ab({"--heap", "--program", "./a", "./fixed"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("--heap: fixed does not load libstabheap.so. Statically "
-                                     "linked programs, programs with more rights"));
+  EXPECT_THAT(refused.err, HasSubstr("--heap: fixed does not load libstabheap.so. Scripts, shell "
+                                     "builtins, statically linked programs, and programs with"));
   EXPECT_NE(ab({"--heap", "--no-heap", "--program", "./a", "./b"}).code, 0);
 }
 
@@ -435,7 +435,7 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   EXPECT_EQ(document["conclusions"][0]["version"], "exit-0");
   EXPECT_EQ(document["control"]["version"], "true-again");
   EXPECT_THAT(document["randomized"].get<std::string>(),
-              HasSubstr("(true does not load libstabheap.so. Statically linked programs"));
+              HasSubstr("(true does not load libstabheap.so. Scripts, shell builtins"));
   EXPECT_EQ(document["control"]["trusted"], document["control"]["can_tell"].is_number());
   EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
               HasSubstr("control = \"true-again\""));

@@ -100,8 +100,8 @@ std::string why_not(const Version& version, const protocol::RunReply& reply) {
   if (!reply.layout.note.empty())
     return fmt::format("of {}: {}", version.name, one_line(reply.layout.note, 200));
   return fmt::format(
-      "{} does not load libstabheap.so. Statically linked programs, programs with more rights than "
-      "their caller, scripts and shell built-ins do not load it",
+      "{} does not load libstabheap.so. Scripts, shell builtins, statically linked programs, and "
+      "programs with more rights than their caller do not load it",
       version.name);
 }
 
