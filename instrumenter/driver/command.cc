@@ -56,7 +56,8 @@ void add_linker(const Arguments& arguments, const Companions& companions,
   command.environment[variable::used_clang] = compiler;
 }
 
-// gcc looks for ld.lld in the folders that it is told. Its last -fuse-ld= counts.
+// gcc looks for ld.lld in the folders that it is told. Its last -fuse-ld= counts. Some gccs ask for
+// --as-needed by default: lld, unlike ld, then drops libraries that only other libraries use.
 Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& companions,
                                const std::string& compiler, Command& command) {
   if (arguments.lto)
@@ -70,7 +71,8 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
   if (companions.lld_folder.empty())
     return fail(
         "gcc/ld.lld is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
-  command.words.insert(command.words.end(), {"-fuse-ld=lld", "-B", companions.lld_folder});
+  command.words.insert(command.words.end(),
+                       {"-fuse-ld=lld", "-B", companions.lld_folder, "-Wl,--no-as-needed"});
   command.environment[variable::linker] = linker;
   command.environment[variable::used_clang] = compiler;
   return {};

@@ -3,6 +3,7 @@
 // start.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -100,5 +101,8 @@ int main(int argc, char** argv) {
   const std::string name = std::filesystem::path(argv0).filename();
   const auto status =
       stab::driver::run(stab::driver::Words(argv + (argc > 0 ? 1 : 0), argv + argc), name, argv0);
-  return status ? *status : stab::driver::report(name, status.error());
+  if (!status) return stab::driver::report(name, status.error());
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    return stab::driver::report(name, stab::fail_errno("cannot write the output").error());
+  return *status;
 }

@@ -316,7 +316,7 @@ TEST_F(Layout, ANewRuntimeIsNotServedFromTheCache) {
   const fs::path ours = fs::path(STAB_BIN_DIR).parent_path();
   const fs::path copy = lab_.path("tools");
   for (const char* part : {"bin/szc", "libexec/ld.stab", "libexec/stab-link", "lib/stab-runtime.o",
-                           "lib/stab-library.o", "lib/stab-pass.so", "include/stabilizer.h"}) {
+                           "lib/stab-library.o", "lib/stab-pass-19.so", "include/stabilizer.h"}) {
     fs::create_directories((copy / part).parent_path());
     fs::copy_file(ours / part, copy / part);
   }

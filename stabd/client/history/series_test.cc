@@ -58,7 +58,7 @@ TEST(History, AStepIsAChangeWithItsSize) {
   const std::string text = as_text(history);
   EXPECT_THAT(text, HasSubstr("sort, wall: 16 experiments on lab: a CPU"));
   EXPECT_THAT(text, HasSubstr(" % more from 10 on, worse (p = 0.00"));
-  EXPECT_THAT(text, HasSubstr("seed 1, alpha 0.05. "));
+  EXPECT_THAT(text, HasSubstr("seed 1, alpha 0.05)"));
   const json object = json::parse(as_json(history));
   EXPECT_EQ(object["series"][0]["changes"][0]["id"], 10);
   EXPECT_EQ(object["seed"], 1);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <string>
-#include <vector>
 
+#include "base/text.h"
 #include "stabd/client/machine/machine_verbs.h"
 
 namespace stab::client {
@@ -14,17 +18,23 @@ Result<int> compilers(const CompilerOptions& options) {
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string beside = self.parent_path() / "szc";
   const std::string szc = !error && access(beside.c_str(), X_OK) == 0 ? beside : "szc";
-  std::vector<std::string> words{szc};
-  if (options.added.empty())
-    words.emplace_back("--stab-compilers");
-  else
-    words.insert(words.end(), {"--stab-add-compiler", options.added});
-  if (options.json) words.emplace_back("--json");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execvp(szc.c_str(), argv.data());
-  return fail_errno("cannot start szc, which belongs beside stabctl (the package 'szc')");
+  const std::string command =
+      shell_quote(szc) + " " +
+      (options.added.empty() ? "--stab-compilers"
+                             : "--stab-add-compiler " + shell_quote(options.added)) +
+      (options.json ? " --json" : "");
+  FILE* output = popen(command.c_str(), "re");
+  if (output == nullptr) return fail_errno("cannot start szc");
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), output)) > 0;)
+    text.append(buffer.data(), got);
+  const int status = pclose(output);
+  constexpr int not_found = 127;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == not_found)
+    return fail("there is no szc beside stabctl or in PATH: install the package 'szc'");
+  fmt::print("{}", text);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 }  // namespace stab::client

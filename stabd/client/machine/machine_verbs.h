@@ -29,7 +29,7 @@ struct CompilerOptions {
   std::string added;  // a clang that gets a pass; "": list those that have one
   bool json = false;
 };
-// Becomes szc, which knows the compilers; returns only if there is none.
+// Asks szc, which knows the compilers.
 Result<int> compilers(const CompilerOptions& options);
 
 Result<int> doctor(const MachineOptions& options);
