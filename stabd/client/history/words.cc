@@ -155,15 +155,15 @@ class Text {
   void notes() {
     text_ += "\nNotes\n";
     if (history_.permutations > 0)
-      note(
-          fmt::format("Changes were found by applying the E-divisive method to the experiments' "
-                      "means ({} permutations, seed {}, alpha {:.3g}{}). A change shows when the "
-                      "mean changed, not why: the machine may also have changed.",
-                      history_.permutations, history_.options.seed, history_.alpha_of_each,
-                      history_.alpha_of_each < history_.options.alpha
-                          ? fmt::format(" for each series, {:.3g} for all of them together",
-                                        history_.options.alpha)
-                          : ""));
+      note(fmt::format(
+          "Changes were found by applying the E-divisive method to the experiments' "
+          "means ({} permutations, seed {}, alpha {:.3g}{}). A change point tells you when the "
+          "mean changed, but not why. The cause may be the machine rather than the program.",
+          history_.permutations, history_.options.seed, history_.alpha_of_each,
+          history_.alpha_of_each < history_.options.alpha
+              ? fmt::format(" for each series, {:.3g} for all of them together",
+                            history_.options.alpha)
+              : ""));
     note_on_untested();
     notes_on_alarms();
     if (std::ranges::any_of(history_.series, &Series::exact))
