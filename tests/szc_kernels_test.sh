@@ -194,7 +194,7 @@ for arguments in "" "a"; do
 done
 rm -f report
 STABILIZER_OPTIONS=budget=off:period=2ms:report=report ./key a b
-[ "$(field epochs)" -ge 30 ] || fail "a protection without a key ends epochs: $(cat report)"
+[ "$(field epochs)" -ge 10 ] || fail "a protection without a key ends epochs: $(cat report)"
 
 # The same for system calls that the program dispatches itself.
 build_to dispatched epoch_dispatched_calls.c -O2

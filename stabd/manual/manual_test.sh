@@ -22,7 +22,7 @@ count=0
 while read -r option; do
   in_page stabctl.1 "$option"
   count=$((count + 1))
-done < <("$2/bin/stabctl" help --json | grep -oE -e '--[a-z][a-z-]+' | sort -u)
+done < <("$2/bin/stabctl" help --json | grep '"name"' | grep -oE -e '--[a-z][a-z-]+' | sort -u)
 [[ $count -gt 50 ]] || fail "only $count options were looked for"
 while read -r option; do in_page stabd.8 "$option"; done < <("$2/bin/stabd" --help | grep -oE '^  (-h,)?--[a-z-]+' | tr -d ' ' | sed 's/^-h,//')
 while read -r option; do in_page szc.1 "$option"; done < <("$2/bin/szc" --stab-help | grep -oE -e '--stab-[a-z-]+' | sort -u)
