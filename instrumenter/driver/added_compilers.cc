@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "instrumenter/driver/environment.h"
@@ -23,12 +24,17 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending_of_notes = ".compiler";
 
-// "" without a home.
+// "" without a home. Not in XDG_DATA_HOME, which builds that stabd starts don't get.
 std::string folder() {
-  std::string base = environment("XDG_DATA_HOME");
   const std::string home = environment("HOME");
-  if (!base.starts_with('/')) base = home.starts_with('/') ? home + "/.local/share" : "";
-  return base.empty() ? "" : base + "/stabd/passes";
+  return home.starts_with('/') ? home + "/.local/share/stabd/passes" : "";
+}
+
+// What is there, and nobody but us and root can have written it.
+bool is_ours(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 // What tells one build of a program from the next; "" if it is not there.
@@ -44,13 +50,25 @@ std::string stem_of(const std::string& program) {
   return folder() + "/" + sha256_hex(program).substr(0, digits);
 }
 
-// The two lines beside a pass: the program and its state.
-std::pair<std::string, std::string> noted(const std::string& file) {
+// A wrapper may start another compiler than before: hence the version, too.
+struct Notes {
+  std::string compiler;
+  std::string state;
+  std::string step;
+  bool operator==(const Notes&) const = default;
+};
+
+Notes notes_of(const Companions& companions, const std::string& program, const Identity& identity) {
+  return {.compiler = program,
+          .state = state_of(program) + ", " + identity.name,
+          .step = state_of(companions.postlink)};
+}
+
+Notes read_notes(const std::string& file) {
   std::ifstream lines(file);
-  std::pair<std::string, std::string> result;
-  std::getline(lines, result.first);
-  std::getline(lines, result.second);
-  return result;
+  Notes notes;
+  for (std::string* line : {&notes.compiler, &notes.state, &notes.step}) std::getline(lines, *line);
+  return notes;
 }
 
 // Beside the compiler, or by its version; "" if there is none.
@@ -71,7 +89,9 @@ std::string answer_of(const std::string& config, const char* question) {
 Words flags_of(const std::string& config) {
   Words flags;
   for (const std::string& word : split_response(answer_of(config, "--cxxflags")))
-    if (word.starts_with("-D") || word.starts_with("-stdlib=") || word.starts_with("-f"))
+    if (word.starts_with("-I"))  // a build tree has two folders of headers
+      flags.insert(flags.end(), {"-isystem", word.substr(2)});
+    else if (word.starts_with("-D") || word.starts_with("-stdlib=") || word.starts_with("-f"))
       flags.push_back(word);
   flags.insert(flags.end(), {"-isystem", answer_of(config, "--includedir")});
   return flags;
@@ -107,10 +127,15 @@ Result<void> build(const std::string& program, const std::string& config,
 Result<void> try_out(const std::string& program, const std::string& pass,
                      const std::string& scratch) {
   const std::string source = scratch + "/try.c";
+  const std::string code = scratch + "/try.s";
   std::ofstream(source) << "int f(int);\nint g(int x) { return f(x) + 1; }\n";
-  const auto code = read_output({program, "--target=x86_64-linux-gnu", "-O2", "-S", "-o", "-",
-                                 "-fpass-plugin=" + pass, source});
-  if (!code || !code->contains(".stab_frames"))
+  unsetenv(variable::stack);
+  unsetenv(variable::pass_phase);
+  const auto done = run_and_wait({program, "--target=x86_64-linux-gnu", "-O2", "-S", "-o", code,
+                                  "-fpass-plugin=" + pass, source});
+  std::ostringstream text;
+  text << std::ifstream(code).rdbuf();
+  if (!done || !done->success() || !text.str().contains(".stab_frames"))
     return fail(
         fmt::format("the pass was built, but {} does not load it. If this compiler was built "
                     "with its plugins disabled (LLVM_ENABLE_PLUGINS), build it with them",
@@ -120,24 +145,31 @@ Result<void> try_out(const std::string& program, const std::string& pass,
 
 }  // namespace
 
-std::string added_pass(const std::string& program) {
-  if (folder().empty() || access(folder().c_str(), F_OK) != 0) return "";
+std::string added_pass(const Companions& companions, const std::string& program,
+                       const Identity& identity) {
+  if (folder().empty() || !is_ours(folder())) return "";
   const std::string path = real_path(program);
   const std::string stem = stem_of(path);
-  const auto [compiler, state] = noted(stem + std::string(ending_of_notes));
   std::string pass = stem + ".so";
-  return compiler == path && state == state_of(path) && access(pass.c_str(), R_OK) == 0 ? pass : "";
+  if (!is_ours(pass)) return "";
+  const Notes notes = read_notes(stem + std::string(ending_of_notes));
+  return notes == notes_of(companions, path, identity) ? pass : "";
 }
 
-std::vector<Added> added_compilers() {
+std::vector<Added> added_compilers(const Companions& companions) {
   std::vector<Added> all;
   std::error_code error;
+  if (folder().empty() || !is_ours(folder())) return all;
   for (const auto& entry : fs::directory_iterator(folder(), error)) {
     if (entry.path().extension() != ending_of_notes) continue;
-    const auto [compiler, state] = noted(entry.path());
     fs::path pass = entry.path();
     pass.replace_extension(".so");
-    all.push_back({.compiler = compiler, .pass = pass, .changed = state != state_of(compiler)});
+    const std::string compiler = read_notes(entry.path()).compiler;
+    const bool there = !state_of(compiler).empty();
+    all.push_back(
+        {.compiler = compiler,
+         .pass = pass,
+         .changed = !there || added_pass(companions, compiler, identify(compiler)) != pass});
   }
   std::ranges::sort(all, {}, &Added::compiler);
   return all;
@@ -149,41 +181,56 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   const std::string program = real_path(found);
   const Identity identity = identify(program);
   if (identity.kind != Identity::Kind::llvm)
-    return fail(fmt::format("{} is not clang: it is {}. Give the clang of an LLVM that you built",
-                            choice, identity.name));
+    return fail(fmt::format("{} is not clang: it is {} ({}). Give the path of the clang itself",
+                            choice, program, identity.name));
   if (companions.sources.empty())
     return fail(
         "the pass's sources are missing; they belong in ../share/stabd/pass, relative to the "
         "folder of szc");
   if (folder().empty())
-    return fail(
-        "there is no place for the pass: set HOME or XDG_DATA_HOME to a folder of your own");
+    return fail("there is no place for the pass: set HOME to a folder of your own");
   const std::string config = find_config(program, identity);
   if (config.empty())
     return fail(
         fmt::format("there is no llvm-config beside {}, so its headers cannot be found: "
                     "install LLVM with its development files (on Debian, llvm-{}-dev)",
                     program, identity.llvm));
+  const std::string version = answer_of(config, "--version");
+  if (!read_output({program, "--version"}).value_or("").contains("clang version " + version))
+    return fail(
+        fmt::format("{} is of LLVM \"{}\", and {} is another version: install the development "
+                    "files of that clang's own LLVM beside it",
+                    config, version, program));
   std::error_code error;
   fs::create_directories(folder(), error);
+  if (!error) fs::permissions(folder(), fs::perms::owner_all, error);
   std::string scratch = folder() + "/new-XXXXXX";
   if (error || mkdtemp(scratch.data()) == nullptr)
     return fail_errno(fmt::format("cannot write to {}", folder()));
   const std::string pass = scratch + "/pass.so";
-  const std::string notes = scratch + "/notes";
-  std::ofstream(notes) << program << '\n' << state_of(program) << '\n';
+  const std::string stem = stem_of(program);
+  const std::string notes = stem + std::string(ending_of_notes);
+  const Notes state = notes_of(companions, program, identity);
   Result<void> done = build(program, config, companions, scratch, pass);
   if (done) done = try_out(program, pass, scratch);
-  // The notes come last: without them there is no pass.
-  const std::string stem = stem_of(program);
-  if (done) fs::rename(pass, stem + ".so", error);
-  if (done && !error) fs::rename(notes, stem + std::string(ending_of_notes), error);
+  if (done) {
+    // Without its notes a pass is none: the old ones go first, the new ones come last.
+    fs::remove(notes, error);
+    if (!error)
+      fs::permissions(pass, fs::perms::group_write | fs::perms::others_write,
+                      fs::perm_options::remove, error);
+    if (!error) fs::rename(pass, stem + ".so", error);
+    if (error)
+      done = fail(fmt::format("cannot keep the pass in {}: {}", folder(), error.message()));
+    else
+      done = write_file_atomically(
+          notes, fmt::format("{}\n{}\n{}\n", state.compiler, state.state, state.step));
+  }
   std::error_code ignored;
   fs::remove_all(scratch, ignored);
   if (!done) return std::unexpected(done.error());
-  if (error) return fail(fmt::format("cannot keep the pass in {}: {}", folder(), error.message()));
   return fmt::format(
-      "frames of programs that {} compiles get pads from now on (STAB_CLANG={}); the "
+      "frames of programs that {} compiles get pads from now on (STAB_CC={}); the "
       "pass is {}.so",
       program, choice, stem);
 }

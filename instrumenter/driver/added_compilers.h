@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Compilers of the user's own that got a pass: `szc --stab-add-compiler CLANG` builds the pass from its
-// sources against the compiler's LLVM. It is kept in $XDG_DATA_HOME/stabd/passes, under the hash of the
-// program's real path, beside a file that says which program it was: `path`, then its size and time of
-// change. A compiler that was built anew since has no pass until it is added again.
+// sources against the compiler's LLVM. It is kept in ~/.local/share/stabd/passes, under the hash of the
+// program's real path, beside notes of three lines: the path; the program's size, its time of change and
+// its version; the same of szc's post-link step, which reads what the pass writes. After any of them has
+// changed, the compiler has no pass until it is added again. The folder is read only if nobody else can
+// write to it.
 #pragma once
 
 #include <string>
@@ -14,7 +16,8 @@
 namespace stab::driver {
 
 // "" if none was added for this program as it is now.
-std::string added_pass(const std::string& program);
+std::string added_pass(const Companions& companions, const std::string& program,
+                       const Identity& identity);
 
 struct Added {
   std::string compiler;  // its real path
@@ -22,7 +25,7 @@ struct Added {
   bool changed = false;  // the compiler is no longer the one that it was built for, or gone
 };
 // By their compilers' paths.
-std::vector<Added> added_compilers();
+std::vector<Added> added_compilers(const Companions& companions);
 
 // Builds, tries and keeps the pass. Says what was done.
 Result<std::string> add_compiler(const std::string& choice, const Companions& companions);

@@ -29,6 +29,12 @@ bool takes_next(std::string_view option) {
   return std::ranges::find(options, option) != options.end();
 }
 
+bool is_header(const std::string& file) {
+  static constexpr auto endings = std::to_array<std::string_view>(
+      {".h", ".hh", ".H", ".hp", ".hxx", ".hpp", ".HPP", ".h++", ".tcc"});
+  return std::ranges::any_of(endings, [&](std::string_view each) { return file.ends_with(each); });
+}
+
 bool takes_json(Action action) {
   return action == Action::explain || action == Action::add_compiler || action == Action::compilers;
 }
@@ -49,7 +55,8 @@ class Parser {
   std::size_t at_ = 0;
   bool taken_out_ = false;
   bool options_over_ = false;
-  bool input_ = false;
+  bool input_ = false;    // one that a linker gets: a header that is precompiled is none
+  bool headers_ = false;  // -x says that what follows are headers
   bool stops_ = false;
   Arguments result_;
 };
@@ -114,7 +121,12 @@ void Parser::note_option(const std::string& word) {
     if (!word.starts_with(prefix)) return std::nullopt;
     return word.substr(prefix.size());
   };
-  if (auto v = value_of("-fuse-ld=")) result_.linker = *v;
+  if (auto v = value_of("-fuse-ld=")) {
+    result_.linker = *v;
+    taken_out_ = true;  // of a response file, too
+  }
+  if (auto v = value_of("-x")) headers_ = v->ends_with("-header");
+  if (word.starts_with("-Wl,")) input_ = true;
   if (word == "-flto" || word.starts_with("-flto=")) result_.lto = true;
   if (word == "-fno-lto") result_.lto = false;
   if (word == "-emit-llvm") result_.bitcode = true;
@@ -127,7 +139,7 @@ void Parser::note_option(const std::string& word) {
 void Parser::clang(const std::string& word) {
   result_.clang.push_back(word);
   if (options_over_ || word == "-" || !word.starts_with('-')) {
-    input_ = true;
+    input_ = input_ || !(headers_ || is_header(word));
   } else if (word == "--") {
     options_over_ = true;
   } else if (takes_next(word) && has_next()) {
@@ -135,7 +147,8 @@ void Parser::clang(const std::string& word) {
     result_.clang.push_back(value);
     if (word == "-target") result_.target = value;
     if (word == "-B" || word == "--prefix") result_.prefixes.push_back(value);
-    if (word == "-l") input_ = true;
+    if (word == "-l" || word == "-Xlinker") input_ = true;
+    if (word == "-x") headers_ = value.ends_with("-header");
   } else {
     note_option(word);
     if (word.starts_with("-l")) input_ = true;

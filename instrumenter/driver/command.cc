@@ -14,6 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What gcc is made for, as its name says: aarch64-linux-gnu-gcc-12 and the like.
+std::string target_of_gcc(const std::string& program) {
+  const std::string name = fs::path(program).filename();
+  for (const char* part : {"-gcc", "-g++", "-gfortran", "-cc", "-c++"})
+    if (const std::size_t at = name.find(part); at != std::string::npos) return name.substr(0, at);
+  return "";
+}
+
 // Elsewhere clang works as if we were not there.
 bool supported(const std::string& target) {
   if (target.empty()) return true;
@@ -65,9 +73,12 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
         "gcc's -flto needs a linker that loads gcc's plugin, and szc links with lld: leave -flto "
         "out, "
         "or compile with clang");
-  const bool chosen = !arguments.linker.empty();
+  if (!arguments.links) return {};
+  const bool chosen = !arguments.linker.empty() || !arguments.ld_path.empty();
   const std::string linker = chosen ? chosen_linker(arguments, compiler) : "";
-  if (!arguments.links || (chosen && linker.empty())) return {};
+  if (!arguments.ld_path.empty() && linker.empty())
+    return fail(fmt::format("there is no linker {}, which --ld-path names", arguments.ld_path));
+  if (chosen && linker.empty()) return {};
   if (companions.lld_folder.empty())
     return fail(
         "gcc/ld.lld is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
@@ -127,7 +138,14 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
                       "or a gcc, such as clang-{}",
                       program, identity.name, STAB_LLVM_VERSION));
     set_environment(arguments.own, off, command);
-    if (identity.kind == Identity::Kind::gcc) {
+    const bool gcc = identity.kind == Identity::Kind::gcc;
+    if (gcc && !supported(target_of_gcc(program))) {
+      if (arguments.links && !off && !arguments.own.quiet)
+        command.note = fmt::format("not randomized: made by {}", program);
+      command.words.insert(command.words.end(), arguments.clang.begin(), arguments.clang.end());
+      return command;
+    }
+    if (gcc) {
       if (auto done = fill_for_gcc(arguments, companions, program, command); !done)
         return std::unexpected(done.error());
       return command;

@@ -40,20 +40,26 @@ std::string first_with(const fs::path& start, std::initializer_list<const char*>
   return "";
 }
 
-// clang-19 -> clang++-19, /opt/bin/gcc -> /opt/bin/g++; "" if the name is not of that form.
+// Of C++, whatever stands before a dash.
+bool is_cxx_name(const std::string& compiler) {
+  const std::string name = fs::path(compiler).filename();
+  return name.starts_with("clang++") || name.contains("g++") || name.contains("c++");
+}
+
+// clang-19 -> clang++-19, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12,
+// cc -> c++; "" if the name is not of that form.
 std::string cxx_name(const std::string& compiler) {
   const fs::path path(compiler);
   const std::string name = path.filename();
+  if (is_cxx_name(name)) return "";
   for (const auto& [c, cxx] :
-       {std::pair<std::string_view, std::string_view>{"clang", "clang++"}, {"gcc", "g++"}})
-    if (name.starts_with(c) && !name.starts_with(cxx))
-      return path.parent_path() / (std::string(cxx) + name.substr(c.size()));
+       {std::pair<std::string, std::string>{"clang", "clang++"}, {"gcc", "g++"}, {"cc", "c++"}}) {
+    const std::size_t dash = name.find("-" + c);
+    if (!name.starts_with(c) && dash == std::string::npos) continue;
+    const std::size_t begin = name.starts_with(c) ? 0 : dash + 1;
+    return path.parent_path() / (name.substr(0, begin) + cxx + name.substr(begin + c.size()));
+  }
   return "";
-}
-
-bool is_cxx_name(const std::string& compiler) {
-  const std::string name = fs::path(compiler).filename();
-  return name.starts_with("clang++") || name.starts_with("g++");
 }
 
 template <class T>
@@ -112,6 +118,17 @@ unsigned number_behind(std::string_view text, std::string_view word) {
   if (at != std::string_view::npos)
     std::from_chars(text.data() + at + word.size(), text.data() + text.size(), value);
   return value;
+}
+
+// By LLVM's own project, or by a distribution that changes little. Others may have changed what a pass
+// calls, and so has what lies between two releases.
+bool is_release(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  const std::string_view vendor = line.substr(0, at);
+  std::string_view version = line.substr(at + word.size());
+  version = version.substr(0, version.find(' '));
+  return (vendor.empty() || vendor == "Debian " || vendor == "Ubuntu ") &&
+         !version.contains("git") && !version.contains("rc");
 }
 
 }  // namespace
@@ -178,16 +195,23 @@ Result<Words> find_compiler(std::string_view choice, bool cxx) {
   for (std::string& word : {std::ref(words.front()), std::ref(words.back())}) {
     std::string program = search_path(word);
     if (program.empty())
-      return fail(fmt::format("there is no program {}; install clang-19 or set STAB_CLANG", word));
+      return fail(
+          fmt::format("there is no program {}; set STAB_CC (or STAB_CLANG) to a clang or a gcc "
+                      "that is installed",
+                      word));
     word = std::move(program);
   }
   if (!cxx) return words;
   const std::string name = cxx_name(words.back());
   if (runnable(name)) {
     words.back() = name;
-  } else if (!is_cxx_name(words.back()) && identify(words.back()).kind != Identity::Kind::gcc) {
-    words.emplace_back("--driver-mode=g++");
+    return words;
   }
+  if (is_cxx_name(words.back()) || words.back().contains("fortran")) return words;
+  if (identify(words.back()).kind == Identity::Kind::gcc)
+    return fail(fmt::format(
+        "there is no C++ compiler beside {}: install it, or set STAB_CC to a g++", words.back()));
+  words.emplace_back("--driver-mode=g++");
   return words;
 }
 
@@ -203,16 +227,18 @@ Identity identify(const std::string& program) {
   using Kind = Identity::Kind;
   const std::string libraries = needed_libraries(program);
   for (const std::string_view name : {"libLLVM.so.", "libLLVM-"})
-    if (const unsigned version = number_behind(libraries, name); version != 0)
-      return {Kind::llvm, version, fmt::format("of LLVM {}", version)};
+    if (const unsigned version = number_behind(libraries, name); version != 0) {
+      const std::string library = libraries.c_str() + libraries.find(name);
+      return {Kind::llvm, version, !library.contains("git"), fmt::format("of LLVM {}", version)};
+    }
   const auto answer = read_output({program, "--version"});
-  if (!answer || answer->empty()) return {Kind::unknown, 0, "of an unknown version"};
+  if (!answer || answer->empty()) return {Kind::unknown, 0, false, "of an unknown version"};
   const std::string line = answer->substr(0, answer->find('\n'));
   for (const std::string_view word : {"clang version ", "LLD "})
     if (const unsigned version = number_behind(line, word); version != 0)
-      return {Kind::llvm, version, line};
+      return {Kind::llvm, version, is_release(line, word), line};
   const bool gnu = answer->contains("Free Software Foundation");
-  return {gnu ? Kind::gcc : Kind::other, 0, line};
+  return {gnu ? Kind::gcc : Kind::other, 0, false, line};
 }
 
 std::string pass_of_version(const Companions& companions, unsigned llvm) {
@@ -223,8 +249,9 @@ std::string pass_of_version(const Companions& companions, unsigned llvm) {
 
 std::string pass_for(const Companions& companions, const std::string& program,
                      const Identity& identity) {
-  std::string added = added_pass(program);
-  return added.empty() ? pass_of_version(companions, identity.llvm) : added;
+  std::string added = added_pass(companions, program, identity);
+  if (!added.empty()) return added;
+  return identity.is_release ? pass_of_version(companions, identity.llvm) : "";
 }
 
 std::vector<unsigned> pass_versions(const Companions& companions) {

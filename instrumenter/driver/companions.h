@@ -50,13 +50,15 @@ struct Identity {
   // gcc: any of its drivers, such as g++ and gfortran. unknown: it did not answer.
   enum class Kind { unknown, llvm, gcc, other };
   Kind kind = Kind::unknown;
-  unsigned llvm = 0;  // the major version of its LLVM
-  std::string name;   // for people
+  unsigned llvm = 0;        // the major version of its LLVM
+  bool is_release = false;  // of that LLVM, for which ours are built
+  std::string name;         // for people
 };
 Identity identify(const std::string& program);
 
 // The pass that this compiler or linker can load: the one that was added for it (added_compilers.h), or
-// ours for its LLVM. "" if there is none: a pass works only in the LLVM that it was built for.
+// ours for that release of LLVM. "" if there is none: a pass works only in the LLVM that it was built
+// for.
 std::string pass_for(const Companions& companions, const std::string& program,
                      const Identity& identity);
 

@@ -53,7 +53,7 @@ and with gcc. gcc's -flto does not work with szc.
 
 std::string compilers_text(const Companions& companions, bool json) {
   const std::vector<unsigned> versions = pass_versions(companions);
-  const std::vector<Added> added = added_compilers();
+  const std::vector<Added> added = added_compilers(companions);
   if (json) {
     using Json = nlohmann::ordered_json;
     Json all{{"versions", Json::array()}, {"added", Json::array()}};
@@ -76,12 +76,15 @@ std::string compilers_text(const Companions& companions, bool json) {
 }
 
 std::string version_text(const Companions& companions) {
+  std::string passes;
+  for (const unsigned version : pass_versions(companions))
+    passes += fingerprint("pass", pass_of_version(companions, version));
+  for (const Added& each : added_compilers(companions))
+    if (!each.changed) passes += fingerprint("pass", each.pass);
   return fmt::format(
       "szc {}\n{}{}{}{}{}pads: for {}\n", STAB_VERSION, fingerprint("ld.stab", companions.linker),
       fingerprint("stab-link", companions.postlink), fingerprint("runtime", companions.runtime),
-      fingerprint("library", companions.library),
-      fingerprint("pass", pass_of_version(companions, STAB_LLVM_VERSION)),
-      versions_with_pass(companions));
+      fingerprint("library", companions.library), passes, versions_with_pass(companions));
 }
 
 }  // namespace stab::driver

@@ -10,11 +10,11 @@ namespace stab::driver {
 
 std::string help_text();
 
-// Our version and a fingerprint of each part: it changes when what szc produces may change, as a
-// compiler cache wants to know (CCACHE_COMPILERCHECK="%compiler% --stab-version").
 // The compilers that have a pass: by szc, and those that the user added.
 std::string compilers_text(const Companions& companions, bool json);
 
+// Our version and a fingerprint of each part: it changes when what szc produces may change, as a
+// compiler cache wants to know (CCACHE_COMPILERCHECK="%compiler% --stab-version").
 std::string version_text(const Companions& companions);
 
 }  // namespace stab::driver

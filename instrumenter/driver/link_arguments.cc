@@ -77,7 +77,15 @@ constexpr auto kRuntimes = std::to_array<std::pair<std::string_view, std::string
      {"libclang_rt.safestack", "-fsanitize=safe-stack"},
      {"libclang_rt.fuzzer", "-fsanitize=fuzzer"},
      {"libclang_rt.memprof", "-fmemory-profile"},
+     {"libclang_rt.tysan", "-fsanitize=type"},
      {"libclang_rt.xray", "-fxray-instrument"}});
+
+// gcc's, by their whole names.
+constexpr auto kRuntimesOfGcc = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"asan", "-fsanitize=address"},
+     {"hwasan", "-fsanitize=hwaddress"},
+     {"tsan", "-fsanitize=thread"},
+     {"lsan", "-fsanitize=leak"}});
 
 std::string base_name(const std::string& path) {
   return std::filesystem::path(path).filename();
@@ -146,6 +154,10 @@ void LinkParser::input(std::size_t at) {
   for (const auto& [prefix, flag] : kRuntimes) {
     if (name.starts_with(prefix)) runtime_ = flag;
   }
+  for (const auto& [library, flag] : kRuntimesOfGcc)
+    for (const std::string& whole : {fmt::format("-l{}", library), fmt::format("lib{}.so", library),
+                                     fmt::format("lib{}.a", library)})
+      if (name == whole) runtime_ = flag;
 }
 
 void LinkParser::option(const std::string& word) {

@@ -6,20 +6,21 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Support/xxhash.h>
 
 #include <set>
 #include <string>
 
 #include "instrumenter/pass/frame_facts.h"
-#include "instrumenter/pass/llvm_versions.h"
 
 namespace stab::pass {
 namespace {
 
+// The same in each version of LLVM: objects of different versions call each other.
 std::uint32_t number_of(const llvm::FunctionType& type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
-  return static_cast<std::uint32_t>(hash_of(text)) | 1u;
+  return static_cast<std::uint32_t>(llvm::xxHash64(text)) | 1u;
 }
 
 struct Calls {

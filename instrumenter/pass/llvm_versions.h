@@ -14,7 +14,6 @@
 #else
 #include <llvm/Passes/PassPlugin.h>
 #endif
-#include <llvm/Support/xxhash.h>
 #if LLVM_VERSION_MAJOR >= 17
 #include <llvm/TargetParser/Triple.h>
 #else
@@ -22,7 +21,6 @@
 #endif
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
-#include <cstdint>
 #include <functional>
 
 namespace stab::pass {
@@ -80,14 +78,6 @@ inline const llvm::Instruction* next_instruction(const llvm::Instruction& instru
   return instruction.getNextNode();  // debug records are not instructions
 #else
   return instruction.getNextNonDebugInstruction();
-#endif
-}
-
-inline std::uint64_t hash_of(llvm::StringRef text) {
-#if LLVM_VERSION_MAJOR >= 17
-  return llvm::xxh3_64bits(text);
-#else
-  return llvm::xxHash64(text);
 #endif
 }
 

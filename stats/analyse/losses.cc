@@ -60,10 +60,11 @@ bool has_all_cells(const Subject& subject, std::size_t cells) {
   return subject.groups.size() == blocks * cells;
 }
 
-// Seeds that one of the two arms lacks, as lost trials.
+// Seeds that one of the two arms lacks, as lost trials besides those that are known.
 void add_lost_seeds(const Prepared& data, const Compared& compared, std::vector<LostTrial>& lost) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> there;
   std::set<std::uint32_t> seeds;
+  for (const LostTrial& each : lost) there.emplace(each.seed, each.cell);
   for (const Group& group : compared.subject->groups) {
     there.emplace(group.seed, group.cell);
     seeds.insert(group.seed);
@@ -84,8 +85,7 @@ std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
   for (const LostTrial& each : data.lost)
     if (each.subject == compared.number && compared.weight(each.cell) != 0) lost.push_back(each);
   const Subject& subject = *compared.subject;
-  if (!data.lists_lost && lost.empty() && is_padding_study(data))
-    add_lost_seeds(data, compared, lost);
+  if (!data.lists_lost && is_padding_study(data)) add_lost_seeds(data, compared, lost);
   if (data.lists_lost || !has_own_blocks(data) || has_all_cells(subject, compared.cells.size()))
     return lost;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;

@@ -3,7 +3,9 @@
 # The versions of clang that szc has a pass for, a clang that a user adds, and gcc.
 source "$(dirname "$0")/lib.sh"
 source_directory=$1
-export XDG_DATA_HOME=$work/data
+export HOME=$work/home CCACHE_DIR=${CCACHE_DIR:-$HOME/.cache/ccache}
+mkdir "$HOME"
+passes=$HOME/.local/share/stabd/passes
 stabctl=$build/bin/stabctl
 
 cat >part.cc <<'C'
@@ -96,6 +98,28 @@ for flags in '-static' '-fuse-ld=bfd'; do
   has "gcc $flags: why it stays" .err 'szc: note: program is not randomized: '
   equal "gcc $flags: output" "$(./program)" 390000
 done
+echo 'int b(void);' >b.h
+expect 'gcc precompiles a header' "$szc" -x c-header b.h -o b.h.gch
+expect 'gcc precompiles a header of C++' "$szcxx" b.h
+echo 'int b(void) { return 7; }' >b.c && "$szc" -c b.c && ar rcs libb.a b.o
+expect 'gcc links what stands behind -Wl' "$szc" -shared -o libb.so -Wl,--whole-archive,libb.a,--no-whole-archive
+has 'gcc links what stands behind -Wl' .err 'frames in libb.so'
+echo -fuse-ld=bfd >linker.rsp
+expect 'a linker in a response file' "$szcxx" @linker.rsp part.cc -o program
+has 'a linker in a response file' .err 'it is linked by ld.bfd'
+expect 'a linker by path' "$szcxx" --ld-path="$(command -v ld.bfd)" part.cc -o program
+has 'a linker by path' .err 'it is linked by ld.bfd'
+refute 'a linker by path that is not there' "$szcxx" --ld-path=/nowhere/ld part.cc
+for name in "$(gcc -dumpmachine)-gcc" gcc-12 cc; do
+  command -v "$name" >/dev/null || continue
+  STAB_CC=$name expect "szc++ with $name" "$szcxx" --stab-quiet part.cc -o program
+  equal "szc++ with $name: output" "$(./program)" 390000
+done
+expect 'AddressSanitizer of gcc' "$szcxx" -fsanitize=address part.cc -o program
+has 'AddressSanitizer of gcc' .err 'program is not randomized: '
+expect 'a library that only a library needs' bash -c 'echo "int c(void) { return 9; }" >c.c && echo "int c(void); int d(void) { return c(); }" >d.c &&
+  echo "int d(void); int main(void) { return d() - 9; }" >e.c && gcc -shared -fPIC c.c -o libc9.so && gcc -shared -fPIC d.c -o libd9.so &&
+  "$0" --stab-quiet e.c ./libd9.so ./libc9.so -Wl,-rpath,. -o program && ./program' "$szc"
 refute 'gcc -flto' "$szcxx" -flto part.cc
 has 'gcc -flto: why' .err "gcc's -flto needs a linker that loads gcc's plugin"
 refute 'a linker that is not there' "$szcxx" -fuse-ld=none part.cc
@@ -132,7 +156,7 @@ has 'a version that szc knows' out "/stab-pass-22.so"
 expect 'a clang is added' "$stabctl" compiler add own/bin/clang-trunk
 has 'a clang is added: what for' .out "frames of programs that $work/own/bin/clang-trunk compiles get pads from now on"
 printed >out
-has 'the pass of the clang that was added' out "-fpass-plugin=$XDG_DATA_HOME/stabd/passes/"
+has 'the pass of the clang that was added' out "-fpass-plugin=$passes/"
 STAB_CLANG=$work/own/bin/clang-trunk expect 'the clang that was added' "$szcxx" -O2 part.cc -o program
 pads own ./program
 "$stabctl" compiler list --json >out
@@ -148,8 +172,39 @@ has 'a clang that has changed' out "/stab-pass-22.so"
 "$stabctl" compiler list >out
 has 'a clang that has changed: the list' out 'not used: the compiler has changed or is gone; add it again'
 
+# What others could have written, and what was built for another step of szc, is not used.
+expect 'a clang is added again' "$stabctl" compiler add own/bin/clang-trunk
+printed >out
+has 'a clang is added again' out "-fpass-plugin=$passes/"
+chmod g+w "$passes"
+printed >out
+has 'a folder that others may write to' out "/stab-pass-22.so"
+chmod g-w "$passes"
+sed -i '3s/^/other /' "$passes"/*.compiler
+printed >out
+has 'a pass for another szc' out "/stab-pass-22.so"
+# A wrapper that starts another version than before.
+mkdir -p wrapped/bin
+ln -s "$(command -v clang-16)" wrapped/current
+printf '#!/bin/sh\nexec %s/wrapped/current "$@"\n' "$work" >wrapped/bin/clang && chmod +x wrapped/bin/clang
+ln -s "$(dirname "$(readlink -f "$(command -v clang-16)")")/llvm-config" wrapped/bin/llvm-config
+expect 'a wrapper is added' "$stabctl" compiler add wrapped/bin/clang
+STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
+has 'a wrapper is added' out "-fpass-plugin=$passes/"
+ln -sfn "$(command -v clang-22)" wrapped/current
+STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
+has 'a wrapper of another version' out "/stab-pass-22.so"
+refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
+has 'headers of another version: why' .err 'is another version: install the development files'
+# What lies between releases, or comes from others, has no pass of ours.
+for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
+  printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other
+  STAB_CC=$work/other "$szc" --stab-print -c part.cc >out
+  lacks "$version" out fpass-plugin
+done
+
 # What cannot be added says why, leaves nothing behind and keeps what there was.
-ls "$XDG_DATA_HOME/stabd/passes" >before
+ls "$passes" >before
 refute 'gcc is added' "$stabctl" compiler add gcc
 has 'gcc is added: why' .err 'is not clang'
 refute 'no program' "$stabctl" compiler add ./nowhere
@@ -158,12 +213,13 @@ rm own/bin/llvm-config
 printf '#!/bin/sh\necho "clang version 99.0.0"\n' >own/bin/clang-99 && chmod +x own/bin/clang-99
 refute 'no headers' "$stabctl" compiler add own/bin/clang-99
 has 'no headers: why' .err 'there is no llvm-config beside'
-printf '#!/bin/sh\necho /nowhere\n' >own/bin/llvm-config && chmod +x own/bin/llvm-config
+printf '#!/bin/sh\n[ "$1" = --version ] && exec llvm-config-22 --version\necho /nowhere\n' >own/bin/llvm-config && chmod +x own/bin/llvm-config
 refute 'headers that are not there' "$stabctl" compiler add own/bin/clang-trunk
 has 'headers that are not there: why' .err 'cannot compile the pass with the headers that'
-HOME='' XDG_DATA_HOME='' refute 'no home' "$stabctl" compiler add clang-22
-has 'no home: why' .err 'set HOME or XDG_DATA_HOME'
-ls "$XDG_DATA_HOME/stabd/passes" | diff before - || fail 'something was left behind'
+HOME='' refute 'no home' "$stabctl" compiler add clang-22
+has 'no home: why' .err 'set HOME to a folder'
+refute 'an empty name' "$stabctl" compiler add ''
+ls "$passes" | diff before - || fail 'something was left behind'
 refute 'no clang is named' "$stabctl" compiler add
 refute 'no clang is named to szc' "$szc" --stab-add-compiler
 finish

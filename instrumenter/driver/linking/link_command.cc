@@ -28,15 +28,19 @@ bool is_strip_flag(std::string_view word) {
          word == "--strip-debug" || word == "-strip-debug";
 }
 
-// A linker beside a compiler that was added is of the same LLVM.
+// A linker of the same version beside a compiler that was added is of the same LLVM.
 std::string pass_of_linker(const LinkSettings& settings, const Companions& companions) {
   std::error_code error;
   const auto folder_of = [&](const std::string& program) {
     return std::filesystem::canonical(program, error).parent_path();
   };
-  if (folder_of(settings.clang) == folder_of(settings.linker) && !error)
-    if (std::string added = added_pass(settings.clang); !added.empty()) return added;
-  return pass_for(companions, settings.linker, identify(settings.linker));
+  const Identity linker = identify(settings.linker);
+  if (folder_of(settings.clang) == folder_of(settings.linker) && !error) {
+    const Identity clang = identify(settings.clang);
+    std::string added = added_pass(companions, settings.clang, clang);
+    if (!added.empty() && clang.llvm == linker.llvm) return added;
+  }
+  return pass_for(companions, settings.linker, linker);
 }
 
 // Local symbols name static functions: the post-link step needs them.

@@ -14,14 +14,15 @@
 namespace stab::client {
 
 Result<int> compilers(const CompilerOptions& options) {
+  if (options.added && options.added->empty())
+    return fail("name the clang that gets a pass: stabctl compiler add /path/to/clang");
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string beside = self.parent_path() / "szc";
   const std::string szc = !error && access(beside.c_str(), X_OK) == 0 ? beside : "szc";
   const std::string command =
       shell_quote(szc) + " " +
-      (options.added.empty() ? "--stab-compilers"
-                             : "--stab-add-compiler " + shell_quote(options.added)) +
+      (options.added ? "--stab-add-compiler " + shell_quote(*options.added) : "--stab-compilers") +
       (options.json ? " --json" : "");
   FILE* output = popen(command.c_str(), "re");
   if (output == nullptr) return fail_errno("cannot start szc");

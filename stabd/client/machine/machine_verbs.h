@@ -2,6 +2,7 @@
 // What stabctl does about the machine that it runs on. No daemon needed.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct CounterOptions {
 Result<int> counters(const CounterOptions& options);
 
 struct CompilerOptions {
-  std::string added;  // a clang that gets a pass; "": list those that have one
+  std::optional<std::string>
+      added{};  // a clang that gets a pass; nothing: list those that have one
   bool json = false;
 };
 // Asks szc, which knows the compilers.
