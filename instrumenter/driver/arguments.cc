@@ -121,10 +121,7 @@ void Parser::note_option(const std::string& word) {
     if (!word.starts_with(prefix)) return std::nullopt;
     return word.substr(prefix.size());
   };
-  if (auto v = value_of("-fuse-ld=")) {
-    result_.linker = *v;
-    taken_out_ = true;  // of a response file, too
-  }
+  if (auto v = value_of("-fuse-ld=")) result_.linker = *v;
   if (auto v = value_of("-x")) headers_ = v->ends_with("-header");
   if (word.starts_with("-Wl,")) input_ = true;
   if (word == "-flto" || word.starts_with("-flto=")) result_.lto = true;
@@ -176,6 +173,7 @@ Result<Arguments> Parser::run(const Words& given) {
     }
   }
   result_.links = input_ && !stops_;
+  result_.expanded = result_.clang;
   // clang reads response files itself, if nothing in them is ours.
   if (!taken_out_) result_.clang = given;
   return result_;

@@ -32,6 +32,7 @@ struct OwnFlags {
 struct Arguments {
   OwnFlags own;
   Words clang;           // what clang gets: all but our own flags and --ld-path, in the order given
+  Words expanded;        // the same with the words of response files in their places
   std::string linker;    // the value of the last -fuse-ld=, "" if there is none
   std::string ld_path;   // the value of the last --ld-path=
   Words prefixes;        // the values of -B, where clang looks for linkers

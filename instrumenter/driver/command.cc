@@ -95,7 +95,8 @@ Result<void> fill_for_gcc(const Arguments& arguments, const Companions& companio
   add_compile_flags(companions, "", command.words);
   if (auto done = add_linker_of_gcc(arguments, companions, compiler, command); !done) return done;
   const bool ours = command.environment.contains(variable::used_clang);
-  for (const std::string& word : arguments.clang)
+  const Words& words = ours && !arguments.linker.empty() ? arguments.expanded : arguments.clang;
+  for (const std::string& word : words)
     if (!ours || !word.starts_with("-fuse-ld=")) command.words.push_back(word);
   return {};
 }
