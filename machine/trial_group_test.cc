@@ -48,7 +48,7 @@ class TrialGroupTest : public ::testing::Test {
     return true;
   }
 
-  // Of each test its own: on a slow machine an earlier one's group may still be emptied.
+  // Each test has an owner of its own: on a slow machine, an earlier test's group may still be emptied.
   static inline int made_ = 0;
   std::string owner_ = "test" + std::to_string(getpid()) + "x" + std::to_string(made_++);
   std::unique_ptr<TrialGroup> group_;

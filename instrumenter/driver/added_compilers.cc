@@ -30,14 +30,14 @@ std::string folder() {
   return home.starts_with('/') ? home + "/.local/share/stabd/passes" : "";
 }
 
-// What is there, and nobody but us and root can have written it.
+// Whether the file exists, and only this user or root can have written it.
 bool is_ours(const std::string& path) {
   struct stat status{};
   return stat(path.c_str(), &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// What tells one build of a program from the next; "" if it is not there.
+// The size and time of change of a program, which tell its builds apart; "" if it does not exist.
 std::string state_of(const std::string& program) {
   struct stat status{};
   if (stat(program.c_str(), &status) != 0) return "";
@@ -97,7 +97,7 @@ Words flags_of(const std::string& config) {
   return flags;
 }
 
-// As one file, whose headers are read once.
+// Compiles the sources as one file, so that headers are read once.
 Result<void> build(const std::string& program, const std::string& config,
                    const Companions& companions, const std::string& scratch,
                    const std::string& output) {

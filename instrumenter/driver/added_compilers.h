@@ -24,7 +24,7 @@ struct Added {
   std::string pass;      // the file
   bool changed = false;  // the compiler is no longer the one that it was built for, or gone
 };
-// By their compilers' paths.
+// All of them, ordered by their compilers' paths.
 std::vector<Added> added_compilers(const Companions& companions);
 
 // Builds, tries and keeps the pass. Says what was done.

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What gcc is made for, as its name says: aarch64-linux-gnu-gcc-12 and the like.
+// The target in the name of a gcc, such as aarch64-linux-gnu-gcc-12; "" if there is none.
 std::string target_of_gcc(const std::string& program) {
   const std::string name = fs::path(program).filename();
   for (const char* part : {"-gcc", "-g++", "-gfortran", "-cc", "-c++"})
@@ -89,7 +89,7 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
   return {};
 }
 
-// What a gcc gets: it has no pass, and it complains about flags that are clang's.
+// Adds what gcc understands: it has no pass, and it refuses clang's flags.
 Result<void> fill_for_gcc(const Arguments& arguments, const Companions& companions,
                           const std::string& compiler, Command& command) {
   add_compile_flags(companions, "", command.words);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What differs between the versions of LLVM that the pass is built for. Nothing else in the pass asks
+// The differences between the versions of LLVM that the pass is built for. Nothing else in the pass asks
 // for a version.
 #pragma once
 

@@ -122,7 +122,7 @@ TEST(PaddingDesign, ASeedThatOneArmLostIsLeftOut) {
               Contains(HasSubstr("that have trials in only one arm are left out: 1.")));
 }
 
-// Of the seed's arm (1 is the later one) one run has no number, which lies between the limits.
+// One run of the seed's arm (1 is the later arm) loses its number, which lies between the limits.
 void lose(Study& study, std::uint32_t seed, std::uint32_t arm, double at_least, double at_most) {
   const Column& arms = study.data.columns[1];
   const Column& seeds = study.data.columns[2];
@@ -170,7 +170,7 @@ TEST(PaddingDesign, ATimeoutThatMayReverseTheChangeTakesTheVerdictBack) {
   EXPECT_FALSE(effect.loss_high);
   EXPECT_EQ(effect.verdict, Verdict::unsure);
   EXPECT_EQ(effect.reason, "the missing trials may reverse the change");
-  // On the side of the baseline a timeout only makes the change larger.
+  // A timeout at the baseline only makes the change larger.
   Study other = simulate(7, 12, 1, -0.02);
   lose(other, 2, 0, 1.2e6, std::numeric_limits<double>::infinity());
   const Effect kept = analyse(other.data, spec_of()).effects.at(0);

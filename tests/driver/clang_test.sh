@@ -164,7 +164,7 @@ STAB_CLANG=/nowhere/clang refute 'STAB_CLANG that is not there' "$szc" -c b.c
 has 'STAB_CLANG that is not there' .err 'STAB_CLANG'
 STAB_CLANG=clang-19 expect 'STAB_CLANG for C++' "$szcxx" t.cc
 
-# What is neither clang nor gcc is refused with its own words, before it sees a flag of clang's.
+# A compiler that is neither clang nor gcc is refused with its own words, before it sees a flag of clang's.
 printf '#!/bin/sh\n[ "$1" != --version ] || { echo "tcc version 0.9.27"; exit 0; }\necho called >>%s/others\n' "$PWD" >mytcc && chmod +x mytcc
 for variable in STAB_CC STAB_CLANG; do
   other=$variable=$PWD/mytcc

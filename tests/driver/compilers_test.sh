@@ -172,7 +172,7 @@ has 'a clang that has changed' out "/stab-pass-22.so"
 "$stabctl" compiler list >out
 has 'a clang that has changed: the list' out 'not used: the compiler has changed or is gone; add it again'
 
-# What others could have written, and what was built for another step of szc, is not used.
+# A pass that others could have written, or that was built for another szc, is not used.
 expect 'a clang is added again' "$stabctl" compiler add own/bin/clang-trunk
 printed >out
 has 'a clang is added again' out "-fpass-plugin=$passes/"
@@ -196,14 +196,14 @@ STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
 has 'a wrapper of another version' out "/stab-pass-22.so"
 refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
 has 'headers of another version: why' .err 'is another version: install the development files'
-# What lies between releases, or comes from others, has no pass of ours.
+# Compilers from between two releases, or from other vendors, have no pass of ours.
 for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
   printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other
   STAB_CC=$work/other "$szc" --stab-print -c part.cc >out
   lacks "$version" out fpass-plugin
 done
 
-# What cannot be added says why, leaves nothing behind and keeps what there was.
+# A compiler that cannot be added says why, and leaves the added ones as they are.
 ls "$passes" >before
 refute 'gcc is added' "$stabctl" compiler add gcc
 has 'gcc is added: why' .err 'is not clang'
