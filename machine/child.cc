@@ -25,6 +25,7 @@
 #include "machine/starter/start.h"
 #include "machine/supervisor.h"
 #include "machine/trial_group.h"
+#include "machine/user_limits.h"
 
 namespace stab::machine {
 namespace {
@@ -60,24 +61,32 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return pointers;
 }
 
-void set_limits(const Limits& limits) {
-  if (limits.file != 0) {
-    const rlimit file{limits.file, limits.file};
-    setrlimit(RLIMIT_FSIZE, &file);
-  }
-  const rlimit core{0, 0};
-  setrlimit(RLIMIT_CORE, &core);
-  rlimit stack{};
-  getrlimit(RLIMIT_STACK, &stack);
-  if (stack.rlim_max == RLIM_INFINITY || stack.rlim_max >= stack_bytes)
-    stack.rlim_cur = stack_bytes;
-  setrlimit(RLIMIT_STACK, &stack);
+// Bytes of each file that is written; 0: no limit. The plan's, or the user's (user_limits.h) if that is lower.
+std::uint64_t file_limit(const Limits& limits) {
+  rlimit user{};
+  getrlimit(RLIMIT_FSIZE, &user);
+  for (const ResourceLimit& each : limits_of_programs())
+    if (each.resource == RLIMIT_FSIZE) user = {.rlim_cur = each.soft, .rlim_max = each.hard};
+  if (user.rlim_cur == RLIM_INFINITY) return limits.file;
+  return limits.file == 0 ? user.rlim_cur : std::min<std::uint64_t>(user.rlim_cur, limits.file);
+}
+
+bool set_limits(const Limits& limits) {
+  const bool cores = std::ranges::find(limits_of_programs(), RLIMIT_CORE,
+                                       &ResourceLimit::resource) != limits_of_programs().end();
+  take_standard_limits();
+  const rlimit none{0, 0};
+  if (!cores) setrlimit(RLIMIT_CORE, &none);
+  if (!take(limits_of_programs())) return false;
+  const std::uint64_t bytes = file_limit(limits);
+  const rlimit file{bytes, bytes};
+  return limits.file == 0 || setrlimit(RLIMIT_FSIZE, &file) == 0;
 }
 
 // What a trial's process is, apart from its descriptors and its session. Else what failed.
 const char* become_trial(const Launch& launch) {
   reset_signals();
-  set_limits(launch.limits);
+  if (!set_limits(launch.limits)) return "set its user's limits";
   if (chdir(launch.directory.c_str()) != 0) return "enter its directory";
   // Both ways: we may have been started without it.
   const unsigned long fixed_layout = ADDR_NO_RANDOMIZE;
@@ -152,10 +161,10 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
     ended.how = End::not_started;
     ended.reason = fmt::format("{} was not reached: the program that starts it {}", launch.argv[0],
                                how_it_ended(status));
-  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && launch.limits.file != 0) {
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && file_limit(launch.limits) != 0) {
     ended.how = End::over_limit;
     ended.reason =
-        fmt::format("wrote more than its limit of {} bytes to a file", launch.limits.file);
+        fmt::format("wrote more than its limit of {} bytes to a file", file_limit(launch.limits));
   } else if (WIFSIGNALED(status)) {
     ended.how = End::signalled;
     ended.signal = WTERMSIG(status);

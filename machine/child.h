@@ -69,7 +69,7 @@ struct Ended {
   std::vector<counters::Reading> readings;  // what the kernel accounted
 };
 
-// Every outcome of the program is a value; none is an error of ours. When it returns, no descendant
+// The program has limits_of_programs() (user_limits.h). Every outcome of it is a value; none is an error of ours. When it returns, no descendant
 // of it is alive, or `reason` says which one does not end.
 Ended run(const Launch& launch);
 

@@ -27,6 +27,7 @@
 #include <optional>
 
 #include "machine/shared_memory.h"
+#include "machine/user_limits.h"
 
 namespace stab::machine {
 namespace {
@@ -184,6 +185,15 @@ void report_ready(int ready) {
     const Fd file(open(door.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file || !write_all(file.get(), "0")) give_up("cannot enter its cgroup");
   }
+  std::vector<std::string> variables = start.environment;
+  if (!start.limits_by.empty() && own_uid == 0) {
+    const UserLimits limits = ask_pam_by(start.limits_by, start.uid);
+    if (!(start.limited ? take(limits.set) : allow(limits.set)))
+      give_up("cannot have its user's limits");
+    if (!start.limited) variables.push_back(limits_variable(limits));
+    errno = EPERM;
+    if (start.limited && !limits.refused.empty()) give_up(limits.refused.c_str());
+  }
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set up its namespaces");
   if (start.containment == Containment::pid_namespace) take_own_shared_memory();
@@ -200,7 +210,7 @@ void report_ready(int ready) {
   for (const std::string& word : start.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   std::vector<char*> environment;
-  for (const std::string& entry : start.environment)
+  for (const std::string& entry : variables)
     environment.push_back(const_cast<char*>(entry.c_str()));
   environment.push_back(nullptr);
   execve(argv[0], argv.data(), environment.data());

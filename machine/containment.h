@@ -39,6 +39,10 @@ struct ContainedStart {
   bool privileged = false;
   std::vector<std::string>
       doors{};  // of its cgroup (trial_group.h), in which it is from its beginning
+  // Path of stabd, which asks PAM for the user's limits (user_limits.h); "", or if we are not root: it has ours.
+  std::string limits_by{};
+  // It has the user's limits. false: it has ours, may give its children the user's, and finds them in its environment.
+  bool limited = true;
   // false: it has a loopback device of its own and no other network. Needs namespaces.
   bool network = true;
   // false: it leads a process group of our session, so that under SCHED_IDLE it gives way to us at

@@ -20,7 +20,8 @@ set(same "(= ${PROJECT_VERSION})")
 # libpfm is loaded by those that look a name up (counters/events/library.h), so that no program says that it needs it.
 set(CPACK_DEBIAN_STABD_PACKAGE_NAME stabd)
 set(CPACK_DEBIAN_STABD_PACKAGE_DEPENDS libpfm4)
-set(CPACK_DEBIAN_STABD_PACKAGE_RECOMMENDS stabctl)
+# PAM's library is loaded by the process that asks for a user's limits (machine/user_limits.h).
+set(CPACK_DEBIAN_STABD_PACKAGE_RECOMMENDS "stabctl, libpam0g, libpam-modules")
 set(CPACK_DEBIAN_STABD_PACKAGE_SUGGESTS szc)
 set(CPACK_DEBIAN_STABD_PACKAGE_CONTROL_EXTRA "${CMAKE_CURRENT_SOURCE_DIR}/stabd/postinst"
   "${CMAKE_CURRENT_SOURCE_DIR}/stabd/prerm" "${CMAKE_CURRENT_SOURCE_DIR}/stabd/postrm")

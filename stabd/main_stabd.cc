@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ struct Mode {
   bool man = false;
   bool worker = false;
   bool reader = false;
+  std::optional<std::uint32_t> limits_of;
 };
 
 // The command line, over what `options` have already.
@@ -84,6 +87,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
   app.add_flag("--man", mode.man)->group("");
   app.add_flag("--worker", mode.worker)->group("");
   app.add_flag("--reader", mode.reader)->group("");
+  app.add_option("--limits-of", mode.limits_of)->group("");
 }
 
 DaemonOptions standard_options(stab::Whose whose = stab::own()) {
@@ -186,6 +190,7 @@ int run(int argc, char** argv) {
   if (mode.man) return print_manual();
   if (mode.worker) return stab::worker::serve();
   if (mode.reader) return stab::reader::serve();
+  if (mode.limits_of) return stab::worker::print_limits_of(*mode.limits_of);
   const auto origin = read_settings(mode, options);
   if (!origin) return refuse(origin.error());
   CLI::App app{about};

@@ -96,6 +96,8 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   what.privileged = start.privileged;
   what.network = start.network;
   what.doors = start.doors;
+  what.limits_by = start.program;
+  what.limited = false;  // its programs are
   what.passed_fd = theirs.get();
   what.output_fd = print.get();
   auto process = machine::start_contained(what);

@@ -21,6 +21,7 @@
 #include "machine/simulator.h"
 #include "machine/topology.h"
 #include "machine/trial_group.h"
+#include "machine/user_limits.h"
 #include "stabd/protocol/containment.h"
 #include "stabd/protocol/lines.h"
 #include "stabd/protocol/work.h"
@@ -80,6 +81,16 @@ class Worker {
     reply.machine_key = facts.key;
     reply.machine_host = facts.host;
     reply.machine_facts = facts.facts_json;
+    const machine::UserLimits limits = machine::limits_from_environment();
+    if (!limits.refused.empty()) return {.error = limits.refused};
+    if (!limits.lacking.empty())
+      reply.notes.push_back(
+          fmt::format("trials have the resource limits (ulimit) of stabd, not of their user: {}",
+                      limits.lacking));
+    else if (!limits.set.empty())
+      reply.notes.push_back(
+          fmt::format("the user's limits from PAM: {}", machine::names_of(limits.set)));
+    machine::set_limits_of_programs(limits.set);
     builder_.run_at_once(topology->allowed().size());
     const auto choice = request.wanted_cpus.empty()
                             ? topology->choose_cpus(request.cpus, request.earlier_cpus)
@@ -237,6 +248,11 @@ class Worker {
 };
 
 }  // namespace
+
+int print_limits_of(std::uint32_t uid) {
+  fmt::print("{}", machine::to_line(machine::ask_pam(uid)));
+  return 0;
+}
 
 int serve() {
   // A trial has our user: it must not look into us, where it would find its own measurements and our way to the daemon.

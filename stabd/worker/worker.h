@@ -4,6 +4,8 @@
 // something while it is busy.
 #pragma once
 
+#include <cstdint>
+
 namespace stab::worker {
 
 // Descriptor of the conversation with the daemon.
@@ -11,5 +13,8 @@ inline constexpr int daemon_fd = 3;
 
 // The process's exit code.
 int serve();
+
+// What a process does that asks PAM for a user's limits (machine/user_limits.h). The exit code.
+int print_limits_of(std::uint32_t uid);
 
 }  // namespace stab::worker

@@ -59,6 +59,7 @@ step() { inside "$2" >"$work/said" 2>&1 || fail "$1: $(cat "$work/said")"; }
 step 'installation' 'cd /tmp; dpkg -i ./*.deb'
 grep -iE 'warning|error' "$work/said" && fail "dpkg warns"
 [[ -x $root/usr/bin/stabd && -e $root/usr/lib/systemd/system/stabd.socket ]] || fail "the daemon is not installed"
+[[ $(<"$root/usr/lib/pam.d/stabd") == "$(<"$source_dir/packaging/stabd/pam")" ]] || fail "PAM has no service for users' limits"
 # Nothing is started, nor will be at the next start of the machine.
 [[ ! -e $root/run/stabd && -z $(find "$work/upper/etc/systemd" -name '*stabd*' 2>/dev/null) ]] || fail "the daemon is enabled"
 

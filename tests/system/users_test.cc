@@ -430,6 +430,83 @@ TEST_F(Users, WithAnAccountBuildAndMeasureInItsGroups) {
   for (const char* file : {"/etc/passwd", "/etc/group"}) umount2(file, MNT_DETACH);
 }
 
+// As cron and su give them: what an administrator writes into limits.d holds for builds, trials and notices of this user.
+TEST_F(Users, HaveTheLimitsThatPamGivesThem) {
+  if (access("/lib/x86_64-linux-gnu/security/pam_limits.so", R_OK) != 0 &&
+      access("/usr/lib/x86_64-linux-gnu/security/pam_limits.so", R_OK) != 0)
+    GTEST_SKIP() << "PAM has no pam_limits here";
+  const auto in_place_of = [this](const std::string& name) {
+    return mount(lab_.path(name).c_str(), ("/etc/" + name).c_str(), nullptr, MS_BIND, nullptr) == 0;
+  };
+  lab_.write("passwd", read_file("/etc/passwd", 1 << 20).value_or("") +
+                           "stab-ada:x:61234:61234::/nonexistent:/bin/false\n");
+  fs::create_directories(lab_.path("security"));
+  fs::copy("/etc/security", lab_.path("security"), fs::copy_options::recursive);
+  lab_.write("security/limits.d/zz-stabd.conf",
+             "stab-ada - nofile 25\nstab-ada soft nproc 300\nstab-ada hard nproc 400\n"
+             "stab-ada - core 1\nstab-ada - stack 4096\nstab-ada - memlock 32\n");
+  fs::create_directories(lab_.path("pam.d"));
+  const auto service = [this](const std::string& text) { lab_.write("pam.d/stabd", text); };
+  service(read_file(STAB_SOURCE_DIR "/packaging/stabd/pam", 1 << 16).value());
+  ASSERT_TRUE(in_place_of("passwd") && in_place_of("security"));
+  // Files of PAM's in /usr/lib/pam.d are not those of this stabd.
+  const bool no_others =
+      access("/usr/lib/pam.d", F_OK) != 0 || mount("tmpfs", "/usr/lib/pam.d", "tmpfs", 0, "") == 0;
+  ASSERT_TRUE(no_others);
+
+  const std::string own = lab_.path("61234/");
+  ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  const std::string show =
+      "ulimit -n; ulimit -Hn; ulimit -u; ulimit -Hu; ulimit -c; ulimit -s; ulimit -l";
+  lab_.write("61234/show.sh", "#!/bin/bash\n" + show + "\n", true);
+  lab_.write("61234/told.sh", "#!/bin/sh\n./show.sh >told.new && mv told.new told\n", true);
+  lab_.write("61234/limits.toml",
+             "[experiment]\nname = \"limits\"\nnotify = [\"./told.sh\"]\n"
+             "[[benchmark]]\nname = \"b\"\n"
+             "build = \"./show.sh | cmp - expected && cp show.sh ${OUT}\"\n"
+             "sources = [\"expected\", \"show.sh\"]\nprepare = \"./show.sh | cmp - expected\"\n"
+             "run = [\"${OUT}\"]\nrepetitions = 2\ncheck.stdout_file = \"expected\"\n");
+  const auto run = [&] {
+    return as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/limits.toml")});
+  };
+  const auto logs = [&](int id) { return as(ada, {"logs", std::to_string(id)}).out; };
+
+  // Without a service of PAM's the limits stay what they were, and it is said.
+  const std::string usual =
+      run_program({"/bin/bash", "-c", "ulimit -Sc 0; ulimit -Ss 8192; " + show}, lab_.folder()).out;
+  lab_.write("61234/expected", usual);
+  const Output without = run();
+  EXPECT_EQ(without.code, 0) << without.err << logs(1);
+  EXPECT_THAT(logs(1), HasSubstr("trials have the resource limits (ulimit) of stabd"));
+
+  fs::copy("/etc/pam.d", lab_.path("pam.d"), fs::copy_options::skip_existing);
+  ASSERT_TRUE(in_place_of("pam.d"));
+  lab_.write("61234/expected", "25\n25\n300\n400\n1\n4096\n32\n");
+  const Output with = run();
+  EXPECT_EQ(with.code, 0) << with.err << logs(2);
+  EXPECT_THAT(logs(2), HasSubstr("nofile=25:25"));
+  EXPECT_THAT(logs(2), HasSubstr("nproc=300:400"));
+  unlink((own + "told").c_str());
+  EXPECT_EQ(run().code, 0);
+  ASSERT_TRUE(wait_for_text(own + "told", "32"));
+  EXPECT_EQ(read_file(own + "told", 1 << 16).value_or(""), "25\n25\n300\n400\n1\n4096\n32\n");
+
+  // Nobody else has them, and a user without an account has none.
+  lab_.write("61235/limits.toml",
+             "[experiment]\nname = \"limits\"\n[[benchmark]]\nname = \"b\"\nrun = [\"/bin/bash\", "
+             "\"-c\", \"[ $(ulimit -n) != 25 ]\"]\nrepetitions = 1\n");
+  EXPECT_EQ(
+      as(bob, {"submit", "--wait", "--fail-on", "trials", lab_.path("61235/limits.toml")}).code, 0);
+  EXPECT_THAT(as(bob, {"logs", "4"}).out, HasSubstr("user 61235 has no account"));
+
+  // Whom PAM refuses a session runs nothing.
+  service("session required pam_deny.so\n");
+  EXPECT_NE(run().code, 0);
+  EXPECT_THAT(as(ada, {"status", "5"}).out, HasSubstr("PAM opens no session for stab-ada"));
+  for (const char* folder : {"/etc/passwd", "/etc/security", "/etc/pam.d", "/usr/lib/pam.d"})
+    umount2(folder, MNT_DETACH);
+}
+
 TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
   const std::string program = lab_.path("gains");
   fs::copy_file("/bin/true", program);

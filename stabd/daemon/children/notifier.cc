@@ -35,10 +35,11 @@ std::vector<std::string> words_of(const Notice& notice) {
 
 }  // namespace
 
-Notifier::Notifier(uv_loop_t* loop, machine::Containment containment,
+Notifier::Notifier(uv_loop_t* loop, machine::Containment containment, std::string program,
                    std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested)
     : loop_(loop),
       containment_(containment),
+      program_(std::move(program)),
       limit_(limit),
       failed_(std::move(failed)),
       rested_(std::move(rested)),
@@ -99,7 +100,8 @@ Result<void> Notifier::start(const Notice& notice) {
       .input_fd = input->get(),
       // Nobody else writes into our log.
       .output_fd = notice.ours ? STDERR_FILENO : nowhere.get(),
-      .privileged = notice.ours};
+      .privileged = notice.ours,
+      .limits_by = notice.ours ? "" : program_};
   auto child = LoopChild::start(loop_, what, true, cpus_,
                                 [this](std::optional<int> status) { ended(status); });
   if (!child) return std::unexpected(child.error());

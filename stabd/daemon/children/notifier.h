@@ -40,8 +40,9 @@ class Notifier {
   using OnFailed = std::function<void(std::int64_t experiment, const std::string& why)>;
 
   // `rested` is called from the loop when all that was sent has ended.
-  Notifier(uv_loop_t* loop, machine::Containment containment, std::chrono::nanoseconds limit,
-           OnFailed failed, std::function<void()> rested);
+  // `program` is stabd itself, which asks for users' limits (machine/user_limits.h).
+  Notifier(uv_loop_t* loop, machine::Containment containment, std::string program,
+           std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested);
   // Before the loop is closed. Ends what runs; what was not sent has failed.
   ~Notifier();
   // Kills what runs and waits for its end until then; nothing begins any more.
@@ -63,6 +64,7 @@ class Notifier {
 
   uv_loop_t* loop_;
   machine::Containment containment_;
+  std::string program_;
   std::chrono::nanoseconds limit_;
   OnFailed failed_;
   std::function<void()> rested_;
