@@ -3,10 +3,11 @@
 // of series without a change ever raise an alarm in 1,000 numbers, however often one looks, because
 // the limit is one for all looks together (simulated: watch_test.cc, doc/history.md).
 //
-// At each number all recent places of a change are compared: the mean behind the place with the mean
-// before it, by a t statistic on the scale of a normal one. The numbers before the place give the
-// variance and how alike neighbours are, so nothing must be known beforehand; but a change among the
-// first numbers becomes part of what is normal.
+// At each number all places of a change are compared: how far the level behind the place is from the
+// level before it, by the t statistic of a step in a first-order autoregressive series, on the scale
+// of a normal distribution. The numbers on both sides give the variance and how alike neighbours are,
+// so nothing must be known beforehand; but a change among the first numbers becomes part of what is
+// normal.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,8 @@
 namespace stab::stats {
 
 struct WatchOptions {
-  double alpha = 0.05;      // that a series without a change ever raises an alarm
-  std::size_t start = 10;   // numbers that are taken as normal
-  std::size_t window = 60;  // places that are compared: so many numbers back
+  double alpha = 0.05;     // that a series without a change ever raises an alarm
+  std::size_t start = 10;  // numbers that are taken as normal; at least 10
 };
 
 struct Alarm {
