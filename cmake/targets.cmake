@@ -16,8 +16,11 @@ target_compile_options(stab_flags INTERFACE
 target_link_options(stab_flags INTERFACE -fuse-ld=lld -Wl,--threads=1)
 if(STAB_SANITIZE)
   # Compiling is most of what a sanitized build takes, and takes a third without optimization. See OPTIMIZED below.
-  target_compile_options(stab_flags INTERFACE -fsanitize=${STAB_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
-    $<IF:$<BOOL:$<TARGET_PROPERTY:STAB_OPTIMIZED>>,-O1,-O0> -gline-tables-only)
+  # Tests that only run programs are not sanitized themselves (STAB_PLAIN).
+  set(stab_sanitized $<NOT:$<BOOL:$<TARGET_PROPERTY:STAB_PLAIN>>>)
+  target_compile_options(stab_flags INTERFACE
+    "$<${stab_sanitized}:-fsanitize=${STAB_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer;-gline-tables-only>"
+    $<IF:$<BOOL:$<TARGET_PROPERTY:STAB_OPTIMIZED>>,-O1,-O0>)
   target_link_options(stab_flags INTERFACE -fsanitize=${STAB_SANITIZE})
   # AddressSanitizer lists every global variable by address: half of a program's start would be their relocation.
   # ThreadSanitizer wants its programs to be where it expects them.
@@ -38,15 +41,19 @@ add_library(stab_test_flags INTERFACE)
 target_link_libraries(stab_test_flags INTERFACE stab_flags)
 target_compile_options(stab_test_flags INTERFACE -O0)
 
-# stab_headers(NAME libs): the target stab_NAME, whose headers (NAME.h) the compiler reads once for all that reuse them.
-function(stab_headers name)
+# stab_headers(NAME FILE libs): the target stab_NAME, whose headers (FILE) the compiler reads once for all that reuse them.
+function(stab_headers name file)
   add_library(stab_${name} STATIC ${PROJECT_SOURCE_DIR}/cmake/headers.cc)
   target_link_libraries(stab_${name} PRIVATE ${ARGN})
-  target_precompile_headers(stab_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${name}.h)
+  target_precompile_headers(stab_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${file})
   target_compile_options(stab_${name} PRIVATE -Xclang -fno-pch-timestamp -fpch-instantiate-templates)
 endfunction()
-stab_headers(product_headers stab_flags fmt::fmt nlohmann_json::nlohmann_json)
-stab_headers(test_headers stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
+stab_headers(product_headers product_headers.h stab_flags fmt::fmt nlohmann_json::nlohmann_json)
+stab_headers(test_headers test_headers.h stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
+if(STAB_SANITIZE)
+  stab_headers(plain_test_headers test_headers.h stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
+  set_target_properties(stab_plain_test_headers PROPERTIES STAB_PLAIN ON)
+endif()
 
 # The main of programs of tests: as GoogleTest's, and --file=FOLDER/a_test.cc runs the tests of that file. It is optimized,
 # because its copies of inline functions are those of the whole program.
@@ -62,7 +69,13 @@ endfunction()
 
 # Most of what compiling takes is the optimizer's inlining. stabctl and stabd wait for files, programs and people, and are
 # as quick without most of it; whatever computes for long is OPTIMIZED.
-set(stab_quick_to_compile base toml plan design counters machine store report causal instrumenter/driver stabd)
+set(stab_quick_folders base toml plan design counters machine store report causal instrumenter/driver stabd)
+function(stab_quick_to_compile target)
+  if(NOT STAB_SANITIZE)
+    target_compile_options(${target} PRIVATE -O1 -finline-hint-functions)
+  endif()
+  stab_reuse_headers(${target})
+endfunction()
 
 # stab_library(NAME SOURCES a.cc b.cc [PUBLIC libs] [PRIVATE libs] [OPTIMIZED] [ALONE c.cc]): the library of this folder,
 # whose files are compiled as one, but for ALONE: those have helpers of the same names as others. OPTIMIZED is for those
@@ -76,18 +89,17 @@ function(stab_library name)
     UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   string(REGEX REPLACE "/.*" "" room "${folder}")
-  if((room IN_LIST stab_quick_to_compile OR folder IN_LIST stab_quick_to_compile) AND NOT arg_OPTIMIZED AND NOT STAB_SANITIZE)
-    target_compile_options(stab_${name} PRIVATE -O1 -finline-hint-functions)
-  endif()
-  # What is compiled in another way cannot reuse the headers.
-  if(NOT STAB_SANITIZE OR NOT arg_OPTIMIZED)
+  if((room IN_LIST stab_quick_folders OR folder IN_LIST stab_quick_folders) AND NOT arg_OPTIMIZED)
+    stab_quick_to_compile(stab_${name})
+  elseif(NOT STAB_SANITIZE OR NOT arg_OPTIMIZED)  # others are compiled in another way than the headers
     stab_reuse_headers(stab_${name})
   endif()
 endfunction()
 
 # stab_test(a_test.cc [SLOW] [OWN_PROGRAM] [OPTIMIZED] [LINK libs] [ENVIRONMENT vars]): the tests of a file, known to ctest as
 # "folder/a_test". Files of a folder become one program, stab_tests_of_the_folder, and are compiled as one; a file whose
-# helpers have the same names as another's is compiled apart (SKIP_UNITY_BUILD_INCLUSION). OWN_PROGRAM is for those that
+# helpers have the same names as another's is compiled apart (SKIP_UNITY_BUILD_INCLUSION). Where stab_tests_are_plain is set
+# they only run programs, and are not sanitized themselves. OWN_PROGRAM is for those that
 # replace functions of libc, or are about their program itself. OPTIMIZED ones are about their own machine code.
 function(stab_test source)
   cmake_parse_arguments(arg "SLOW;OWN_PROGRAM;OPTIMIZED" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
@@ -102,7 +114,12 @@ function(stab_test source)
     stab_test_program(${target})
     if(NOT arg_OPTIMIZED)
       target_link_libraries(${target} PRIVATE stab_test_flags)
-      target_precompile_headers(${target} REUSE_FROM stab_test_headers)
+      if(STAB_SANITIZE AND stab_tests_are_plain)
+        set_target_properties(${target} PROPERTIES STAB_PLAIN ON)
+        target_precompile_headers(${target} REUSE_FROM stab_plain_test_headers)
+      else()
+        target_precompile_headers(${target} REUSE_FROM stab_test_headers)
+      endif()
       set_target_properties(${target} PROPERTIES UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 16)
     endif()
   endif()
@@ -154,7 +171,9 @@ function(stab_register_test name)
   endif()
 endfunction()
 
-set(stab_fuzzer_options -fsanitize=address,undefined -fno-sanitize-recover=all -O1 -gline-tables-only)
+# Ctest runs each fuzzer for seconds, so compiling them quickly counts for more. Long runs ask for -O1.
+set(STAB_FUZZ_LEVEL "-O0" CACHE STRING "Optimization of the libFuzzer targets (-O1 for runs of more than a minute)")
+set(stab_fuzzer_options -fsanitize=address,undefined -fno-sanitize-recover=all ${STAB_FUZZ_LEVEL} -gline-tables-only)
 
 # stab_fuzzed(NAME SOURCES a.cc b.cc LINK libs): stab_fuzzed_NAME, these files compiled anew so that they are instrumented
 # for coverage, for several fuzzers.
@@ -164,6 +183,7 @@ function(stab_fuzzed name)
   endif()
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_library(stab_fuzzed_${name} OBJECT ${arg_SOURCES})
+  set_target_properties(stab_fuzzed_${name} PROPERTIES UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   target_compile_options(stab_fuzzed_${name} PRIVATE -fsanitize=fuzzer-no-link ${stab_fuzzer_options})
   stab_link(stab_fuzzed_${name} PUBLIC ${arg_LINK})
 endfunction()
@@ -179,7 +199,8 @@ function(stab_fuzzer source)
   cmake_path(GET source STEM stem)
   string(REPLACE "/" "_" target "${folder}_${stem}")
   add_executable(${target} ${source} ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+    UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   target_compile_options(${target} PRIVATE -fsanitize=fuzzer ${stab_fuzzer_options})
   # The library that has SOURCES is one object, which may come along: what stands first counts, which is instrumented.
   target_link_options(${target} PRIVATE -fsanitize=fuzzer,address,undefined -Wl,-z,muldefs)

@@ -99,7 +99,7 @@ allowed() {
     stabd/daemon/children) echo "base machine" ;;
     stabd/daemon/host) echo "base machine machine/quiet stabd/settings" ;;
     stabd/daemon) echo "$below_stabd machine/quality machine/quiet stabd/protocol stabd/revisions stabd/results stabd/results/exports/export.h stabd/settings stabd/service stabd/upkeep stabd/archive stabd/daemon/*" ;;
-    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/revisions stabd/client stabd/client/run stabd/paths.h stabd/testing.h stabd/results/document.h stabd/worker/preload.h stabd/worker/trial.h" ;;
+    stabd/client/ab) echo "$below_stabd stabd/protocol stabd/revisions stabd/client stabd/client/run stabd/paths.h stabd/testing.h stabd/worker/preload.h stabd/worker/trial.h" ;;
     stabd/client/run) echo "$below_stabd stabd/protocol stabd/client stabd/paths.h" ;;
     stabd/client/check) echo "$below_stabd machine/quality stabd/exclusion stabd/protocol stabd/client stabd/daemon/session/builds.h" ;;
     stabd/client/replay) echo "$below_stabd stabd/protocol stabd/client stabd/worker/binary.h stabd/worker/trial.h" ;;
@@ -109,7 +109,7 @@ allowed() {
     stabd/client/machine) echo "$below_stabd machine/quiet stabd/client stabd/paths.h" ;;
     stabd/client/live) echo "base report/words stabd/protocol/messages.h" ;;
     stabd/client/foreign) echo "base plan/plan.h plan/measures/google_benchmark.h stats/data" ;;
-    stabd/client) echo "$below_stabd stabd/client/live stabd/client/foreign stabd/protocol stabd/revisions stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
+    stabd/client) echo "$below_stabd stabd/client/live stabd/client/foreign stabd/protocol stabd/revisions stabd/paths.h stabd/testing.h stabd/daemon/session/builds.h stabd/results/answers.h stabd/results/document.h stabd/results/exports/export.h stabd/results/pages/pages.h stabd/results/profiles/profiles.h stabd/results/replay.h" ;;
     stabd/client/web) echo "base report/html stabd/protocol stabd/client" ;;
     bench | tests) echo "base causal/* toml plan plan/* design counters counters/* machine machine/* store stats/* report report/* stabd stabd/* instrumenter/* runtime runtime/*" ;;
     *) return 1 ;;

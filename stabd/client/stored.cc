@@ -10,6 +10,7 @@
 
 #include "stabd/paths.h"
 #include "stabd/results/answers.h"
+#include "stabd/results/document.h"
 #include "stabd/results/exports/export.h"
 #include "stabd/results/pages/pages.h"
 #include "stabd/results/profiles/profiles.h"
@@ -61,6 +62,26 @@ Result<Stored> open_stored(const std::string& folder) {
   auto reader = store::Reader::open(path);
   if (!reader) return fail(reader.error().message);
   return Stored{.path = path, .reader = std::move(*reader)};
+}
+
+Result<Analysed> analyse_stored(const std::string& folder, store::Id id) {
+  auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  auto experiment = find(*stored, id);
+  if (!experiment) return std::unexpected(experiment.error());
+  auto document = results::make_document(*stored->reader, *experiment, stored->path);
+  if (!document) return std::unexpected(document.error());
+  return Analysed{.stored = std::move(*stored),
+                  .experiment = std::move(*experiment),
+                  .document = std::move(*document)};
+}
+
+Result<protocol::ReportReply> Analysed::as(const protocol::ReportRequest& form) const {
+  return results::show_any_report(*stored.reader, experiment, document, form);
+}
+
+Ending Analysed::ending() const {
+  return ending_of(results::reply_with("", experiment, document));
 }
 
 Result<protocol::ReportReply> answer_stored(const std::string& folder,

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "report/model.h"
+#include "stabd/client/exit_code.h"
 #include "stabd/protocol/messages.h"
 #include "store/reader.h"
 
@@ -19,6 +21,17 @@ struct Stored {
 
 // The database in a folder. The error says which folders have one.
 Result<Stored> open_stored(const std::string& folder);
+
+// An experiment whose report is analysed once, in however many forms it is shown.
+struct Analysed {
+  Stored stored;
+  store::Experiment experiment;
+  report::Document document;
+
+  [[nodiscard]] Result<protocol::ReportReply> as(const protocol::ReportRequest& form) const;
+  [[nodiscard]] Ending ending() const;
+};
+Result<Analysed> analyse_stored(const std::string& folder, store::Id id);
 
 // As the daemon of that folder would answer. An id of 0, or no ids: the only experiment there is.
 Result<protocol::ReportReply> answer_stored(const std::string& folder,

@@ -10,7 +10,6 @@
 #include "report/json.h"
 #include "report/text.h"
 #include "stabd/results/compare.h"
-#include "stabd/results/document.h"
 
 namespace stab::results {
 namespace {
@@ -50,18 +49,13 @@ Result<void> check_report_format(const std::string& format) {
                           one_line(format, 50)));
 }
 
-Result<protocol::ReportReply> answer_report(store::Reader& store,
-                                            const store::Experiment& experiment,
-                                            const std::string& database,
-                                            const protocol::ReportRequest& request) {
-  if (auto known = check_report_format(request.format); !known)
-    return std::unexpected(known.error());
-  assert(request.format != "html");
-  const bool json = request.format == "json";
-  const auto document = make_document(store, experiment, database, asked_of(request));
-  if (!document) return std::unexpected(document.error());
-  return reply_with(json ? report::json(*document) : report::text(*document, options_of(request)),
-                    experiment, *document);
+protocol::ReportReply show_report(const store::Experiment& experiment,
+                                  const report::Document& document,
+                                  const protocol::ReportRequest& request) {
+  assert(request.format == "json" || request.format == "text");
+  return reply_with(request.format == "json" ? report::json(document)
+                                             : report::text(document, options_of(request)),
+                    experiment, document);
 }
 
 Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Experiment& experiment,

@@ -20,11 +20,10 @@ protocol::ReportReply reply_with(std::string text, const store::Experiment& expe
 // An error that names those there are, unless it is one of them.
 Result<void> check_report_format(const std::string& format);
 
-// In text or JSON; pages/pages.h has the other format. `database` is shown to the reader.
-Result<protocol::ReportReply> answer_report(store::Reader& store,
-                                            const store::Experiment& experiment,
-                                            const std::string& database,
-                                            const protocol::ReportRequest& request);
+// The document in text or JSON; pages/pages.h has the other format.
+protocol::ReportReply show_report(const store::Experiment& experiment,
+                                  const report::Document& document,
+                                  const protocol::ReportRequest& request);
 // Of one experiment or two; see compare.h.
 Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,

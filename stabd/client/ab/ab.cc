@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "machine/processes.h"
 #include "plan/measures/builds.h"
+#include "report/json.h"
 #include "report/text.h"
 #include "stabd/client/ab/conclusion.h"
 #include "stabd/client/ab/first_runs.h"
@@ -28,7 +29,6 @@
 #include "stabd/client/run/page.h"
 #include "stabd/client/run/run.h"
 #include "stabd/client/stored.h"
-#include "stabd/results/document.h"
 
 namespace stab::client::ab {
 namespace {
@@ -101,42 +101,23 @@ Result<void> save_plan(const std::string& path, const std::string& text) {
 }
 
 struct Answered {
-  json report;
-  std::string text;           // the same for people
-  report::Document document;  // the same as values
+  Analysed analysed;
   Conclusion conclusion;
   Ending ending;
   std::string over{};  // why there are fewer rounds than planned; "": what they show decided
 };
 
-Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, bool full) {
-  const auto ask = [&](const char* format) {
-    return answer_stored(ran.state, protocol::ReportRequest{.id = ran.id,
-                                                            .format = format,
-                                                            .colour = wants_colour(),
-                                                            .full = full,
-                                                            .width = terminal_width()});
-  };
-  const auto data = ask("json");
-  if (!data) return std::unexpected(data.error());
-  const auto text = ask("text");
-  if (!text) return std::unexpected(text.error());
-  const auto stored = open_stored(ran.state);
-  if (!stored) return std::unexpected(stored.error());
-  const auto compared = what_was_compared(comparison, *stored, ran.id);
+Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
+  auto analysed = analyse_stored(ran.state, ran.id);
+  if (!analysed) return std::unexpected(analysed.error());
+  const auto compared = what_was_compared(comparison, analysed->stored, ran.id);
   if (!compared) return std::unexpected(compared.error());
-  const auto experiment = stored->reader->experiment(ran.id);
-  if (!experiment) return fail(experiment.error().message);
-  if (!*experiment) return fail("the experiment is gone from " + stored->path);
-  auto document = results::make_document(*stored->reader, **experiment, stored->path);
-  if (!document) return std::unexpected(document.error());
-  Answered result{.report = json::parse(data->text),
-                  .text = text->text,
-                  .document = std::move(*document),
-                  .conclusion = {},
-                  .ending = ending_of(*data)};
-  if ((*experiment)->reason.starts_with("the time of ")) result.over = (*experiment)->reason;
-  result.conclusion = conclude(result.report, *compared);
+  Answered result{.analysed = std::move(*analysed), .conclusion = {}, .ending = {}};
+  const store::Experiment& experiment = result.analysed.experiment;
+  const report::Document& document = result.analysed.document;
+  if (experiment.reason.starts_with("the time of ")) result.over = experiment.reason;
+  result.conclusion = conclude(document, *compared);
+  result.ending = result.analysed.ending();
   result.ending.findings = result.conclusion.findings;
   return result;
 }
@@ -175,25 +156,32 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
     versions.push_back({{"name", each.name}, {"text", each.said}});
   json lines = json::array();
   for (const Line& each : conclusion.lines) lines.push_back(json_of(each));
-  return write_json(json{
-      {"versions", versions},
-      {"conclusions", lines},
-      {"control", conclusion.control ? json_of(*conclusion.control) : json()},
-      {"regressed", conclusion.findings.regressed},
-      {"unsure", conclusion.findings.unsure},
-      {"randomized", conclusion.randomized},
-      {"heap", heap_of(comparison)},
-      {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
-      {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
-      {"state", ran.state},
-      {"interrupted", ran.signal != 0},
-      {"report",
-       answered.report}}.dump(2, ' ', false, json::error_handler_t::replace));
+  return write_json(
+      json{{"versions", versions},
+           {"conclusions", lines},
+           {"control", conclusion.control ? json_of(*conclusion.control) : json()},
+           {"regressed", conclusion.findings.regressed},
+           {"unsure", conclusion.findings.unsure},
+           {"randomized", conclusion.randomized},
+           {"heap", heap_of(comparison)},
+           {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
+           {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
+           {"state", ran.state},
+           {"interrupted", ran.signal != 0},
+           {"report", json::parse(report::json(answered.analysed.document))}}
+          .dump(2, ' ', false, json::error_handler_t::replace));
 }
 
 Result<void> show(const Answered& answered, const Comparison& comparison, bool markdown) {
   const Conclusion& conclusion = answered.conclusion;
-  std::string text = (markdown ? as_markdown(answered.report, conclusion) : answered.text) + "\n";
+  const report::Document& document = answered.analysed.document;
+  std::string text =
+      (markdown ? as_markdown(document, conclusion)
+                : report::text(document, {.colour = wants_colour(),
+                                          .full = true,
+                                          .width = report::fitting(
+                                              terminal_width().value_or(report::page_width))})) +
+      "\n";
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
   text += "\n" + conclusion.randomized + "\n";
@@ -207,7 +195,7 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
 // The answer, what decides whether to trust it, one table, and what to do next.
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
-  report::Document document = answered.document;
+  report::Document document = answered.analysed.document;
   // A version that is not compared has no verdict in the table either.
   for (const Line& line : conclusion.lines)
     for (stats::Effect& effect : document.analysis.effects)
@@ -248,7 +236,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     if (each.said != each.name && each.said.size() <= 300)
       said += fmt::format("{}{} is {}", said.empty() ? "" : "; ", each.name, each.said);
   if (!said.empty()) screen.trust.push_back({"Versions", said});
-  if (!answered.document.causes.empty())
+  if (!answered.analysed.document.causes.empty())
     screen.next = fmt::format("stabctl logs {} --folder {} shows what failed trials printed",
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
@@ -371,7 +359,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     work.keep();
   else
     forget_begun(ran->state);
-  const auto answered = answers_of(*ran, *comparison, options.full);
+  const auto answered = answers_of(*ran, *comparison);
   const auto show_all = [&]() -> Result<void> {
     if (options.json) return show_json(*answered, *comparison, *ran);
     if (options.markdown || options.full) return show(*answered, *comparison, options.markdown);
@@ -390,7 +378,8 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   }
   if (!answered) return std::unexpected(answered.error());
   if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
-  if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
+  if (auto page = write_page(answered->analysed, options.html); !page)
+    return std::unexpected(page.error());
   if (!answered->over.empty()) tell(answered->over);
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(answered->ending, options.fail_on);

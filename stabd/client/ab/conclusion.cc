@@ -7,15 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/duration.h"
 #include "base/text.h"
 
 namespace stab::client::ab {
 namespace {
-
-using nlohmann::json;
 
 std::string duration(double ns) {
   return format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
@@ -28,13 +25,10 @@ struct Subject {
   std::string of;    // " in CPU time"; "" of the wall time, which goes without saying
 };
 
-Subject subject_of(const json& report) {
-  const auto analysis = report.find("analysis");
-  const std::string response =
-      analysis == report.end() ? "wall" : analysis->value("response", "wall");
+Subject subject_of(const report::Document& document) {
+  const std::string& response = document.analysis.spec.response;
   Subject subject;
-  if (analysis != report.end() && analysis->contains("unit"))
-    subject.time = (*analysis)["unit"] == "ns";
+  subject.time = document.analysis.spec.unit == stats::Unit::nanoseconds;
   subject.noun = response == "wall"      ? "wall time"
                  : response == "user"    ? "user CPU time"
                  : response == "system"  ? "system CPU time"
@@ -46,10 +40,10 @@ Subject subject_of(const json& report) {
 }
 
 // "+5.2 % (95 % interval +4.1 % to +6.3 %)"; from twice as long on in times.
-std::string numbers_of(const json& effect, const Subject& subject) {
-  const double ratio = effect["ratio"].get<double>();
-  const double low = effect["low"].get<double>();
-  const double high = effect["high"].get<double>();
+std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
+  const double ratio = effect.ratio.value();
+  const double low = effect.low.value();
+  const double high = effect.high.value();
   if (ratio >= 2)
     return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
                        subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
@@ -60,35 +54,38 @@ std::string numbers_of(const json& effect, const Subject& subject) {
                      high < 10 ? percent(high) : rounded(high, 3) + " times");
 }
 
+// In percent.
+double margin_of(const report::Document& document) {
+  return 100 * document.analysis.spec.equivalence.value_or(0);
+}
+
 // Suggests what to do when the trials cannot tell two versions apart.
-std::string what_it_takes(const json& report, const json& effect) {
+std::string what_it_takes(const report::Document& document, const stats::Effect& effect) {
   std::uint64_t blocks = 0;
-  for (const json& mean : report["means"])
-    blocks = std::max(blocks, mean["n"].get<std::uint64_t>());
-  if (!effect["needed_units"].is_number() || !report["duration_s"].is_number() || blocks == 0)
-    return "; a longer --budget may settle it";
-  const double needed = effect["needed_units"].get<double>();
-  const double round = 1e9 * report["duration_s"].get<double>() / static_cast<double>(blocks);
+  for (const stats::CellMean& mean : document.analysis.means)
+    blocks = std::max<std::uint64_t>(blocks, mean.n);
+  if (!effect.needed || blocks == 0) return "; a longer --budget may settle it";
+  const auto needed = static_cast<double>(*effect.needed);
+  const double round = std::chrono::duration<double, std::nano>(document.duration).count() /
+                       static_cast<double>(blocks);
   // A change near the margin is not decided by the rounds that mostly are enough.
   if (needed <= static_cast<double>(blocks))
     return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
   if (needed * round > 3e18)
     return "; that would take more than a century: choose a larger --margin";
-  const double margin = 100 * report["analysis"]["equivalence"].get<double>();
   return fmt::format(
       "; about {:.0f} rounds, {}, would settle it to within {:g} % (--budget); a larger "
       "--margin{} needs less",
-      needed, duration(needed * round), margin,
-      report["analysis"].value("response", "wall") == "wall" ? " or --metric cpu" : "");
+      needed, duration(needed * round), margin_of(document),
+      document.analysis.spec.response == "wall" ? " or --metric cpu" : "");
 }
 
 // Why there is no verdict, if the numbers do not say it themselves; else what would settle it.
-std::string why_unsure(const json& report, const json& effect) {
-  const auto reason = effect.find("reason");
-  if (reason == effect.end() || !reason->is_string()) return what_it_takes(report, effect);
+std::string why_unsure(const report::Document& document, const stats::Effect& effect) {
+  if (effect.reason.empty()) return what_it_takes(document, effect);
   return fmt::format("; no verdict: {} (a longer --budget may help; --full says more)",
-                     reason->get<std::string>());
+                     effect.reason);
 }
 
 // "-26 % or +36 %": as far as a control reaches to both sides.
@@ -105,13 +102,14 @@ std::string how_lost(const std::string& version, const TrialsOf& trials) {
 constexpr const char* too_few = "there are too few trials; use a longer --budget";
 
 // Too few trials, and a look that comes too early, may give a ratio without an interval.
-bool has_interval(const json& effect) {
-  return effect["ratio"].is_number() && effect["low"].is_number() && effect["high"].is_number();
+bool has_interval(const stats::Effect& effect) {
+  return effect.ratio && effect.low && effect.high;
 }
 
 class Judge {
  public:
-  Judge(const json& report, const Compared& compared) : report_(report), compared_(compared) {}
+  Judge(const report::Document& document, const Compared& compared)
+      : document_(document), compared_(compared) {}
 
   [[nodiscard]] Line line_of(const std::string& version) const {
     const std::string& baseline = compared_.versions.front();
@@ -122,8 +120,8 @@ class Judge {
     for (const std::string& each : {version, baseline})
       if (const TrialsOf trials = trials_of(each); trials.lost > 0)
         return none(how_lost(each, trials));
-    for (const json& effect : report_["effects"])
-      if (effect["level"] == version && effect["baseline"] == baseline)
+    for (const stats::Effect& effect : document_.analysis.effects)
+      if (effect.level == version && effect.baseline == baseline)
         return has_interval(effect) ? judged(effect) : none(too_few);
     return none(too_few);
   }
@@ -133,68 +131,63 @@ class Judge {
   }
 
  private:
-  [[nodiscard]] Line judged(const json& effect) const {
-    const auto version = effect["level"].get<std::string>();
-    const auto baseline = effect["baseline"].get<std::string>();
-    const auto verdict = effect["verdict"].get<std::string>();
-    if (const auto held = effect.find("held_back"); held != effect.end() && held->is_string())
-      return {version, "unsure", held_back(effect, *held == "same")};
-    const Subject subject = subject_of(report_);
+  [[nodiscard]] Line judged(const stats::Effect& effect) const {
+    if (effect.held_back)
+      return {effect.level, "unsure", held_back(effect, *effect.held_back == stats::Verdict::same)};
+    const std::string& version = effect.level;
+    const std::string& baseline = effect.baseline;
+    const Subject subject = subject_of(document_);
     const std::string numbers = numbers_of(effect, subject);
-    if (verdict == "same") {
-      const double margin = 100 * report_["analysis"]["equivalence"].get<double>();
-      return {version, verdict,
-              subject.time ? fmt::format("{} is as fast as {}{}, within {:g} %: {}", version,
-                                         baseline, subject.of, margin, numbers)
-                           : fmt::format("{} has as much {} as {}, within {:g} %: {}", version,
-                                         subject.noun, baseline, margin, numbers)};
+    switch (effect.verdict) {
+      case stats::Verdict::same:
+        return {version, "same",
+                subject.time ? fmt::format("{} is as fast as {}{}, within {:g} %: {}", version,
+                                           baseline, subject.of, margin_of(document_), numbers)
+                             : fmt::format("{} has as much {} as {}, within {:g} %: {}", version,
+                                           subject.noun, baseline, margin_of(document_), numbers)};
+      case stats::Verdict::faster:
+      case stats::Verdict::slower: {
+        const bool faster = effect.verdict == stats::Verdict::faster;
+        const std::string verdict = faster ? "faster" : "slower";
+        return {version, verdict,
+                subject.time
+                    ? fmt::format("{} is {} than {}{}: {}", version, verdict, baseline, subject.of,
+                                  numbers)
+                    : fmt::format("{} has {} {} than {}: {}", version, faster ? "less" : "more",
+                                  subject.noun, baseline, numbers)};
+      }
+      case stats::Verdict::unsure:
+        break;
     }
-    if (verdict == "faster" || verdict == "slower")
-      return {version, verdict,
-              subject.time ? fmt::format("{} is {} than {}{}: {}", version, verdict, baseline,
-                                         subject.of, numbers)
-                           : fmt::format("{} has {} {} than {}: {}", version,
-                                         verdict == "faster" ? "less" : "more", subject.noun,
-                                         baseline, numbers)};
-    // A verdict that is not known is none.
     return {version, "unsure",
             subject.time
                 ? fmt::format("cannot tell whether {} is faster or slower than {}{}: {}{}", version,
-                              baseline, subject.of, numbers, why_unsure(report_, effect))
+                              baseline, subject.of, numbers, why_unsure(document_, effect))
                 : fmt::format("cannot tell whether {} has less or more {} than {}: {}{}", version,
-                              subject.noun, baseline, numbers, why_unsure(report_, effect))};
+                              subject.noun, baseline, numbers, why_unsure(document_, effect))};
   }
 
   // What its own numbers say and the control does not allow.
-  [[nodiscard]] std::string held_back(const json& effect, bool same) const {
-    const auto version = effect["level"].get<std::string>();
-    const auto baseline = effect["baseline"].get<std::string>();
-    const json& reach = effect["control_reach"];
-    const std::string control = reach.is_number()
-                                    ? fmt::format("{} may differ from itself by {}", baseline,
-                                                  both_sides(reach.get<double>()))
-                                    : baseline + " has no control";
+  [[nodiscard]] std::string held_back(const stats::Effect& effect, bool same) const {
+    const std::string control = effect.reach && effect.reach->share
+                                    ? fmt::format("{} may differ from itself by {}",
+                                                  effect.baseline, both_sides(*effect.reach->share))
+                                    : effect.baseline + " has no control";
+    const std::string numbers = numbers_of(effect, subject_of(document_));
+    const std::string more = what_it_takes(document_, effect);
     if (same)
       return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
-                         version, baseline, 100 * report_["analysis"]["equivalence"].get<double>(),
-                         numbers_of(effect, subject_of(report_)), control,
-                         what_it_takes(report_, effect));
-    return fmt::format("cannot tell whether {} is faster or slower than {}: {}, but {}{}", version,
-                       baseline, numbers_of(effect, subject_of(report_)), control,
-                       what_it_takes(report_, effect));
+                         effect.level, effect.baseline, margin_of(document_), numbers, control,
+                         more);
+    return fmt::format("cannot tell whether {} is faster or slower than {}: {}, but {}{}",
+                       effect.level, effect.baseline, numbers, control, more);
   }
 
-  const json& report_;
+  const report::Document& document_;
   const Compared& compared_;
 };
 
-std::optional<double> number_in(const json& effect, const char* field) {
-  const auto found = effect.find(field);
-  return found == effect.end() || !found->is_number() ? std::nullopt
-                                                      : std::optional(found->get<double>());
-}
-
-Control control_of(const json& report, const Judge& judge, const Compared& compared) {
+Control control_of(const report::Document& document, const Judge& judge, const Compared& compared) {
   Control control{.line = judge.line_of(compared.control), .can_tell = std::nullopt};
   const std::string& first = compared.versions.front();
   Line& line = control.line;
@@ -203,11 +196,11 @@ Control control_of(const json& report, const Judge& judge, const Compared& compa
         fmt::format("the control: {}; without a control there is no verdict", line.sentence);
     return control;
   }
-  const json& effect = *std::ranges::find_if(
-      report["effects"], [&](const json& each) { return each["level"] == compared.control; });
-  control.reach = number_in(effect, "control_reach");
+  const stats::Effect& effect =
+      *std::ranges::find(document.analysis.effects, compared.control, &stats::Effect::level);
+  if (effect.reach) control.reach = effect.reach->share;
   const std::string found = fmt::format("the control, two measurements of {}: {}", first,
-                                        numbers_of(effect, subject_of(report)));
+                                        numbers_of(effect, subject_of(document)));
   if (!control.reach) {
     line.sentence = found + ": the difference has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {
@@ -372,12 +365,12 @@ std::vector<std::string> Conclusion::sentences() const {
   return all;
 }
 
-Conclusion conclude(const json& report, const Compared& compared) {
-  const Judge judge(report, compared);
+Conclusion conclude(const report::Document& document, const Compared& compared) {
+  const Judge judge(document, compared);
   Conclusion result;
   for (std::size_t i = 1; i < compared.versions.size(); ++i)
     result.lines.push_back(judge.line_of(compared.versions[i]));
-  if (!compared.control.empty()) result.control = control_of(report, judge, compared);
+  if (!compared.control.empty()) result.control = control_of(document, judge, compared);
   if (result.control && result.control->line.verdict == "none")
     for (Line& line : result.lines) take_back(line);
   if (const std::string why = built_differently(judge, compared); !why.empty())
@@ -393,25 +386,25 @@ Conclusion conclude(const json& report, const Compared& compared) {
   return result;
 }
 
-std::string as_markdown(const json& report, const Conclusion& conclusion) {
-  const Subject subject = subject_of(report);
-  const auto number = [&](const json& mean) {
-    if (!mean.is_number()) return std::string();
-    const double value = mean.get<double>();
-    if (subject.time) return duration(value);
-    return subject.noun == "peak memory" ? fmt::format("{:.3g} MB", value / 1e6)
-                                         : fmt::format("{:.6g}", value);
+std::string as_markdown(const report::Document& document, const Conclusion& conclusion) {
+  const Subject subject = subject_of(document);
+  const auto number = [&](double mean) {
+    if (subject.time) return duration(mean);
+    return subject.noun == "peak memory" ? fmt::format("{:.3g} MB", mean / 1e6)
+                                         : fmt::format("{:.6g}", mean);
   };
   std::string text =
       fmt::format("| version | {} | change | verdict |\n|---|---|---|---|\n", subject.noun);
-  for (const json& mean : report["means"]) {
-    const auto version = mean["levels"]["version"].get<std::string>();
+  const auto& treatments = document.analysis.spec.treatments;
+  const auto treatment = std::ranges::find(treatments, "version") - treatments.begin();
+  for (const stats::CellMean& mean : document.analysis.means) {
+    const std::string& version = mean.levels.at(static_cast<std::size_t>(treatment));
     const auto line = std::ranges::find(conclusion.lines, version, &Line::version);
     std::string change;
     if (line != conclusion.lines.end() && line->verdict != "none")
-      for (const json& effect : report["effects"])
-        if (effect["level"] == version) change = numbers_of(effect, subject);
-    text += fmt::format("| `{}` | {} | {} | {} |\n", version, number(mean["mean"]), change,
+      for (const stats::Effect& effect : document.analysis.effects)
+        if (effect.level == version) change = numbers_of(effect, subject);
+    text += fmt::format("| `{}` | {} | {} | {} |\n", version, number(mean.mean), change,
                         line == conclusion.lines.end() ? "" : line->verdict);
   }
   return fmt::format("{}\n- {}\n", text, fmt::join(conclusion.sentences(), "\n- "));

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "report/model.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::client::ab {
@@ -65,10 +65,10 @@ struct Conclusion {
   [[nodiscard]] std::vector<std::string> sentences() const;
 };
 
-// `report`: as JSON. A version that lacks trials has no verdict, and none that is compared with it.
-Conclusion conclude(const nlohmann::json& report, const Compared& compared);
+// A version that lacks trials has no verdict, and neither has a version that is compared with it.
+Conclusion conclude(const report::Document& document, const Compared& compared);
 
 // A table and a list for a pull request.
-std::string as_markdown(const nlohmann::json& report, const Conclusion& conclusion);
+std::string as_markdown(const report::Document& document, const Conclusion& conclusion);
 
 }  // namespace stab::client::ab

@@ -4,42 +4,55 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
+#include <chrono>
 #include <string>
 
 namespace stab::client::ab {
 namespace {
 
-using nlohmann::json;
+using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-json effect(const std::string& level, const std::string& verdict, double ratio) {
-  return {{"baseline", "old"},    {"level", level},      {"verdict", verdict},
-          {"ratio", ratio},       {"low", ratio - 0.01}, {"high", ratio + 0.01},
-          {"needed_units", 1000}, {"reason", nullptr}};
-}
+using stats::Verdict;
+using Effects = std::vector<stats::Effect>;
 
-// As the report of one beside a control.
-json held_back(json one, const std::string& verdict) {
-  one["verdict"] = "unsure";
-  one["held_back"] = verdict;
-  one["control_reach"] = 0.11;
+stats::Effect effect(const std::string& level, Verdict verdict, double ratio) {
+  stats::Effect one;
+  one.treatment = "version";
+  one.baseline = "old";
+  one.level = level;
+  one.verdict = verdict;
+  one.ratio = ratio;
+  one.low = ratio - 0.01;
+  one.high = ratio + 0.01;
+  one.needed = 1000;
   return one;
 }
 
-json report(const json& effects) {
-  json means = json::array();
-  means.push_back({{"levels", {{"version", "old"}}}, {"mean", 2e6}, {"n", 50}});
-  for (const json& each : effects)
-    means.push_back({{"levels", {{"version", each["level"]}}}, {"mean", 2e6}, {"n", 50}});
-  return {{"analysis", {{"equivalence", 0.01}}},
-          {"effects", effects},
-          {"means", means},
-          {"duration_s", 100.0}};
+// As the report of one beside a control.
+stats::Effect held_back(stats::Effect one, Verdict verdict) {
+  one.verdict = Verdict::unsure;
+  one.held_back = verdict;
+  one.reach = {.share = 0.11};
+  return one;
+}
+
+report::Document report(const Effects& effects) {
+  report::Document document;
+  document.duration = std::chrono::seconds(100);
+  stats::Analysis& analysis = document.analysis;
+  analysis.spec.equivalence = 0.01;
+  analysis.spec.unit = stats::Unit::nanoseconds;
+  analysis.spec.treatments = {"version"};
+  analysis.means.push_back({.levels = {"old"}, .n = 50, .mean = 2e6});
+  for (const stats::Effect& each : effects)
+    analysis.means.push_back({.levels = {each.level}, .n = 50, .mean = 2e6});
+  analysis.effects = effects;
+  return document;
 }
 
 Compared versions(std::vector<std::string> names, const std::string& control = "") {
@@ -50,15 +63,15 @@ Compared versions(std::vector<std::string> names, const std::string& control = "
   return compared;
 }
 
-Conclusion of(const json& one, const std::string& control = "") {
-  return conclude(report(json::array({one})), versions({"old", "new"}, control));
+Conclusion of(const stats::Effect& one, const std::string& control = "") {
+  return conclude(report({one}), versions({"old", "new"}, control));
 }
 
 TEST(Conclusion, EachVersionHasASentence) {
-  const Conclusion all =
-      conclude(report({effect("new", "faster", 0.9), effect("newer", "same", 1.001),
-                       effect("newest", "slower", 1.05), effect("last", "slower", 4.2)}),
-               versions({"old", "new", "newer", "newest", "last"}));
+  const Conclusion all = conclude(
+      report({effect("new", Verdict::faster, 0.9), effect("newer", Verdict::same, 1.001),
+              effect("newest", Verdict::slower, 1.05), effect("last", Verdict::slower, 4.2)}),
+      versions({"old", "new", "newer", "newest", "last"}));
   EXPECT_THAT(
       all.sentences(),
       ElementsAre("new is faster than old: -10 % (95 % interval -11 % to -9 %)",
@@ -70,7 +83,7 @@ TEST(Conclusion, EachVersionHasASentence) {
 }
 
 TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
-  const Conclusion unsure = of(effect("new", "unsure", 1.02));
+  const Conclusion unsure = of(effect("new", Verdict::unsure, 1.02));
   EXPECT_THAT(
       unsure.sentences(),
       ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
@@ -81,23 +94,24 @@ TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
 }
 
 TEST(Conclusion, WhatCannotBeToldHasANextStepWhateverIsKnown) {
-  const auto sentence = [](const json& needed, double seconds) {
-    json open = effect("new", "unsure", 1.01);
-    open["needed_units"] = needed;
-    json all = report(json::array({open}));
-    all["duration_s"] = seconds;
+  const auto sentence = [](std::optional<std::size_t> needed, std::chrono::seconds duration) {
+    stats::Effect open = effect("new", Verdict::unsure, 1.01);
+    open.needed = needed;
+    report::Document all = report({open});
+    all.duration = duration;
     return conclude(all, versions({"old", "new"})).sentences().front();
   };
-  EXPECT_THAT(sentence(nullptr, 100), EndsWith("; a longer --budget may settle it"));
-  EXPECT_THAT(sentence(1'000'000, 1e6),
+  EXPECT_THAT(sentence(std::nullopt, 100s), EndsWith("; a longer --budget may settle it"));
+  EXPECT_THAT(sentence(1'000'000, 1'000'000s),
               EndsWith("; that would take more than a century: choose a larger --margin"));
-  EXPECT_THAT(sentence(50, 100), EndsWith("; about 200 rounds, 6 min 40 s, would make the interval "
-                                          "half as wide (--budget)"));
+  EXPECT_THAT(sentence(50, 100s),
+              EndsWith("; about 200 rounds, 6 min 40 s, would make the interval "
+                       "half as wide (--budget)"));
 }
 
 TEST(Conclusion, AReasonThatNoNumberShowsStandsInTheAnswer) {
-  json early = effect("new", "unsure", 2.5);
-  early["reason"] = "too few independent blocks";
+  stats::Effect early = effect("new", Verdict::unsure, 2.5);
+  early.reason = "too few independent blocks";
   EXPECT_THAT(
       of(early).sentences(),
       ElementsAre(EndsWith("; no verdict: too few independent blocks (a longer --budget may "
@@ -108,7 +122,7 @@ TEST(Conclusion, VersionsThatOneCommandBuiltWithDifferentCompilersHaveNoVerdict)
   Compared compared = versions({"old", "new"});
   compared.trials["new"].moved = 0;
   const auto all = [&] {
-    return conclude(report(json::array({effect("new", "faster", 0.8)})), compared);
+    return conclude(report({effect("new", Verdict::faster, 0.8)}), compared);
   };
   EXPECT_EQ(all().lines[0].verdict, "faster") << "programs may come from anywhere";
   compared.built = true;
@@ -122,25 +136,23 @@ TEST(Conclusion, VersionsThatOneCommandBuiltWithDifferentCompilersHaveNoVerdict)
 }
 
 // What is not known counts as the case that needs somebody to look.
-TEST(Conclusion, AnUnknownVerdictAndNoneAtAllAreUnsure) {
-  EXPECT_TRUE(of(effect("new", "wonderful", 0.5)).findings.unsure);
-  const Conclusion none = conclude(report(json::array()), versions({"old", "new"}));
+TEST(Conclusion, NoComparisonIsUnsure) {
+  const Conclusion none = conclude(report({}), versions({"old", "new"}));
   EXPECT_TRUE(none.findings.unsure);
   EXPECT_THAT(
       none.sentences(),
       ElementsAre("cannot compare new with old: there are too few trials; use a longer --budget"));
-  json empty = effect("new", "unsure", 1);
-  for (const char* each : {"low", "high", "ratio"}) {
-    empty[each] = nullptr;
+  for (const auto number : {&stats::Effect::low, &stats::Effect::high, &stats::Effect::ratio}) {
+    stats::Effect empty = effect("new", Verdict::unsure, 1);
+    empty.*number = std::nullopt;
     EXPECT_THAT(of(empty).sentences(), ElementsAre(HasSubstr("there are too few trials")));
-    if (each != std::string("ratio")) empty[each] = 1;
   }
 }
 
 TEST(Conclusion, TheSizeOfCodeIsSaidWhereAllHaveOne) {
   Compared compared = versions({"old", "new", "newer", "newest"});
   const auto said = [&] {
-    return conclude(report(json::array({effect("new", "same", 1)})), compared).code;
+    return conclude(report({effect("new", Verdict::same, 1)}), compared).code;
   };
   EXPECT_EQ(said(), "");
   compared.trials["old"].code = {20'000};
@@ -160,33 +172,32 @@ TEST(Conclusion, AVersionThatFailsAtTimesIsNotCompared) {
   for (const char* failing : {"old", "new"}) {
     Compared compared = versions({"old", "new"});
     compared.trials[failing] = {.ok = 40, .lost = 10, .why = "ended with exit code 1"};
-    const Conclusion conclusion =
-        conclude(report(json::array({effect("new", "slower", 1.5)})), compared);
+    const Conclusion conclusion = conclude(report({effect("new", Verdict::slower, 1.5)}), compared);
     EXPECT_THAT(conclusion.sentences(),
                 ElementsAre("cannot compare new with old: " + std::string(failing) +
                             " failed in 10 of 50 trials (ended with exit code 1)"));
     EXPECT_FALSE(conclusion.findings.regressed);
     EXPECT_TRUE(conclusion.findings.unsure);
-    EXPECT_THAT(as_markdown(report(json::array({effect("new", "slower", 1.5)})), conclusion),
+    EXPECT_THAT(as_markdown(report({effect("new", Verdict::slower, 1.5)}), conclusion),
                 HasSubstr("| `new` | 2 ms |  | none |"));
   }
 }
 
 TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
-  const auto with = [](const char* verdict) {
-    json control = effect("old-again", verdict, 1.1);
-    control["control_reach"] = 0.11;
-    return conclude(report({effect("new", "faster", 0.8), control}),
+  const auto with = [](Verdict verdict) {
+    stats::Effect control = effect("old-again", verdict, 1.1);
+    control.reach = {.share = 0.11};
+    return conclude(report({effect("new", Verdict::faster, 0.8), control}),
                     versions({"old", "new"}, "old-again"));
   };
-  for (const char* verdict : {"same", "unsure"}) {
+  for (const Verdict verdict : {Verdict::same, Verdict::unsure}) {
     EXPECT_EQ(with(verdict).sentences().back(),
               "the control, two measurements of old: +10 % (95 % interval +9 % to +11 %): this "
               "machine can detect changes beyond -9.9 % or +11 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
     EXPECT_FALSE(with(verdict).findings.unsure);
   }
-  for (const char* verdict : {"slower", "faster"}) {
+  for (const Verdict verdict : {Verdict::slower, Verdict::faster}) {
     const Conclusion different = with(verdict);
     EXPECT_THAT(different.lines, SizeIs(1));
     EXPECT_FALSE(different.findings.regressed) << "the control is no version";
@@ -200,20 +211,20 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
 }
 
 TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
-  json control = effect("old-again", "unsure", 1.05);
-  control["control_reach"] = 0.11;
-  const auto said = [&](const char* verdict, double ratio) {
-    return conclude(report({held_back(effect("new", "", ratio), verdict), control}),
+  stats::Effect control = effect("old-again", Verdict::unsure, 1.05);
+  control.reach = {.share = 0.11};
+  const auto said = [&](Verdict verdict, double ratio) {
+    return conclude(report({held_back(effect("new", verdict, ratio), verdict), control}),
                     versions({"old", "new"}, "old-again"));
   };
-  const Conclusion change = said("slower", 1.06);
+  const Conclusion change = said(Verdict::slower, 1.06);
   EXPECT_EQ(change.lines[0].verdict, "unsure");
   EXPECT_TRUE(change.findings.unsure);
   EXPECT_FALSE(change.findings.regressed);
   EXPECT_THAT(change.sentences().front(),
               AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6 %"),
                     HasSubstr(", but old may differ from itself by -9.9 % or +11 %; about ")));
-  EXPECT_THAT(said("same", 1.0).sentences().front(),
+  EXPECT_THAT(said(Verdict::same, 1.0).sentences().front(),
               AllOf(HasSubstr("cannot tell whether new is as fast as old, within 1 %"),
                     HasSubstr(", but old may differ from itself by -9.9 % or +11 %")));
 }
@@ -221,7 +232,7 @@ TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
 TEST(Conclusion, BesideAControlThatFailedThereIsNoVerdict) {
   Compared failed = versions({"old", "new"}, "old-again");
   failed.trials["old-again"] = {.ok = 0, .lost = 50, .why = "it was killed"};
-  const Conclusion none = conclude(report(json::array({effect("new", "slower", 1.9)})), failed);
+  const Conclusion none = conclude(report({effect("new", Verdict::slower, 1.9)}), failed);
   EXPECT_EQ(none.lines[0].verdict, "unsure");
   EXPECT_TRUE(none.findings.unsure);
   EXPECT_FALSE(none.findings.regressed);
@@ -230,7 +241,7 @@ TEST(Conclusion, BesideAControlThatFailedThereIsNoVerdict) {
 }
 
 TEST(Conclusion, WhatIsNotRandomIsNamed) {
-  const json found = report(json::array({effect("new", "same", 1)}));
+  const report::Document found = report({effect("new", Verdict::same, 1)});
   Compared compared = versions({"old", "new"});
   EXPECT_EQ(conclude(found, compared).randomized,
             "The size of the environment is random in each block. Random in each trial: the "
@@ -250,7 +261,7 @@ TEST(Conclusion, WhatIsNotRandomIsNamed) {
 }
 
 TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {
-  const json found = report(json::array({effect("new", "same", 1)}));
+  const report::Document found = report({effect("new", Verdict::same, 1)});
   Compared compared = versions({"old", "new"});
   EXPECT_EQ(conclude(found, compared).same_output, true);
   compared.trials["new"].printed = {"y"};
@@ -262,7 +273,7 @@ TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {
 }
 
 TEST(Conclusion, AsMarkdownEachVersionIsARow) {
-  const json found = report(json::array({effect("new", "slower", 1.05)}));
+  const report::Document found = report({effect("new", Verdict::slower, 1.05)});
   EXPECT_THAT(as_markdown(found, conclude(found, versions({"old", "new"}))),
               HasSubstr("|---|---|---|---|\n| `old` | 2 ms |  |  |\n"
                         "| `new` | 2 ms | +5 % (95 % interval +4 % to +6 %) | slower |\n\n"

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "stabd/client/output.h"
-#include "stabd/client/stored.h"
 
 namespace stab::client {
 
@@ -32,10 +31,9 @@ Result<void> check_page(const std::string& path) {
                           std::strerror(errno)));
 }
 
-Result<void> write_page(const Ran& ran, const std::string& path) {
+Result<void> write_page(const Analysed& analysed, const std::string& path) {
   if (path.empty()) return {};
-  const auto page =
-      answer_stored(ran.state, protocol::ReportRequest{.id = ran.id, .format = "html"});
+  const auto page = analysed.as({.format = "html"});
   if (!page) return std::unexpected(page.error());
   if (auto written = write_output(page->text, path, Colours::none); !written) return written;
   tell("the page is " + path);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "stabd/client/run/run.h"
+#include "stabd/client/stored.h"
 
 namespace stab::client {
 
@@ -14,6 +14,6 @@ namespace stab::client {
 Result<void> check_page(const std::string& path);
 
 // Nothing if no page is asked for.
-Result<void> write_page(const Ran& ran, const std::string& path);
+Result<void> write_page(const Analysed& analysed, const std::string& path);
 
 }  // namespace stab::client

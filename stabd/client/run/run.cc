@@ -136,15 +136,16 @@ Result<int> run(const RunOptions& options) {
                      shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }
-  const auto answer = answer_stored(ran->state, protocol::ReportRequest{.id = ran->id,
-                                                                        .format = options.format,
-                                                                        .colour = wants_colour(),
-                                                                        .full = options.full,
-                                                                        .width = terminal_width()});
+  const auto analysed = analyse_stored(ran->state, ran->id);
+  if (!analysed) return std::unexpected(analysed.error());
+  const auto answer = analysed->as({.format = options.format,
+                                    .colour = wants_colour(),
+                                    .full = options.full,
+                                    .width = terminal_width()});
   if (!answer) return std::unexpected(answer.error());
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
-  if (auto page = write_page(*ran, options.html); !page) return std::unexpected(page.error());
+  if (auto page = write_page(*analysed, options.html); !page) return std::unexpected(page.error());
   tell(fmt::format("the database is {}/stabd.db", ran->state));
   return exit_code(ending_of(*answer), options.fail_on);
 }

@@ -53,6 +53,10 @@ std::vector<Fact> facts_of(store::Reader& store, store::Id id) {
   return facts;
 }
 
+Asked asked_of(const protocol::ReportRequest& request) {
+  return {.response = request.response, .better = request.better};
+}
+
 }  // namespace
 
 Result<Background> background_of(store::Reader& store, const store::Experiment& experiment,
@@ -81,17 +85,28 @@ Result<Background> background_of(store::Reader& store, const store::Experiment& 
   return background;
 }
 
+Result<protocol::ReportReply> show_any_report(store::Reader& store,
+                                              const store::Experiment& experiment,
+                                              const report::Document& document,
+                                              const protocol::ReportRequest& request) {
+  if (auto known = check_report_format(request.format); !known)
+    return std::unexpected(known.error());
+  if (request.format != "html") return show_report(experiment, document, request);
+  const auto background = background_of(store, experiment, document, asked_of(request));
+  if (!background) return std::unexpected(background.error());
+  return reply_with(report::html::page(document, *background), experiment, document);
+}
+
 Result<protocol::ReportReply> answer_any_report(store::Reader& store,
                                                 const store::Experiment& experiment,
                                                 const std::string& database,
                                                 const protocol::ReportRequest& request) {
-  if (request.format != "html") return answer_report(store, experiment, database, request);
-  const Asked asked{.response = request.response, .better = request.better};
-  const auto document = make_document(store, experiment, database, asked);
+  // Before the analysis, which may take long.
+  if (auto known = check_report_format(request.format); !known)
+    return std::unexpected(known.error());
+  const auto document = make_document(store, experiment, database, asked_of(request));
   if (!document) return std::unexpected(document.error());
-  const auto background = background_of(store, experiment, *document, asked);
-  if (!background) return std::unexpected(background.error());
-  return reply_with(report::html::page(*document, *background), experiment, *document);
+  return show_any_report(store, experiment, *document, request);
 }
 
 }  // namespace stab::results

@@ -19,7 +19,13 @@ Result<report::html::Background> background_of(store::Reader& store,
                                                const report::Document& document,
                                                const Asked& asked = {});
 
-// As answer_report, and `html`.
+// The document in the request's format, which is not analysed again.
+Result<protocol::ReportReply> show_any_report(store::Reader& store,
+                                              const store::Experiment& experiment,
+                                              const report::Document& document,
+                                              const protocol::ReportRequest& request);
+
+// The same of an experiment. `database` is shown to the reader.
 Result<protocol::ReportReply> answer_any_report(store::Reader& store,
                                                 const store::Experiment& experiment,
                                                 const std::string& database,
