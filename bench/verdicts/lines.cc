@@ -15,9 +15,16 @@ namespace {
 const std::vector<std::size_t> two{2};
 const std::vector<std::size_t> cube{2, 2, 2};
 
-// What makes the change of a typical unit 0: that of very many blocks, or of programs.
+// What makes the change of a typical unit 0: that of very many blocks, or of programs. What a block
+// does to all programs is 0 on average, so it is no part of the truth of programs. Their own part of
+// a block's effect counts as noise, which has the same distribution; so the noise must be normal.
 double typical_shift(World many) {
   const bool programs = many.programs > 1;
+  if (programs) {
+    const double own = many.interaction * std::sqrt(0.5);  // as in simulate()
+    many.noise = std::hypot(many.noise, own / std::sqrt(2.0));
+    many.interaction = 0;
+  }
   constexpr std::size_t units = 20'000;
   (programs ? many.programs : many.blocks) = units;
   const double trials = programs ? static_cast<double>(many.blocks) : 1;
