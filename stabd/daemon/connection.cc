@@ -181,11 +181,12 @@ void Connection::write(std::string text) {
   const uv_buf_t buffer =
       uv_buf_init(write->text.data(), static_cast<unsigned>(write->text.size()));
   ++writes_;
-  const int error = uv_write(&write->request, stream, &buffer, 1, [](uv_write_t* request, int) {
-    Connection* connection = owner(reinterpret_cast<uv_handle_t*>(request->handle));
-    delete static_cast<Write*>(request->data);
-    connection->written();
-  });
+  const int error =
+      uv_write(&write->request, stream, &buffer, 1, [](uv_write_t* request, int failed) {
+        Connection* connection = owner(reinterpret_cast<uv_handle_t*>(request->handle));
+        delete static_cast<Write*>(request->data);
+        connection->written(failed);
+      });
   if (error != 0) {
     delete write;
     --writes_;
@@ -193,9 +194,11 @@ void Connection::write(std::string text) {
   }
 }
 
-void Connection::written() {
+void Connection::written(int failed) {
   --writes_;
   active_ms_ = uv_now(pipe_.loop);
+  // A part of the answer is missing: without an end the client would wait for it.
+  if (failed != 0) return close();
   if (closing_when_sent_ && writes_ == 0 && !file_) close();
   if (file_) write_some();
   const auto* stream = reinterpret_cast<uv_stream_t*>(&pipe_);

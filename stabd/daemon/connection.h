@@ -75,7 +75,7 @@ class Connection {
   void listen();
   void received(ssize_t count, const char* bytes);
   void serve();
-  void written();
+  void written(int failed);
   void write(std::string text);
   void write_some();
   void answered();

@@ -78,7 +78,7 @@ Result<void> Daemon::prepare() {
     return ended;
   prepare_groups();
   load_queue();
-  open_loop();
+  if (auto opened = open_loop(); !opened) return opened;
   return listen();
 }
 
@@ -120,15 +120,17 @@ Result<void> Daemon::may_quiesce(std::uint32_t uid, bool moves_processes) const 
   return daemon::may_quiesce(options_.quiesce_for, submitter(uid), moves_processes);
 }
 
-void Daemon::open_loop() {
-  uv_loop_init(&loop_);
+Result<void> Daemon::open_loop() {
+  const auto failed = [](int error) {
+    return fail(fmt::format("cannot set up the event loop: {}", uv_strerror(error)));
+  };
+  if (const int error = uv_loop_init(&loop_); error != 0) return failed(error);
   loop_open_ = true;
   loop_.data = this;
   loop_time_.watch(&loop_);
-  uv_pipe_init(&loop_, &server_, 0);
-  uv_signal_init(&loop_, &on_term_);
-  uv_signal_init(&loop_, &on_int_);
-  uv_signal_init(&loop_, &on_hup_);
+  if (const int error = uv_pipe_init(&loop_, &server_, 0); error != 0) return failed(error);
+  for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
+    if (const int error = uv_signal_init(&loop_, signal); error != 0) return failed(error);
   uv_idle_init(&loop_, &again_);
   for (uv_timer_t* timer :
        {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
@@ -139,6 +141,7 @@ void Daemon::open_loop() {
   }
   server_.data = on_term_.data = on_int_.data = on_hup_.data = again_.data = this;
   start_readers();
+  return {};
 }
 
 Daemon::~Daemon() {

@@ -121,7 +121,7 @@ class Daemon {
   Result<void> prepare();
   // Its user is the account that owns it.
   [[nodiscard]] Waiting waiting_from(const store::Experiment& experiment) const;
-  void open_loop();
+  Result<void> open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
   Result<std::vector<machine::Finding>> examine_machine();
   // In serving.cc.

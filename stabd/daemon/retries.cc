@@ -91,6 +91,11 @@ void Daemon::go_on_with_retries() {
   const store::Id id = retry.experiment().id;
   if (!more && more.error().temporary && retry.has_begun()) {
     spdlog::error("the retry of experiment {} waits: {}", id, more.error().message);
+    if (Connection* const client = std::exchange(retries_.front().client, nullptr))
+      client->answer(protocol::encode_refusal(
+          fmt::format("the retry of experiment {} has begun and continues by itself as soon as its "
+                      "trials can be stored: {}",
+                      id, more.error().message)));
     retries_.pass();
     return go_on_with_retries_in(after_trouble_ms);
   }

@@ -116,14 +116,20 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   worker->events_ = std::move(events);
   worker->start_ = start;
   worker->self_ = worker;
-  uv_poll_init(loop, &worker->socket_poll_, worker->socket_.get());
-  uv_poll_init(loop, &worker->printed_poll_, worker->printed_.get());
-  uv_poll_init(loop, &worker->process_poll_, worker->process_.pidfd.get());
   uv_timer_init(loop, &worker->grace_);
   uv_timer_init(loop, &worker->answer_);
-  worker->open_handles_ = 5;
-  worker->socket_poll_.data = worker->printed_poll_.data = worker->process_poll_.data =
-      worker->grace_.data = worker->answer_.data = worker.get();
+  worker->open_handles_ = 2;
+  worker->grace_.data = worker->answer_.data = worker.get();
+  for (const auto& [poll, fd] : {std::pair(&worker->socket_poll_, worker->socket_.get()),
+                                 std::pair(&worker->printed_poll_, worker->printed_.get()),
+                                 std::pair(&worker->process_poll_, worker->process_.pidfd.get())}) {
+    if (const int failed = uv_poll_init(loop, poll, fd); failed != 0) {
+      worker->discard();
+      return fail(fmt::format("cannot watch a worker process: {}", uv_strerror(failed)));
+    }
+    poll->data = worker.get();
+    ++worker->open_handles_;
+  }
   uv_poll_start(&worker->socket_poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { worker_of(handle)->read_some(); });
   uv_poll_start(&worker->printed_poll_, UV_READABLE,
@@ -268,6 +274,18 @@ void WorkerProcess::finish(const std::string& how) {
   end_left_behind(start_);
   unlink(start_.record.c_str());
   events_.ended(how);
+}
+
+// Before it has been asked anything. Polls that failed to begin are not the loop's.
+void WorkerProcess::discard() {
+  kill(process_.pid, SIGKILL);
+  waitpid(process_.pid, nullptr, 0);
+  for (uv_poll_t* poll : {&socket_poll_, &printed_poll_, &process_poll_})
+    if (poll->data != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(poll), handle_closed);
+  for (uv_timer_t* timer : {&grace_, &answer_})
+    uv_close(reinterpret_cast<uv_handle_t*>(timer), handle_closed);
+  end_left_behind(start_);
+  unlink(start_.record.c_str());
 }
 
 void WorkerProcess::handle_closed(uv_handle_t* handle) {

@@ -68,6 +68,7 @@ class WorkerProcess {
   void finish(const std::string& how);
   void hang_up();
   void close_handles();
+  void discard();
   static void handle_closed(uv_handle_t* handle);
 
   machine::Contained process_;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/children/loop_child.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
@@ -34,7 +36,13 @@ Result<std::shared_ptr<LoopChild>> LoopChild::start(uv_loop_t* loop,
     setpriority(PRIO_PROCESS, static_cast<id_t>(child->process_.pid), 19);
   }
   child->move_to(cpus);
-  uv_poll_init(loop, &child->poll_, child->process_.pidfd.get());
+  if (const int failed = uv_poll_init(loop, &child->poll_, child->process_.pidfd.get());
+      failed != 0) {
+    child->kill_group();
+    waitpid(child->process_.pid, nullptr, 0);
+    child->self_.reset();
+    return fail(fmt::format("cannot watch a process: {}", uv_strerror(failed)));
+  }
   child->poll_.data = child.get();
   uv_poll_start(&child->poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { owner(handle)->process_ended(); });
