@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS [SAMPLES]]]: adds an experiment of at least
+// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS [SAMPLES [UID]]]]: adds an experiment of at least
 // so many trials to the database in the folder STATE, as if they had been run, each with so many
 // readings (5) and so many samples (none) of each of twenty benchmarks of Google Benchmark, which then
-// are the response, and prints its id. For measurements and tests of what reads many trials.
+// are the response, and prints its id. The experiment belongs to the user UID (root). For measurements
+// and tests of what reads many trials.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -79,7 +81,7 @@ void add_samples(store::Trial& row, std::size_t samples, Random& random) {
 }
 
 Result<store::Id> make(const std::string& folder, std::size_t count, const std::string& state,
-                       std::size_t readings, std::size_t samples) {
+                       std::size_t readings, std::size_t samples, std::uint32_t uid) {
   const std::string text = plan_text((count + 2 * benchmarks - 1) / (2 * benchmarks), samples > 0);
   const auto plan = plan::read_plan(text);
   if (!plan) return fail(toml::describe(plan.error(), "plan"));
@@ -90,8 +92,8 @@ Result<store::Id> make(const std::string& folder, std::size_t count, const std::
   const auto id = (*store)->add_experiment({.name = plan->name,
                                             .plan = text,
                                             .directory = folder,
-                                            .uid = 0,
-                                            .gid = 0,
+                                            .uid = uid,
+                                            .gid = uid,
                                             .state = state,
                                             .submitted_ns = 1,
                                             .trials = expansion.trials.size()});
@@ -112,14 +114,16 @@ Result<store::Id> make(const std::string& folder, std::size_t count, const std::
 
 int main(int argc, char** argv) {
   const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
-  if (count == 0 || argc > 6) {
+  if (count == 0 || argc > 7) {
     fmt::print(stderr,
                "make_trials: say a folder and a number of trials: make_trials STATE 1000\n");
     return 2;
   }
-  const auto id = make(argv[1], count, argc > 3 ? argv[3] : "done",
-                       argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 5,
-                       argc > 5 ? std::strtoul(argv[5], nullptr, 10) : 0);
+  const auto id =
+      make(argv[1], count, argc > 3 ? argv[3] : "done",
+           argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 5,
+           argc > 5 ? std::strtoul(argv[5], nullptr, 10) : 0,
+           static_cast<std::uint32_t>(argc > 6 ? std::strtoul(argv[6], nullptr, 10) : 0));
   if (!id) {
     fmt::print(stderr, "make_trials: {}\n", id.error().message);
     return 1;

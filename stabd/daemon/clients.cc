@@ -38,19 +38,26 @@ void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
 
 void Clients::refuse_if_too_many(Connection& client) const {
   if (is_trusted(client)) return;
-  // A client that was refused and is still being told so keeps nobody out.
-  const auto others = [](const Connection* each) { return !is_trusted(*each) && !each->closes(); };
-  const auto same = [&](const Connection* each) {
-    return is_same(*each, client.peer().uid) && !each->closes();
+  // A client that was refused and is still being told so keeps nobody out, nor does one that has gone without the loop
+  // having heard of it. To ask the kernel takes a system call each, so it is asked only where that matters.
+  const auto too_many = [&](std::uint32_t most, const auto& counts) {
+    const auto stays = [&](const Connection* each) { return counts(*each) && !each->closes(); };
+    return std::cmp_greater(std::ranges::count_if(connected_, stays), most) &&
+           std::cmp_greater(std::ranges::count_if(connected_,
+                                                  [&](const Connection* each) {
+                                                    return stays(each) && !each->is_left();
+                                                  }),
+                            most);
   };
   const auto refuse = [&](const std::string& why) {
     client.send(protocol::encode_refusal(why));
     client.close_when_sent();
   };
-  if (std::cmp_greater(std::ranges::count_if(connected_, same), limits_.connections_of_user))
+  if (too_many(limits_.connections_of_user,
+               [&](const Connection& each) { return is_same(each, client.peer().uid); }))
     return refuse(fmt::format("you already have {} connections to stabd: close some",
                               limits_.connections_of_user));
-  if (std::cmp_greater(std::ranges::count_if(connected_, others), limits_.connections))
+  if (too_many(limits_.connections, [](const Connection& each) { return !is_trusted(each); }))
     refuse("stabd has too many clients: try again later");
 }
 

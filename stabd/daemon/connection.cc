@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/connection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,6 +67,16 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
 std::chrono::milliseconds Connection::idle() const {
   if (awaiting_ && !file_) return {};
   return std::chrono::milliseconds(uv_now(pipe_.loop) - active_ms_);
+}
+
+bool Connection::closes() const {
+  return closing_when_sent_ || uv_is_closing(reinterpret_cast<const uv_handle_t*>(&pipe_)) != 0;
+}
+
+bool Connection::is_left() const {
+  pollfd end{.fd = -1, .events = 0, .revents = 0};
+  return uv_fileno(reinterpret_cast<const uv_handle_t*>(&pipe_), &end.fd) == 0 &&
+         poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0;
 }
 
 void Connection::listen() {

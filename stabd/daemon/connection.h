@@ -59,7 +59,9 @@ class Connection {
   [[nodiscard]] std::chrono::milliseconds idle() const;
   // After what is still to be written.
   void close_when_sent();
-  [[nodiscard]] bool closes() const { return closing_when_sent_; }
+  [[nodiscard]] bool closes() const;
+  // Whether the client has hung up. The loop reads what is left of its requests before it hears of that.
+  [[nodiscard]] bool is_left() const;
   void close();
 
   // It speaks our version of the protocol.

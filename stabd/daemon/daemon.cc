@@ -134,8 +134,8 @@ Result<void> Daemon::open_loop() {
   uv_idle_init(&loop_, &again_);
   for (uv_timer_t* timer :
        {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
-        &look_timer_, &turn_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_, &leavings_timer_,
-        &old_timer_, &watchdog_}) {
+        &look_timer_, &turn_timer_, &accept_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_,
+        &leavings_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(&loop_, timer);
     timer->data = this;
   }
@@ -163,7 +163,22 @@ Daemon::~Daemon() {
   uv_loop_close(&loop_);
 }
 
+// libuv calls this for as long as anybody waits to be accepted, and whoever connects again and again would keep the loop
+// here. A connection that is not accepted ends that: the rest waits until everybody else has been served.
 void Daemon::accept() {
+  constexpr int most_at_once = 16;
+  if (++accepted_ <= most_at_once) return accept_one();
+  uv_timer_start(
+      &accept_timer_,
+      [](uv_timer_t* handle) {
+        Daemon* const daemon = owner(handle);
+        daemon->accepted_ = 0;
+        daemon->accept_one();
+      },
+      0, 0);
+}
+
+void Daemon::accept_one() {
   clients_.accept(reinterpret_cast<uv_stream_t*>(&server_),
                   [this](Connection& connection, const std::string& line) {
                     handle_request(*this, connection, line);

@@ -86,6 +86,7 @@ class Daemon {
   [[nodiscard]] store::Experiment shown(store::Experiment row) const;
   // The client gets the answer when a reader has it; `request` lacks the database.
   void read_for(Connection& client, protocol::ReadRequest request);
+  [[nodiscard]] bool is_brief(const protocol::ReadRequest& request) const;
 
   // Whether plans of this user may change settings of the machine.
   [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
@@ -146,6 +147,7 @@ class Daemon {
             const std::string& reason, const std::optional<Counts>& counts);
   void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
   void accept();
+  void accept_one();
   void end_idle_clients();
   void load_queue();
   void run_next();
@@ -286,7 +288,9 @@ class Daemon {
   uv_timer_t overdue_timer_{};  // while readers wait for trials
   uv_timer_t import_timer_{};   // while an import does
   uv_timer_t look_timer_{};
-  uv_timer_t turn_timer_{};  // while another user waits for the end of a turn
+  uv_timer_t accept_timer_{};  // while many connect at once
+  int accepted_ = 0;           // without a pause
+  uv_timer_t turn_timer_{};    // while another user waits for the end of a turn
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
   uv_timer_t upkeep_timer_{};            // while there is something to remove and no trial runs

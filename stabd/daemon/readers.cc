@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/duration.h"
@@ -12,6 +14,11 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds step{100};
+constexpr std::chrono::milliseconds reader_turn{300};
+// A brief one that takes longer gets no CPU, because other processes of the machine leave none idle.
+constexpr std::chrono::milliseconds patience{500};
+// To start a process takes about as long, whatever it reads then.
+constexpr std::chrono::milliseconds reader_start{5};
 
 }  // namespace
 
@@ -28,27 +35,36 @@ Readers::~Readers() {
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
 }
 
-Readers::Ticket Readers::ask(std::uint32_t uid, std::string line, Done done) {
-  return add({.uid = uid, .at_once = false, .line = std::move(line), .done = std::move(done)});
+Readers::Ticket Readers::ask(std::uint32_t account, std::string line, Done done) {
+  return add({.account = account, .line = std::move(line), .done = std::move(done)});
 }
 
-Readers::Ticket Readers::ask_of_plan(std::uint32_t uid, std::string line, Done done) {
-  return add({.uid = uid, .of_plan = true, .line = std::move(line), .done = std::move(done)});
+Readers::Ticket Readers::ask_briefly(std::uint32_t account, std::string line, Done done) {
+  return add(
+      {.account = account, .kind = Kind::brief, .line = std::move(line), .done = std::move(done)});
+}
+
+Readers::Ticket Readers::ask_of_plan(std::uint32_t account, std::string line, Done done) {
+  return add(
+      {.account = account, .kind = Kind::plan, .line = std::move(line), .done = std::move(done)});
 }
 
 Readers::Ticket Readers::ask_at_once(std::string line, Done done) {
-  return add({.uid = 0, .at_once = true, .line = std::move(line), .done = std::move(done)});
+  return add({.kind = Kind::at_once, .line = std::move(line), .done = std::move(done)});
 }
 
 Readers::Ticket Readers::add(Job job) {
   job.ticket = ++last_;
+  if (job.kind != Kind::at_once) {
+    Milliseconds& worked = worked_[job.account];
+    worked = std::max(worked, least_worked_);
+  }
   jobs_.push_back(std::move(job));
   wake();
   return last_;
 }
 
 void Readers::wake() {
-  if (uv_is_active(reinterpret_cast<uv_handle_t*>(clock_)) == 0) ticked_ms_ = uv_now(loop_);
   uv_timer_start(
       clock_, [](uv_timer_t* handle) { static_cast<Readers*>(handle->data)->tick(); }, 0,
       static_cast<std::uint64_t>(step.count()));
@@ -61,31 +77,123 @@ Readers::Place Readers::find(Ticket ticket) {
 void Readers::forget(Ticket ticket) {
   const Place job = find(ticket);
   if (job == jobs_.end()) return;
-  if (job->process) job->process->abandon();
+  if (job->process) {
+    count_time(*job);
+    job->process->abandon();
+  }
   jobs_.erase(job);
   changed_ = true;
   wake();
 }
 
-bool Readers::may_start(const Job& job) const {
-  if (job.process || !job.failure.empty()) return false;
-  if (job.at_once) return true;
-  if (takes_turns(job) && (!allowed_ || (may_begin && !may_begin(job.uid)))) return false;
-  const auto runs = [&](const Job& each) {
-    return each.process && !each.at_once && each.of_plan == job.of_plan;
+bool Readers::is_trusted(const Job& job) const {
+  return options_.is_trusted && options_.is_trusted(job.account);
+}
+
+bool Readers::runs(const Job& job) const {
+  return job.process && !job.stands;
+}
+
+// Whether it may have its turn as soon as there is one.
+bool Readers::waits(const Job& job) const {
+  if (runs(job) || !job.failure.empty() || job.kind == Kind::at_once) return false;
+  if (takes_turns(job) && !allowed_) return false;
+  const auto same = [&](const Job& each) {
+    return each.account == job.account && each.process && takes_turns(each) == takes_turns(job);
   };
-  const auto same = [&](const Job& each) { return runs(each) && each.uid == job.uid; };
-  return std::cmp_less(std::ranges::count_if(jobs_, runs),
-                       job.of_plan ? most_plans : most_readers) &&
-         std::ranges::none_of(jobs_, same);
+  // Within an account only a brief one interrupts, and only a long one.
+  if (std::ranges::any_of(jobs_, [&](const Job& each) {
+        return same(each) && runs(each) && (job.kind != Kind::brief || each.kind == Kind::brief);
+      }))
+    return false;
+  if (job.stands || job.kind == Kind::plan) return true;
+  if (may_begin && !may_begin(job.account)) return false;
+  if (std::ranges::any_of(jobs_,
+                          [&](const Job& each) { return same(each) && each.kind == job.kind; }))
+    return false;
+  if (is_trusted(job)) return true;
+  const auto begun = [&](const Job& each) {
+    return each.process && takes_turns(each) && each.kind >= job.kind && !is_trusted(each);
+  };
+  return std::cmp_less(std::ranges::count_if(jobs_, begun),
+                       job.kind == Kind::brief ? 2 * most_begun : most_begun);
+}
+
+bool Readers::goes_before(const Job& one, const Job& other) const {
+  const auto key = [this](const Job& job) {
+    return std::tuple(!is_trusted(job), worked_.at(job.account), job.kind != Kind::brief,
+                      job.ticket);
+  };
+  return key(one) < key(other);
+}
+
+Readers::Place Readers::next_of(bool plans) {
+  Place next = jobs_.end();
+  for (Place each = jobs_.begin(); each != jobs_.end(); ++each)
+    if ((each->kind == Kind::plan) == plans && waits(*each) &&
+        (next == jobs_.end() || goes_before(*each, *next)))
+      next = each;
+  return next;
+}
+
+// R1, R7. False: all turns are taken.
+bool Readers::begin_turn(Place next) {
+  const auto beside = [&](const Job& each) {
+    return runs(each) && each.kind != Kind::at_once && takes_turns(each) == takes_turns(*next);
+  };
+  const auto own = std::ranges::find_if(
+      jobs_, [&](const Job& each) { return beside(each) && each.account == next->account; });
+  if (own != jobs_.end()) {
+    stand_still(*own);
+  } else if (!is_trusted(*next)) {
+    const auto others = [&](const Job& each) { return beside(each) && !is_trusted(each); };
+    if (!std::cmp_less(std::ranges::count_if(jobs_, others),
+                       takes_turns(*next) ? most_readers : most_plans)) {
+      Place last = jobs_.end();
+      for (Place each = jobs_.begin(); each != jobs_.end(); ++each)
+        if (others(*each) && takes_turns(*each) && each->turn >= reader_turn &&
+            worked_.at(each->account) > worked_.at(next->account) &&
+            (last == jobs_.end() || worked_.at(each->account) > worked_.at(last->account)))
+          last = each;
+      if (last == jobs_.end()) return false;
+      stand_still(*last);
+    }
+  }
+  let_run(*next);
+  return true;
 }
 
 void Readers::start_some() {
-  for (;;) {
-    const Place next = std::ranges::find_if(jobs_, [&](const Job& job) { return may_start(job); });
-    if (next == jobs_.end()) return;
-    start(*next);
-  }
+  for (Job& job : jobs_)
+    if (job.kind == Kind::at_once && !job.process && job.failure.empty()) start(job);
+  for (const bool plans : {true, false})
+    for (;;) {
+      const Place next = next_of(plans);
+      if (next == jobs_.end() || !begin_turn(next)) break;
+    }
+}
+
+void Readers::let_run(Job& job) {
+  job.turn = Milliseconds(0);
+  if (!std::exchange(job.stands, false)) return start(job);
+  job.since = uv_now(loop_);
+  job.process->go_on();
+}
+
+void Readers::stand_still(Job& job) {
+  count_time(job);
+  job.stands = true;
+  job.process->stop_running();
+}
+
+// While trials forbid it to run it is stopped, and no time passes for it.
+void Readers::count_time(Job& job) {
+  const std::uint64_t now = uv_now(loop_);
+  const Milliseconds passed(now - std::exchange(job.since, now));
+  if (!runs(job) || (!allowed_ && takes_turns(job))) return;
+  job.ran += passed;
+  job.turn += passed;
+  if (job.kind != Kind::at_once) worked_[job.account] += passed;
 }
 
 void Readers::start(Job& job) {
@@ -100,6 +208,8 @@ void Readers::start(Job& job) {
                            [this, ticket](Result<Fd> answer) { ended(ticket, std::move(answer)); });
   if (process) {
     job.process = *process;
+    job.since = uv_now(loop_);
+    if (job.kind != Kind::at_once) worked_[job.account] += reader_start;
     return;
   }
   job.failure = process.error().message;
@@ -109,6 +219,7 @@ void Readers::start(Job& job) {
 void Readers::ended(Ticket ticket, Result<Fd> answer) {
   const Place job = find(ticket);
   if (job == jobs_.end()) return;
+  count_time(*job);
   const Done done = std::move(job->done);
   jobs_.erase(job);
   if (jobs_.empty()) uv_timer_stop(clock_);
@@ -128,22 +239,36 @@ void Readers::report_failures() {
 }
 
 void Readers::tick() {
-  const std::uint64_t now = uv_now(loop_);
-  const std::chrono::milliseconds passed(now - std::exchange(ticked_ms_, now));
   const std::string why = must_end ? must_end() : "";
   for (Job& job : jobs_) {
-    if (job.process && takes_turns(job) && !why.empty()) job.process->kill(why);
-    if (!job.process || (!allowed_ && takes_turns(job))) continue;
-    job.ran += passed;
+    if (!job.process) continue;
+    if (takes_turns(job) && !why.empty()) job.process->kill(why);
+    count_time(job);
+    if (job.kind == Kind::brief && job.ran > patience) job.process->hurry();
     if (job.ran > options_.limit)
       job.process->kill(fmt::format(
           "reading took longer than {} and was stopped: start stabd with a larger --read-limit",
           format_duration(options_.limit)));
   }
+  forget_accounts();
   report_failures();
   start_some();
   if (std::exchange(changed_, false) && on_change) on_change();
   if (jobs_.empty()) uv_timer_stop(clock_);
+}
+
+void Readers::forget_accounts() {
+  const auto has_jobs = [this](std::uint32_t account) {
+    return std::ranges::any_of(
+        jobs_, [&](const Job& job) { return job.account == account && job.kind != Kind::at_once; });
+  };
+  std::optional<Milliseconds> least;
+  for (const auto& [account, worked] : worked_)
+    if (has_jobs(account)) least = std::min(worked, least.value_or(worked));
+  if (least) least_worked_ = std::max(least_worked_, *least);
+  std::erase_if(worked_, [&](const auto& each) {
+    return each.second <= least_worked_ && !has_jobs(each.first);
+  });
 }
 
 void Readers::use_cpus(std::vector<unsigned> cpus) {
@@ -154,9 +279,12 @@ void Readers::use_cpus(std::vector<unsigned> cpus) {
 
 void Readers::allow(bool allowed) {
   if (!allowed) hurry_ = false;
-  if (std::exchange(allowed_, allowed) == allowed) return;
+  if (allowed_ == allowed) return;
+  for (Job& job : jobs_)
+    if (job.process) count_time(job);
+  allowed_ = allowed;
   for (const Job& job : jobs_) {
-    if (!job.process || !takes_turns(job)) continue;
+    if (!job.process || !takes_turns(job) || job.stands) continue;
     if (allowed)
       job.process->go_on();
     else
@@ -173,14 +301,14 @@ void Readers::hurry() {
 
 bool Readers::asked() const {
   return std::ranges::any_of(jobs_, [this](const Job& job) {
-    return takes_turns(job) && job.uid != no_user &&
-           (job.process || !may_begin || may_begin(job.uid));
+    return takes_turns(job) && job.account != no_user &&
+           (job.process || !may_begin || may_begin(job.account));
   });
 }
 
 bool Readers::wanted() const {
   return std::ranges::any_of(jobs_, [this](const Job& job) {
-    return takes_turns(job) && (job.process || !may_begin || may_begin(job.uid));
+    return takes_turns(job) && (job.process || !may_begin || may_begin(job.account));
   });
 }
 

@@ -3,13 +3,15 @@
 // is one reader process; the loop itself never reads a trial for anybody.
 //
 // Invariants
-//  R1  At most most_readers run for clients, at most one of them for a user. What the running
-//      experiment asks for itself starts at once.
-//  R7  Plans that are submitted are read beside trials, at most most_plans at once and one of a user; who has waited for the
-//      longest is next, and of one user the plans come as they were submitted.
+//  R1  At most most_readers run for clients, at most one of them for an account. The account that readers have worked
+//      for least is next. A reader that has had its turn stands still while such an account waits. An account has at
+//      most one long reader and one brief one in memory, and its brief one goes first. At most most_begun long ones have
+//      begun, and with the brief ones twice as many. Trusted users' readers take nobody's turn and wait for nobody
+//      else's. What the running experiment asks for itself starts at once.
 //  R2  A reader runs on none of the trials' CPUs, if there are others. One of a client runs only while allow() says so:
 //      not while trials run that use all CPUs or whose plan asks for a quiet machine, unless it has waited for long. At
-//      other times it is stopped.
+//      other times it is stopped. It gives way to all other processes of the machine, but a brief one does so for half
+//      a second only.
 //  R3  A reader that has run for the limit is killed. The time in which it is stopped does not
 //      count.
 //  R4  Nothing is called back from within a call: a session that asks or forgets is not called
@@ -17,6 +19,9 @@
 //  R5  What is read of one moment keeps the store's log from beginning anew. Where the log would take
 //      more than half of the room that there is, the readers of clients are killed.
 //  R6  Of a client whose user may not be answered now (may_begin) none starts, and trials wait for none.
+//  R7  Plans that are submitted are read beside trials, at most most_plans at once and one of an account. The account
+//      that readers have worked for least is next; an account's plans are read in the order of submission. A plan that
+//      is being read is never interrupted.
 #pragma once
 
 #include <uv.h>
@@ -26,6 +31,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +42,7 @@ namespace stab::daemon {
 
 inline constexpr std::size_t most_readers = 2;
 inline constexpr std::size_t most_plans = 2;
+inline constexpr std::size_t most_begun = 6;
 // Of nobody: it takes no user's turn.
 inline constexpr std::uint32_t no_user = ~0U;
 
@@ -43,6 +50,8 @@ struct ReadersOptions {
   std::string program;
   std::string folder;
   std::chrono::nanoseconds limit{0};
+  // Whether this account waits for no other one (R1).
+  std::function<bool(std::uint32_t account)> is_trusted;
 };
 
 class Readers {
@@ -54,10 +63,12 @@ class Readers {
 
   using Ticket = std::uint64_t;  // never 0
   using Done = std::function<void(Result<Fd> answer)>;
-  // Of a client: it waits for its turn. `done` is called once, never from within this call.
-  Ticket ask(std::uint32_t uid, std::string line, Done done);
-  // Of a client who submits a plan; `line` has two.
-  Ticket ask_of_plan(std::uint32_t uid, std::string line, Done done);
+  // For a client of this account: it waits for its turn. `done` is called once, never from within this call.
+  Ticket ask(std::uint32_t account, std::string line, Done done);
+  // The same, for an answer that takes little time.
+  Ticket ask_briefly(std::uint32_t account, std::string line, Done done);
+  // For a client who submits a plan; `line` has two lines.
+  Ticket ask_of_plan(std::uint32_t account, std::string line, Done done);
   // Of the experiment that runs.
   Ticket ask_at_once(std::string line, Done done);
   // It is not wanted any more: ended if it runs, and `done` is not called. 0 is nobody's.
@@ -83,24 +94,44 @@ class Readers {
   std::function<std::string()> must_end;
 
  private:
+  enum class Kind {
+    at_once,
+    plan,
+    brief,
+    any
+  };  // those that take turns last, the longest one last of all
+  using Milliseconds = std::chrono::milliseconds;
   struct Job {
     Ticket ticket = 0;
-    std::uint32_t uid = 0;
-    bool at_once = false;
-    bool of_plan = false;
+    std::uint32_t account = 0;
+    Kind kind = Kind::any;
     std::string line;
     Done done;
     std::shared_ptr<ReaderProcess> process{};
-    std::chrono::milliseconds ran{0};
+    bool stands = false;     // until its next turn
+    std::uint64_t since{0};  // when the time that it runs was last counted
+    Milliseconds ran{0};
+    Milliseconds turn{0};   // how long it has run since its turn came
     std::string failure{};  // why it could not be started; reported at the next turn of the loop
   };
   using Place = std::list<Job>::iterator;
   Ticket add(Job job);
   void start_some();
-  [[nodiscard]] bool may_start(const Job& job) const;
+  [[nodiscard]] bool is_trusted(const Job& job) const;
   // Whether it waits for its turn among those of other clients, and stands still where trials forbid them (R2).
-  static bool takes_turns(const Job& job) { return !job.at_once && !job.of_plan; }
+  static bool takes_turns(const Job& job) {
+    return job.kind == Kind::any || job.kind == Kind::brief;
+  }
+  [[nodiscard]] bool runs(const Job& job) const;
+  [[nodiscard]] bool waits(const Job& job) const;
+  [[nodiscard]] bool goes_before(const Job& one, const Job& other) const;
+  Place next_of(bool plans);
+  bool begin_turn(Place next);
+  void let_run(Job& job);
+  void stand_still(Job& job);
   void start(Job& job);
+  void count_time(Job& job);
+  void forget_accounts();
   void ended(Ticket ticket, Result<Fd> answer);
   void wake();  // tick() at the next turn of the loop
   void tick();
@@ -113,10 +144,13 @@ class Readers {
   bool allowed_ = true;
   bool hurry_ = false;
   Ticket last_ = 0;
-  std::list<Job> jobs_;   // in the order in which they were asked for
+  std::list<Job> jobs_;  // in the order in which they were asked for
+  // How long readers have worked for each account that has jobs or is ahead of least_worked_, the least of all accounts
+  // with jobs: whoever asked for nothing meanwhile is not owed that time.
+  std::map<std::uint32_t, Milliseconds> worked_;
+  Milliseconds least_worked_{0};
   bool changed_ = false;  // on_change is to be called
   uv_timer_t* clock_;     // runs while there are jobs; the loop frees it
-  std::uint64_t ticked_ms_ = 0;
 };
 
 }  // namespace stab::daemon

@@ -27,6 +27,8 @@ constexpr std::uint64_t wait_for_trial_ms = 4'000;
 // A tick of the kernel's is 2 % of it.
 constexpr std::uint64_t look_ms = 500;
 constexpr std::size_t most_line = std::size_t{64} << 20;
+// What is stored for some thousand trials. A report of them takes less than a second.
+constexpr std::uint64_t most_brief = std::uint64_t{4} << 20;
 
 // R5 of readers.h. Without readers it stays below the least of these.
 bool log_is_too_large(const std::string& database) {
@@ -123,9 +125,13 @@ std::string Daemon::database() const {
 }
 
 void Daemon::start_readers() {
-  readers_ = std::make_unique<Readers>(&loop_, ReadersOptions{.program = options_.program,
-                                                              .folder = options_.state_directory,
-                                                              .limit = options_.read_limit});
+  readers_ =
+      std::make_unique<Readers>(&loop_, ReadersOptions{.program = options_.program,
+                                                       .folder = options_.state_directory,
+                                                       .limit = options_.read_limit,
+                                                       .is_trusted = [this](std::uint32_t account) {
+                                                         return queue_.is_trusted(account);
+                                                       }});
   readers_->use_cpus(allowed_cpus_);
   readers_->must_end = [this] {
     return log_is_too_large(database()) ? std::string(
@@ -140,6 +146,16 @@ void Daemon::start_readers() {
   };
 }
 
+// An answer to `logs` is a piece of bounded size, and `replay` reads a single trial.
+bool Daemon::is_brief(const protocol::ReadRequest& request) const {
+  using protocol::Reading;
+  if (request.reading == Reading::logs || request.reading == Reading::replay) return true;
+  std::uint64_t bytes = 0;
+  for (const store::Experiment& each : request.experiments)
+    bytes += store_->bytes_of_experiment(each.id);
+  return bytes <= most_brief;
+}
+
 void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
   request.database = database();
   request.cache = cache_of(request.experiments.front());
@@ -150,15 +166,17 @@ void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
     spool = std::move(*made);
     request.file = spool->file();
   }
+  const std::uint32_t account = accounts_.of(client.peer().uid);
+  auto done = [this, &client, spool](Result<Fd> answer) {
+    if (answer)
+      client.answer(std::move(*answer));
+    else
+      client.answer(protocol::encode_refusal(answer.error().message));
+    after_session_step();
+  };
   const auto ticket =
-      readers_->ask(accounts_.of(client.peer().uid), protocol::encode(request),
-                    [this, &client, spool](Result<Fd> answer) {
-                      if (answer)
-                        client.answer(std::move(*answer));
-                      else
-                        client.answer(protocol::encode_refusal(answer.error().message));
-                      after_session_step();
-                    });
+      is_brief(request) ? readers_->ask_briefly(account, protocol::encode(request), std::move(done))
+                        : readers_->ask(account, protocol::encode(request), std::move(done));
   client.await_answer([this, ticket] { readers_->forget(ticket); });
 }
 

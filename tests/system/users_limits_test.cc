@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Users of root's daemon share it: turns, bounds, and nobody who keeps the others waiting.
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,12 +15,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "stabd/protocol/messages.h"
 #include "tests/system/users.h"
 
@@ -111,6 +118,102 @@ TEST_F(Users, WhosePlansAreRefusedKeepNobodyElseWaiting) {
   EXPECT_LT(daemon["loop_computes_longest_ns"], 50'000'000) << "a plan takes many times that";
   EXPECT_LE(daemon["loop_computes_ns"], daemon["loop_computes_longest_ns"]);
   EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of the rounds took at most"));
+}
+
+// A client that has gone does not count, though the daemon has not heard of it yet.
+TEST_F(Users, WhoHaveHungUpMayConnectAgainAtOnce) {
+  restart("[limits]\nconnections_of_user = 3\n");
+  for (int i = 0; i < 3; ++i) {
+    {
+      const Idle idle(ada, 3);
+      EXPECT_THAT(as(ada, {"list"}).err, HasSubstr("you already have 3 connections to stabd"));
+      ASSERT_EQ(kill(daemon_, SIGSTOP), 0);
+    }
+    const std::string said = lab_.path("said" + std::to_string(i));
+    const pid_t next = start_program(command(ada, {"list"}), lab_.folder(), said);
+    usleep(300'000);  // so it has probably connected
+    ASSERT_EQ(kill(daemon_, SIGCONT), 0);
+    EXPECT_EQ(end_of(next), 0) << read_file(said, 1 << 20).value_or("");
+  }
+}
+
+// As fast as the kernel lets them: whoever accepts until nobody waits to be accepted has no end.
+TEST_F(Users, WhoConnectAgainAndAgainKeepNobodyElseWaiting) {
+  std::vector<pid_t> connecting;
+  for (int i = 0; i < 6; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setgroups(0, nullptr) != 0 || setresgid(ada, ada, ada) != 0 ||
+          setresuid(ada, ada, ada) != 0)
+        _exit(1);
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::string(socket_path).copy(address.sun_path, sizeof address.sun_path - 1);
+      for (;;) {
+        const Fd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+        static_cast<void>(
+            connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+      }
+    }
+    connecting.push_back(child);
+  }
+  usleep(500'000);
+  for (int i = 0; i < 5; ++i) {
+    const pid_t list =
+        start_program(command(bob, {"list"}), lab_.folder(), lab_.path("list" + std::to_string(i)));
+    EXPECT_EQ(end_of(list), 0) << i;
+  }
+  for (const pid_t each : connecting) {
+    kill(each, SIGKILL);
+    waitpid(each, nullptr, 0);
+  }
+}
+
+// Three users ask for long exports of which each takes a second or more; a fourth wants little.
+TEST_F(Users, LongExportsOfSomeKeepNobodyElsesLogsWaiting) {
+  kill(daemon_, SIGTERM);
+  ASSERT_EQ(end_of(daemon_), 0);
+  constexpr uid_t first = 61240;
+  constexpr int exporters = 3;
+  for (int i = 0; i < exporters; ++i) {
+    const Output made =
+        run_program({std::string(STAB_BIN_DIR) + "/../bench/make_trials", "/var/lib/stabd",
+                     "100000", "done", "5", "0", std::to_string(first + static_cast<uid_t>(i))},
+                    "/");
+    ASSERT_EQ(made.out, std::to_string(i + 1) + "\n") << made.err;
+  }
+  start_daemon({"--log", "debug"});
+  ASSERT_TRUE(wait_for_text(log(), "verified"));
+  ASSERT_EQ(as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
+  const std::string hello =
+      protocol::encode(protocol::HelloRequest{.protocol = protocol::version, .version = "x"}) +
+      "\n";
+  std::vector<std::unique_ptr<Idle>> asking;
+  for (int i = 0; i < exporters; ++i)
+    asking.push_back(std::make_unique<Idle>(
+        first + static_cast<uid_t>(i), 16,
+        hello + protocol::encode(protocol::ExportRequest{.id = i + 1, .format = "json"}) + "\n"));
+  const auto readers = [&] {
+    int count = 0;
+    std::istringstream children(read_file("/proc/" + std::to_string(daemon_) + "/task/" +
+                                              std::to_string(daemon_) + "/children",
+                                          1 << 16)
+                                    .value_or(""));
+    for (pid_t child = 0; children >> child;)
+      if (read_file("/proc/" + std::to_string(child) + "/cmdline", 4096)
+              .value_or("")
+              .contains("--reader"))
+        ++count;
+    return count;
+  };
+  while (readers() < 2) usleep(1'000);
+  const std::int64_t asked = wall_clock_ns();
+  const Output logs = as(bob, {"logs", "4"});
+  const std::int64_t took = wall_clock_ns() - asked;
+  const int still = readers();
+  EXPECT_EQ(logs.code, 0) << logs.err;
+  EXPECT_EQ(still, exporters) << "the first export of each goes on, and bob has not waited for it";
+  RecordProperty("logs_beside_exports_ms", took / 1'000'000);
 }
 
 // Whoever has a range of subordinate ids is as many users as it has numbers, and has no more than one of them.

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Readers that end when the test lets them, so that each test looks at the order in which they are served.
+#include "stabd/daemon/readers.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace stab::daemon {
+namespace {
+
+constexpr std::uint32_t root = 0;
+
+class ReadersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_);
+    // A request names the file whose existence lets its reader end.
+    const std::string program =
+        "#!/bin/sh\nread line </proc/self/fd/3\necho $$ >\"$line.begun\"\n"
+        "until [ -e \"$line\" ]; do sleep 0.02; done\n";
+    ASSERT_TRUE(write_file_atomically(folder_ + "/reader", program));
+    ASSERT_EQ(chmod((folder_ + "/reader").c_str(), 0700), 0);
+    uv_loop_init(&loop_);
+    readers_ = std::make_unique<Readers>(
+        &loop_,
+        ReadersOptions{.program = folder_ + "/reader",
+                       .folder = folder_,
+                       .limit = std::chrono::hours(1),
+                       .is_trusted = [](std::uint32_t account) { return account == root; }});
+  }
+  void TearDown() override {
+    readers_.reset();
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    EXPECT_EQ(uv_loop_close(&loop_), 0);
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  Readers::Done done_of(const std::string& name) {
+    return [this, name](const Result<Fd>& answer) {
+      EXPECT_TRUE(answer) << answer.error().message;
+      ended_.push_back(name);
+    };
+  }
+  void ask(std::uint32_t account, const std::string& name) {
+    readers_->ask(account, path(name), done_of(name));
+  }
+  void ask_briefly(std::uint32_t account, const std::string& name) {
+    readers_->ask_briefly(account, path(name), done_of(name));
+  }
+  void ask_of_plan(std::uint32_t account, const std::string& name) {
+    readers_->ask_of_plan(account, path(name), done_of(name));
+  }
+  void let_end(const std::string& name) { ASSERT_TRUE(write_file_atomically(path(name), "")); }
+  [[nodiscard]] bool has_ended(const std::string& name) const {
+    return std::ranges::find(ended_, name) != ended_.end();
+  }
+  void wait_for(const std::string& name) {
+    while (!has_ended(name)) uv_run(&loop_, UV_RUN_ONCE);
+  }
+  void wait_until_begun(const std::string& name) {
+    while (read_file(path(name + ".begun"), 100).value_or("").empty()) uv_run(&loop_, UV_RUN_ONCE);
+  }
+  [[nodiscard]] bool has_begun(const std::string& name) const {
+    return std::filesystem::exists(path(name + ".begun"));
+  }
+  // The loop turns for this long.
+  void turn_for(std::uint64_t milliseconds) {
+    uv_timer_t timer;
+    uv_timer_init(&loop_, &timer);
+    bool over = false;
+    timer.data = &over;
+    uv_timer_start(
+        &timer, [](uv_timer_t* handle) { *static_cast<bool*>(handle->data) = true; }, milliseconds,
+        0);
+    while (!over) uv_run(&loop_, UV_RUN_ONCE);
+    uv_close(reinterpret_cast<uv_handle_t*>(&timer), nullptr);
+    uv_run(&loop_, UV_RUN_NOWAIT);
+  }
+
+  std::string folder_ = testing::TempDir() + "readers-" + std::to_string(getpid());
+  uv_loop_t loop_{};
+  std::unique_ptr<Readers> readers_;
+  std::vector<std::string> ended_;
+};
+
+// R1
+TEST_F(ReadersTest, LongOnesOfSeveralAccountsKeepNoOtherAccountWaiting) {
+  for (std::uint32_t account = 1; account <= 5; ++account) {
+    ask(account, fmt::format("long of {}", account));
+    ask(account, fmt::format("another of {}", account));
+  }
+  wait_until_begun("long of 2");
+  ask(6, "of 6");
+  let_end("of 6");
+  wait_for("of 6");
+  EXPECT_EQ(ended_.size(), 1U);
+  // Each of them has its turn, though none ends.
+  for (std::uint32_t account = 1; account <= 5; ++account)
+    wait_until_begun(fmt::format("long of {}", account));
+  EXPECT_EQ(ended_.size(), 1U);
+  for (std::uint32_t account = 1; account <= 5; ++account)
+    EXPECT_FALSE(has_begun(fmt::format("another of {}", account)));
+  for (std::uint32_t account = 1; account <= 5; ++account)
+    for (const char* name : {"long of {}", "another of {}"}) {
+      let_end(fmt::format(fmt::runtime(name), account));
+      wait_for(fmt::format(fmt::runtime(name), account));
+    }
+}
+
+// R1: the memory of long ones has a bound, which brief ones pass.
+TEST_F(ReadersTest, BriefOnesBeginThoughNoLongOneMayBegin) {
+  for (std::uint32_t account = 1; account <= most_begun; ++account)
+    ask(account, fmt::format("long of {}", account));
+  for (std::uint32_t account = 1; account <= most_begun; ++account)
+    wait_until_begun(fmt::format("long of {}", account));
+  ask(50, "long of 50");
+  ask_briefly(51, "brief of 51");
+  ask_briefly(1, "brief of 1");
+  for (const char* name : {"brief of 51", "brief of 1"}) {
+    let_end(name);
+    wait_for(name);
+  }
+  EXPECT_EQ(ended_.size(), 2U);
+  EXPECT_FALSE(has_begun("long of 50"));
+  let_end("long of 3");
+  wait_until_begun("long of 50");
+  let_end("long of 50");
+  wait_for("long of 50");
+  for (std::uint32_t account = 1; account <= most_begun; ++account) {
+    let_end(fmt::format("long of {}", account));
+    wait_for(fmt::format("long of {}", account));
+  }
+}
+
+// R1: trusted users wait for nobody, and nobody stands still for them.
+TEST_F(ReadersTest, ThoseOfRootRunBesideThoseOfOthers) {
+  ask(1, "of 1");
+  ask(2, "of 2");
+  wait_until_begun("of 1");
+  wait_until_begun("of 2");
+  ask(root, "of root");
+  wait_until_begun("of root");
+  turn_for(1000);
+  for (const char* name : {"of 1", "of 2", "of root"}) {
+    const std::string pid = read_file(path(std::string(name) + ".begun"), 100).value();
+    const auto stat = read_file("/proc/" + pid.substr(0, pid.size() - 1) + "/stat", 4096);
+    ASSERT_TRUE(stat) << name;
+    EXPECT_EQ(stat->find(") T "), std::string::npos) << name;
+  }
+  for (const char* name : {"of 1", "of 2", "of root"}) {
+    let_end(name);
+    wait_for(name);
+  }
+}
+
+// R7
+TEST_F(ReadersTest, WhoSubmitsOnePlanDoesNotWaitForAllOfThoseWhoSubmitMany) {
+  constexpr int many = 10;
+  for (int i = 0; i < many; ++i)
+    for (std::uint32_t account = 1; account <= 3; ++account)
+      ask_of_plan(account, fmt::format("plan {} of {}", i, account));
+  ask_of_plan(4, "plan of 4");
+  for (int i = 0; i < many; ++i)
+    for (std::uint32_t account = 1; account <= 3; ++account)
+      let_end(fmt::format("plan {} of {}", i, account));
+  let_end("plan of 4");
+  wait_for("plan of 4");
+  EXPECT_LE(ended_.size(), 9U) << "each of the others is first for one or two plans";
+  for (std::uint32_t account = 1; account <= 3; ++account)
+    wait_for(fmt::format("plan {} of {}", many - 1, account));
+  // Each account's own come in their order.
+  int last = -1;
+  for (const std::string& name : ended_)
+    if (name.ends_with(" of 2")) {
+      const int number = std::stoi(name.substr(5));
+      EXPECT_EQ(number, last + 1);
+      last = number;
+    }
+}
+
+// R2
+TEST_F(ReadersTest, NobodyRunsWhileTrialsForbidIt) {
+  for (std::uint32_t account = 1; account <= 4; ++account) {
+    ask(account, std::to_string(account));
+    let_end(std::to_string(account));
+  }
+  readers_->allow(false);
+  turn_for(1500);
+  EXPECT_TRUE(ended_.empty());
+  readers_->allow(true);
+  for (std::uint32_t account = 1; account <= 4; ++account) wait_for(std::to_string(account));
+}
+
+}  // namespace
+}  // namespace stab::daemon
