@@ -16,7 +16,8 @@ target_compile_options(stab_flags INTERFACE
 target_link_options(stab_flags INTERFACE -fuse-ld=lld -Wl,--threads=1)
 if(STAB_SANITIZE)
   # Compiling is most of what a sanitized build takes, and takes a third without optimization. See OPTIMIZED below.
-  # Tests that only run programs are not sanitized themselves (STAB_PLAIN).
+  # Tests that only run programs are not sanitized themselves (STAB_PLAIN), but know that the programs are.
+  target_compile_definitions(stab_flags INTERFACE $<$<BOOL:$<TARGET_PROPERTY:STAB_PLAIN>>:STAB_SANITIZED>)
   set(stab_sanitized $<NOT:$<BOOL:$<TARGET_PROPERTY:STAB_PLAIN>>>)
   target_compile_options(stab_flags INTERFACE
     "$<${stab_sanitized}:-fsanitize=${STAB_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer;-gline-tables-only>"
@@ -99,8 +100,8 @@ endfunction()
 # stab_test(a_test.cc [SLOW] [OWN_PROGRAM] [OPTIMIZED] [LINK libs] [ENVIRONMENT vars]): the tests of a file, known to ctest as
 # "folder/a_test". Files of a folder become one program, stab_tests_of_the_folder, and are compiled as one; a file whose
 # helpers have the same names as another's is compiled apart (SKIP_UNITY_BUILD_INCLUSION). Where stab_tests_are_plain is set
-# they only run programs, and are not sanitized themselves. OWN_PROGRAM is for those that
-# replace functions of libc, or are about their program itself. OPTIMIZED ones are about their own machine code.
+# they only run programs and are not sanitized themselves; STAB_SANITIZED is defined if the programs are. OWN_PROGRAM is for
+# those that replace functions of libc, or are about their program itself. OPTIMIZED ones are about their own machine code.
 function(stab_test source)
   cmake_parse_arguments(arg "SLOW;OWN_PROGRAM;OPTIMIZED" "TIMEOUT" "LINK;ENVIRONMENT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t seed = 20262;
 // Each asks stabctl several times, whose start takes long under a sanitizer.
-#if __has_feature(address_sanitizer)
+#ifdef STAB_SANITIZED
 constexpr int few = 60;
 #else
 constexpr int few = 300;

@@ -39,7 +39,7 @@ class CausalAllocatorTest : public CausalSubjectTest, public ::testing::WithPara
 
 TEST_P(CausalAllocatorTest, APreloadedOneOrTheProgramsOwnStaysAndIsProfiled) {
   if (!library().empty() && !fs::exists(library())) GTEST_SKIP() << library() + " is not there";
-#if __has_feature(address_sanitizer)
+#ifdef STAB_SANITIZED
   if (library().contains("tcmalloc")) GTEST_SKIP() << "the sanitizer has an allocator, too";
 #endif
   const std::string compiler = std::get<0>(GetParam());

@@ -277,7 +277,7 @@ std::size_t peak_memory_kb(pid_t process) {
 
 TEST_F(Faults, NoMessageMakesTheDaemonHoldMuchMoreThanItsBytes) {
   // A sanitizer keeps freed memory for a while.
-#if __has_feature(address_sanitizer)
+#ifdef STAB_SANITIZED
   constexpr std::size_t allowed = 256U << 10U;
 #else
   constexpr std::size_t allowed = 64U << 10U;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-#if __has_feature(address_sanitizer)
+#ifdef STAB_SANITIZED
 constexpr bool keeps_freed_memory = true;
 #else
 constexpr bool keeps_freed_memory = false;

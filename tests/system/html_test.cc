@@ -233,7 +233,7 @@ TEST_F(HtmlTest, AFileThatCannotBeWrittenIsAnError) {
 // A hundred thousand trials make a page that a browser opens. The time is bench's to measure.
 TEST(HtmlOfManyTrials, APageHasABound) {
   const Lab lab;
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#ifdef STAB_SANITIZED
   const std::string trials = "50000";
 #else
   const std::string trials = "100000";

@@ -25,7 +25,7 @@ using nlohmann::json;
 // So many that all of it takes some seconds. Who is stopped for longer sees nothing of it, and
 // tries again.
 constexpr int most_tries = 10;
-#if __has_feature(address_sanitizer)
+#ifdef STAB_SANITIZED
 constexpr int count = 10'000;
 #else
 constexpr int count = 50'000;
