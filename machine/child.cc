@@ -103,7 +103,8 @@ nanoseconds to_duration(const timeval& time) {
 // The starter touches some pages after it asked what it had used, and the kernel counts in batches of 32 pages, or of two
 // for each CPU.
 long own_growth_kb() {
-  return std::max(256L, 8 * sysconf(_SC_NPROCESSORS_CONF));
+  static const long kb = std::max(256L, 8 * sysconf(_SC_NPROCESSORS_CONF));
+  return kb;
 }
 
 // The kernel counts from the process's start on; what the starter did until exec is taken off. Peak memory cannot be:

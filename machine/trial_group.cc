@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -171,6 +172,14 @@ Result<std::unique_ptr<TrialGroup>> TrialGroup::make(const std::string& owner) {
     if (mkdir(own.c_str(), 0755) != 0) return fail_errno("cannot make the cgroup " + own);
     group->folders_.push_back(own);
   }
+  const auto open_count = [](const std::string& file) {
+    return Fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  };
+  const char* const memory = where->second ? "/memory.events" : "/memory.failcnt";
+  group->reached_memory_ = open_count(group->folders_.front() + memory);
+  group->reached_tasks_ = open_count(group->folders_.back() + "/pids.events");
+  if (!group->reached_memory_ || !group->reached_tasks_)
+    return fail_errno("cannot read what a cgroup's processes were refused");
   if (auto bounded = group->bound(0, 0); !bounded) return std::unexpected(bounded.error());
   return group;
 }
@@ -187,9 +196,11 @@ std::vector<std::string> TrialGroup::doors() const {
 
 // How often the kernel has found no room.
 std::uint64_t TrialGroup::refused(bool memory) const {
-  if (!memory) return number_behind(text_of(folders_.back() + "/pids.events"), "max");
-  return second_ ? number_behind(text_of(folders_.front() + "/memory.events"), "max")
-                 : number_in(text_of(folders_.front() + "/memory.failcnt"));
+  std::array<char, 1024> buffer;
+  const ssize_t size =
+      pread((memory ? reached_memory_ : reached_tasks_).get(), buffer.data(), buffer.size(), 0);
+  const std::string text(buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  return memory && !second_ ? number_in(text) : number_behind(text, "max");
 }
 
 Result<void> TrialGroup::bound(std::uint64_t memory, std::uint32_t processes) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/fd.h"
 
 namespace stab::machine {
 
@@ -45,7 +46,9 @@ class TrialGroup {
   explicit TrialGroup(bool second) : second_(second) {}
   [[nodiscard]] std::uint64_t refused(bool memory) const;
 
-  bool second_;                       // of version 2
+  bool second_;        // of version 2
+  Fd reached_memory_;  // the kernel's counts of refusals, open because they are read for each trial
+  Fd reached_tasks_;
   std::vector<std::string> folders_;  // of memory and of pids; of version 2 the same
   std::uint64_t memory_ = 0;          // as bound() was told
   std::uint64_t tasks_ = 0;

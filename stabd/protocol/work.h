@@ -144,6 +144,10 @@ inline constexpr Tag tag<RunReply>{.key = "kind", .value = "run"};
 using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest>;
 using WorkReply = std::variant<SetupReply, BuildReply, RunReply>;
 
+// Where a worker's first request is among them.
+inline constexpr std::size_t setup_index = 0;
+static_assert(std::is_same_v<std::variant_alternative_t<setup_index, WorkRequest>, SetupRequest>);
+
 // The reason of a worker and a daemon that do not speak the same protocol.
 std::string worker_mismatch();
 

@@ -38,7 +38,9 @@ using store::TrialStatus;
 std::vector<std::string> environment_of(const protocol::RunRequest& request,
                                         const TrialContext& context, const RuntimeFiles& files,
                                         const std::string& preloads) {
-  auto variables = machine::base_variables(geteuid());
+  // A worker has one user, and looking the account up takes time between two trials.
+  static const auto base = machine::base_variables(geteuid());
+  auto variables = base;
   for (const auto& [name, value] : request.env) variables[name] = value;
   variables[options_variable] = options_text(request.options, files);
   if (!preloads.empty()) {
@@ -328,8 +330,9 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   const MemoryFile& report = MemoryFile::reused("report");
   const std::string library = heap_library_for(request);
   const std::string preloads = preloads_for(request);
-  const auto causal = CausalRun::prepare(request.causal, context.causal,
-                                         launch_with(request, context, {}, preloads));
+  const auto causal = CausalRun::prepare(
+      request.causal, context.causal,
+      request.causal ? launch_with(request, context, {}, preloads) : machine::Launch{});
   if (!causal) return {.reason = causal.error().message, .started_ns = wall_clock_ns()};
   if (context.observer != nullptr) context.observer->before();
   counters::Profiler* const profiler = context.profiler;

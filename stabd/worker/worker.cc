@@ -40,9 +40,11 @@ class Worker {
 
   // Nothing: not a request that this worker can answer now.
   std::optional<std::string> answer(const std::string& line) {
-    if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
-        setup && setup->protocol != protocol::version)
-      return protocol::encode(protocol::SetupReply{.error = protocol::worker_mismatch()});
+    // Only the first request: the time to read one is between two trials.
+    if (!topology_)
+      if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
+          setup && setup->protocol != protocol::version)
+        return protocol::encode(protocol::SetupReply{.error = protocol::worker_mismatch()});
     const auto request = protocol::decode_work(line);
     if (!request) return std::nullopt;
     if (const auto* setup = std::get_if<protocol::SetupRequest>(&*request))

@@ -177,9 +177,11 @@ void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
 
 void Session::worker_said(const std::string& line) {
   if (!needs_worker(state_)) return;  // it is being stopped
-  if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
-      setup && setup->protocol != protocol::version)
-    return apply(Event::refused, protocol::worker_mismatch());
+  // Its first answer tells whether its version is ours; the others are read once, because they come between two trials.
+  if (asked_ == protocol::setup_index)
+    if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
+        setup && setup->protocol != protocol::version)
+      return apply(Event::refused, protocol::worker_mismatch());
   const auto reply = protocol::decode_work_reply(line);
   const auto bad = [&](std::string_view why) {
     spdlog::error("experiment {}: the worker's answer makes no sense: {}", experiment_.id,
