@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/added_compilers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -123,24 +126,96 @@ Result<void> build(const std::string& program, const std::string& config,
   return {};
 }
 
-// A function that calls another one gets a pad.
-Result<void> try_out(const std::string& program, const std::string& pass,
-                     const std::string& scratch) {
+// What the user set has no place in a trial of the pass.
+class WithoutVariables {
+ public:
+  WithoutVariables() {
+    for (auto& [name, value] : kept_) {
+      value = environment(name);
+      unsetenv(name);
+    }
+  }
+  WithoutVariables(const WithoutVariables&) = delete;
+  WithoutVariables& operator=(const WithoutVariables&) = delete;
+  ~WithoutVariables() {
+    for (const auto& [name, value] : kept_)
+      if (!value.empty()) setenv(name, value.c_str(), 1);
+  }
+
+ private:
+  std::array<std::pair<const char*, std::string>, 2> kept_{
+      {{variable::stack, ""}, {variable::pass_phase, ""}}};
+};
+
+// Whether a function that calls another one gets a pad.
+bool makes_pads(const std::string& program, const std::string& pass, const std::string& scratch,
+                Errors errors) {
   const std::string source = scratch + "/try.c";
   const std::string code = scratch + "/try.s";
   std::ofstream(source) << "int f(int);\nint g(int x) { return f(x) + 1; }\n";
-  unsetenv(variable::stack);
-  unsetenv(variable::pass_phase);
+  const WithoutVariables unset;
   const auto done = run_and_wait({program, "--target=x86_64-linux-gnu", "-O2", "-S", "-o", code,
-                                  "-fpass-plugin=" + pass, source});
+                                  "-fpass-plugin=" + pass, source},
+                                 errors);
   std::ostringstream text;
   text << std::ifstream(code).rdbuf();
-  if (!done || !done->success() || !text.str().contains(".stab_frames"))
+  return done && done->success() && text.str().contains(".stab_frames");
+}
+
+Result<void> try_out(const std::string& program, const std::string& pass,
+                     const std::string& scratch) {
+  if (!makes_pads(program, pass, scratch, Errors::shown))
     return fail(
         fmt::format("the pass was built, but {} does not load it. If this compiler was built "
                     "with its plugins disabled (LLVM_ENABLE_PLUGINS), build it with them",
                     program));
   return {};
+}
+
+// Makes ~/.local/share/stabd/passes, for this user only. False if that is not possible.
+bool make_folder() {
+  std::error_code error;
+  if (folder().empty()) return false;
+  fs::create_directories(folder(), error);
+  if (!error) fs::permissions(folder(), fs::perms::owner_all, error);
+  return !error;
+}
+
+// A folder of one call, which is removed with what is in it at the end. It stays locked until then: an
+// unlocked one was left by a call that was killed.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& parent) : path_(parent + "/new-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+    lock_ = Fd(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (lock_) flock(lock_.get(), LOCK_EX | LOCK_NB);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;  // "" if it could not be made
+  Fd lock_;
+};
+
+void remove_left_folders() {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder(), error)) {
+    if (!entry.path().filename().string().starts_with("new-")) continue;
+    const Fd left(open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    std::error_code ignored;
+    if (left && flock(left.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+// The distribution's compilers, for which szc's passes are built, need no trial.
+bool is_of_distribution(const std::string& program) {
+  return program.starts_with("/usr/lib/llvm-") && program.contains("/bin/");
 }
 
 }  // namespace
@@ -154,6 +229,28 @@ std::string added_pass(const Companions& companions, const std::string& program,
   if (!is_ours(pass)) return "";
   const Notes notes = read_notes(stem + std::string(ending_of_notes));
   return notes == notes_of(companions, path, identity) ? pass : "";
+}
+
+bool loads(const std::string& program, const Identity& identity, const std::string& pass) {
+  std::error_code error;
+  if (is_of_distribution(real_path(program))) return true;
+  // Not its real path: a link to ccache starts the compiler of the link's name.
+  const std::string path = fs::absolute(program, error);
+  const std::string file = stem_of(path) + ".tried";
+  const std::string tried =
+      fmt::format("{}\n{}, {}\n{}\n", path, state_of(path), identity.name, state_of(pass));
+  // One that others could write to stays as it is, and nothing in it is believed.
+  const bool can_keep = fs::exists(folder(), error) ? is_ours(folder()) : make_folder();
+  if (can_keep && is_ours(file)) {
+    const std::string before = read_file(file, 1 << 16).value_or("");
+    if (before == tried + "yes\n") return true;
+    if (before == tried + "no\n") return false;
+  }
+  const Scratch room(can_keep ? folder() : fs::temp_directory_path(error).string());
+  if (room.path().empty()) return false;
+  const bool good = makes_pads(path, pass, room.path(), Errors::dropped);
+  if (can_keep) (void)write_file_atomically(file, tried + (good ? "yes\n" : "no\n"));
+  return good;
 }
 
 std::vector<Added> added_compilers(const Companions& companions) {
@@ -201,12 +298,12 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
         fmt::format("{} is of LLVM \"{}\", and {} is another version: install the development "
                     "files of that clang's own LLVM beside it",
                     config, version, program));
+  if (!make_folder()) return fail_errno(fmt::format("cannot write to {}", folder()));
+  remove_left_folders();
+  const Scratch room(folder());
+  const std::string& scratch = room.path();
+  if (scratch.empty()) return fail_errno(fmt::format("cannot write to {}", folder()));
   std::error_code error;
-  fs::create_directories(folder(), error);
-  if (!error) fs::permissions(folder(), fs::perms::owner_all, error);
-  std::string scratch = folder() + "/new-XXXXXX";
-  if (error || mkdtemp(scratch.data()) == nullptr)
-    return fail_errno(fmt::format("cannot write to {}", folder()));
   const std::string pass = scratch + "/pass.so";
   const std::string stem = stem_of(program);
   const std::string notes = stem + std::string(ending_of_notes);
@@ -226,8 +323,6 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
       done = write_file_atomically(
           notes, fmt::format("{}\n{}\n{}\n", state.compiler, state.state, state.step));
   }
-  std::error_code ignored;
-  fs::remove_all(scratch, ignored);
   if (!done) return std::unexpected(done.error());
   return fmt::format(
       "frames of programs that {} compiles get pads from now on (STAB_CC={}); the "

@@ -19,6 +19,11 @@ namespace stab::driver {
 std::string added_pass(const Companions& companions, const std::string& program,
                        const Identity& identity);
 
+// Whether this clang loads a pass of ours that was built for its version. One that was built with
+// assertions, or otherwise than the distribution's, may have the same version and does not. It is tried
+// once; the answer is kept beside the passes.
+bool loads(const std::string& program, const Identity& identity, const std::string& pass);
+
 struct Added {
   std::string compiler;  // its real path
   std::string pass;      // the file

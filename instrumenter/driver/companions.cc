@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "instrumenter/driver/added_compilers.h"
+#include "instrumenter/driver/environment.h"
 #include "instrumenter/driver/process.h"
 #include "instrumenter/link_flags.h"
 
@@ -105,6 +106,48 @@ std::string needed_libraries(const std::string& path) {
       }
   }
   return names;
+}
+
+// Whether the process is this one or one above it.
+bool is_above(pid_t process) {
+  constexpr unsigned most = 1000;  // as deep as nobody starts programs
+  pid_t at = getpid();
+  for (unsigned i = 0; i < most && at > 1; ++i) {
+    if (at == process) return true;
+    std::string stat;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", at)), stat);
+    // The name in parentheses may hold anything. A letter for the state follows, then the parent.
+    const std::size_t name = stat.rfind(')');
+    if (name == std::string::npos || name + 4 > stat.size()) return false;
+    at = static_cast<pid_t>(std::strtol(stat.c_str() + name + 4, nullptr, 10));
+  }
+  return false;
+}
+
+// Refuses a compiler that is szc, or that has started this szc. The variable has a line for each compiler
+// that a szc above this one started: the process and the program.
+Result<void> start_once(const std::string& program) {
+  static std::set<std::string> ours;  // an exec keeps the process, but not these
+  const auto refuse = [&](std::string_view what) {
+    return fail(fmt::format(
+        "{} {}, which would never end: set STAB_CC (or --stab-cc) to the compiler itself, "
+        "such as /usr/bin/clang-{} or /usr/bin/gcc",
+        program, what, STAB_LLVM_VERSION));
+  };
+  if (real_path(program) == running_program("szc")) return refuse("is szc itself");
+  std::string lines = environment(variable::started);
+  for (std::size_t at = 0, end = 0; (end = lines.find('\n', at)) != std::string::npos;
+       at = end + 1) {
+    const std::string line = lines.substr(at, end - at);
+    const std::size_t space = line.find(' ');
+    if (space == std::string::npos || line.substr(space + 1) != program || ours.contains(line))
+      continue;
+    if (is_above(static_cast<pid_t>(std::strtol(line.c_str(), nullptr, 10))))
+      return refuse("calls szc again");
+  }
+  const std::string line = fmt::format("{} {}", getpid(), program);
+  if (ours.insert(line).second) setenv(variable::started, (lines + line + "\n").c_str(), 1);
+  return {};
 }
 
 std::string pass_name(unsigned llvm) {
@@ -201,9 +244,11 @@ Result<Words> find_compiler(std::string_view choice, bool cxx) {
                       word));
     word = std::move(program);
   }
+  if (auto once = start_once(words.back()); !once) return std::unexpected(once.error());
   if (!cxx) return words;
   const std::string name = cxx_name(words.back());
   if (runnable(name)) {
+    if (auto once = start_once(name); !once) return std::unexpected(once.error());
     words.back() = name;
     return words;
   }
@@ -251,7 +296,13 @@ std::string pass_for(const Companions& companions, const std::string& program,
                      const Identity& identity) {
   std::string added = added_pass(companions, program, identity);
   if (!added.empty()) return added;
-  return identity.is_release ? pass_of_version(companions, identity.llvm) : "";
+  std::string ours = identity.is_release ? pass_of_version(companions, identity.llvm) : "";
+  if (ours.empty()) return "";
+  if (!fs::path(program).filename().string().contains("lld"))
+    return loads(program, identity, ours) ? ours : "";
+  // A linker takes what the clang beside it takes.
+  const std::string clang = fs::path(real_path(program)).parent_path() / "clang";
+  return !runnable(clang) || loads(clang, identify(clang), ours) ? ours : "";
 }
 
 std::vector<unsigned> pass_versions(const Companions& companions) {

@@ -35,7 +35,8 @@ Companions find_companions(const std::string& program);
 std::string running_program(const std::string& argv0);
 
 // The words that start the compiler (clang++ or g++ if `cxx`). `choice` is a program, or a command
-// such as "ccache clang-19"; if it is empty, clang-19 and clang are tried.
+// such as "ccache clang-19"; if it is empty, clang-19 and clang are tried. Fails if the program is szc, or
+// if it is what started this szc: that would never end. Tells the szcs that it starts of it.
 Result<Words> find_compiler(std::string_view choice, bool cxx);
 
 // The executable file that the shell would start, "" if there is none.

@@ -10,7 +10,7 @@
 
 namespace stab::driver {
 
-// Users may set all but the last three themselves, for builds that lose flags on the way.
+// Users may set all but the last four themselves, for builds that lose flags on the way.
 namespace variable {
 inline constexpr const char* compiler = "STAB_CC";  // clang or gcc, before
 inline constexpr const char* clang = "STAB_CLANG";
@@ -23,6 +23,8 @@ inline constexpr const char* stack = "STAB_STACK";
 inline constexpr const char* linker = "STAB_LD_LINKER";       // the linker that the user chose
 inline constexpr const char* used_clang = "STAB_LD_CLANG";    // the clang that calls ld.stab
 inline constexpr const char* pass_phase = "STAB_PASS_PHASE";  // what stab-pass.so works in
+inline constexpr const char* started =
+    "STAB_STARTED";  // the compilers that szc started, outermost first
 }  // namespace variable
 
 // "" if it is not set.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,6 +14,8 @@
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "base/fd.h"
 
 namespace stab::driver {
 namespace {
@@ -28,9 +31,32 @@ std::vector<char*> to_argv(const Words& words) {
   return argv;
 }
 
+// Below what every kernel takes for all arguments together, and for one.
+constexpr std::size_t most_bytes = 100'000;
+
+// The same words, those behind the first `kept` in a response file if they are very long. The file has no
+// name and stays open for the program: nothing is left behind, however it ends.
+Words shortened(const Words& words, std::size_t kept) {
+  std::size_t bytes = 0;
+  for (const std::string& word : words) bytes += word.size() + 1 + sizeof(char*);
+  if (bytes <= most_bytes || kept >= words.size()) return words;
+  const int file = memfd_create("szc-arguments", 0);
+  if (file < 0) return words;
+  const auto first = words.begin() + static_cast<std::ptrdiff_t>(kept);
+  const std::string name = fmt::format("/proc/self/fd/{}", file);
+  if (!write_all(file, join_response({first, words.end()})) || access(name.c_str(), R_OK) != 0) {
+    close(file);
+    return words;
+  }
+  Words result(words.begin(), first);
+  result.push_back("@" + name);
+  return result;
+}
+
 }  // namespace
 
-Error become(const Words& words) {
+Error become(const Words& given, std::size_t kept) {
+  const Words words = shortened(given, kept);
   const std::vector<char*> argv = to_argv(words);
   execv(argv[0], argv.data());
   return fail_errno(fmt::format("cannot start {}", words[0])).error();

@@ -67,6 +67,19 @@ Words split_response(std::string_view text) {
   return words;
 }
 
+std::string join_response(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (word.empty()) text += "\"\"";
+    for (const char c : word) {
+      if (kSpace.contains(c) || c == '\\' || c == '"' || c == '\'') text += '\\';
+      text += c;
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 Words expand_response_files(const Words& arguments) {
   Words out;
   Words open;

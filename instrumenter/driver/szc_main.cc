@@ -56,7 +56,8 @@ Result<int> compile(const Arguments& arguments, const std::string& name,
   }
   if (!command->note.empty()) fmt::print(stderr, "szc: note: {}\n", command->note);
   apply(*command);
-  return std::unexpected(become(command->words));
+  return std::unexpected(
+      become(command->words, arguments.verbatim ? command->words.size() : compiler->size()));
 }
 
 Result<int> run(const Words& words, const std::string& name, const std::string& argv0) {

@@ -123,6 +123,32 @@ echo '--stab-quiet -fuse-ld=bfd @inner.rsp -DTEXT="\"own flag\""' >own.rsp
 output=$("$szc" @own.rsp -o response 2>&1 && ./response)
 equal 'own flag in a response file' "$output" 'own flag 7'
 same 'a response file that is not there' @nowhere.rsp
+# Longer than a kernel takes in a command line, with flags of ours in it: compiled, and linked by lld.
+{
+  echo '--stab-quiet -DTEXT="\"a long file\"" -O1'
+  awk 'BEGIN { for (i = 0; i < 100; i++) pad = pad "x"; for (i = 0; i < 40000; i++) printf "-DM%d=%s\n-L/nowhere/%d/%s\n", i, pad, i, pad }'
+} >long.rsp
+[ "$(wc -c <long.rsp)" -gt 8000000 ] || fail 'a very long response file: it is short'
+expect 'a very long response file' "$szc" @long.rsp @inner.rsp -o long
+equal 'a very long response file' "$(./long)" 'a long file 7'
+moves 'a very long response file' long
+# gcc takes as many inputs, but not as many flags.
+ar rcs libnothing.a
+{
+  echo '--stab-quiet -DTEXT="\"a long file\""'
+  awk 'BEGIN { for (i = 0; i < 100; i++) pad = pad "./"; for (i = 0; i < 15000; i++) print pad "libnothing.a" }'
+} >link.rsp
+if have gcc; then
+  expect 'a very long response file, gcc' "$szc" --stab-cc=gcc @link.rsp @inner.rsp -o longer
+  equal 'a very long response file, gcc' "$(./longer)" 'a long file 7'
+  moves 'a very long response file, gcc' longer
+fi
+# An argument with each character that means something in a response file.
+printf '%s\n' 'int puts(const char *); int main(void) { puts(TEXT); return 0; }' >odd.c
+odd='a "b" \ '"'c'"' @d	e'
+pad=$(head -c 120000 /dev/zero | tr '\0' x)
+expect 'odd characters' "$szc" --stab-quiet -DPAD="$pad" -DTEXT="\"$(sed 's/["\\]/\\&/g' <<<"$odd")\"" odd.c -o odd
+equal 'odd characters' "$(./odd)" "$odd"
 
 # Link-only calls, archives, shared libraries.
 "$szc" -c a.c b.c && ar rcs libb.a b.o

@@ -203,6 +203,44 @@ for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang ve
   lacks "$version" out fpass-plugin
 done
 
+# A compiler that calls szc, or that is szc, would never end.
+mkdir wraps
+for name in gcc g++ clang-19 clang++-19; do
+  printf '#!/bin/sh\n%s "%s" --stab-cc=%s "$@"\n' "$([ $name = g++ ] || echo exec)" "$szc" $name >wraps/$name
+done
+chmod +x wraps/*
+ln -s "$szc" wraps/cc
+for name in gcc g++ clang-19; do
+  for driver in "$szc" "$szcxx"; do
+    PATH=$work/wraps:$PATH refute "$(basename "$driver") with a $name that calls szc" timeout -s KILL 60 "$driver" --stab-cc=$name -c b.c
+    has "$(basename "$driver") with a $name that calls szc: why" .err 'calls szc again, which would never end: set STAB_CC'
+  done
+done
+PATH=$work/wraps:$PATH refute 'a cc that is szc' timeout -s KILL 60 "$szc" --stab-cc=cc -c b.c
+has 'a cc that is szc: why' .err 'is szc itself, which would never end'
+printf '#!/bin/sh\nexec "%s" --stab-cc=%s "$@"\n' "$szc" "$(command -v gcc)" >wraps/gcc
+PATH=$work/wraps:$PATH expect 'a gcc that calls szc with the real one' "$szc" --stab-cc=gcc --stab-quiet b.c -shared -o libb.so
+
+# A compiler that says that it is a release which szc has a pass for, and does not load that pass, as one with
+# assertions: it is tried once.
+printf '#!/bin/sh\necho "$*" >>"%s/calls"\n[ "$1" = --version ] && exec clang-19 --version\nexec clang-16 "$@"\n' "$work" >asserts && chmod +x asserts
+for try in 1 2; do
+  STAB_CC=$work/asserts expect "a compiler that does not load the pass, $try" "$szcxx" -O1 part.cc -o program
+  has "a compiler that does not load the pass, $try: why" .err "does not load szc's pass for clang 19"
+  moves "a compiler that does not load the pass, $try" ./program
+done
+equal 'a compiler that does not load the pass: trials' "$(grep -c fpass-plugin calls)" 1
+
+# What a call that was killed left is removed by the next one, unless another call works there.
+mkdir "$passes/new-killed" "$passes/new-working" && echo >"$passes/new-killed/all.cc"
+exec 9<"$passes/new-working"
+flock -n 9
+expect 'a clang is added after a call that was killed' "$stabctl" compiler add own/bin/clang-trunk
+[ ! -e "$passes/new-killed" ] || fail 'what a killed call left is still there'
+[ -e "$passes/new-working" ] || fail 'the folder of a call that still works was removed'
+exec 9<&-
+rmdir "$passes/new-working"
+
 # A compiler that cannot be added says why, and leaves the added ones as they are.
 ls "$passes" >before
 refute 'gcc is added' "$stabctl" compiler add gcc
