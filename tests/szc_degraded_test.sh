@@ -161,6 +161,19 @@ STABILIZER_OPTIONS=report=$work/report bytes/program >output
 for name in copied hooked may_fault; do
   $szc --stab-explain bytes/program | grep -q " $name: its bytes or its address range are used" || fail "$name is not explained"
 done
+# The same by gcc, without szc's pass.
+while IFS='|' read -r file compiler flags; do
+  build_both gcc_bytes "$file" "$compiler" "$flags" || fail "used_bytes_gcc.c $flags is not built"
+  run gcc_bytes/plain "" >expected
+  for options in rerandomize=once seed=2:period=1ms:budget=off code=0; do
+    run gcc_bytes/ours "$options" >output
+    cmp -s output expected || fail "used_bytes_gcc.c $flags, $options: $(cat output gcc_bytes/ours/errors)"
+  done
+  for name in copied hooked may_fault; do
+    $szc --stab-explain gcc_bytes/ours/program | grep -q " $name: its bytes or its address range are used" || fail "used_bytes_gcc.c $flags: $name is not explained"
+  done
+  [ "$($szc --stab-explain gcc_bytes/ours/program | grep -c 'bytes or its address range')" -le 6 ] || fail "used_bytes_gcc.c $flags: too many functions stay"
+done < <(variants_of used_bytes_gcc.c)
 rm -f report
 STABILIZER_OPTIONS=report=report ./good >output
 grep -qE 'go_functions|used_bytes_functions|foreign_exception' report && fail "an ordinary program: $(cat report)"

@@ -56,7 +56,7 @@ PinsAreKnown decide_what_moves(Program& program, const Decoder& decoder) {
   const FramesAreRead frames = read_frames(program, sizes, pinning);
   const CodeIsKnown code = analyse_code(program, frames, pinning);
   find_address_registers(program, code);
-  const LabelsAreKnown labels = analyse_labels(program, code, pinning);
+  const LabelsAreKnown labels = analyse_labels(program, decoder, code, pinning);
   const TablesAreKnown tables = analyse_data(program, labels, pinning);
   const LandingPadsAreKnown pads = analyse_exceptions(program, code, pinning);
   const SwitchesAreKnown switches = analyse_switches(program, decoder, pads);

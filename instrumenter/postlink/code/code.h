@@ -20,7 +20,8 @@ class CodeIsKnown {
 
 class LabelsAreKnown {
   LabelsAreKnown() = default;
-  friend LabelsAreKnown analyse_labels(Program& program, CodeIsKnown code, const Pinning& pinning);
+  friend LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown code,
+                                       const Pinning& pinning);
 };
 
 class TablesAreKnown {
@@ -53,8 +54,10 @@ CodeIsKnown analyse_code(Program& program, FramesAreRead frames, const Pinning& 
 // Registers that hold jump tables' addresses and no other values of 64 bits.
 void find_address_registers(Program& program, CodeIsKnown code);
 
-// Pins functions with labels of whose names more is made than jumps.
-LabelsAreKnown analyse_labels(Program& program, CodeIsKnown code, const Pinning& pinning);
+// Pins functions with labels of whose names more is made than jumps, and functions whose bytes or range
+// the program uses.
+LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown code,
+                              const Pinning& pinning);
 
 // Functions' labels in data and jump tables.
 TablesAreKnown analyse_data(Program& program, LabelsAreKnown labels, const Pinning& pinning);

@@ -2,8 +2,10 @@
 // Labels with names of their own. Compilers make none whose address is used: a handler may compare
 // the place of a fault with such a label, or somebody copies the code up to it. Then the function
 // must run where it is. So must functions whose bytes or range the program uses, as the pass has
-// noted or a section's bounds show.
+// noted, or a section's bounds or the code of another compiler show.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
@@ -14,7 +16,8 @@ namespace {
 
 class LabelAnalysis {
  public:
-  LabelAnalysis(Program& program, const Pinning& pinning) : program_(program), pinning_(pinning) {}
+  LabelAnalysis(Program& program, const Decoder& decoder, const Pinning& pinning)
+      : program_(program), decoder_(decoder), pinning_(pinning) {}
 
   void run() {
     for (const Elf64_Sym& symbol : program_.file->symbols())
@@ -23,10 +26,13 @@ class LabelAnalysis {
       const Elf64_Shdr& section = program_.file->sections()[i];
       if ((section.sh_flags & SHF_ALLOC) == 0 || program_.file->name(section) == ".eh_frame")
         continue;
-      for (const Relocation& relocation : program_.file->relocations(i)) {
+      const std::vector<Relocation> relocations = program_.file->relocations(i);
+      for (const Relocation& relocation : relocations) {
         look_at(relocation);
         look_at_bounds(relocation);
+        look_behind_start(relocation);
       }
+      if ((section.sh_flags & SHF_EXECINSTR) != 0) look_at_uses(i, relocations);
     }
     for (const Function& function : program_.functions) look_at(function);
     for (const Function& function : program_.unsized) look_at(function);
@@ -121,6 +127,70 @@ class LabelAnalysis {
     }
   }
 
+  // A place that is named by a function and a distance from its start: the end, above all.
+  void look_behind_start(const Relocation& relocation) {
+    const auto symbols = program_.file->symbols();
+    if (relocation.symbol >= symbols.size() || !is_function(symbols[relocation.symbol])) return;
+    const Elf64_Sym& symbol = symbols[relocation.symbol];
+    std::uint64_t place = relocation.target;
+    if (relocation.type != R_X86_64_64 && relocation.type != R_X86_64_32 &&
+        relocation.type != R_X86_64_32S) {
+      const Function* user = program_.find(relocation.where);
+      const Operand* operand = user == nullptr ? nullptr : operand_at(*user, relocation.where);
+      if (operand == nullptr || operand->use != Operand::Use::address) return;
+      if (relocation.type != R_X86_64_PC32 && relocation.type != R_X86_64_PLT32) return;
+      place = operand->target;
+    }
+    Function* function = program_.find(symbol.st_value);
+    if (function != nullptr && place != symbol.st_value && place > function->start)
+      pinning_.pin(*function, abi::PinReason::used_bytes);
+  }
+
+  // What functions of this section do with the addresses of functions, whoever compiled them.
+  void look_at_uses(std::size_t section, const std::vector<Relocation>& relocations) {
+    const auto at = [](const Relocation& relocation) { return relocation.where; };
+    for (const Function& user : program_.functions) {
+      if (user.section != section) continue;
+      AddressesTaken taken;
+      const auto take = [&](std::uint64_t offset, std::uint64_t target) {
+        const Function* function = program_.find(target);
+        if (function != nullptr && function->start == target)
+          taken.fields.emplace(static_cast<std::uint32_t>(offset), target);
+      };
+      for (const Operand& operand : user.decoded.operands)
+        if (operand.use == Operand::Use::address) take(operand.offset, operand.target);
+      const auto first = std::ranges::lower_bound(relocations, user.start, {}, at);
+      const auto last = std::ranges::lower_bound(relocations, user.end(), {}, at);
+      for (auto each = first; each != last; ++each)
+        if (each->type == R_X86_64_64 || each->type == R_X86_64_32 || each->type == R_X86_64_32S)
+          take(each->where - user.start, each->target);
+      if (taken.fields.empty()) continue;
+      taken.works_on_bytes = [&](std::uint32_t field) {
+        const auto found = std::ranges::lower_bound(first, last, user.start + field, {}, at);
+        return found != last && found->where == user.start + field && works_on_bytes(*found);
+      };
+      pin_uses(decoder_.address_uses(user.code, user.start, taken));
+    }
+  }
+
+  // What lies between places whose distance or order is asked for may be meant, too.
+  void pin_uses(const AddressUses& uses) {
+    for (const std::uint64_t place : uses.bytes)
+      if (Function* function = program_.find(place))
+        pinning_.pin(*function, abi::PinReason::used_bytes);
+    if (!uses.range.empty()) pin_between(*uses.range.begin(), *uses.range.rbegin());
+  }
+
+  [[nodiscard]] bool works_on_bytes(const Relocation& relocation) const {
+    constexpr std::array<std::string_view, 14> names = {
+        "memcpy",        "memmove", "mempcpy",       "memcmp",  "bcmp",
+        "bcopy",         "memchr",  "write",         "fwrite",  "__memcpy_chk",
+        "__memmove_chk", "memset",  "pkey_mprotect", "mprotect"};
+    const auto symbols = program_.file->symbols();
+    return relocation.symbol < symbols.size() &&
+           std::ranges::find(names, program_.file->name(symbols[relocation.symbol])) != names.end();
+  }
+
   void pin_between(std::uint64_t first, std::uint64_t last) {
     for (Function& function : program_.functions)
       if (function.start <= last && function.end() > first)
@@ -134,25 +204,34 @@ class LabelAnalysis {
     return after != program_.unsized.begin() && branches_by(*(after - 1), where);
   }
 
-  static bool branches_by(const Function& function, std::uint64_t where) {
+  static const Operand* operand_at(const Function& function, std::uint64_t where) {
     const auto& operands = function.decoded.operands;
     const auto operand = std::ranges::lower_bound(operands, where - function.start, {},
                                                   [](const Operand& o) { return o.offset; });
     return function.decoded.complete && operand != operands.end() &&
-           operand->offset == where - function.start && operand->use == Operand::Use::branch;
+                   operand->offset == where - function.start
+               ? &*operand
+               : nullptr;
+  }
+
+  static bool branches_by(const Function& function, std::uint64_t where) {
+    const Operand* operand = operand_at(function, where);
+    return operand != nullptr && operand->use == Operand::Use::branch;
   }
 
   void pin(Function& function) { pinning_.pin(function, abi::PinReason::label_reference); }
 
   Program& program_;
+  const Decoder& decoder_;
   const Pinning& pinning_;
   std::unordered_set<std::uint64_t> labels_;
 };
 
 }  // namespace
 
-LabelsAreKnown analyse_labels(Program& program, CodeIsKnown /*code*/, const Pinning& pinning) {
-  LabelAnalysis(program, pinning).run();
+LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown /*code*/,
+                              const Pinning& pinning) {
+  LabelAnalysis(program, decoder, pinning).run();
   return {};
 }
 

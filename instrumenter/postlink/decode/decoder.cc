@@ -56,7 +56,8 @@ Decoder::Impl::Impl() {
   collector = owned.get();
   disassembler->setSymbolizer(std::move(owned));
   for (unsigned i = 1; i < registers->getNumRegs(); ++i)
-    for (const auto& [name, number] : {std::pair{"RIP", &rip}, {"RSP", &rsp}, {"RBP", &rbp}})
+    for (const auto& [name, number] :
+         {std::pair{"RIP", &rip}, {"RSP", &rsp}, {"RBP", &rbp}, {"EFLAGS", &flags}})
       if (llvm::StringRef(registers->getName(i)) == name) *number = i;
   number_registers();
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "instrumenter/postlink/decode/address_uses.h"
 #include "instrumenter/postlink/decode/stack_moves.h"
 
 namespace stab::instrumenter {
@@ -90,6 +91,11 @@ class Decoder {
   // As far as bytes belong to instructions that the decoder knows.
   [[nodiscard]] std::vector<StackMove> stack_moves(std::span<const std::uint8_t> code,
                                                    std::uint64_t address) const;
+
+  // Follows the addresses of functions in registers, along all paths through this code. Memory is not
+  // followed: what the program keeps there is not found.
+  [[nodiscard]] AddressUses address_uses(std::span<const std::uint8_t> code, std::uint64_t address,
+                                         const AddressesTaken& taken) const;
 
  private:
   struct Impl;

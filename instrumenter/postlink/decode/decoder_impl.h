@@ -131,6 +131,7 @@ struct Decoder::Impl {
   unsigned rip = 0;
   unsigned rsp = 0;
   unsigned rbp = 0;
+  unsigned flags = 0;
   std::vector<std::uint8_t> general_numbers;  // by register, as stack_moves.h numbers them
   std::vector<std::uint8_t> widths;           // by register: 64, 32, or less
 };
