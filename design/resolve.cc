@@ -22,15 +22,37 @@ std::string order_flags(std::uint64_t seed, bool uses_szc) {
   return flags;
 }
 
+// Whether a word of the command is a C or C++ compiler that is not szc.
+bool names_other_compiler(std::string_view command) {
+  constexpr std::string_view cuts = " \t\n'\"=;|&()`/";
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t begin = command.find_first_not_of(cuts, at);
+    if (begin == std::string_view::npos) return false;
+    at = std::min(command.find_first_of(cuts, begin), command.size());
+    const std::string_view word = command.substr(begin, at - begin);
+    // With a version behind it, or a target before it.
+    const std::string_view name = word.substr(0, word.find_last_not_of("0123456789.-") + 1);
+    for (const std::string_view each : {"clang", "clang++", "gcc", "g++", "cc", "c++"})
+      if (name == each || name.ends_with(std::string("-") + std::string(each))) return true;
+  }
+  return false;
+}
+
+// szc pads for any linker, other compilers by the flag that lld has from 22 on.
+std::string padding_flags(std::uint64_t seed, bool uses_szc, bool names_another) {
+  if (uses_szc || !names_another) return fmt::format(" --stab-link-padding={}", seed);
+  return fmt::format(" -ffunction-sections -fdata-sections -fuse-ld=lld -B{} {}={}",
+                     padding_lld_folder, padding_lld_flag, seed);
+}
+
 // What the link factors add to LDFLAGS.
-std::string link_flags(const Plan& plan, const Trial& trial, bool uses_szc) {
+std::string link_flags(const Plan& plan, const Trial& trial, bool uses_szc, bool names_another) {
   std::string flags;
   for (std::size_t i = 0; i < plan.factors.size(); ++i) {
     const FactorKind kind = plan.factors[i].kind;
     const std::uint64_t seed = trial.levels[i].number;
     if (kind == FactorKind::link_order) flags += order_flags(seed, uses_szc);
-    // No other compiler can: theirs refuse the flag.
-    if (kind == FactorKind::link_padding) flags += fmt::format(" --stab-link-padding={}", seed);
+    if (kind == FactorKind::link_padding) flags += padding_flags(seed, uses_szc, names_another);
   }
   return flags;
 }
@@ -46,8 +68,9 @@ Variables variables_of(const Plan& plan, const Trial& trial) {
     for (const auto& [name, value] : level->variables) variables[name] = value;
   }
   const auto& build = plan.benchmarks[trial.benchmark].build;
-  const bool uses_szc = build && names_szc(fill(*build, variables));
-  variables["LDFLAGS"] += link_flags(plan, trial, uses_szc);
+  const std::string command = build ? fill(*build, variables) : "";
+  variables["LDFLAGS"] +=
+      link_flags(plan, trial, names_szc(command), names_other_compiler(command));
   return variables;
 }
 

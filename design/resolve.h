@@ -26,7 +26,8 @@ enum class Needs {
 // substitute() once more, with those three.
 //
 // link_order appends to LDFLAGS what makes lld shuffle the sections, in quotes for the shell, or
-// szc's own flag if the build names szc; link_padding appends a flag that only szc knows. Where one
+// szc's own flag if the build names szc; link_padding appends szc's own flag, or the one of lld 22 if the
+// build names another compiler only. Where one
 // command compiles and links, each function gets its own section; where objects are compiled
 // separately by another compiler than szc, the user puts -ffunction-sections and -fdata-sections
 // into CFLAGS.
@@ -49,6 +50,10 @@ struct Task {
   Needs needs = Needs::nothing;
 };
 Task resolve(const Plan& plan, const Trial& trial);
+
+// Where Debian has the ld.lld that knows the flag.
+inline constexpr std::string_view padding_lld_folder = "/usr/lib/llvm-22/bin";
+inline constexpr std::string_view padding_lld_flag = "-Wl,--randomize-section-padding";
 
 // Whether a word of the command is szc or szc++, with or without a folder.
 bool names_szc(std::string_view command);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the file that a command's first word names.
+// Finds the file that a command's first word names, and says what that file can't do.
 #pragma once
 
 #include <string>
@@ -19,5 +19,12 @@ Result<std::string> find_program(std::string_view word, const std::vector<std::s
 // What the program would gain by being executed, and we may not gain (no_new_privs): "is setuid to
 // user 0"; "" if nothing.
 std::string refused_rights(const std::string& program);
+
+// Why szc's runtime cannot move this program's functions, whoever built it: "the program is linked
+// statically, ..."; "" if nothing in the file is in the way.
+std::string why_in_place(const std::string& program);
+
+// Whether szc linked the program with its runtime.
+bool has_szc_note(const std::string& program);
 
 }  // namespace stab::machine

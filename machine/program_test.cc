@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "machine/program.h"
 
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 namespace stab::machine {
 namespace {
@@ -25,6 +30,54 @@ TEST(Program, TheErrorTellsAMissingFileFromOneThatCannotBeExecuted) {
   EXPECT_THAT(find_program("/etc/passwd", {}, "/").error().message, HasSubstr("not an executable"));
   EXPECT_THAT(find_program("/tmp", {}, "/").error().message, HasSubstr("not an executable"));
   EXPECT_THAT(find_program("nothing", {"PATH=/bin"}, "/").error().message, HasSubstr("./nothing"));
+}
+
+// A file with these segments, and a dynamic section with these flags.
+std::string elf_with(std::uint16_t type, std::initializer_list<std::uint32_t> segments,
+                     std::uint64_t flags) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_type = type;
+  header.e_phoff = sizeof header;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = static_cast<Elf64_Half>(segments.size());
+  std::string file(reinterpret_cast<const char*>(&header), sizeof header);
+  Elf64_Dyn entry{};
+  entry.d_tag = DT_FLAGS_1;
+  entry.d_un.d_val = flags;
+  for (const std::uint32_t each : segments) {
+    Elf64_Phdr segment{};
+    segment.p_type = each;
+    segment.p_offset = sizeof header + segments.size() * sizeof segment;
+    segment.p_filesz = sizeof entry;
+    file.append(reinterpret_cast<const char*>(&segment), sizeof segment);
+  }
+  return file.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+}
+
+TEST(Program, IsStaticWithoutAnInterpreter) {
+  const std::string path = testing::TempDir() + "/static_program";
+  const auto why = [&](const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+    return why_in_place(path);
+  };
+  EXPECT_THAT(why(elf_with(ET_EXEC, {PT_LOAD}, 0)), HasSubstr("is linked statically"));
+  EXPECT_THAT(why(elf_with(ET_DYN, {PT_LOAD, PT_DYNAMIC}, DF_1_PIE | DF_1_NOW)),
+              HasSubstr("is linked statically"));
+  EXPECT_EQ(why(elf_with(ET_EXEC, {PT_INTERP, PT_LOAD, PT_DYNAMIC}, 0)), "");
+  EXPECT_EQ(why(elf_with(ET_DYN, {PT_INTERP, PT_LOAD, PT_DYNAMIC}, DF_1_PIE)), "");
+  // Shared libraries, objects, scripts, files that end too early, and what is no file.
+  EXPECT_EQ(why(elf_with(ET_DYN, {PT_LOAD, PT_DYNAMIC}, DF_1_NOW)), "");
+  EXPECT_EQ(why(elf_with(ET_REL, {}, 0)), "");
+  EXPECT_EQ(why("#!/bin/sh\n"), "");
+  EXPECT_EQ(why(elf_with(ET_EXEC, {PT_LOAD}, 0).substr(0, 70)), "");
+  std::filesystem::remove(path);
+  EXPECT_EQ(why_in_place(path), "");
+  EXPECT_EQ(why_in_place("/dev/zero"), "");
+  EXPECT_EQ(why_in_place("/proc/self/exe"), "");
+  EXPECT_FALSE(has_szc_note("/proc/self/exe"));
 }
 
 TEST(Program, AnEmptyWordIsFoundNowhere) {

@@ -56,6 +56,8 @@ Json layouts_of(const Layouts& layouts) {
   return {{"randomized", layouts.randomized},
           {"unrandomized", layouts.unrandomized},
           {"without_runtime", layouts.without_runtime},
+          {"in_place", layouts.in_place},
+          {"why_in_place", layouts.why_in_place},
           {"kinds", or_null(layouts.kinds)},
           {"least_share", or_null(layouts.least_share)},
           {"median_share", or_null(layouts.median_share)},

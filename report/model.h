@@ -41,6 +41,8 @@ struct Layouts {
   std::uint64_t randomized = 0;
   std::uint64_t unrandomized = 0;       // they could, and were told not to or failed to
   std::uint64_t without_runtime = 0;    // szc did not build them
+  std::uint64_t in_place = 0;           // of these, those whose file rules a runtime out
+  std::string why_in_place{};           // "the program is linked statically, ..."
   std::string kinds{};                  // "code once"; several with commas
   std::optional<double> least_share{};  // of the text bytes that moved, by trial
   std::optional<double> median_share{};

@@ -233,8 +233,7 @@ void check_options(Draft& draft) {
   if (!draft.factors_are_good || !draft.kind_is_good || !draft.cells_are_good) return;
   OptionChecker(draft).check();
   for (const DraftFactor& factor : draft.factors)
-    if ((is_ours(factor.value) && !is_for_any_program(factor.value.name)) ||
-        factor.value.kind == FactorKind::link_padding)
+    if (is_ours(factor.value) && !is_for_any_program(factor.value.name))
       check_compilers(draft, factor.at, fmt::format("the factor '{}'", factor.value.name));
   for (const auto& [name, level] : draft.plan.randomize)
     if (level.name != "false" && !is_for_any_program(name))

@@ -70,9 +70,12 @@ void CommandLine::machine_options(CLI::App* verb) {
 
 void CommandLine::add_machine_verbs() {
   MachineOptions& m = arguments_.machine;
-  machine_options(verb(
+  CLI::App* doctor = verb(
       "doctor", "Check how well this machine can measure, and how to improve it; changes nothing",
-      on_machine(client::doctor)));
+      on_machine(client::doctor));
+  machine_options(doctor);
+  doctor->add_option("program", m.programs,
+                     "Also check whether these programs can have random layouts");
   CLI::App* counters = verb(
       "counters",
       "List the events that trials can count on this machine, and why the others can't be counted",

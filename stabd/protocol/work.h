@@ -127,6 +127,7 @@ struct BuildReply {
   std::string out{};        // what ${OUT} stands for
   std::string binary_sha256{};
   std::string compilers{};  // of it
+  std::string in_place{};   // why its functions cannot move, whatever the plan asks for
   std::string output{};     // why it failed, or what the compiler said
   std::int64_t duration_ns = 0;
   std::string tidied{};  // what had to go for cache_limit; "" if nothing had to
@@ -134,8 +135,8 @@ struct BuildReply {
   std::vector<counters::Reading> readings{};  // that each trial of it has
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
-                      (status, key, directory, out, binary_sha256, compilers, output, duration_ns,
-                       tidied, no_room, readings))
+                      (status, key, directory, out, binary_sha256, compilers, in_place, output,
+                       duration_ns, tidied, no_room, readings))
 
 using RunReply = store::Trial;
 template <>

@@ -45,6 +45,7 @@ inline BuildReply full_build_reply() {
           .out = "/c/k1/out",
           .binary_sha256 = "e3b0",
           .compilers = "clang 19",
+          .in_place = "it is linked statically",
           .output = awkward,
           .duration_ns = std::numeric_limits<std::int64_t>::max(),
           .tidied = "3 builds",

@@ -103,6 +103,18 @@ std::string machine_line(store::Reader& store, store::Id id) {
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
+// Why trials, one at least, had no runtime.
+std::string why_without_runtime(const report::Layouts& layouts) {
+  const std::string why = one_line(layouts.why_in_place, 400);
+  if (!why.empty() && layouts.in_place == layouts.without_runtime)
+    return layouts.randomized + layouts.unrandomized == 0
+               ? why
+               : fmt::format("in {} trials, {}", layouts.in_place, why);
+  return fmt::format("szc did not build {} programs{}",
+                     layouts.randomized + layouts.unrandomized == 0 ? "the" : "all",
+                     why.empty() ? "" : fmt::format("; in {} trials, {}", layouts.in_place, why));
+}
+
 // A part of the layout, by what the runtimes of the trials did.
 report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
                                std::string what, const std::string& option) {
@@ -126,8 +138,7 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
   else if (given != plan.randomize.end() && given->second.number == 0)
     drawn.why = fmt::format("{} = false", option);
   else if (!of_any_program && layouts.without_runtime > 0)
-    drawn.why = layouts.randomized + layouts.unrandomized == 0 ? "szc did not build the programs"
-                                                               : "szc did not build all programs";
+    drawn.why = why_without_runtime(layouts);
   else if (given != plan.randomize.end() || (option == "stack" && plan.pads_by_default) ||
            option == "code")
     drawn.why = "not in all trials";

@@ -25,6 +25,7 @@
 #include "design/expand.h"
 #include "machine/child.h"
 #include "machine/environment.h"
+#include "machine/program.h"
 #include "plan/measures/builds.h"
 #include "plan/substitute.h"
 #include "stabd/protocol/cache.h"
@@ -167,6 +168,7 @@ struct Builder::CacheFolder {
     answer.status = store::BuildStatus::cached;
     answer.binary_sha256 = digest;
     answer.compilers = compilers_of(out());
+    answer.in_place = machine::why_in_place(out());
     answer.duration_ns =
         record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
     const auto cpu = record.find("cpu_ns");
@@ -473,6 +475,7 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   reply.status = store::BuildStatus::built;
   reply.binary_sha256 = binary->value_or("");
   reply.compilers = compilers_of(reply.out);
+  reply.in_place = machine::why_in_place(reply.out);
   reply.output = printed;
   reply.duration_ns = ended.wall.count();
   const std::int64_t cpu_ns = (ended.user + ended.system).count();

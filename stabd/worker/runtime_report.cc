@@ -320,9 +320,12 @@ RuntimeReport read_report(std::string_view text, int own) {
   return reader.result(own);
 }
 
-std::string layout_fault(const protocol::RunRequest& request, const Layout& layout,
-                         bool preloaded) {
+std::string layout_fault(const protocol::RunRequest& request, const Layout& layout, bool preloaded,
+                         std::string_view in_place) {
   if (request.needs == plan::Needs::nothing) return "";
+  if (!layout.randomized && !in_place.empty())
+    return fmt::format("the plan asks for a random layout, but this program can't have one: {}",
+                       in_place);
   if (!layout.randomized)
     return fmt::format(
         "the plan asks for a random layout, but the program has no runtime that makes one: build "

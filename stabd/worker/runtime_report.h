@@ -55,8 +55,9 @@ RuntimeReport read_report(std::string_view text, int own);
 
 // Why the layout is not what the trial needs; "" if it is. `preloaded`: the program has of our
 // runtime the heap only, by libstabheap.so.
+// `in_place`: why the program's file rules out a runtime that works (machine/program.h), or "".
 std::string layout_fault(const protocol::RunRequest& request, const store::Layout& layout,
-                         bool preloaded = false);
+                         bool preloaded = false, std::string_view in_place = "");
 // Two readings of each region. Of those that `wanted` names and the program did not enter they are
 // absent, with the reason.
 std::vector<counters::Reading> region_readings(const RuntimeReport& report,

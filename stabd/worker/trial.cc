@@ -234,6 +234,14 @@ counters::Reading size_of_program(const protocol::RunRequest& request, const Tri
                                   bytes.error().message));
 }
 
+// Of a program whose runtime said nothing; "" if its file gives no reason.
+std::string why_in_place(const protocol::RunRequest& request,
+                         const std::vector<std::string>& environment) {
+  const auto path = machine::find_program(request.argv.front(), environment, request.directory);
+  if (!path) return "";
+  return machine::why_in_place(path->starts_with('/') ? *path : request.directory + "/" + *path);
+}
+
 // Those that are absent are there only where somebody wants to know.
 void add_of_builds(const protocol::RunRequest& request, const TrialContext& context,
                    const std::vector<std::string>& environment, protocol::RunReply& reply) {
@@ -388,6 +396,9 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   std::ranges::move(region_readings(reported, parts_in(request)),
                     std::back_inserter(reply.readings));
   reply.layout = std::move(reported.layout);
+  const std::string in_place =
+      reply.layout.randomized ? "" : why_in_place(request, launch.environment);
+  if (reply.layout.note.empty()) reply.layout.note = in_place;
   if (simulation) forget_real_runs(reply);  // before anything is derived
   std::string useless = *causal ? (*causal)->take(ended, reply) : "";
   add_of_builds(request, context, launch.environment, reply);
@@ -404,7 +415,8 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   };
   reply.reason.clear();
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
-  judge(TrialStatus::not_randomized, layout_fault(request, reply.layout, !library.empty()));
+  judge(TrialStatus::not_randomized,
+        layout_fault(request, reply.layout, !library.empty(), in_place));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
   judge(TrialStatus::not_measured, std::move(useless));
   judge(TrialStatus::not_measured,

@@ -91,8 +91,26 @@ expect 'padding of a shared library' "$szc" -shared -fPIC f0.c --stab-link-paddi
 moves 'padding of a shared library' libf.so
 expect 'padding of C++' sh -c "echo 'int main() { try { throw 1; } catch (int) { return 0; } }' | $szcxx -x c++ - --stab-link-padding=3 -o cxx && ./cxx"
 expect 'padding with LTO' "$szc" -flto main.c f0.c f1.c f2.c f3.c --stab-link-padding=3 -o lto
+has 'padding with LTO: lld 19 puts no gaps between functions, and says so' .err 'no gaps between the functions of lto'
 ./lto >out
 cmp -s out expected || fail 'padding with LTO: another output'
+sed 's/\bint f/__attribute__((noinline)) int f/' f0.c >g0.c
+for flto in -flto -flto=thin; do
+  declare -A gaps=()
+  for seed in 1 2 3 4 5 6; do
+    expect "padding with $flto by lld 22" "$szc" --stab-cc=clang-22 -O1 $flto main.c g0.c f1.c f2.c f3.c --stab-link-padding=$seed -o lto
+    [ ! -s .err ] || { fail "padding with $flto by lld 22: speaks"; cat .err >&2; }
+    moves "padding with $flto by lld 22" lto
+    for options in rerandomize=once stack=1:period=1ms; do
+      STABILIZER_OPTIONS=$options ./lto >out
+      cmp -s out expected || fail "padding with $flto by lld 22, $options: another output"
+    done
+    gaps[$((0x$(address lto f14) - 0x$(address lto f0)))]=1
+  done
+  [ ${#gaps[@]} -ge 2 ] || fail "padding with $flto by lld 22: the distance of f0 and f14 never changes"
+  expect "padding with $flto again" "$szc" --stab-cc=clang-22 -O1 $flto main.c g0.c f1.c f2.c f3.c --stab-link-padding=6 -o again
+  cmp -s lto again || fail "padding with $flto: the same seed gives another program"
+done
 mkdir libs && mv ordinary.a libs/libordinary.a
 expect 'padding of -l' "$szc" main.o thin.a -Llibs -lordinary --stab-off --stab-link-padding=4 -o byname
 ./byname >out

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "tests/system/lab.h"
 
@@ -79,6 +81,31 @@ TEST_F(Examples, ProgramsOfBothCompilersMoveAndPrintTheSame) {
   ASSERT_EQ(trials.size(), 16U) << rows.err;
   for (const json& row : trials)
     EXPECT_THAT(std::string(row["randomization"]), HasSubstr("code")) << row;
+}
+
+TEST_F(Examples, ProfilesLinkTimeOptimizationAndBoltAreComparedAndBoltsCodeStays) {
+  const std::string llvm = "/usr/lib/llvm-22/";
+  for (const auto& [file, package] :
+       {std::pair{"bin/llvm-bolt", "bolt-22"},
+        {"lib/clang/22/lib/linux/libclang_rt.profile-x86_64.a", "libclang-rt-22-dev"}})
+    if (!std::filesystem::exists(llvm + file))
+      GTEST_SKIP() << "plans/pgo.toml needs " << package << ", which is not installed";
+  const json document = run("pgo.toml", "2");
+  EXPECT_EQ(document["trials"]["ok"], 16) << document["failures"];
+  EXPECT_EQ(document["effects"].size(), 6U);
+  const Output rows = lab_.ctl({"export", "1", "--state", state(), "--format", "json"});
+  const json trials = json::parse(rows.out, nullptr, false);
+  ASSERT_EQ(trials.size(), 16U) << rows.err;
+  std::set<std::string> builds;
+  for (const json& row : trials) {
+    builds.insert(row["build"]);
+    EXPECT_EQ(row["layout_note"] != "", row["optimization"] == "BOLT") << row;
+  }
+  EXPECT_EQ(builds.size(), 16U);
+  EXPECT_EQ(document["layouts"]["in_place"], 4);
+  EXPECT_THAT(joined(lab_.ctl({"report", "--state", state(), "--full"}).out),
+              HasSubstr("functions (szc did not build the programs; in 4 trials, BOLT has "
+                        "rewritten the program's code, and kept no relocations"));
 }
 
 TEST_F(Examples, SimulatedCountsAnswerWithFiveBlocks) {

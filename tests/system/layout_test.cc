@@ -373,6 +373,55 @@ TEST_F(Layout, AProgramThatSzcDidNotBuildIsRefusedWithWhatToChange) {
   EXPECT_EQ(report(id)["trials"]["ok"], 0);
 }
 
+// What no text of the plan shows, the built file does.
+TEST_F(Layout, AStaticProgramIsRefusedBeforeTheFirstTrial) {
+  const std::string text =
+      "[experiment]\nname = \"s\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"b\"\n"
+      "build = \"sh link.sh ${OUT}\"\nsources = [\"b.c\", \"link.sh\"]\nrun = [\"${OUT}\"]\n";
+  for (const std::string flag : {"-static", "-static-pie"}) {
+    lab_.write("link.sh", "exec szc --stab-quiet " + flag + " b.c -o \"$1\"\n");
+    const int refused = run(text + "[randomize]\ncode = true\n");
+    EXPECT_NE(submitted_.code, 0) << flag;
+    EXPECT_THAT(lab_.trials(refused), SizeIs(0)) << flag;
+    EXPECT_THAT(lab_.ctl({"status", std::to_string(refused), "--json"}).out,
+                HasSubstr("the build of 'b' made can't have one: the program is linked statically"))
+        << flag;
+    // A plan that asks for nothing runs it, and its report says why nothing was random.
+    const int plain = run(text);
+    EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+    ASSERT_THAT(lab_.trials(plain), SizeIs(2));
+    for (const json& row : lab_.trials(plain)) {
+      EXPECT_EQ(row["status"], "ok") << row;
+      EXPECT_EQ(row["randomized"], nullptr);
+      EXPECT_THAT(row["layout_note"].get<std::string>(), HasSubstr("linked statically"));
+    }
+    EXPECT_EQ(report(plain)["layouts"]["in_place"], 2);
+    EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(plain), "--full"}).out),
+                HasSubstr("functions (the program is linked statically, and"));
+  }
+}
+
+TEST_F(Layout, CheckRefusesAPlanWhoseBuildLinksStatically) {
+  const auto check = [&](const std::string& flags, const std::string& more) {
+    lab_.write("check.toml", plan("c", flags, more));
+    return lab_.ctl({"check", lab_.path("check.toml")});
+  };
+  for (const std::string flag : {"-static", "-static-pie"}) {
+    const Output refused = check(flag, "[randomize]\ncode = true\n");
+    EXPECT_NE(refused.code, 0);
+    EXPECT_THAT(refused.err, HasSubstr("the build of 'b' links with " + flag + ", and"));
+    const Output plain = check(flag, "");
+    EXPECT_EQ(plain.code, 0) << plain.err;
+    EXPECT_THAT(plain.out, HasSubstr("random layouts: none inside the program that the build of "
+                                     "'b' links with " +
+                                     flag));
+  }
+  EXPECT_EQ(check("-static-libgcc", "[randomize]\ncode = true\n").code, 0);
+  EXPECT_EQ(check("-static", "[factor.link_order]\nrandom = { per = \"block\" }\n").code, 0);
+  // A tool of the build's own may be static.
+  EXPECT_EQ(check("-static -o tool b.c && ${CC}", "[randomize]\ncode = true\n").code, 0);
+}
+
 TEST_F(Layout, ALayoutThatTheRuntimeCannotMakeIsRefused) {
   const int id = run(plan("off", "--stab-off", "[randomize]\ncode = true\n"));
   EXPECT_EQ(submitted_.code, 5);

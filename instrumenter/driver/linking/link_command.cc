@@ -57,7 +57,8 @@ std::size_t end_of_inputs(const LinkArguments& link) {
   return link.words.size();
 }
 
-// lld draws from the clock for seed 0 and reverses for -1.
+// lld's --shuffle-sections draws from the clock for seed 0 and reverses for -1. Its flag for padding takes
+// any number.
 std::uint32_t order_seed(std::uint64_t seed) {
   constexpr std::uint64_t kValid = 0xfffffffe;
   return static_cast<std::uint32_t>(1 + derive(seed, "link_order") % kValid);
@@ -72,6 +73,9 @@ bool is_lld(const std::string& linker) {
 Words lld_flags(const LinkSettings& settings) {
   Words words{"--undefined-version"};
   if (settings.exec_stack) words.insert(words.end(), {"-z", "execstack"});
+  if (settings.linker_pads && settings.link_padding)
+    words.push_back(
+        fmt::format("--randomize-section-padding={}", order_seed(*settings.link_padding)));
   if (!settings.link_order) return words;
   // Not .init_array and its like, whose order has a meaning.
   for (const char* sections : {".text*", ".rodata*", ".data*", ".bss*"})

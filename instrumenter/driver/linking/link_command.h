@@ -21,6 +21,7 @@ struct LinkSettings {
   std::string clang;        // the compiler that links, "" if it is unknown
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
+  bool linker_pads = false;  // by its own flag, which also pads code that is made when linking
 };
 
 // Of lld: GNU ld's choice where they differ and clang users rely on it, and the order of the
@@ -41,6 +42,9 @@ std::string exports_script();
 Words plain_link(const LinkArguments& link, const LinkSettings& settings);
 
 Words postlink_command(const LinkArguments& link, const Companions& companions);
+
+// The first lld with a flag for padding.
+inline constexpr unsigned padding_lld = 22;
 
 // Only lld's output is understood; a linker is lld if its name says so.
 bool is_lld(const std::string& linker);

@@ -82,6 +82,18 @@ Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scr
   return {};
 }
 
+// Inputs are padded for any lld. Only lld itself can pad the code that it makes of bitcode.
+void decide_padding(const LinkArguments& link, LinkSettings& settings) {
+  if (!has_bitcode(link)) return;
+  settings.linker_pads = is_lld(settings.linker) && identify(settings.linker).llvm >= padding_lld;
+  if (!settings.linker_pads && speaks(link, settings))
+    fmt::print(
+        stderr,
+        "szc: note: --stab-link-padding puts no gaps between the functions of {} that are made "
+        "when linking (-flto): {} cannot; lld {} can (STAB_CC=clang-{})\n",
+        link.output, settings.linker, padding_lld, padding_lld);
+}
+
 // The pass runs in clang. Objects by another version of it, or another compiler, have none.
 void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& settings,
                           const Companions& companions) {
@@ -95,7 +107,15 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
         "szc: note: frames in {} get no pads: only clang compiles them with pads, and {} is {}; "
         "functions still move (--stab-quiet leaves this note out)\n",
         link.output, settings.clang, identity.name);
-  else if (pass_for(companions, settings.clang, identity).empty())
+  else if (!pass_for(companions, settings.clang, identity).empty())
+    return;
+  else if (identity.is_release && !pass_of_version(companions, identity.llvm).empty())
+    fmt::print(stderr,
+               "szc: note: frames in {} get no pads: {} does not load szc's pass for clang {}, "
+               "perhaps because it was built with assertions; functions still move (build a pass "
+               "with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+               link.output, settings.clang, identity.llvm, settings.clang);
+  else
     fmt::print(stderr,
                "szc: note: frames in {} get no pads: {} is {}, but szc has passes for {}; "
                "functions still move (set STAB_CLANG to one of these, build a pass with "
@@ -171,7 +191,8 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
     fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
   Scratch scratch;
   std::optional<LinkArguments> padded;
-  if (settings.link_padding) {
+  if (settings.link_padding) decide_padding(link, settings);
+  if (settings.link_padding && !settings.linker_pads) {
     auto folder = scratch.path();
     if (!folder) return std::unexpected(folder.error());
     auto words = pad_inputs(link, *settings.link_padding, *folder);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -72,6 +73,29 @@ Result<std::string> PaddedCopies::write(std::size_t number, std::string_view nam
 }
 
 }  // namespace
+
+bool has_bitcode(const LinkArguments& link) {
+  const auto is_bitcode = [](std::string_view content) {
+    return content.starts_with("BC\xc0\xde") || content.starts_with("\xde\xc0\x17\x0b");
+  };
+  return std::ranges::any_of(link.inputs, [&](std::size_t word) {
+    const std::string path = file_of_input(link, word);
+    std::error_code error;
+    if (path.empty() || !fs::is_regular_file(path, error)) return false;
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto start = read_piece(file, 16);
+    if (!start) return false;
+    if (!is_archive(*start)) return is_bitcode(*start);
+    const auto content = read_file(path, kLargestInput);
+    bool found = false;
+    if (content)
+      (void)for_each_member(*content, path,
+                            [&](std::string_view /*name*/, std::string_view member) {
+                              found = found || is_bitcode(member);
+                            });
+    return found;
+  });
+}
 
 std::string file_of_input(const LinkArguments& link, std::size_t input) {
   const std::string& word = link.words[input];

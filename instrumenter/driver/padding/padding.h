@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random gaps between the sections of a link that keeps its order (the factor link_padding). lld 19
-// has no flag for it, so the inputs are changed: some sections get a tail, and an object of gaps
-// goes first in the link.
+// Random gaps between the sections of a link that keeps its order (the factor link_padding). lld has a
+// flag for it only from 22 on, so the inputs are changed: some sections get a tail, and an object of gaps
+// goes first in the link. Inputs of bitcode, which are not sections yet, need lld's flag.
 //
 // Of the sections with code or data, one in 16 gets a tail of its alignment. The first bytes of
 // .text, .rodata, .data.rel.ro and .data are a gap of up to 4096 bytes. Equal seeds and inputs give
@@ -21,6 +21,10 @@ namespace stab::driver {
 
 // The object file with tails, or as it is if it is no x86-64 ELF object (LTO bitcode, a script).
 std::string pad_object(std::string object, Random& random);
+
+// Whether an input, or a member of one, is bitcode: its code is made when linking, after any padding of
+// inputs. Members that are not linked count, too.
+bool has_bitcode(const LinkArguments& link);
 
 // The words of the link with padded copies, made in `folder`, in the place of its objects and
 // static libraries.

@@ -112,6 +112,8 @@ bool is_built_by_szc(const protocol::RunReply& reply) {
 
 // Why this one's frames had no pads; "" if they had.
 std::string why_no_pads(const Version& version, const protocol::RunReply& reply) {
+  if (!reply.layout.randomized && !reply.layout.note.empty())
+    return fmt::format("of {}: {}", version.name, one_line(reply.layout.note, 200));
   if (reply.status == store::TrialStatus::not_randomized ||
       (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply)))
     return fmt::format("{}{}", not_built, version.name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -109,6 +110,85 @@ Design design_of(plan::Plan plan) {
   return design;
 }
 
+// Whether the flag stands in the command as a word of its own.
+bool has_word(std::string_view command, std::string_view word) {
+  constexpr std::string_view cuts = " \t'\"=";
+  for (std::size_t at = command.find(word); at != std::string_view::npos;
+       at = command.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || cuts.contains(command[at - 1])) &&
+        (end == command.size() || cuts.contains(command[end])))
+      return true;
+  }
+  return false;
+}
+
+// The flag with which this build links ${OUT} statically; "" if it names none. Only the command with
+// ${OUT} counts, because others may link tools of the build's own.
+std::string_view static_flag(std::string_view build) {
+  constexpr std::string_view ends = ";&|\n";
+  const std::size_t out = build.find("${OUT}");
+  if (out == std::string_view::npos) return "";
+  const std::size_t begin = build.find_last_of(ends, out) + 1;  // npos + 1 is 0
+  const std::string_view command = build.substr(begin, build.find_first_of(ends, out) - begin);
+  for (const std::string_view flag : {"-static", "-static-pie"})
+    if (has_word(command, flag)) return flag;
+  return "";
+}
+
+// A build that links statically, and whether its trials need a runtime.
+struct StaticBuild {
+  std::string benchmark;
+  std::string_view flag;
+  bool needs_runtime = false;
+};
+std::optional<StaticBuild> find_static(const Design& design) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  std::optional<StaticBuild> found;
+  for (const plan::Trial& trial : design.expansion.trials) {
+    if (trial.block > 0 && !trial.warmup) break;  // each cell is in the first block
+    if (!seen.insert({trial.benchmark, trial.cell}).second) continue;
+    const plan::Task task = plan::resolve(design.plan, trial);
+    const std::string_view flag = static_flag(task.build);
+    if (flag.empty() || (found && task.needs == plan::Needs::nothing)) continue;
+    found = {.benchmark = design.plan.benchmarks[trial.benchmark].name,
+             .flag = flag,
+             .needs_runtime = task.needs != plan::Needs::nothing};
+    if (found->needs_runtime) break;
+  }
+  return found;
+}
+
+// A program whose runtime can't be loaded is refused here, and not by its trials.
+Result<void> check_static(const Design& design, const std::string& path) {
+  const auto found = find_static(design);
+  if (!found || !found->needs_runtime) return {};
+  return fail(fmt::format(
+      "{}: the plan asks for a random layout, but the build of '{}' links with {}, and szc's "
+      "runtime needs the C library as a shared library: leave {} out, or use only the factors "
+      "link_order, link_padding, env_bytes and aslr",
+      path, found->benchmark, found->flag, found->flag));
+}
+
+// Builds by other compilers than szc need an lld that pads.
+Result<void> check_padding(const Design& design, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path lld = fs::path(plan::padding_lld_folder) / "ld.lld";
+  if (design.expansion.trials.empty() || fs::exists(lld, error)) return {};
+  for (std::size_t i = 0; i < design.plan.benchmarks.size(); ++i)
+    for (const plan::Trial& trial : design.expansion.trials) {
+      if (trial.benchmark != i) continue;
+      if (plan::resolve(design.plan, trial).build.contains(plan::padding_lld_flag))
+        return fail(fmt::format(
+            "{}: link_padding needs lld 22 for the build of '{}', and there is no {}: install "
+            "lld-22, or set CC = \"szc\" and CXX = \"szc++\"",
+            path, design.plan.benchmarks[i].name, lld.string()));
+      break;
+    }
+  return {};
+}
+
 std::string cell_text(const Design& design, const std::vector<plan::Level>& cell) {
   std::string text;
   const auto treatments = plan::treatments(design.plan);
@@ -143,6 +223,9 @@ bool is_for_any_program(const plan::Plan& plan) {
 // What the programs place at random by themselves, in words.
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
+  if (const auto fixed = find_static(design))
+    return fmt::format("none inside the program that the build of '{}' links with {}",
+                       fixed->benchmark, fixed->flag);
   if (!plan::sets_options(plan))
     return builds_with_szc(design) ? fmt::format(
                                          "programs built by szc place their code{} at random in "
@@ -376,6 +459,10 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
       return std::unexpected(there.error());
   Design design = design_of(std::move(*plan));
+  if (auto possible = check_static(design, file->path); !possible)
+    return std::unexpected(possible.error());
+  if (auto possible = check_padding(design, file->path); !possible)
+    return std::unexpected(possible.error());
   design.pilot = find_pilot(common, design.plan, design.expansion.trials.size());
   Variation variation;
   if (!sd.empty()) {

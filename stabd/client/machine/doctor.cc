@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "machine/program.h"
 #include "stabd/client/exit_code.h"
 #include "stabd/client/machine/machine_verbs.h"
 #include "stabd/client/output.h"
@@ -12,7 +14,8 @@
 namespace stab::client {
 namespace {
 
-std::string as_json(std::span<const machine::Finding> findings) {
+// `grade`: the machine's, on which programs have no effect.
+std::string as_json(machine::Grade grade, std::span<const machine::Finding> findings) {
   nlohmann::json rows = nlohmann::json::array();
   for (const machine::Finding& finding : findings)
     rows.push_back({{"name", finding.name},
@@ -20,14 +23,13 @@ std::string as_json(std::span<const machine::Finding> findings) {
                     {"found", finding.found},
                     {"meaning", finding.meaning},
                     {"mend", finding.mend}});
-  const nlohmann::json all{{"grade", machine::to_string(machine::overall(findings))},
-                           {"findings", rows}};
+  const nlohmann::json all{{"grade", machine::to_string(grade)}, {"findings", rows}};
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string as_text(std::span<const machine::Finding> findings) {
-  std::string text = fmt::format("This machine is {} for measurements.\n\n",
-                                 machine::to_string(machine::overall(findings)));
+std::string as_text(machine::Grade grade, std::span<const machine::Finding> findings) {
+  std::string text =
+      fmt::format("This machine is {} for measurements.\n\n", machine::to_string(grade));
   for (const machine::Finding& finding : findings) {
     text += fmt::format("{}  {:<19} {}\n", machine::to_string(finding.grade), finding.name,
                         finding.found);
@@ -37,14 +39,49 @@ std::string as_text(std::span<const machine::Finding> findings) {
   return text;
 }
 
+// What of this program can be random.
+Result<machine::Finding> look_at(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  const auto file = machine::find_program(
+      program, {fmt::format("PATH={}", path == nullptr ? "/usr/bin:/bin" : path)}, ".");
+  if (!file) return std::unexpected(file.error());
+  machine::Finding finding{
+      .name = "program", .grade = machine::Grade::fair, .found = {}, .meaning = {}, .mend = {}};
+  if (const std::string why = machine::why_in_place(*file); !why.empty()) {
+    finding.found = fmt::format("{}: {}", program, why);
+    finding.meaning =
+        "its functions, stack frames and heap blocks lie at the same places in every trial; stabd "
+        "refuses plans that ask for random ones";
+    finding.mend =
+        "build it with szc, without -static, -static-pie and BOLT; or use link_order and "
+        "link_padding";
+  } else if (!machine::has_szc_note(*file)) {
+    finding.found = fmt::format("{}: szc did not build the program", program);
+    finding.meaning = "its functions and stack frames lie at the same places in every trial";
+    finding.mend = "build it with CC=szc CXX=szc++";
+  } else {
+    finding.grade = machine::Grade::good;
+    finding.found = fmt::format(
+        "{}: szc built the program; 'szc --stab-explain' lists the functions that stay in place",
+        program);
+  }
+  return finding;
+}
+
 }  // namespace
 
 Result<int> doctor(const MachineOptions& options) {
   const auto topology = machine::Topology::load();
   if (!topology) return std::unexpected(topology.error());
-  const auto findings = machine::examine(*topology, options.root);
-  if (auto written =
-          write_output(options.json ? as_json(findings) : as_text(findings), "", Colours::none);
+  auto findings = machine::examine(*topology, options.root);
+  const machine::Grade grade = machine::overall(findings);
+  for (const std::string& program : options.programs) {
+    auto found = look_at(program);
+    if (!found) return std::unexpected(found.error());
+    findings.push_back(*std::move(found));
+  }
+  if (auto written = write_output(
+          options.json ? as_json(grade, findings) : as_text(grade, findings), "", Colours::none);
       !written)
     return std::unexpected(written.error());
   return exit_ok;

@@ -24,6 +24,24 @@ json=$("$stabctl" doctor --root "$work" --json)
 expect "doctor --json" "$json" '"name": "swappiness"'
 holds $swappiness 60 "doctor changes nothing"
 
+# What of a program can be random: a static one says why not, and the machine stays as good as it is.
+printf 'int main(void) { return 0; }\n' >"$work/p.c"
+szc=$2/bin/szc
+"$szc" --stab-quiet -static "$work/p.c" -o "$work/static" && "$szc" --stab-quiet -static-pie "$work/p.c" -o "$work/static_pie" &&
+  "$szc" "$work/p.c" -o "$work/moves" && "$szc" --stab-off "$work/p.c" -o "$work/plain" || fail "szc ends with $?"
+for program in static static_pie; do
+  out=$("$stabctl" doctor --root "$work" "$work/$program") || fail "doctor $program ends with $?"
+  expect "doctor $program" "$out" "fair  program             $work/$program: the program is linked statically, and szc's runtime needs"
+done
+out=$("$stabctl" doctor --root "$work" "$work/plain" "$work/moves") || fail "doctor plain ends with $?"
+expect "doctor plain" "$out" "fair  program             $work/plain: szc did not build the program"
+expect "doctor moves" "$out" "good  program             $work/moves: szc built the program"
+[ "$("$stabctl" doctor --root "$work" | head -1)" = "$(head -1 <<<"$out")" ] || fail "a program changes the machine's grade"
+json=$("$stabctl" doctor --root "$work" --json "$work/static")
+expect "doctor --json" "$json" '"name": "program"'
+out=$("$stabctl" doctor --root "$work" "$work/nothing" 2>&1) && fail "doctor of no program ends with 0"
+expect "doctor of no program" "$out" "cannot find the program"
+
 out=$("$stabctl" quiesce status --root "$work") || fail "status ends with $?"
 expect status "$out" "$swappiness: 60 (the quiet value is 0)"
 expect status "$out" "absent    governor"

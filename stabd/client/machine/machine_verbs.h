@@ -15,8 +15,9 @@ struct MachineOptions {
   unsigned trial_cpus = 1;
   bool strict = false;  // apply: all or nothing
   bool json = false;
-  std::string root;  // stands before /proc and /sys
-  std::string log;   // "": that of the machine
+  std::vector<std::string> programs{};  // doctor: what of these can be random
+  std::string root;                     // stands before /proc and /sys
+  std::string log;                      // "": that of the machine
 };
 
 struct CounterOptions {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/session/builds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "design/resolve.h"
+#include "plan/options.h"
 #include "stabd/results/identical.h"
 
 namespace stab::daemon {
@@ -46,6 +49,25 @@ std::optional<std::string> find_identical(const plan::Plan& plan, const Builds& 
       binaries.push_back(
           {.benchmark = slot.benchmark, .levels = slot.levels, .sha256 = slot.binary_sha256});
   return results::find_identical(plan, binaries);
+}
+
+std::optional<std::string> find_in_place(const plan::Plan& plan, const plan::Expansion& expansion,
+                                         const Builds& builds) {
+  if (!plan::sets_options(plan) ||
+      std::ranges::all_of(builds.slots, &std::string::empty, &BuildSlot::in_place))
+    return std::nullopt;
+  for (std::size_t i = 0; i < expansion.trials.size() && i < builds.of_trial.size(); ++i) {
+    if (builds.of_trial[i] < 0) continue;
+    const BuildSlot& slot = builds.slots[static_cast<std::size_t>(builds.of_trial[i])];
+    const plan::Benchmark& benchmark = plan.benchmarks[slot.benchmark];
+    if (!slot.usable || slot.in_place.empty() || benchmark.run.front() != "${OUT}") continue;
+    if (plan::resolve(plan, expansion.trials[i]).needs == plan::Needs::nothing) continue;
+    return fmt::format(
+        "the plan asks for a random layout, but the program that the build of '{}' made can't have "
+        "one: {}; change the build, or take the random layout out of the plan",
+        benchmark.name, slot.in_place);
+  }
+  return std::nullopt;
 }
 
 }  // namespace stab::daemon

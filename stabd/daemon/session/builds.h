@@ -25,6 +25,7 @@ struct BuildSlot {
   std::string directory;
   std::string binary_sha256;
   std::string compilers{};
+  std::string in_place{};  // why its functions cannot move
   bool usable = false;
   bool cached = false;  // nothing was built
   std::chrono::nanoseconds took{0};
@@ -41,5 +42,10 @@ Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion);
 // Why the plan cannot be run: a build factor does nothing in any benchmark (results/identical.h).
 // Looks at usable slots only.
 std::optional<std::string> find_identical(const plan::Plan& plan, const Builds& builds);
+
+// Why the plan cannot be run: a trial of this expansion is to run a built program with a runtime, and
+// the program's file rules that out. Looks at usable slots only.
+std::optional<std::string> find_in_place(const plan::Plan& plan, const plan::Expansion& expansion,
+                                         const Builds& builds);
 
 }  // namespace stab::daemon

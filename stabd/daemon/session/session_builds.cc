@@ -120,6 +120,7 @@ void Session::built(const protocol::BuildReply& reply) {
   slot.directory = reply.directory;
   slot.binary_sha256 = reply.binary_sha256;
   slot.compilers = reply.compilers;
+  slot.in_place = reply.in_place;
   slot.usable = !failed;
   slot.cached = reply.status == store::BuildStatus::cached;
   slot.took = nanoseconds(reply.duration_ns);
@@ -186,6 +187,8 @@ void Session::note_versions() {
 
 void Session::builds_complete() {
   if (const auto reason = find_identical(plan_, builds_)) return apply(Event::refused, *reason);
+  if (const auto reason = find_in_place(plan_, expansion_, builds_))
+    return apply(Event::refused, *reason);
   note_versions();
   trials_since_ = steady_clock::now();
   finished_then_ = schedule_->counts().finished();

@@ -65,6 +65,8 @@ Chance programs_own(const report::Layouts& layouts) {
                              layouts.randomized, all);
   else if (layouts.unrandomized > 0)
     chance.how = "the programs support it, but were told not to or failed to";
+  else if (layouts.in_place > 0 && layouts.in_place == layouts.without_runtime)
+    chance.how = fmt::format("as they were built: {}", layouts.why_in_place);
   else
     chance.how = "as the compiler made them: the programs were not built with szc";
   return chance;

@@ -21,6 +21,10 @@ std::optional<double> median(const std::vector<double>& values) {
 void LayoutCounter::add(const store::Layout& layout) {
   if (!layout.randomized) {
     ++counts_.without_runtime;
+    if (layout.note.empty()) return;
+    constexpr std::size_t most_reasons = 2;
+    ++counts_.in_place;
+    if (in_place_.size() < most_reasons) in_place_.insert(layout.note);
     return;
   }
   if (!*layout.randomized) {
@@ -46,6 +50,7 @@ void LayoutCounter::add(const store::Layout& layout) {
 report::Layouts LayoutCounter::result() const {
   report::Layouts layouts = counts_;
   layouts.kinds = fmt::format("{}", fmt::join(kinds_, ", "));
+  layouts.why_in_place = fmt::format("{}", fmt::join(in_place_, "; "));
   layouts.median_share = median(shares_);
   if (!shares_.empty()) layouts.least_share = std::ranges::min(shares_);
   layouts.median_epochs = median(epochs_);

@@ -19,7 +19,8 @@ class LayoutCounter {
  private:
   report::Layouts counts_;
   std::set<std::string> kinds_;
-  std::vector<double> shares_;  // one a randomized trial
+  std::set<std::string> in_place_;  // why programs without a runtime cannot have one
+  std::vector<double> shares_;      // one a randomized trial
   std::vector<double> epochs_;
   std::vector<double> fixed_;  // shares of the heap's bytes that were not shuffled
 };

@@ -37,6 +37,15 @@ TEST(Layouts, AreCountedByWhatTheProgramsDid) {
   EXPECT_EQ(all.few_epochs, 0U);
 }
 
+TEST(Layouts, ProgramsWhoseFilesRuleARuntimeOutAreCountedWithTheReasons) {
+  const Layout fixed{.note = "the program is linked statically"};
+  const report::Layouts all = sum({moved(900), Layout(), fixed, fixed, Layout{.note = "b"}});
+  EXPECT_EQ(all.without_runtime, 4U);
+  EXPECT_EQ(all.in_place, 3U);
+  EXPECT_EQ(all.why_in_place, "b; the program is linked statically");
+  EXPECT_EQ(sum({moved(1)}).why_in_place, "");
+}
+
 TEST(Layouts, FewOnesMatterOnlyWhereTheyRepeat) {
   const std::string repeated = "code repeated";
   const report::Layouts all =
