@@ -150,6 +150,8 @@ Result<LinkSettings> read_link_settings() {
   LinkSettings settings;
   settings.linker = environment(variable::linker);
   settings.clang = environment(variable::used_clang);
+  // A compiler that calls szc once more hands on what szc asked it for: ld.stab itself.
+  if (real_path(settings.linker) == running_program("ld.stab")) settings.linker.clear();
   if (settings.linker.empty()) settings.linker = find_lld(environment(variable::used_clang));
   if (settings.linker.empty()) return fail("there is no ld.lld-19; install lld-19");
   settings.off = is_set(variable::off);
