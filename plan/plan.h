@@ -296,7 +296,7 @@ struct Analysis {
   int sums_of_squares = 0;            // type 2 or 3
   bool pooled = false;                // one error for all comparisons, not each its own
   std::string losses = "extremes";    // what lost trials may have been: or "monotone", "random"
-  bool typical = false;               // the verdict is about a typical run, not the mean
+  std::string estimand = "mean";      // what the verdict is about: or "typical", "median"
   bool these_programs = false;        // within subjects: the answer is about these, not such ones
   bool all_pairs = false;             // compare all levels with each other
   bool higher_is_better = false;      // of the response

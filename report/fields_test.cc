@@ -62,6 +62,7 @@ stats::Effect an_effect() {
           .ratio = 0.5,
           .alternatives = {{.method = "Wilcoxon"}},
           .beside = stats::Alternative{.method = "typical"},
+          .averages = {{.method = "median"}},
           .randomization = stats::Randomization{},
           .spread = stats::Spread{},
           .verdict = stats::Verdict::faster};

@@ -137,6 +137,12 @@ Json beside(const stats::Effect& effect) {
   return alternative(*effect.beside);
 }
 
+Json averages(const stats::Effect& effect) {
+  Json list = Json::array();
+  for (const stats::Alternative& each : effect.averages) list.push_back(alternative(each));
+  return list;
+}
+
 Json loss_bounds(const stats::Effect& effect) {
   if (!effect.loss_bounds) return nullptr;
   return *effect.loss_bounds == stats::Losses::monotone ? "monotone" : "extremes";
@@ -278,7 +284,9 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"aliases", or_null(effect.aliases)},
                     {"autocorrelation", in_time(effect, &stats::Estimate::autocorrelation)},
                     {"independent_units", in_time(effect, &stats::Estimate::independent)},
+                    {"estimand", stats::estimand_name(effect.estimand)},
                     {"beside", beside(effect)},
+                    {"averages", averages(effect)},
                     {"randomization", randomization(effect)},
                     {"loss_bounds", loss_bounds(effect)},
                     {"loss_low", or_null(effect.loss_low)},

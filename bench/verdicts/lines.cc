@@ -15,10 +15,11 @@ namespace {
 const std::vector<std::size_t> two{2};
 const std::vector<std::size_t> cube{2, 2, 2};
 
-// What makes the change of a typical unit 0: that of very many blocks, or of programs. What a block
-// does to all programs is 0 on average, so it is no part of the truth of programs. Their own part of
-// a block's effect counts as noise, which has the same distribution; so the noise must be normal.
-double typical_shift(World many) {
+// What makes the change of a typical or a median unit 0: that of very many blocks, or of programs.
+// What a block does to all programs is 0 on average, so it is no part of the truth of programs. Their
+// own part of a block's effect counts as noise, which has the same distribution; so the noise must be
+// normal.
+double shift_of(World many, stats::Estimand estimand) {
   const bool programs = many.programs > 1;
   if (programs) {
     const double own = many.interaction * std::sqrt(0.5);  // as in simulate()
@@ -34,8 +35,9 @@ double typical_shift(World many) {
     differences[data.columns[programs ? 0 : 1].codes[row]] +=
         (data.columns[3].codes[row] == 0 ? -1 : 1) * std::log(data.response[row]) / trials;
   std::ranges::sort(differences);
-  const std::span<const double> kept(differences.begin() + units / 5,
-                                     differences.end() - units / 5);
+  const std::size_t cut = estimand == stats::Estimand::median ? units / 2 - 1 : units / 5;
+  const std::span<const double> kept(differences.begin() + static_cast<std::ptrdiff_t>(cut),
+                                     differences.end() - static_cast<std::ptrdiff_t>(cut));
   return -stats::moments(kept).mean;
 }
 
@@ -97,26 +99,34 @@ void add_dependence(std::vector<Line>& lines) {
                                .correlation = each.correlation},
                      .claim = Claim::verdicts,
                      .most_wrong = each.most_wrong});
+  for (const std::size_t blocks : {20UL, 60UL})
+    lines.push_back({.name = fmt::format("two levels, {} blocks, interaction 2 % with correlation "
+                                         "0.5 from block to block: the median",
+                                         blocks),
+                     .world = {.shape = two,
+                               .blocks = blocks,
+                               .noise = 0.001,
+                               .interaction = 0.02,
+                               .correlation = 0.5},
+                     .claim = Claim::verdicts,
+                     .most_wrong = blocks == 20 ? 0.08 : 0.06,
+                     .estimand = stats::Estimand::median});
 }
 
 void add_tails(std::vector<Line>& lines) {
-  const auto typical = [](World world) {
-    world.shift = typical_shift(world);
-    return world;
+  const auto add = [&](std::string name, World world, stats::Estimand estimand) {
+    world.shift = shift_of(world, estimand);
+    name += estimand == stats::Estimand::median ? ": the median" : ": a typical run";
+    lines.push_back(
+        {.name = std::move(name), .world = world, .claim = Claim::verdicts, .estimand = estimand});
   };
   for (const std::size_t blocks : {10UL, 20UL, 40UL, 60UL}) {
     World slow{.shape = two, .blocks = blocks, .rare = 0.1, .rare_size = 0.2};
-    lines.push_back({.name = fmt::format("two levels, {} blocks, one layout in ten + 20 %: a "
-                                         "typical run",
-                                         blocks),
-                     .world = typical(slow),
-                     .claim = Claim::verdicts,
-                     .estimand = stats::Estimand::typical});
+    const std::string name = fmt::format("two levels, {} blocks, one layout in ten + 20 %", blocks);
+    add(name, slow, stats::Estimand::typical);
+    add(name, slow, stats::Estimand::median);
     slow.rare_in_mean = true;
-    lines.push_back(
-        {.name = fmt::format("two levels, {} blocks, one layout in ten + 20 %: the mean", blocks),
-         .world = slow,
-         .claim = Claim::known_short});
+    lines.push_back({.name = name + ": the mean", .world = slow, .claim = Claim::known_short});
   }
   const World outliers{.shape = two, .blocks = 30, .noise_kind = Noise::outliers};
   lines.push_back({.name = "two levels, 30 blocks, one trial in 100 x 3: the mean",
@@ -126,6 +136,10 @@ void add_tails(std::vector<Line>& lines) {
                    .world = outliers,
                    .claim = Claim::verdicts,
                    .estimand = stats::Estimand::typical});
+  lines.push_back({.name = "two levels, 30 blocks, one trial in 100 x 3: the median",
+                   .world = outliers,
+                   .claim = Claim::verdicts,
+                   .estimand = stats::Estimand::median});
   const World rare{.shape = two, .blocks = 60, .interaction = 0.01, .rare = 0.01};
   World in_mean = rare;
   in_mean.rare_in_mean = true;
@@ -136,6 +150,14 @@ void add_tails(std::vector<Line>& lines) {
                    .world = rare,
                    .claim = Claim::verdicts,
                    .estimand = stats::Estimand::typical});
+  lines.push_back({.name = "two levels, 60 blocks, one layout in 100 twice as slow: the median",
+                   .world = rare,
+                   .claim = Claim::verdicts,
+                   .estimand = stats::Estimand::median});
+  lines.push_back({.name = "2^3, t2 noise, interaction 1 %: the median",
+                   .world = {.shape = cube, .noise_kind = Noise::t2, .interaction = 0.01},
+                   .claim = Claim::verdicts,
+                   .estimand = stats::Estimand::median});
 }
 
 void add_families(std::vector<Line>& lines) {
@@ -157,12 +179,16 @@ void add_families(std::vector<Line>& lines) {
                 .between_programs = 0.01,
                 .rare_programs = 0.1};
   // A fifth cut off at each end leaves the middle of the nine tenths unmoved, but for this.
-  typical.shift = typical_shift(typical);
-  lines.push_back({.name = "programs like these 20, one in ten + 20 %: a typical program",
-                   .world = typical,
-                   .claim = Claim::verdicts,
-                   .programs = stats::Programs::like_these,
-                   .estimand = stats::Estimand::typical});
+  for (const auto estimand : {stats::Estimand::typical, stats::Estimand::median}) {
+    typical.shift = shift_of(typical, estimand);
+    lines.push_back({.name = estimand == stats::Estimand::typical
+                                 ? "programs like these 20, one in ten + 20 %: a typical program"
+                                 : "programs like these 20, one in ten + 20 %: the median program",
+                     .world = typical,
+                     .claim = Claim::verdicts,
+                     .programs = stats::Programs::like_these,
+                     .estimand = estimand});
+  }
 }
 
 void add_loss(std::vector<Line>& lines) {

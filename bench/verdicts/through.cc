@@ -42,7 +42,8 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
   if (!spec.block.empty()) text += " --block block";
   if (!spec.seed.empty()) text += " --random seed --seeds nested";
   if (spec.design == stats::Design::within_subjects) text += " --subject program";
-  if (spec.estimand == stats::Estimand::typical) text += " --estimand typical";
+  if (spec.estimand != stats::Estimand::mean)
+    text += fmt::format(" --estimand {}", stats::estimand_name(spec.estimand));
   if (spec.losses == stats::Losses::monotone) text += " --losses monotone";
   if (spec.lost_at_least) text += fmt::format(" --lost-at-least {}", *spec.lost_at_least);
   if (spec.order_drawn) text += " --order-drawn";

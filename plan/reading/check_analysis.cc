@@ -78,6 +78,9 @@ void check_analysis(Draft& draft) {
                        to_string(kind)));
   if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
+  if (draft.plan.analysis.estimand == "median" && kind != DesignKind::within_subjects)
+    if (const auto why = why_no_blocks(draft); !why.empty())
+      refuse(draft, "estimand", fmt::format("cannot be \"median\", because {}: remove it", why));
   if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
     refuse(draft, "response", "must be a single response in a calibration: leave out the others");
   if (draft.plan.answers_over_all()) check_split(draft);

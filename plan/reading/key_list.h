@@ -62,7 +62,7 @@ inline constexpr std::array<std::string_view, 7> responses{
 inline constexpr std::array of_builds{code_size, compile_time};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
 inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
-inline constexpr std::array<std::string_view, 2> estimands{"mean", "typical"};
+inline constexpr std::array<std::string_view, 3> estimands{"mean", "typical", "median"};
 inline constexpr std::array<std::string_view, 3> losses{"extremes", "monotone", "random"};
 inline constexpr std::array<std::string_view, 2> programs{"these", "like-these"};
 inline constexpr std::array<std::string_view, 2> pairs{"baseline", "all"};
@@ -370,8 +370,9 @@ inline constexpr Key keys[] = {
      "`own`: each comparison has its own error; `pooled`: in designs with blocks, all comparisons "
      "share one error"},
     {"analysis.estimand", Choice{words::estimands, "mean"},
-     "the average that decides: `mean` is the mean of all blocks, and `typical` is the mean "
-     "without the highest and the lowest fifth of the blocks; the report shows both"},
+     "the average that decides: `mean` is the mean of all blocks, `typical` is the mean "
+     "without the highest and the lowest fifth of the blocks, and `median` is the change that half "
+     "of the blocks exceed; the report shows all three"},
     {"analysis.losses", Choice{words::losses, "extremes"},
      "the assumption about lost trials: `extremes`, they could have had any value that "
      "their limits permit; `monotone`, one level loses every trial that the other level would "

@@ -185,7 +185,7 @@ void read_analysis(const Table& root, Draft& draft) {
   analysis.alpha = value<"analysis.alpha">(table);
   analysis.sums_of_squares = static_cast<int>(value<"analysis.sums_of_squares">(table));
   analysis.pooled = value<"analysis.error">(table) == "pooled";
-  analysis.typical = value<"analysis.estimand">(table) == "typical";
+  analysis.estimand = value<"analysis.estimand">(table);
   analysis.losses = value<"analysis.losses">(table);
   analysis.these_programs = value<"analysis.programs">(table) == "these";
   analysis.all_pairs = value<"analysis.pairs">(table) == "all";

@@ -392,6 +392,20 @@ TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
             more("[design]\nkind = 'nested'\n"));
 }
 
+TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveAMedian) {
+  EXPECT_EQ(
+      more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = "
+           "'nested'\n[analysis]\nestimand = 'median'\n"),
+      "p:11:1: 'analysis.estimand' cannot be \"median\", because a nested design compares the "
+      "means of seeds: remove it\n");
+  EXPECT_EQ(
+      more("[analysis]\nestimand = 'p90'\n"),
+      "p:7:1: 'analysis.estimand' must be \"mean\" or \"typical\" or \"median\", not \"p90\"\n");
+  const std::string within = smallest + two_programs + "[design]\nkind = 'within-subjects'\n";
+  EXPECT_EQ(good_plan(within + "[analysis]\nestimand = 'median'\n").analysis.estimand, "median");
+  EXPECT_EQ(good_plan(within).analysis.estimand, "mean");
+}
+
 TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
   EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
             "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "

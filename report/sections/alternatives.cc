@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
@@ -38,16 +40,17 @@ void add_row(Grid& grid, std::vector<Cell> first, bool skip_first, const std::st
 std::string typical_section(const Analysis& analysis, const TextOptions& options) {
   constexpr std::size_t most = 12;  // in a short report
   const auto has = [&](const stats::Effect& effect) {
-    return effect.beside && (options.full || effect.scope == stats::deciding_scope(analysis));
+    return effect.averages.size() > 1 &&
+           (options.full || effect.scope == stats::deciding_scope(analysis));
   };
   const auto count = std::ranges::count_if(analysis.effects, has);
   if (count == 0 || (!options.full && static_cast<std::size_t>(count) > most)) return "";
   const bool subjects = has_subjects(analysis);
-  const bool typical = analysis.spec.estimand == stats::Estimand::typical;
   Grid grid;
   if (subjects) grid.column(name(analysis.spec.subject), Align::left);
   grid.column("treatment", Align::left);
   grid.column("from -> to", Align::left);
+  grid.column("average", Align::left);
   grid.column("change", Align::right);
   grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
   grid.column("p", Align::right);
@@ -57,19 +60,40 @@ std::string typical_section(const Analysis& analysis, const TextOptions& options
     if (subjects) row.push_back({row_label(analysis, effect.subject, effect.scope)});
     row.push_back({name(effect.treatment)});
     row.push_back({name(effect.baseline) + " -> " + name(effect.level)});
-    const stats::Alternative& other = *effect.beside;
-    row.push_back({change_text(other.ratio, other.low, other.high), Style::bold});
-    row.push_back({interval_text(other.low, other.high)});
-    row.push_back({p_text(other.p)});
-    grid.row(std::move(row));
+    bool skip = false;
+    for (const stats::Alternative& other : effect.averages) {
+      if (other.method == stats::estimand_name(effect.estimand)) continue;
+      const std::string method = other.method == "typical" ? "typical run" : other.method;
+      add_row(grid, row, std::exchange(skip, true), method,
+              change_text(other.ratio, other.low, other.high), interval_text(other.low, other.high),
+              other.p);
+    }
   }
-  return table_section(
-      typical ? "The mean" : "A typical run",
-      typical ? "The verdicts above are about a typical run. The mean includes outliers."
-              : "This comparison leaves out the lowest and the highest fifth of the values, so it "
-                "shows what most runs do, no matter what a few exceptional runs do. The verdict is "
-                "about the mean, not about a typical run.",
-      grid, options);
+  constexpr std::string_view explained =
+      "A typical run leaves out the lowest and the highest fifth of the values, so it shows what "
+      "most runs do, no matter what a few exceptional runs do. Half of the values lie above the "
+      "median.";
+  // Where the average that was asked for is not known, the numbers above are those of the mean.
+  switch (std::ranges::find_if(analysis.effects, has)->estimand) {
+    case stats::Estimand::mean:
+      return table_section(
+          "A typical run and the median",
+          fmt::format("{} The verdict is about the mean, not about these two.", explained), grid,
+          options);
+    case stats::Estimand::typical:
+      return table_section(
+          "The mean and the median",
+          "The verdicts above are about a typical run. The mean includes outliers. "
+          "Half of the values lie above the median.",
+          grid, options);
+    case stats::Estimand::median:
+      break;
+  }
+  return table_section("The mean and a typical run",
+                       fmt::format("The verdicts above are about the median. {} The mean includes "
+                                   "outliers.",
+                                   explained),
+                       grid, options);
 }
 
 std::string randomization_section(const Analysis& analysis, const TextOptions& options) {

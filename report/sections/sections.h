@@ -60,7 +60,7 @@ std::string spread_section(const stats::Analysis& analysis, const TextOptions& o
 std::string assumptions_section(const stats::Analysis& analysis, const TextOptions& options);
 // One sentence on those that do not hold.
 std::string rejected_assumptions(const stats::Analysis& analysis);
-// The estimand that the verdicts are not about, of the comparisons that decide.
+// The averages that the verdicts are not about, of the comparisons that decide.
 std::string typical_section(const stats::Analysis& analysis, const TextOptions& options);
 // Where the order was drawn, the randomization test of each comparison.
 std::string randomization_section(const stats::Analysis& analysis, const TextOptions& options);

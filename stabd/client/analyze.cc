@@ -88,6 +88,11 @@ Result<double> read_share(const std::string& option, const std::string& text) {
   return share;
 }
 
+bool is_quantile(const std::string& estimand) {
+  return estimand.size() > 1 && estimand.front() == 'p' &&
+         estimand.find_first_not_of("0123456789.", 1) == std::string::npos;
+}
+
 Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (auto roles = check_roles(options); !roles) return std::unexpected(roles.error());
   stats::Spec spec;
@@ -108,7 +113,13 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.independent_blocks = options.independent_blocks;
   spec.order_drawn = options.order_drawn;
   spec.random_seed = options.seed;
-  if (options.estimand == "typical") spec.estimand = stats::Estimand::typical;
+  // Where nothing differs, the 90 % quantile of the changes is above 0.
+  if (is_quantile(options.estimand))
+    return fail(
+        "--estimand has no quantile but the median: noise alone moves any other quantile of the "
+        "blocks' changes, so it differs even if nothing differs. Use 'median'. To compare a "
+        "quantile of many requests, let each trial report that quantile as its value");
+  spec.estimand = stats::estimand_named(options.estimand);
   if (options.losses == "monotone") spec.losses = stats::Losses::monotone;
   if (options.losses == "random") spec.losses = stats::Losses::random;
   spec.lost_at_least = options.lost_at_least;

@@ -26,7 +26,7 @@ struct AnalyzeOptions {
   std::string random;                   // a factor nested in the treatments
   std::string seeds = "auto";           // whether it is: "nested", "crossed"
   std::vector<std::string> generators;  // "d=a:b:c"; none: found from the table
-  std::string estimand = "mean";        // "typical"
+  std::string estimand = "mean";        // "typical", "median"
   bool independent_blocks = false;
   bool order_drawn = false;
   std::uint64_t seed = 1;               // of randomization tests
@@ -56,6 +56,9 @@ Result<int> analyze(const AnalyzeOptions& options);
 
 // "1%" or "0.01" as 0.01, above 0 and below 1; `option` is named in the error.
 Result<double> read_share(const std::string& option, const std::string& text);
+
+// "p90" or "p99.9": no estimand, but a word that gets a reason instead of a list of words.
+bool is_quantile(const std::string& estimand);
 
 // The parts.
 Result<stats::Spec> analyze_spec(const AnalyzeOptions& options);

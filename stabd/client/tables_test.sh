@@ -105,8 +105,10 @@ says words "or more, including the error of these bounds"
 says words "could be +"
 # Few blocks of a typical run may be anything, many may not; an assumption is the user's.
 analyze 0 faster --factors v --block k --baseline v=old --estimand typical
+analyze 0 faster --factors v --block k --baseline v=old --estimand median
 timed 96 3 >many.csv
 analyze 3 many --factors v --block k --baseline v=old --estimand typical
+analyze 3 many --factors v --block k --baseline v=old --estimand median
 analyze 0 many --factors v --block k --baseline v=old --losses random
 says words "As requested, the missing trials do not affect the verdict"
 # 'same' needs the bounds within the margin.
@@ -195,8 +197,22 @@ awk 'BEGIN { print "k,v,y"; for (k = 0; k < 24; ++k) { a = 100 + (k * 7) % 5
 tables=$work
 analyze 3 tail --factors v --block k --log --baseline v=old
 says out "A typical run"
+says out "The verdict is about the mean, not about these two"
 analyze 0 tail --factors v --block k --log --baseline v=old --estimand typical
-says out "The mean"
+says out "The mean and the median"
+analyze 0 tail --factors v --block k --log --baseline v=old --estimand median
+says out "The verdicts above are about the median"
+analyze 0 tail --factors v --block k --log --baseline v=old --estimand median --json
+says out '"estimand": "median"'
+[[ $(grep -c '"method": "\(mean\|typical\|median\)"' out) == 4 ]] || fail "not all averages: $(cat out)"
+# Other quantiles, few blocks and trials without blocks have no median: each refusal says what to do.
+analyze 1 tail --factors v --block k --baseline v=old --estimand p90
+says err "--estimand has no quantile but the median"
+awk -F, 'NR == 1 || $1 < 5' tail.csv >few.csv
+analyze 3 few --factors v --block k --baseline v=old --estimand median
+says words "needs at least 6 ks, and there are 5, so there is no verdict"
+analyze 3 tail --factors v --baseline v=old --estimand median
+says words "Measure in blocks, or ask about the mean"
 
 # Blocks that resemble their neighbours: the interval is wider than that of independent ones, or there is no verdict.
 dependent() { # dependent CORRELATION BLOCKS

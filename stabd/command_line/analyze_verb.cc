@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {
 
 using namespace client;
+
+namespace {
+
+// The averages, and quantiles, which analyze() refuses with its reason.
+CLI::Validator an_average() {
+  return {[](const std::string& text) -> std::string {
+            if (is_quantile(text)) return "";
+            return CLI::IsMember({"mean", "typical", "median"})(text);
+          },
+          "{mean,typical,median}"};
+}
+
+}  // namespace
 
 void CommandLine::add_analyze() {
   AnalyzeOptions& a = arguments_.analyze;
@@ -65,10 +79,11 @@ void CommandLine::add_analyze() {
       ->delimiter(',');
   analyze
       ->add_option("--estimand", a.estimand,
-                   "The average that verdicts are about: mean (over all blocks) or typical (the "
-                   "mean without the lowest and the highest fifth of the blocks). Both are shown")
+                   "The average that verdicts are about: mean (over all blocks), typical (the "
+                   "mean without the lowest and the highest fifth of the blocks) or median (the "
+                   "change that half of the blocks exceed). All three are shown")
       ->capture_default_str()
-      ->check(CLI::IsMember({"mean", "typical"}));
+      ->check(an_average());
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Assume that blocks are not correlated with their neighbours in time. "
                     "Intervals are narrower, and wrong if the assumption fails");

@@ -59,7 +59,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   if (plan.analysis.stabilizer) spec.method = stats::Method::stabilizer;
   if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;
   if (plan.analysis.pooled) spec.error = stats::Error::pooled;
-  if (plan.analysis.typical) spec.estimand = stats::Estimand::typical;
+  spec.estimand = stats::estimand_named(plan.analysis.estimand);
   if (plan.analysis.losses == "monotone") spec.losses = stats::Losses::monotone;
   if (plan.analysis.losses == "random") spec.losses = stats::Losses::random;
   if (plan.analysis.these_programs) spec.programs = stats::Programs::these;

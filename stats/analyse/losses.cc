@@ -25,6 +25,7 @@ namespace stab::stats {
 namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
+constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
 
 // A subject, its cells, and the weights of a comparison in them: above 0 on the side of the level.
 struct Compared {
@@ -210,7 +211,6 @@ using End = std::optional<Estimate>;
 // that is no finite number.
 Subject filled(const Compared& compared, std::span<const LostTrial> lost, const Scale& scale,
                bool high_end, std::set<std::uint32_t>& endless) {
-  constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
   Subject result{.name = compared.subject->name, .groups = compared.subject->groups};
   for (const LostTrial& each : lost) {
     const bool largest = (compared.weight(each.cell) > 0) == high_end;
@@ -265,17 +265,20 @@ Prepared with_subjects(const Prepared& data, std::vector<Subject> subjects) {
   return result;
 }
 
-// In a typical run, a fifth of the blocks at each end may be anything.
-End typical_of_blocks(const Prepared& data, const Compared& observed, const Subject& with_lost,
+// In a typical run, a fifth of the blocks at each end may be anything; of a median, those that lie
+// beyond its interval.
+End average_of_blocks(const Prepared& data, const Compared& observed, const Subject& with_lost,
                       std::size_t endless) {
   const UnitNumbers numbers = block_numbers(with_lost, observed.cells, observed.contrast);
   const double n = static_cast<double>(numbers.units.size());
-  if (static_cast<double>(endless) > std::floor(trimmed_share * n)) return std::nullopt;
+  if (data.spec.estimand == Estimand::typical &&
+      static_cast<double>(endless) > std::floor(trimmed_share * n))
+    return std::nullopt;
   // How blocks depend on each other is known of those that have numbers.
   const UnitNumbers there = block_numbers(*observed.subject, observed.cells, observed.contrast);
   Estimate mean = mean_over_blocks(data, there);
   mean.independent *= n / static_cast<double>(there.units.size());
-  return trimmed_mean_of(numbers, mean, data.noise);
+  return estimate_of(data, data.spec.estimand, numbers, mean);
 }
 
 End end_of(const Prepared& data, const Comparison& comparison, std::span<const Compared> all,
@@ -293,9 +296,8 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
   const Prepared with_lost = with_subjects(data, std::move(subjects));
   const Compared& one = all.front();
   const bool single = comparison.scope == Scope::subject;
-  const bool typical = data.spec.estimand == Estimand::typical;
-  if (single && typical && has_own_blocks(data))
-    return typical_of_blocks(with_lost, one, with_lost.subjects[one.number], endless.size());
+  if (single && data.spec.estimand != Estimand::mean && has_own_blocks(data))
+    return average_of_blocks(with_lost, one, with_lost.subjects[one.number], endless.size());
   if (!endless.empty()) return std::nullopt;
   if (!single) return suite_estimate(with_lost, comparison);
   const Subject& subject = with_lost.subjects[one.number];
@@ -375,9 +377,22 @@ std::optional<double> reach_beyond(double gap, double df, double alpha) {
   return find_root(excess, *one_sided, *two_sided).value_or(*two_sided);
 }
 
+// Of medians: each end has its own interval, so that both hold together whatever lies between them.
+Interval with_ranks(const End& low, const End& high, double alpha, double step) {
+  const auto interval = [&](const End& end) {
+    const auto own = end ? difference_interval(*end, alpha) : std::nullopt;
+    return own.value_or(Interval{.low = -unbounded, .high = unbounded});
+  };
+  Interval result{.low = interval(low).low - step, .high = interval(high).high + step};
+  if (result.low < -far / 2) result.low = -unbounded;
+  if (result.high > far / 2) result.high = unbounded;
+  return result;
+}
+
 // On the model's scale, with the error of the bounds; infinite without a bound. A bound without an
 // error has none here either.
 Interval with_error(const End& low, const End& high, double alpha, double step) {
+  if ((low && low->ordered) || (high && high->ordered)) return with_ranks(low, high, alpha, step);
   const auto error = [](const End& end) { return end ? std::sqrt(end->variance) : 0; };
   const double larger = std::max(error(low), error(high));
   double gap = unbounded;

@@ -129,6 +129,33 @@ void refuse_raw_suite(const Prepared& data, Analysis& analysis, Notes& notes) {
         data.spec.subject, data.spec.response, most->name, most->mean / least->mean, least->name));
 }
 
+// 7. The paper's procedure has estimands of its own.
+void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
+  if (!effect.estimate || !effect.reason.empty() || effect.estimand == data.spec.estimand) return;
+  if (data.spec.method == Method::stabilizer || data.spec.design == Design::calibration) return;
+  if (data.spec.origin != Origin::trial && effect.estimate->variance == 0) return;
+  const bool median = data.spec.estimand == Estimand::median;
+  const std::string what = median ? "the median" : "a typical run";
+  const std::string ask_else =
+      "or ask about the mean ('--estimand mean' of 'stabctl analyze', 'analysis.estimand' of a "
+      "plan)";
+  const bool has_units =
+      !effect.unit.empty() && (effect.unit == data.spec.block || effect.unit == data.spec.subject);
+  withhold(effect, has_units ? fmt::format("too few {}s for {}", effect.unit, what)
+                             : fmt::format("{} needs blocks", what));
+  if (has_units)
+    notes.add(effect.subject,
+              fmt::format("{} needs at least {} {}s, and there are {}, so there is no verdict. Add "
+                          "{}s, {}.",
+                          what, median ? least_for_median : least_exact, effect.unit, effect.units,
+                          effect.unit, ask_else));
+  else
+    notes.add(effect.subject,
+              fmt::format("{} is taken of changes within blocks, and this comparison has none, so "
+                          "there is no verdict. Measure in blocks, {}.",
+                          what, ask_else));
+}
+
 // 5.
 void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   if (!effect.estimate || !effect.reason.empty()) return;
@@ -245,6 +272,7 @@ void refuse(const Prepared& data, Analysis& analysis, Notes& notes) {
     for (const Effect* effect : each) family[effect] = each.size();
   for (Effect& effect : analysis.effects) {
     refuse_apart(data, effect, notes);
+    refuse_estimand(data, effect, notes);
     refuse_time(data, effect, notes);
   }
   refuse_raw_suite(data, analysis, notes);

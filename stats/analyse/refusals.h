@@ -8,6 +8,7 @@
 //  5. Neighbouring blocks are so alike that too few independent ones remain, unless the adjusted p is
 //     below 0.001.
 //  6. The order was drawn, and the randomization test does not agree.
+//  7. The verdict was to be about a typical run or the median, and the data have only a mean.
 #pragma once
 
 #include "stats/data/notes.h"

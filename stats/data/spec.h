@@ -2,10 +2,12 @@
 // How a dataset is to be analysed. Columns are named; "" means that there is no such column.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stats/planning/repeated.h"
@@ -60,9 +62,24 @@ enum class Losses {
   random,    // losses have nothing to do with what is compared: their bounds decide nothing
 };
 
-// What a verdict is about: the mean over blocks (or other units), to which each counts, or a typical
-// one, which those that stand out don't move (own_error.h: trimmed_mean_of).
-enum class Estimand { mean, typical };
+// What a verdict is about: the mean over blocks (or other units), to which each counts, a typical one,
+// which those that stand out don't move (own_error.h: trimmed_mean_of), or the median, which half of
+// them exceed.
+enum class Estimand { mean, typical, median };
+inline constexpr std::array estimands{Estimand::mean, Estimand::typical, Estimand::median};
+
+// As commands, plans and reports have it.
+constexpr std::string_view estimand_name(Estimand estimand) {
+  if (estimand == Estimand::typical) return "typical";
+  return estimand == Estimand::median ? "median" : "mean";
+}
+
+// One of the names above; all others are the mean.
+constexpr Estimand estimand_named(std::string_view name) {
+  for (const Estimand each : estimands)
+    if (estimand_name(each) == name) return each;
+  return Estimand::mean;
+}
 
 // How the numbers of the response come about; see of_builds.h.
 enum class Origin {

@@ -74,6 +74,8 @@ std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
     return "it is too early in this sequential experiment to tell anything.";
   if (!estimate.has_error())
     return "there are too few trials to estimate the error, so nothing is tested.";
+  if (estimate.ordered)
+    return "there are too few blocks for an interval of the median at this level.";
   if (!estimate.has_ratio())
     return "a mean that is not above zero gives no useful ratio, so differences are given instead.";
   return "the interval of the ratio has no bounds here, so differences are given instead.";
@@ -133,7 +135,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   if (!own.log) effect.difference = own.difference;
   set_intervals(data, own, effect);
   if (own.has_error()) {
-    effect.df = own.df;
+    if (!own.ordered) effect.df = own.df;
     effect.p = data.p(p_value(own));
     if (data.spec.equivalence) {
       effect.p_same = p_same(own, *data.spec.equivalence);
@@ -158,22 +160,43 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   return effect;
 }
 
+std::optional<Estimate> estimate_of(const Prepared& data, Estimand estimand,
+                                    const UnitNumbers& numbers, const Estimate& mean) {
+  if (estimand == Estimand::typical) return trimmed_mean_of(numbers, mean, data.noise);
+  if (estimand == Estimand::median) return median_of(numbers, mean, data.noise);
+  return mean;
+}
+
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& mean, const UnitNumbers& numbers,
                    const Source& source, Notes& notes) {
-  const auto typical = mean ? trimmed_mean_of(numbers, *mean, data.noise) : std::nullopt;
-  const bool typical_decides = data.spec.estimand == Estimand::typical && typical;
-  Effect effect = make_effect(data, comparison, typical_decides ? typical : mean, source, notes);
-  if (!typical) return effect;
-  Notes unused;
-  const Effect other =
-      make_effect(data, comparison, typical_decides ? mean : typical, source, unused);
-  if (other.p)
-    effect.beside = Alternative{.method = typical_decides ? "mean" : "typical",
-                                .ratio = other.ratio,
-                                .low = other.low,
-                                .high = other.high,
-                                .p = *other.p};
+  constexpr auto& all = estimands;
+  std::array<std::optional<Estimate>, all.size()> estimates;
+  if (mean)
+    for (std::size_t i = 0; i < all.size(); ++i)
+      estimates[i] = estimate_of(data, all[i], numbers, *mean);
+  const auto wanted =
+      static_cast<std::size_t>(std::ranges::find(all, data.spec.estimand) - all.begin());
+  const std::size_t own = estimates[wanted] ? wanted : 0;
+  Effect effect = make_effect(data, comparison, estimates[own], source, notes);
+  effect.estimand = all[own];
+  // An average without a number of its own is left out: the mean alone is no choice.
+  if (!estimates[1] && !estimates[2]) return effect;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!estimates[i]) continue;
+    Notes unused;
+    const Effect one =
+        i == own ? effect : make_effect(data, comparison, estimates[i], source, unused);
+    if (one.p)
+      effect.averages.push_back({.method = std::string(estimand_name(all[i])),
+                                 .ratio = one.ratio,
+                                 .low = one.low,
+                                 .high = one.high,
+                                 .p = *one.p});
+  }
+  const std::string_view other = estimand_name(own == 0 ? Estimand::typical : Estimand::mean);
+  const auto beside = std::ranges::find(effect.averages, other, &Alternative::method);
+  if (beside != effect.averages.end()) effect.beside = *beside;
   return effect;
 }
 

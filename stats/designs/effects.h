@@ -41,8 +41,12 @@ struct Source {
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& estimate, const Source& source, Notes& notes);
 
+// The estimate of an estimand, whose mean over these units is known. Nothing: the units are too few.
+std::optional<Estimate> estimate_of(const Prepared& data, Estimand estimand,
+                                    const UnitNumbers& numbers, const Estimate& mean);
+
 // The same of an estimate over units whose numbers are known: the estimand of the spec decides, and
-// the other one stands beside it. Without numbers, or where these are too few, it is the mean.
+// the other averages stand beside it. Without numbers, or where these are too few, it is the mean.
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& mean, const UnitNumbers& numbers,
                    const Source& source, Notes& notes);

@@ -86,9 +86,10 @@ void describe(const Prepared& data, const UnitNumbers& numbers, Effect& effect) 
 
 void add_randomization(const Prepared& data, const UnitNumbers& numbers, std::size_t family,
                        Effect& effect) {
-  if (!has_drawn_order(data, effect)) return;
+  // The sign test of a median is the randomization test of its signs: each order has equally many.
+  if (!has_drawn_order(data, effect) || effect.estimate->ordered) return;
   RandomizationOptions options = options_of(data, family, *effect.estimate);
-  if (effect.beside && effect.beside->method == "mean") options.share = trimmed_share;
+  if (effect.estimand == Estimand::typical) options.share = trimmed_share;
   std::vector<double> in_time = numbers.difference;
   if (!data.block_rank.empty()) {
     std::vector<std::size_t> order(in_time.size());

@@ -281,8 +281,8 @@ std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& c
   const Contrast contrast = contrast_of(data, members.front().cells, comparison);
   const auto mean = suite.estimate(contrast);
   if (!mean || data.spec.estimand == Estimand::mean) return mean;
-  const auto typical = trimmed_mean_of(suite.numbers(contrast), *mean, data.noise);
-  return typical ? typical : mean;
+  const auto own = estimate_of(data, data.spec.estimand, suite.numbers(contrast), *mean);
+  return own ? own : mean;
 }
 
 }  // namespace stab::stats

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace stab::stats {
 namespace {
@@ -309,6 +311,36 @@ std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estima
     result.variance *= n / mean.independent;
     result.df = std::max(1.0, std::min(result.df, mean.independent * h / n - 1));
   }
+  return result;
+}
+
+std::optional<Estimate> median_of(const UnitNumbers& numbers, const Estimate& mean, double noise) {
+  const std::size_t units = numbers.difference.size();
+  if (units < least_for_median || !mean.has_error()) return std::nullopt;
+  auto sorted = std::make_shared<std::vector<double>>(numbers.difference);
+  for (double& each : *sorted)
+    if (each * each <= noise) each = 0;  // a difference of rounding alone has no sign
+  std::ranges::sort(*sorted);
+  const std::vector<double>& all = *sorted;
+  const double range = all.back() - all.front();
+  if (!(mean.variance > 0) && !(range * range > noise)) return mean;  // all numbers are equal
+  const double n = static_cast<double>(units);
+  const bool subjects = mean.fixed > 0;
+  const bool dependent = !subjects && mean.independent > 0 && mean.independent < n;
+  const double independent = dependent ? mean.independent : n;
+  Estimate result = mean;
+  result.difference = units % 2 == 1 ? all[units / 2] : (all[units / 2 - 1] + all[units / 2]) / 2;
+  result.base_variance = 0;
+  result.base_covariance = 0;
+  if (!subjects) result.df = std::max(1.0, independent - 1);
+  // What the interval says of the error (McKean and Schrader, 1984).
+  constexpr double one_sided = 0.025;
+  constexpr double quantile = 1.96;
+  if (const std::size_t rank = median_rank(units, independent, one_sided); rank > 0) {
+    const double error = (all[units - rank] - all[rank - 1]) / 2 / quantile;
+    result.variance = error * error + mean.fixed;
+  }
+  result.ordered = std::move(sorted);
   return result;
 }
 

@@ -73,6 +73,12 @@ inline constexpr double trimmed_share = 0.2;  // of the units, at each end
 std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estimate& mean,
                                         double noise);
 
+inline constexpr std::size_t least_for_median = 6;  // fewer have no 95 % interval
+// The median of the units' numbers, of which half are larger and half are smaller, with the sign test
+// and its interval. `mean` as for trimmed_mean_of(): the units count as as many independent ones, and
+// the blocks' part widens the interval. It needs six units.
+std::optional<Estimate> median_of(const UnitNumbers& numbers, const Estimate& mean, double noise);
+
 // Whether so few independent units remain that interval and p hold less often than they say.
 bool too_few_independent(const Estimate& estimate);
 

@@ -106,6 +106,73 @@ TEST(MeanOverTime, HoldsItsLevel) {
 }
 
 // Ten numbers: two are cut at each end, and take the values of their neighbours for the error.
+Estimate median_estimate(const std::vector<double>& differences) {
+  const UnitNumbers numbers = numbers_of(differences);
+  const auto result = median_of(numbers, mean_of(numbers, 0), 0);
+  EXPECT_TRUE(result);
+  return result.value_or(Estimate{});
+}
+
+// Of 20 numbers the interval ends at the 6th and the 15th (coverage 95.9 %), and 16 of 20 on one side
+// have p = 0.01181793 (R: binom.test(16, 20)).
+TEST(Median, HasTheSignTestAndItsInterval) {
+  std::vector<double> numbers(20);
+  std::iota(numbers.begin(), numbers.end(), -3.5);
+  Estimate estimate = median_estimate(numbers);
+  estimate.log = true;
+  EXPECT_DOUBLE_EQ(estimate.difference, 6);
+  const auto interval = difference_interval(estimate, 0.05);
+  ASSERT_TRUE(interval);
+  EXPECT_DOUBLE_EQ(interval->low, 1.5);
+  EXPECT_DOUBLE_EQ(interval->high, 10.5);
+  EXPECT_NEAR(p_value(estimate).value_or(0), 0.01181793, 1e-8);
+  // All but one are below a margin of 14.6: P(at least 19 of 20).
+  EXPECT_NEAR(p_same(estimate, std::expm1(14.6)).value_or(0), 21 / std::exp2(20), 1e-12);
+  // It does not depend on how far the farthest are.
+  numbers.back() = 1e6;
+  const auto far = difference_interval(median_estimate(numbers), 0.05);
+  ASSERT_TRUE(far);
+  EXPECT_DOUBLE_EQ(far->high, 10.5);
+}
+
+// Equal numbers count for neither side, and fewer than six have no 95 % interval.
+TEST(Median, TiesAndFewNumbersAreConservative) {
+  const Estimate ties = median_estimate({0, 0, 0, 0, 0, 0, 1, 1, 1, 1});
+  EXPECT_EQ(p_value(ties), 1);
+  const auto interval = difference_interval(ties, 0.05);
+  ASSERT_TRUE(interval);
+  EXPECT_EQ(interval->low, 0);
+  EXPECT_EQ(interval->high, 1);
+  const UnitNumbers few = numbers_of({1, 2, 3, 4, 5});
+  EXPECT_FALSE(median_of(few, mean_of(few, 0), 0));
+  EXPECT_FALSE(difference_interval(median_estimate({1, 2, 3, 4, 5, 6}), 0.01));
+  EXPECT_TRUE(difference_interval(median_estimate({1, 2, 3, 4, 5, 6}), 0.05));
+}
+
+// An interval leaves 0 out exactly if p is at most its level, also where numbers count as fewer and
+// where subjects share what blocks do.
+TEST(Median, IntervalAndPAgree) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    std::vector<double> differences = series(20, 0.4, seed);
+    for (double& each : differences) each += 0.6;
+    const UnitNumbers numbers = numbers_of(differences);
+    Estimate mean = mean_over_time(numbers, {}, 0);
+    if (seed % 2 == 0) {
+      mean.fixed = 0.01;
+      mean.df = 8;
+    }
+    const auto estimate = median_of(numbers, mean, 0);
+    ASSERT_TRUE(estimate);
+    const auto p = p_value(*estimate);
+    ASSERT_TRUE(p);
+    for (const double alpha : {0.2, 0.05, 0.01}) {
+      const auto interval = difference_interval(*estimate, alpha);
+      const bool excludes = interval && (interval->low > 0 || interval->high < 0);
+      EXPECT_EQ(excludes, *p <= alpha) << seed << " " << alpha << " " << *p;
+    }
+  }
+}
+
 TEST(TrimmedMean, IsWhatTheFormulaSays) {
   const UnitNumbers numbers = numbers_of({9, 1, 2, 3, 4, 5, 6, 7, 8, 1000});
   const auto trimmed = trimmed_mean_of(numbers, mean_of(numbers, 0), 0);

@@ -26,8 +26,71 @@ std::optional<Interval> fieller(const Estimate& estimate, double alpha) {
   return Interval{1 + (b - root) / a - bound, 1 + (b + root) / a + bound};
 }
 
+// As how many independent numbers those of a median count. Subjects are independent of each other, and
+// what blocks do to all of them is Estimate::fixed.
+double independent_of(const Estimate& estimate) {
+  const double n = static_cast<double>(estimate.ordered->size());
+  const bool dependent = !(estimate.fixed > 0) && estimate.independent > 0;
+  return dependent ? std::min(n, estimate.independent) : n;
+}
+
+// The probability that at least `count` of the numbers lie on one side of their median: a binomial
+// tail, as a beta distribution has it for counts that are no whole numbers.
+double sign_tail(double count, double numbers, double independent) {
+  if (!(count > 0)) return 1;
+  const double inside = std::min(independent, count * independent / numbers);
+  const double outside = independent - inside + 1;
+  return f_tail(inside / outside, 2 * outside, 2 * inside).value_or(1);
+}
+
+// The end of a median's interval on that side; it is wrong with a probability of `one_sided`.
+std::optional<double> median_end(const Estimate& estimate, double one_sided, double side) {
+  const std::vector<double>& numbers = *estimate.ordered;
+  const std::size_t rank = median_rank(numbers.size(), independent_of(estimate), one_sided);
+  if (rank == 0) return std::nullopt;
+  double end = side > 0 ? numbers[numbers.size() - rank] : numbers[rank - 1];
+  if (estimate.fixed > 0) {
+    const auto t = t_upper_quantile(one_sided, estimate.df);
+    if (!t) return std::nullopt;
+    end = estimate.difference +
+          side * std::hypot(end - estimate.difference, *t * std::sqrt(estimate.fixed));
+  }
+  return end + side * estimate.bound;
+}
+
+// The one-sided p of "the median is `value` or farther on that side": the level at which the interval
+// ends before `value`.
+double median_beyond(const Estimate& estimate, double value, double side) {
+  const std::vector<double>& numbers = *estimate.ordered;
+  if (!(estimate.fixed > 0)) {
+    const auto before = [&](double x) { return side * (value - x) > estimate.bound; };
+    return sign_tail(static_cast<double>(std::ranges::count_if(numbers, before)),
+                     static_cast<double>(numbers.size()), independent_of(estimate));
+  }
+  const auto rejects = [&](double log_level) {
+    const auto end = median_end(estimate, std::exp(log_level), side);
+    return end && side * (value - *end) > 0;
+  };
+  double above = std::log(0.5);
+  double below = -700;  // of the smallest numbers
+  if (!rejects(above)) return 1;
+  for (int i = 0; i < 60 && above - below > 1e-12; ++i) {
+    const double middle = (above + below) / 2;
+    (rejects(middle) ? above : below) = middle;
+  }
+  return std::exp(above);
+}
+
+std::optional<Interval> median_interval(const Estimate& estimate, double alpha) {
+  const auto low = median_end(estimate, alpha / 2, -1);
+  const auto high = median_end(estimate, alpha / 2, 1);
+  return low && high ? std::optional(Interval{.low = *low, .high = *high}) : std::nullopt;
+}
+
 // The one-sided p of "the change is `bound` or farther from 0 on that side".
 std::optional<double> one_sided(const Estimate& estimate, double bound, double side) {
+  if (estimate.ordered)
+    return median_beyond(estimate, estimate.log ? bound : bound * *estimate.base, side);
   double distance = estimate.difference + side * estimate.bound - bound;
   double variance = estimate.variance;
   if (!estimate.log) {
@@ -45,6 +108,9 @@ std::optional<double> one_sided(const Estimate& estimate, double bound, double s
 
 std::optional<double> p_value(const Estimate& estimate) {
   if (!estimate.has_error()) return std::nullopt;
+  if (estimate.ordered)
+    return std::min(1.0,
+                    2 * std::min(median_beyond(estimate, 0, 1), median_beyond(estimate, 0, -1)));
   const double distance = std::max(0.0, std::abs(estimate.difference) - estimate.bound);
   if (estimate.variance == 0) return distance == 0 ? 1 : 0;
   return t_two_sided(distance / std::sqrt(estimate.variance), estimate.df);
@@ -52,10 +118,25 @@ std::optional<double> p_value(const Estimate& estimate) {
 
 std::optional<Interval> difference_interval(const Estimate& estimate, double alpha) {
   if (!estimate.has_error()) return std::nullopt;
+  if (estimate.ordered) return median_interval(estimate, alpha);
   const auto t = t_upper_quantile(alpha / 2, estimate.df);
   if (!t) return std::nullopt;
   const double half = *t * std::sqrt(estimate.variance) + estimate.bound;
   return Interval{estimate.difference - half, estimate.difference + half};
+}
+
+std::size_t median_rank(std::size_t numbers, double independent, double one_sided) {
+  const double n = static_cast<double>(numbers);
+  const auto holds = [&](std::size_t rank) {
+    return sign_tail(n - static_cast<double>(rank) + 1, n, independent) <= one_sided;
+  };
+  std::size_t low = 0;
+  std::size_t high = numbers / 2 + 1;
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (holds(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 std::optional<double> ratio_of(const Estimate& estimate) {
@@ -67,7 +148,10 @@ std::optional<double> ratio_of(const Estimate& estimate) {
 
 std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha) {
   if (!estimate.has_error() || !estimate.has_ratio()) return std::nullopt;
-  auto interval = estimate.log ? difference_interval(estimate, alpha) : fieller(estimate, alpha);
+  const bool differences = estimate.log || estimate.ordered;
+  auto interval = differences ? difference_interval(estimate, alpha) : fieller(estimate, alpha);
+  if (interval && estimate.ordered && !estimate.log)
+    interval = Interval{1 + interval->low / *estimate.base, 1 + interval->high / *estimate.base};
   if (interval && estimate.log)
     interval = Interval{std::exp(interval->low), std::exp(interval->high)};
   if (interval && !(std::isfinite(interval->low) && std::isfinite(interval->high)))

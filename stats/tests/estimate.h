@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// An estimated difference of two means, with its tests and intervals.
+// An estimated difference of two levels, with its tests and intervals: of their means, or a median of
+// differences.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "stats/numbers/summary.h"
 
@@ -29,6 +32,10 @@ struct Estimate {
   double fixed = 0;         // the part of the variance that more units would leave
   // What the measurement itself may be off by, either way: intervals and p allow for all of it.
   double bound = 0;
+  // A median has its numbers here, in ascending order. Its p are those of the sign test and its
+  // intervals end at two of the numbers, so both hold whatever the numbers' distribution; there,
+  // `variance` and `df` only plan further experiments.
+  std::shared_ptr<const std::vector<double>> ordered{};
 
   [[nodiscard]] bool has_error() const { return df > 0 && variance >= 0; }
   // Whether a change can be given as a ratio: logarithms always have one, raw numbers only if the
@@ -42,12 +49,17 @@ std::optional<double> p_value(const Estimate& estimate);
 // The (1 - alpha) interval of the difference.
 std::optional<Interval> difference_interval(const Estimate& estimate, double alpha);
 
+// The rank of the number at which the lower end of a median's interval lies, counted from 1, where so
+// many numbers count as `independent` ones: an end is wrong with a probability of at most `one_sided`.
+// 0: so few numbers have no interval at this level.
+std::size_t median_rank(std::size_t numbers, double independent, double one_sided);
+
 // (base + difference) / base; on the log scale exp(difference).
 std::optional<double> ratio_of(const Estimate& estimate);
 
 // The (1 - alpha) interval of the ratio, which excludes 1 exactly if p < alpha. Nothing if there is
 // no ratio, or if the mean at the baseline is not significantly above 0 (Fieller: Some problems in
-// interval estimation, 1954).
+// interval estimation, 1954). A median's baseline counts as known.
 std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha);
 
 // The p of "the ratio is not within [1 / (1 + margin), 1 + margin]": the larger one of two

@@ -82,9 +82,9 @@ struct Assumption {
   std::string instead{};  // if it does not hold: what still does
 };
 
-// The same comparison by another method, for where an assumption fails.
+// The same comparison by another method, for where an assumption fails, or another average.
 struct Alternative {
-  std::string method{};  // "signed-rank", "log scale"
+  std::string method{};  // "signed-rank", "log scale", "median"
   std::optional<double> ratio{};
   std::optional<double> low{};
   std::optional<double> high{};
@@ -170,8 +170,11 @@ struct Effect {
   std::string reason{};  // why the verdict is what it is, where no number says so
   bool exact = false;    // a fact that differs by just this: there is no test and no interval
   std::vector<Alternative> alternatives{};
-  // Beside the estimand that the verdict is about, the other one: "typical" or "mean".
+  Estimand estimand = Estimand::mean;  // what ratio, intervals, p and verdict are about
+  // Beside the estimand that the verdict is about, another one: "typical" or "mean".
   std::optional<Alternative> beside{};
+  // All averages that the numbers allow, that of the verdict too: "mean", "typical", "median".
+  std::vector<Alternative> averages{};
   std::optional<Randomization> randomization{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
