@@ -20,6 +20,7 @@ const std::vector<std::size_t> cube{2, 2, 2};
 // own part of a block's effect counts as noise, which has the same distribution; so the noise must be
 // normal.
 double shift_of(World many, stats::Estimand estimand) {
+  many.shift = 0;
   const bool programs = many.programs > 1;
   if (programs) {
     const double own = many.interaction * std::sqrt(0.5);  // as in simulate()
