@@ -203,6 +203,22 @@ std::string same_words(const Effect& effect, const Spec& spec) {
          fmt::format("; there {} a change, but not one that matters", sure ? "is" : "may be");
 }
 
+std::string sentence_of(const Effect& effect, const Spec& spec) {
+  if (!effect.reason.empty() && effect.verdict == Verdict::same)
+    return fmt::format("{} and {} are the same: {}", level_name(effect, effect.level),
+                       level_name(effect, effect.baseline), effect.reason);
+  switch (effect.verdict) {
+    case Verdict::faster:
+    case Verdict::slower:
+      return fmt::format("{} {}", level_name(effect, effect.level), size_words(effect, spec));
+    case Verdict::same:
+      return same_words(effect, spec);
+    case Verdict::unsure:
+      return unsure_words(effect, spec);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string_view verdict_word(Verdict verdict, const Spec& spec) {
@@ -256,19 +272,10 @@ std::string difference_words(const Effect& effect, const Spec& spec) {
 }
 
 std::string effect_sentence(const Effect& effect, const Spec& spec) {
-  if (!effect.reason.empty() && effect.verdict == Verdict::same)
-    return fmt::format("{} and {} are the same: {}", level_name(effect, effect.level),
-                       level_name(effect, effect.baseline), effect.reason);
-  switch (effect.verdict) {
-    case Verdict::faster:
-    case Verdict::slower:
-      return fmt::format("{} {}", level_name(effect, effect.level), size_words(effect, spec));
-    case Verdict::same:
-      return same_words(effect, spec);
-    case Verdict::unsure:
-      return unsure_words(effect, spec);
-  }
-  return "";
+  const std::string sentence = sentence_of(effect, spec);
+  if (sentence.empty() || effect.estimand == stats::Estimand::mean) return sentence;
+  return fmt::format("{}; this is about {}, not the mean", sentence,
+                     effect.estimand == stats::Estimand::median ? "the median" : "a typical run");
 }
 
 }  // namespace stab::report
