@@ -30,6 +30,10 @@ bool names_other_compiler(std::string_view command) {
     if (begin == std::string_view::npos) return false;
     at = std::min(command.find_first_of(cuts, begin), command.size());
     const std::string_view word = command.substr(begin, at - begin);
+    // A language or a folder is no compiler.
+    const std::string_view before = command.substr(0, begin);
+    if (before.ends_with("-std=") || before.ends_with("-x ") || before.ends_with("-x")) continue;
+    if (at < command.size() && command[at] == '/') continue;
     // With a version behind it, or a target before it.
     const std::string_view name = word.substr(0, word.find_last_not_of("0123456789.-") + 1);
     for (const std::string_view each : {"clang", "clang++", "gcc", "g++", "cc", "c++"})

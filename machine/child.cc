@@ -86,7 +86,7 @@ bool set_limits(const Limits& limits) {
 // What a trial's process is, apart from its descriptors and its session. Else what failed.
 const char* become_trial(const Launch& launch) {
   reset_signals();
-  if (!set_limits(launch.limits)) return "set its user's limits";
+  if (!set_limits(launch.limits)) return "set the user's limits";
   if (chdir(launch.directory.c_str()) != 0) return "enter its directory";
   // Both ways: we may have been started without it.
   const unsigned long fixed_layout = ADDR_NO_RANDOMIZE;

@@ -186,13 +186,14 @@ void report_ready(int ready) {
     if (!file || !write_all(file.get(), "0")) give_up("cannot enter its cgroup");
   }
   std::vector<std::string> variables = start.environment;
+  std::vector<ResourceLimit> own_limits;
   if (!start.limits_by.empty() && own_uid == 0) {
     const UserLimits limits = ask_pam_by(start.limits_by, start.uid);
-    if (!(start.limited ? take(limits.set) : allow(limits.set)))
-      give_up("cannot have its user's limits");
+    if (!allow(limits.set)) give_up("cannot set the user's limits");
     if (!start.limited) variables.push_back(limits_variable(limits));
     errno = EPERM;
     if (start.limited && !limits.refused.empty()) give_up(limits.refused.c_str());
+    if (start.limited) own_limits = limits.set;
   }
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set up its namespaces");
@@ -213,6 +214,8 @@ void report_ready(int ready) {
   for (const std::string& entry : variables)
     environment.push_back(const_cast<char*>(entry.c_str()));
   environment.push_back(nullptr);
+  // Last of all: our own steps may need more than the user has.
+  if (!take(own_limits)) give_up("cannot set the user's limits");
   execve(argv[0], argv.data(), environment.data());
   give_up("cannot be executed");
   _exit(126);

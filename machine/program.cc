@@ -151,8 +151,13 @@ std::string why_in_place(const std::string& program) {
     return "the program is linked statically, and szc's runtime needs the C library as a shared "
            "library";
   if (elf.section_names().contains("\0.note.bolt_info\0"s))
-    return "BOLT has rewritten the program's code, and kept no relocations for szc's runtime";
+    return "BOLT has rewritten the program's code and dropped the relocations that szc's runtime "
+           "needs";
   return "";
+}
+
+std::string why_no_library(const std::string& program) {
+  return is_static(ElfTables(program)) ? why_in_place(program) : "";
 }
 
 // runtime/abi/note.h names the section.

@@ -24,6 +24,9 @@ std::string refused_rights(const std::string& program);
 // statically, ..."; "" if nothing in the file is in the way.
 std::string why_in_place(const std::string& program);
 
+// The same, if not even a library can be loaded into the program.
+std::string why_no_library(const std::string& program);
+
 // Whether szc linked the program with its runtime.
 bool has_szc_note(const std::string& program);
 

@@ -138,7 +138,14 @@ std::vector<ResourceLimit>& programs_limits() {
 UserLimits ask_pam(uid_t uid) {
   if (!has_service())
     return {.lacking = "there is neither /etc/pam.d/stabd nor /usr/lib/pam.d/stabd"};
+  errno = 0;
   const passwd* const user = getpwuid(uid);
+  // The library may report these where there is no such user (getpwuid(3)). Another error says nothing about the user.
+  constexpr std::array nobody{0, ENOENT, ESRCH, EBADF, EPERM};
+  if (user == nullptr && std::ranges::find(nobody, errno) == nobody.end())
+    return {
+        .refused =
+            fail_errno(fmt::format("the account of user {} cannot be read", uid)).error().message};
   if (user == nullptr) return {.lacking = fmt::format("user {} has no account", uid)};
   const std::string name = user->pw_name;
   const auto pam = load_pam();
@@ -174,8 +181,7 @@ UserLimits ask_pam(uid_t uid) {
 
 UserLimits ask_pam_by(const std::string& program, uid_t uid) {
   const auto failed = [](std::string_view what) {
-    return UserLimits{.refused =
-                          fmt::format("PAM cannot be asked for the user's limits: {}", what)};
+    return UserLimits{.refused = fmt::format("cannot ask PAM for the user's limits: {}", what)};
   };
   const std::string user = std::to_string(uid);
   const std::array<const char*, 4> argv{program.c_str(), "--limits-of", user.c_str(), nullptr};
@@ -209,7 +215,7 @@ UserLimits ask_pam_by(const std::string& program, uid_t uid) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (status != 0) return failed("the process that asks " + how_it_ended(status));
+  if (status != 0) return failed("stabd --limits-of " + how_it_ended(status));
   return user_limits_in(line);
 }
 

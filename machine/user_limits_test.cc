@@ -102,7 +102,7 @@ TEST(UserLimitsTest, WithoutALimitThatIsTheirsNothingRuns) {
               const rlimit few{50, 50};
               setrlimit(RLIMIT_NOFILE, &few);
               set_limits_of_programs({{RLIMIT_NOFILE, 100, 50}});
-              return shown_by_a_program("true").starts_with("cannot set its user's limits") ? 0 : 1;
+              return shown_by_a_program("true").starts_with("cannot set the user's limits") ? 0 : 1;
             }),
             0);
 }

@@ -254,7 +254,9 @@ TEST(PlanOptions, LinkFactorsSpeakToSzcByItsOwnFlags) {
        {"gcc -o ${OUT} b.c", "/usr/bin/x86_64-linux-gnu-g++-12 -o ${OUT} b.c",
         "clang++-22 -o ${OUT} b.c", "make CC=cc OUT=${OUT} F="})
     EXPECT_EQ(built(command), command + by_lld);
-  for (const std::string command : {"make OUT=${OUT} F=", "make CC=szc -o ${OUT} gcc.c"})
+  for (const std::string command :
+       {"make OUT=${OUT} F=", "make CC=szc -o ${OUT} gcc.c",
+        "make CXXFLAGS=-std=c++20 OUT=${OUT} F=", "sh tools/gcc/build.sh -x c++ ${OUT} F="})
     EXPECT_EQ(built(command), command + "  --stab-link-padding=6");
   EXPECT_EQ(
       problems("[factor.link_padding]\nlevels = [0]\n"),

@@ -130,7 +130,7 @@ Result<void> start_once(const std::string& program) {
   static std::set<std::string> ours;  // an exec keeps the process, but not these
   const auto refuse = [&](std::string_view what) {
     return fail(fmt::format(
-        "{} {}, which would never end: set STAB_CC (or --stab-cc) to the compiler itself, "
+        "{} {}, so compiling would never end: set STAB_CC (or --stab-cc) to the compiler itself, "
         "such as /usr/bin/clang-{} or /usr/bin/gcc",
         program, what, STAB_LLVM_VERSION));
   };

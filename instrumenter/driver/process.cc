@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -31,15 +32,25 @@ std::vector<char*> to_argv(const Words& words) {
   return argv;
 }
 
-// Below what every kernel takes for all arguments together, and for one.
-constexpr std::size_t most_bytes = 100'000;
+// Below what every kernel takes for one argument.
+constexpr std::size_t longest_word = 100'000;
+
+// Of all arguments together, with as much room for the environment.
+std::size_t most_bytes() {
+  const long limit = sysconf(_SC_ARG_MAX);
+  return limit > 0 ? static_cast<std::size_t>(limit) / 4 : longest_word;
+}
 
 // The same words, those behind the first `kept` in a response file if they are very long. The file has no
 // name and stays open for the program: nothing is left behind, however it ends.
 Words shortened(const Words& words, std::size_t kept) {
   std::size_t bytes = 0;
-  for (const std::string& word : words) bytes += word.size() + 1 + sizeof(char*);
-  if (bytes <= most_bytes || kept >= words.size()) return words;
+  std::size_t longest = 0;
+  for (const std::string& word : words) {
+    bytes += word.size() + 1 + sizeof(char*);
+    longest = std::max(longest, word.size());
+  }
+  if ((bytes <= most_bytes() && longest <= longest_word) || kept >= words.size()) return words;
   const int file = memfd_create("szc-arguments", 0);
   if (file < 0) return words;
   const auto first = words.begin() + static_cast<std::ptrdiff_t>(kept);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # pgo.sh MODE OUT SOURCE TRAINING [FLAG...]: builds SOURCE with the clang that CC names, which must be clang-22. MODE
-# is O2, PGO, PGO_LTO or BOLT; each one does what the ones before it do. The program trains with the argument TRAINING.
-# The linker gets the FLAGs.
+# is O2, PGO, PGO_LTO or BOLT; each mode includes the steps of the modes before it. The training run has the argument
+# TRAINING. Each FLAG is passed to the compiler when it builds the program that BOLT rewrites or that is measured.
 set -e
 mode=$1 out=$2 source=$3 training=$4
 shift 4
@@ -24,7 +24,7 @@ llvm-profdata-22 merge -o "$work/profile" "$work"/*.profraw
 [ "$mode" != PGO ] || { compile -fprofile-use="$work/profile" "$@" -o "$out"; exit; }
 [ "$mode" != PGO_LTO ] || { compile -fprofile-use="$work/profile" -flto -fuse-ld=lld "$@" -o "$out"; exit; }
 
-# BOLT needs relocations. It would sort functions by its profile; without that, they keep the linker's random order.
+# BOLT needs relocations. With -reorder-functions=none, it leaves the functions in the linker's random order.
 compile -fprofile-use="$work/profile" -flto -fuse-ld=lld "$@" -Wl,--emit-relocs -o "$work/linked"
 "$bolt" "$work/linked" -instrument -instrumentation-file="$work/counts" -o "$work/train" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 "$work/train" "$training" >/dev/null

@@ -116,9 +116,9 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   // Where nothing differs, the 90 % quantile of the changes is above 0.
   if (is_quantile(options.estimand))
     return fail(
-        "--estimand has no quantile but the median: noise alone moves any other quantile of the "
-        "blocks' changes, so it differs even if nothing differs. Use 'median'. To compare a "
-        "quantile of many requests, let each trial report that quantile as its value");
+        "--estimand accepts no quantile except the median: noise alone moves every other quantile "
+        "of the blocks' changes away from zero, even if the levels do not differ. Use 'median'. To "
+        "compare a quantile of many requests, let each trial report that quantile as its value");
   spec.estimand = stats::estimand_named(options.estimand);
   if (options.losses == "monotone") spec.losses = stats::Losses::monotone;
   if (options.losses == "random") spec.losses = stats::Losses::random;

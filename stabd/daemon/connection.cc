@@ -74,6 +74,8 @@ bool Connection::closes() const {
 }
 
 bool Connection::is_left() const {
+  // While nothing is read the loop does not hear of a hang-up, so the client counts until it has its answer.
+  if (waiting_ || resting_) return false;
   pollfd end{.fd = -1, .events = 0, .revents = 0};
   return uv_fileno(reinterpret_cast<const uv_handle_t*>(&pipe_), &end.fd) == 0 &&
          poll(&end, 1, 0) == 1 && (end.revents & POLLHUP) != 0;

@@ -99,7 +99,8 @@ bool Readers::waits(const Job& job) const {
   if (runs(job) || !job.failure.empty() || job.kind == Kind::at_once) return false;
   if (takes_turns(job) && !allowed_) return false;
   const auto same = [&](const Job& each) {
-    return each.account == job.account && each.process && takes_turns(each) == takes_turns(job);
+    return each.kind != Kind::at_once && each.account == job.account && each.process &&
+           takes_turns(each) == takes_turns(job);
   };
   // Within an account only a brief one interrupts, and only a long one.
   if (std::ranges::any_of(jobs_, [&](const Job& each) {

@@ -3,11 +3,11 @@
 // is one reader process; the loop itself never reads a trial for anybody.
 //
 // Invariants
-//  R1  At most most_readers run for clients, at most one of them for an account. The account that readers have worked
-//      for least is next. A reader that has had its turn stands still while such an account waits. An account has at
-//      most one long reader and one brief one in memory, and its brief one goes first. At most most_begun long ones have
-//      begun, and with the brief ones twice as many. Trusted users' readers take nobody's turn and wait for nobody
-//      else's. What the running experiment asks for itself starts at once.
+//  R1  At most most_readers readers run for clients, at most one for each account. The next turn goes to the account
+//      that readers have worked for least. If that account waits, a reader that has used up its turn is stopped. Each
+//      account has at most one long and one brief reader in memory, and its brief reader runs first. At most most_begun
+//      long readers are in memory, and at most twice as many readers in all. Readers of trusted users take no turn from
+//      other users, and don't wait for other users' readers. A reader for the running experiment itself starts at once.
 //  R2  A reader runs on none of the trials' CPUs, if there are others. One of a client runs only while allow() says so:
 //      not while trials run that use all CPUs or whose plan asks for a quiet machine, unless it has waited for long. At
 //      other times it is stopped. It gives way to all other processes of the machine, but a brief one does so for half

@@ -111,7 +111,7 @@ std::string why_without_runtime(const report::Layouts& layouts) {
                ? why
                : fmt::format("in {} trials, {}", layouts.in_place, why);
   return fmt::format("szc did not build {} programs{}",
-                     layouts.randomized + layouts.unrandomized == 0 ? "the" : "all",
+                     layouts.randomized + layouts.unrandomized == 0 ? "the" : "some of the",
                      why.empty() ? "" : fmt::format("; in {} trials, {}", layouts.in_place, why));
 }
 

@@ -168,7 +168,7 @@ struct Builder::CacheFolder {
     answer.status = store::BuildStatus::cached;
     answer.binary_sha256 = digest;
     answer.compilers = compilers_of(out());
-    answer.in_place = machine::why_in_place(out());
+    answer.in_place = machine::why_no_library(out());
     answer.duration_ns =
         record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
     const auto cpu = record.find("cpu_ns");
@@ -475,7 +475,7 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   reply.status = store::BuildStatus::built;
   reply.binary_sha256 = binary->value_or("");
   reply.compilers = compilers_of(reply.out);
-  reply.in_place = machine::why_in_place(reply.out);
+  reply.in_place = machine::why_no_library(reply.out);
   reply.output = printed;
   reply.duration_ns = ended.wall.count();
   const std::int64_t cpu_ns = (ended.user + ended.system).count();

@@ -87,7 +87,8 @@ class Worker {
     if (!limits.refused.empty()) return {.error = limits.refused};
     if (!limits.lacking.empty())
       reply.notes.push_back(
-          fmt::format("trials have the resource limits (ulimit) of stabd, not of their user: {}",
+          fmt::format("builds and trials have stabd's resource limits (ulimit), not their user's: "
+                      "{}",
                       limits.lacking));
     else if (!limits.set.empty())
       reply.notes.push_back(

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
@@ -377,6 +379,18 @@ std::optional<double> reach_beyond(double gap, double df, double alpha) {
   return find_root(excess, *one_sided, *two_sided).value_or(*two_sided);
 }
 
+// Leaves out the share of a median's numbers that one level has lost more of: the largest for the
+// lower bound, the smallest for the upper one.
+void leave(Estimate& low, Estimate& high, double share) {
+  const std::vector<double>& numbers = *low.ordered;
+  const double count = static_cast<double>(numbers.size());
+  const auto cut = static_cast<std::ptrdiff_t>(std::min(count, std::ceil(share * count)));
+  low.independent *= 1 - static_cast<double>(cut) / count;
+  high.independent = low.independent;
+  high.ordered = std::make_shared<const std::vector<double>>(numbers.begin() + cut, numbers.end());
+  low.ordered = std::make_shared<const std::vector<double>>(numbers.begin(), numbers.end() - cut);
+}
+
 // Of medians: each end has its own interval, so that both hold together whatever lies between them.
 Interval with_ranks(const End& low, const End& high, double alpha, double step) {
   const auto interval = [&](const End& end) {
@@ -384,8 +398,10 @@ Interval with_ranks(const End& low, const End& high, double alpha, double step) 
     return own.value_or(Interval{.low = -unbounded, .high = unbounded});
   };
   Interval result{.low = interval(low).low - step, .high = interval(high).high + step};
-  if (result.low < -far / 2) result.low = -unbounded;
-  if (result.high > far / 2) result.high = unbounded;
+  // A lost trial's share of a comparison may be small.
+  constexpr double far_share = far / 1e9;
+  if (result.low < -far_share) result.low = -unbounded;
+  if (result.high > far_share) result.high = unbounded;
   return result;
 }
 
@@ -513,6 +529,8 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
     low->variance = own.variance / (1 - std::min(0.99, loss.excess()));
     high = low;
     high->difference = bounds->high;
+    // A median's interval ends at its numbers: those that the bound leaves.
+    if (own.ordered) leave(*low, *high, loss.excess());
   } else {
     low = end_of(data, *comparison, all, lost, own, false);
     high = end_of(data, *comparison, all, lost, own, true);

@@ -137,8 +137,8 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
   const bool median = data.spec.estimand == Estimand::median;
   const std::string what = median ? "the median" : "a typical run";
   const std::string ask_else =
-      "or ask about the mean ('--estimand mean' of 'stabctl analyze', 'analysis.estimand' of a "
-      "plan)";
+      "or ask about the mean ('--estimand mean' of 'stabctl analyze' or "
+      "'analysis.estimand = \"mean\"' in a plan)";
   const bool has_units =
       !effect.unit.empty() && (effect.unit == data.spec.block || effect.unit == data.spec.subject);
   withhold(effect, has_units ? fmt::format("too few {}s for {}", effect.unit, what)
@@ -151,8 +151,8 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
                           effect.unit, ask_else));
   else
     notes.add(effect.subject,
-              fmt::format("{} is taken of changes within blocks, and this comparison has none, so "
-                          "there is no verdict. Measure in blocks, {}.",
+              fmt::format("{} is computed from changes within blocks, but this comparison has no "
+                          "blocks, so there is no verdict. Measure in blocks, {}.",
                           what, ask_else));
 }
 

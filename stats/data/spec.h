@@ -62,9 +62,8 @@ enum class Losses {
   random,    // losses have nothing to do with what is compared: their bounds decide nothing
 };
 
-// What a verdict is about: the mean over blocks (or other units), to which each counts, a typical one,
-// which those that stand out don't move (own_error.h: trimmed_mean_of), or the median, which half of
-// them exceed.
+// The average that a verdict is about. mean: over all blocks (or other units). typical: the trimmed mean,
+// which exceptional units don't move (own_error.h: trimmed_mean_of). median: half of the units exceed it.
 enum class Estimand { mean, typical, median };
 inline constexpr std::array estimands{Estimand::mean, Estimand::typical, Estimand::median};
 

@@ -106,10 +106,10 @@ class Sums {
   std::vector<double> products_{0};
 };
 
-// How far a place is out of the ordinary, as a square. Means of many numbers change slowly from place
-// to place, so a series has fewer of them than of short ones, and their limit is lower: a small step
-// takes many numbers to be seen. What little lies before a place says little of the correlation, so
-// its limit is higher.
+// The evidence for a change at a place: the square of its distance, adjusted so that one limit fits all
+// places. If many numbers follow the place, their mean changes slowly and is rarely extreme by chance, so
+// a smaller distance is enough; small steps need many numbers. If few numbers precede the place, they say
+// little about the correlation, so a larger distance is needed.
 double score_of(double distance, std::size_t before, std::size_t behind) {
   constexpr double lower = 2.5;
   constexpr std::size_t many = 30;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fifty users share one stabd, and five of them attack it, while an experiment of another one runs. Prints what the attacks
-// change and writes every figure as CSV. Ends by itself and uses nothing but local sockets.
+// Fifty users share one stabd while another user's experiment runs. Five of them attack stabd. Prints how the attacks
+// change waiting times and trials, and writes all measurements as CSV. Ends by itself, and uses only local sockets.
 //
 //   build/campaign/fifty_users [--quick] [--pairs N] [--seconds S] [FOLDER]      (as root; FOLDER: for the CSV files)
 //
@@ -10,7 +10,8 @@
 //   3  asks for exports of 100,000 trials over 16 connections, and never reads;
 //   4  has workers that answer with 57 MB, control characters, forged replies or endless output;
 //   5  fills the cache with builds, and its trials attack their worker, forge output and leave processes behind.
-// In the other kind, as many processes as attack read the same plans, and nobody talks to stabd.
+// In the other kind of block, nobody talks to stabd. Instead, as many processes run `stabctl check` on a refused plan,
+// to keep the CPUs as busy as the attackers do.
 //
 // Goals: nobody waits longer than 1 s for `list`, and the trials' CPU time differs by less than 1 % (95 % interval).
 // Exit code: 0 if both are reached, 1 if one is missed or undecided, 2 if the campaign could not run or lost a trial.
@@ -661,12 +662,13 @@ int Campaign::run() {
 
 constexpr const char* usage =
     "fifty_users [--quick] [--pairs N] [--seconds S] [FOLDER]\n"
-    "  Fifty users, five of them hostile, beside an experiment: what `list` takes, and what trials "
-    "do.\n"
-    "  --quick      3 pairs of blocks of 4 s: whether it works, not how well\n"
-    "  --pairs N    how many pairs of blocks (20)\n"
-    "  --seconds S  how long a block is (12)\n"
-    "  FOLDER       where waits.csv and trials.csv are written (fifty_users)\n"
+    "  Lets fifty users, five of them hostile, use one stabd while an experiment runs. Shows how "
+    "long users\n"
+    "  wait for `list`, and how much the attacks change the trials' CPU time.\n"
+    "  --quick      only a smoke test: 3 pairs of blocks of 4 s\n"
+    "  --pairs N    number of pairs of blocks (default 20)\n"
+    "  --seconds S  length of a block in seconds (default 12)\n"
+    "  FOLDER       the folder for waits.csv and trials.csv (default fifty_users)\n"
     "Exit code: 0 if the goals are reached, 1 if one is missed or undecided, 2 if it could not "
     "run.\n";
 

@@ -213,11 +213,11 @@ ln -s "$szc" wraps/cc
 for name in gcc g++ clang-19; do
   for driver in "$szc" "$szcxx"; do
     PATH=$work/wraps:$PATH refute "$(basename "$driver") with a $name that calls szc" timeout -s KILL 60 "$driver" --stab-cc=$name -c b.c
-    has "$(basename "$driver") with a $name that calls szc: why" .err 'calls szc again, which would never end: set STAB_CC'
+    has "$(basename "$driver") with a $name that calls szc: why" .err 'calls szc again, so compiling would never end: set STAB_CC'
   done
 done
 PATH=$work/wraps:$PATH refute 'a cc that is szc' timeout -s KILL 60 "$szc" --stab-cc=cc -c b.c
-has 'a cc that is szc: why' .err 'is szc itself, which would never end'
+has 'a cc that is szc: why' .err 'is szc itself, so compiling would never end'
 printf '#!/bin/sh\nexec "%s" --stab-cc=%s "$@"\n' "$szc" "$(command -v gcc)" >wraps/gcc
 PATH=$work/wraps:$PATH expect 'a gcc that calls szc with the real one' "$szc" --stab-cc=gcc --stab-quiet b.c -shared -o libb.so
 

@@ -383,8 +383,9 @@ TEST_F(Layout, AStaticProgramIsRefusedBeforeTheFirstTrial) {
     const int refused = run(text + "[randomize]\ncode = true\n");
     EXPECT_NE(submitted_.code, 0) << flag;
     EXPECT_THAT(lab_.trials(refused), SizeIs(0)) << flag;
-    EXPECT_THAT(lab_.ctl({"status", std::to_string(refused), "--json"}).out,
-                HasSubstr("the build of 'b' made can't have one: the program is linked statically"))
+    EXPECT_THAT(
+        lab_.ctl({"status", std::to_string(refused), "--json"}).out,
+        HasSubstr("the program built for 'b' can't have one: the program is linked statically"))
         << flag;
     // A plan that asks for nothing runs it, and its report says why nothing was random.
     const int plain = run(text);
@@ -401,6 +402,27 @@ TEST_F(Layout, AStaticProgramIsRefusedBeforeTheFirstTrial) {
   }
 }
 
+// What BOLT has rewritten keeps its code in place, but takes a library.
+TEST_F(Layout, AProgramOfBoltHasARandomHeap) {
+  lab_.write("plain.c",
+             "#include <stdlib.h>\nint main(void) {\n  for (int i = 0; i < 1000; ++i) "
+             "free(malloc(100));\n  return 0;\n}\n");
+  // BOLT leaves this section.
+  lab_.write("link.sh",
+             "clang-19 -O0 -o \"$1\" plain.c && "
+             "objcopy --add-section .note.bolt_info=plain.c \"$1\"\n");
+  const std::string text =
+      "[experiment]\nname = \"b\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"b\"\n"
+      "build = \"sh link.sh ${OUT}\"\nsources = [\"plain.c\", \"link.sh\"]\nrun = [\"${OUT}\"]\n";
+  const int id = run(text + "[randomize]\ncode = false\nstack = false\nheap = true\n");
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(id), SizeIs(2));
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_GE(row["heap_operations"].get<int>(), 900) << row;
+  }
+}
+
 TEST_F(Layout, CheckRefusesAPlanWhoseBuildLinksStatically) {
   const auto check = [&](const std::string& flags, const std::string& more) {
     lab_.write("check.toml", plan("c", flags, more));
@@ -412,8 +434,8 @@ TEST_F(Layout, CheckRefusesAPlanWhoseBuildLinksStatically) {
     EXPECT_THAT(refused.err, HasSubstr("the build of 'b' links with " + flag + ", and"));
     const Output plain = check(flag, "");
     EXPECT_EQ(plain.code, 0) << plain.err;
-    EXPECT_THAT(plain.out, HasSubstr("random layouts: none inside the program that the build of "
-                                     "'b' links with " +
+    EXPECT_THAT(plain.out, HasSubstr("random layouts: none inside the program of 'b', because its "
+                                     "build links with " +
                                      flag));
   }
   EXPECT_EQ(check("-static-libgcc", "[randomize]\ncode = true\n").code, 0);

@@ -445,10 +445,10 @@ TEST_F(Users, HaveTheLimitsThatPamGivesThem) {
   lab_.write("security/limits.d/zz-stabd.conf",
              "stab-ada - nofile 25\nstab-ada soft nproc 300\nstab-ada hard nproc 400\n"
              "stab-ada - core 1\nstab-ada - stack 4096\nstab-ada - memlock 32\n");
-  fs::create_directories(lab_.path("pam.d"));
+  fs::copy("/etc/pam.d", lab_.path("pam.d"));
+  fs::remove(lab_.path("pam.d/stabd"));
   const auto service = [this](const std::string& text) { lab_.write("pam.d/stabd", text); };
-  service(read_file(STAB_SOURCE_DIR "/packaging/stabd/pam", 1 << 16).value());
-  ASSERT_TRUE(in_place_of("passwd") && in_place_of("security"));
+  ASSERT_TRUE(in_place_of("passwd") && in_place_of("security") && in_place_of("pam.d"));
   // Files of PAM's in /usr/lib/pam.d are not those of this stabd.
   const bool no_others =
       access("/usr/lib/pam.d", F_OK) != 0 || mount("tmpfs", "/usr/lib/pam.d", "tmpfs", 0, "") == 0;
@@ -477,10 +477,9 @@ TEST_F(Users, HaveTheLimitsThatPamGivesThem) {
   lab_.write("61234/expected", usual);
   const Output without = run();
   EXPECT_EQ(without.code, 0) << without.err << logs(1);
-  EXPECT_THAT(logs(1), HasSubstr("trials have the resource limits (ulimit) of stabd"));
+  EXPECT_THAT(logs(1), HasSubstr("trials have stabd's resource limits (ulimit)"));
 
-  fs::copy("/etc/pam.d", lab_.path("pam.d"), fs::copy_options::skip_existing);
-  ASSERT_TRUE(in_place_of("pam.d"));
+  service(read_file(STAB_SOURCE_DIR "/packaging/stabd/pam", 1 << 16).value());
   lab_.write("61234/expected", "25\n25\n300\n400\n1\n4096\n32\n");
   const Output with = run();
   EXPECT_EQ(with.code, 0) << with.err << logs(2);

@@ -89,8 +89,8 @@ void decide_padding(const LinkArguments& link, LinkSettings& settings) {
   if (!settings.linker_pads && speaks(link, settings))
     fmt::print(
         stderr,
-        "szc: note: --stab-link-padding puts no gaps between the functions of {} that are made "
-        "when linking (-flto): {} cannot; lld {} can (STAB_CC=clang-{})\n",
+        "szc: note: --stab-link-padding puts no gaps between the functions of {} that are compiled "
+        "at link time (-flto): {} cannot add them, but lld {} can (set STAB_CC=clang-{})\n",
         link.output, settings.linker, padding_lld, padding_lld);
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "instrumenter/postlink/decode/decoder_impl.h"
 
@@ -16,19 +18,27 @@ constexpr std::uint8_t rsi_number = 6;
 // A called function may write to these: rax, rcx, rdx, rsi, rdi, r8 to r11.
 constexpr std::uint32_t call_clobbered = 0b0000'1111'1100'0111;
 
+// Two functions, of which a register may hold either.
+using Pairs = std::set<std::pair<std::uint64_t, std::uint64_t>>;
+
 // The function whose address each register holds; 0: none. The last one is what a comparison was with.
 struct Holders {
   std::array<std::uint64_t, register_count + 1> at{};
   static constexpr std::size_t flags = register_count;
 
-  // Whether something was added. Where two paths meet, one of both addresses is enough to find.
-  bool join(const Holders& other) {
+  // Whether something was added. Where two paths meet, the register keeps one of both addresses, and
+  // `either` has the two.
+  bool join(const Holders& other, Pairs& either) {
     bool changed = false;
-    for (std::size_t i = 0; i < at.size(); ++i)
-      if (at[i] == 0 && other.at[i] != 0) {
-        at[i] = other.at[i];
-        changed = true;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (other.at[i] == 0 || at[i] == other.at[i]) continue;
+      if (at[i] != 0) {
+        either.emplace(at[i], other.at[i]);
+        continue;
       }
+      at[i] = other.at[i];
+      changed = true;
+    }
     return changed;
   }
 };
@@ -64,6 +74,7 @@ class AddressFlow {
 
   Holders now{};
   AddressUses uses{};
+  Pairs either{};
   std::optional<std::uint64_t> goes_to{};  // of the last instruction
   bool runs_on = true;
 
@@ -106,6 +117,7 @@ class AddressFlow {
   [[nodiscard]] std::uint64_t held(std::uint8_t number) const {
     return number == no_register ? 0 : now.at[number];
   }
+  [[nodiscard]] bool is_general(unsigned i) const { return reg(i) != no_register; }
   void set(std::uint8_t number, std::uint64_t value) {
     if (number != no_register) now.at[number] = value;
   }
@@ -114,6 +126,11 @@ class AddressFlow {
   }
   void compute(std::uint64_t function) {
     if (function != 0) uses.range.insert(function);
+  }
+  // Either of them, or 0 if both are.
+  std::uint64_t one_of(std::uint64_t a, std::uint64_t b) {
+    if (a != 0 && b != 0 && a != b) either.emplace(a, b);
+    return std::max(a, b);
   }
 
   // The memory operand's registers; those of lea are numbers.
@@ -127,6 +144,12 @@ class AddressFlow {
     if (member) return;
     for (const unsigned i : {*memory_, *memory_ + 2})
       lea ? compute(held(reg(i))) : use(held(reg(i)));
+    // In code at a fixed place, the displacement may be the address: f(%rax).
+    const bool absolute = given_ != 0 && static_cast<std::uint64_t>(
+                                             immediate_of(*instruction_, *memory_ + 3)) == given_;
+    if (!absolute) return;
+    if (!lea) use(given_);
+    if (lea && (is_general(*memory_) || is_general(*memory_ + 2))) compute(given_);
   }
 
   [[nodiscard]] bool in_memory_operand(unsigned i) const {
@@ -178,7 +201,7 @@ class AddressFlow {
     if (name_.starts_with("LEA")) return given_;
     if (name_.starts_with("MOV64ri") || name_.starts_with("MOV32ri")) return given_;
     if (name_.starts_with("MOV64rr") || name_.starts_with("MOV32rr")) return held(reg(1));
-    if (name_.starts_with("CMOV")) return std::max(held(reg(1)), held(reg(2)));
+    if (name_.starts_with("CMOV")) return one_of(held(reg(1)), held(reg(2)));
     const unsigned last = instruction_->getNumOperands() - 1;
     const auto each_read = [&](auto what) {
       what(given_);
@@ -223,13 +246,24 @@ AddressUses Decoder::address_uses(std::span<const std::uint8_t> code, std::uint6
     flow.now = {};
     (void)impl_->read(code, address, [&](const Decoded& at) {
       if (const auto known = at_targets.find(address + at.offset); known != at_targets.end())
-        flow.now.join(known->second);
+        flow.now.join(known->second, flow.either);
       flow.look_at(at);
-      if (flow.goes_to) changed |= at_targets[*flow.goes_to].join(flow.now);
+      if (flow.goes_to) changed |= at_targets[*flow.goes_to].join(flow.now, flow.either);
       if (!flow.runs_on) flow.now = {};
     });
   }
-  return flow.uses;
+  // Of two functions that a register may hold, neither moves if one is used.
+  AddressUses& uses = flow.uses;
+  const auto is_used = [&](std::uint64_t function) {
+    return uses.bytes.contains(function) || uses.range.contains(function);
+  };
+  for (bool added = true; added;) {
+    added = false;
+    for (const auto& [a, b] : flow.either)
+      if (is_used(a) || is_used(b))
+        for (const std::uint64_t each : {a, b}) added = uses.bytes.insert(each).second || added;
+  }
+  return uses;
 }
 
 }  // namespace stab::instrumenter

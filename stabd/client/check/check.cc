@@ -224,7 +224,7 @@ bool is_for_any_program(const plan::Plan& plan) {
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
   if (const auto fixed = find_static(design))
-    return fmt::format("none inside the program that the build of '{}' links with {}",
+    return fmt::format("none inside the program of '{}', because its build links with {}",
                        fixed->benchmark, fixed->flag);
   if (!plan::sets_options(plan))
     return builds_with_szc(design) ? fmt::format(

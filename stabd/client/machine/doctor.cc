@@ -50,14 +50,14 @@ Result<machine::Finding> look_at(const std::string& program) {
   if (const std::string why = machine::why_in_place(*file); !why.empty()) {
     finding.found = fmt::format("{}: {}", program, why);
     finding.meaning =
-        "its functions, stack frames and heap blocks lie at the same places in every trial; stabd "
-        "refuses plans that ask for random ones";
+        "its functions, stack frames and heap blocks are in the same places in every trial; stabd "
+        "refuses plans that ask for a random layout";
     finding.mend =
-        "build it with szc, without -static, -static-pie and BOLT; or use link_order and "
+        "build it with szc, without -static, -static-pie or BOLT; or use link_order and "
         "link_padding";
   } else if (!machine::has_szc_note(*file)) {
     finding.found = fmt::format("{}: szc did not build the program", program);
-    finding.meaning = "its functions and stack frames lie at the same places in every trial";
+    finding.meaning = "its functions and stack frames are in the same places in every trial";
     finding.mend = "build it with CC=szc CXX=szc++";
   } else {
     finding.grade = machine::Grade::good;
