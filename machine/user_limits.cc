@@ -191,7 +191,7 @@ UserLimits ask_pam_by(const std::string& program, uid_t uid) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return failed(fail_errno("no pipe").error().message);
   const Fd printed(ends[0]);
   Fd print(ends[1]);
-  // By the kernel's call: libc's would wait for threads that this copy of a process does not have.
+  // This calls the kernel, because libc's fork would wait for threads that this copy of a process does not have.
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
   const auto child = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));

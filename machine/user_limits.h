@@ -32,7 +32,7 @@ struct UserLimits {
 // process of its own.
 UserLimits ask_pam(uid_t uid);
 
-// As ask_pam() would have it, by `program --limits-of UID`, which must print to_line() of it. Safe in a copy of a process
+// The same answer from another process, `program --limits-of UID`, which must print to_line() of it. Safe in a copy of a process
 // that had several threads.
 UserLimits ask_pam_by(const std::string& program, uid_t uid);
 
@@ -45,14 +45,14 @@ std::string names_of(const std::vector<ResourceLimit>& limits);
 
 // Lets this process's children have these limits, but leaves it what it has. Needs the rights to raise limits.
 bool allow(const std::vector<ResourceLimit>& limits);
-// Of this process. Allocates nothing.
+// Sets the limits of this process. Allocates nothing.
 bool take(const std::vector<ResourceLimit>& limits);
 
 // Core files are not written, and a stack has stack_bytes (child.h), unless a user's limits say otherwise. Allocates
 // nothing.
 void take_standard_limits();
 
-// What every program that this process runs is given (child.h): set once, before the first one.
+// The limits of every program that this process runs (child.h). They are set once, before the first program.
 const std::vector<ResourceLimit>& limits_of_programs();
 void set_limits_of_programs(std::vector<ResourceLimit> limits);
 

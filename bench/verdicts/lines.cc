@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::size_t> two{2};
 const std::vector<std::size_t> cube{2, 2, 2};
 
-// What makes the change of a typical or a median unit 0: that of very many blocks, or of programs.
+// The shift that makes the change of a typical or median unit 0, found from very many blocks or programs.
 // What a block does to all programs is 0 on average, so it is no part of the truth of programs. Their
 // own part of a block's effect counts as noise, which has the same distribution; so the noise must be
 // normal.

@@ -126,7 +126,7 @@ Result<void> build(const std::string& program, const std::string& config,
   return {};
 }
 
-// What the user set has no place in a trial of the pass.
+// The user's settings have no place in a trial of the pass.
 class WithoutVariables {
  public:
   WithoutVariables() {

@@ -35,7 +35,7 @@ std::vector<char*> to_argv(const Words& words) {
 // Below what every kernel takes for one argument.
 constexpr std::size_t longest_word = 100'000;
 
-// Of all arguments together, with as much room for the environment.
+// The limit for all arguments together; the environment needs room beside them.
 std::size_t most_bytes() {
   const long limit = sysconf(_SC_ARG_MAX);
   return limit > 0 ? static_cast<std::size_t>(limit) / 4 : longest_word;

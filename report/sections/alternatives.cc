@@ -73,7 +73,7 @@ std::string typical_section(const Analysis& analysis, const TextOptions& options
       "The average for a typical run leaves out the lowest and the highest fifth of the values, so "
       "it shows what most runs do, no matter what a few exceptional runs do. Half of the values "
       "lie above the median.";
-  // Where the average that was asked for is not known, the numbers above are those of the mean.
+  // If the requested average is not known, the numbers above are about the mean.
   switch (std::ranges::find_if(analysis.effects, has)->estimand) {
     case stats::Estimand::mean:
       return table_section(

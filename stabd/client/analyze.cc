@@ -113,7 +113,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.independent_blocks = options.independent_blocks;
   spec.order_drawn = options.order_drawn;
   spec.random_seed = options.seed;
-  // Where nothing differs, the 90 % quantile of the changes is above 0.
+  // The 90 % quantile of the changes is above 0 even if nothing differs.
   if (is_quantile(options.estimand))
     return fail(
         "--estimand accepts no quantile except the median: noise alone moves every other quantile "

@@ -146,7 +146,7 @@ class LabelAnalysis {
       pinning_.pin(*function, abi::PinReason::used_bytes);
   }
 
-  // What functions of this section do with the addresses of functions, whoever compiled them.
+  // Finds how this section's functions use the addresses of functions, whoever compiled them.
   void look_at_uses(std::size_t section, const std::vector<Relocation>& relocations) {
     const auto at = [](const Relocation& relocation) { return relocation.where; };
     for (const Function& user : program_.functions) {
@@ -173,7 +173,7 @@ class LabelAnalysis {
     }
   }
 
-  // What lies between places whose distance or order is asked for may be meant, too.
+  // A program that asks for the distance or order of two places may mean everything between them.
   void pin_uses(const AddressUses& uses) {
     for (const std::uint64_t place : uses.bytes)
       if (Function* function = program_.find(place))

@@ -174,7 +174,7 @@ class AddressFlow {
     if (conditional && asks_for_order(immediate_of(*instruction_, last))) compute(compared);
   }
 
-  // Of a call, or of a jump in the place of one.
+  // Looks at the arguments of a call, or of a jump in the place of a call.
   void look_at_arguments(const Decoded& at) {
     constexpr std::uint64_t field = 4;
     if (at.length <= field ||
@@ -190,13 +190,13 @@ class AddressFlow {
     now.at[Holders::flags] = 0;
   }
 
-  // By rsi and rdi, one at a time or repeated.
+  // Whether it is a string instruction, which uses rsi and rdi, once or repeated.
   [[nodiscard]] bool works_on_strings() const {
     if (name_.size() != 5 || !llvm::StringRef("BWLQ").contains(name_.back())) return false;
     return llvm::is_contained({"MOVS", "STOS", "CMPS", "SCAS", "LODS"}, name_.drop_back());
   }
 
-  // What the first register holds afterwards: the address of a function, or 0.
+  // The address of a function that the first register holds afterwards, or 0.
   std::uint64_t look_at_values() {
     if (name_.starts_with("LEA")) return given_;
     if (name_.starts_with("MOV64ri") || name_.starts_with("MOV32ri")) return given_;

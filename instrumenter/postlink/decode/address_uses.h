@@ -11,9 +11,9 @@
 
 namespace stab::instrumenter {
 
-// What is known of the code that is looked at.
+// Facts about the code that the caller knows already.
 struct AddressesTaken {
-  // By the offset of a field: the address of a function that the field gives.
+  // Maps the offset of a field to the address of the function that the field gives.
   std::map<std::uint32_t, std::uint64_t> fields{};
   // Whether what the field at this offset calls works on the bytes that its first two arguments lead to,
   // as memcpy does.

@@ -39,7 +39,7 @@ std::string as_text(machine::Grade grade, std::span<const machine::Finding> find
   return text;
 }
 
-// What of this program can be random.
+// Says which parts of this program can be random.
 Result<machine::Finding> look_at(const std::string& program) {
   const char* path = std::getenv("PATH");
   const auto file = machine::find_program(

@@ -24,7 +24,7 @@ json=$("$stabctl" doctor --root "$work" --json)
 expect "doctor --json" "$json" '"name": "swappiness"'
 holds $swappiness 60 "doctor changes nothing"
 
-# What of a program can be random: a static one says why not, and the machine stays as good as it is.
+# doctor says which parts of a program can be random. For a static program it says why none can, and the grade of the machine stays.
 printf 'int main(void) { return 0; }\n' >"$work/p.c"
 szc=$2/bin/szc
 "$szc" --stab-quiet -static "$work/p.c" -o "$work/static" && "$szc" --stab-quiet -static-pie "$work/p.c" -o "$work/static_pie" &&
