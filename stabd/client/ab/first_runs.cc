@@ -98,7 +98,7 @@ std::string why_not(const Version& version, const protocol::RunReply& reply) {
   if (reply.status != store::TrialStatus::not_randomized)
     return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
   if (!reply.layout.note.empty())
-    return fmt::format("of {}: {}", version.name, one_line(reply.layout.note, 200));
+    return fmt::format("{} has no random heap: {}", version.name, one_line(reply.layout.note, 200));
   return fmt::format(
       "{} does not load libstabheap.so. Scripts, shell builtins, statically linked programs, and "
       "programs with more rights than their caller do not load it",
@@ -113,7 +113,7 @@ bool is_built_by_szc(const protocol::RunReply& reply) {
 // Why this one's frames had no pads; "" if they had.
 std::string why_no_pads(const Version& version, const protocol::RunReply& reply) {
   if (!reply.layout.randomized && !reply.layout.note.empty())
-    return fmt::format("of {}: {}", version.name, one_line(reply.layout.note, 200));
+    return fmt::format("{} has no pads: {}", version.name, one_line(reply.layout.note, 200));
   if (reply.status == store::TrialStatus::not_randomized ||
       (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply)))
     return fmt::format("{}{}", not_built, version.name);
