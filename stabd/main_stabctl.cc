@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/streams.h"
-#include "stabd/client/exit_code.h"
-#include "stabd/client/output.h"
+#include "client/exit_code.h"
+#include "client/output.h"
 #include "stabd/command_line/command_line.h"
 
 int main(int argc, char** argv) {

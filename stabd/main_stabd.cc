@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "base/streams.h"
+#include "protocol/paths.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/manual/manual.h"
-#include "stabd/paths.h"
 #include "stabd/reader/reader.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/file.h"
 #include "stabd/settings/settings.h"
-#include "stabd/worker/worker.h"
 #include "toml/problems.h"
+#include "worker/worker.h"
 
 namespace {
 

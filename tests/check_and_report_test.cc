@@ -8,11 +8,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "client/check/comparisons.h"
 #include "design/expand.h"
 #include "design/model.h"
 #include "plan/reading/testing.h"
-#include "stabd/client/check/comparisons.h"
-#include "stabd/results/document.h"
+#include "results/document.h"
 #include "stats/verdicts/decide.h"
 #include "store/test_support.h"
 

@@ -14,8 +14,8 @@
 #include "base/random.h"
 #include "design/expand.h"
 #include "plan/reading/testing.h"
+#include "results/exclusion/judge.h"
 #include "stabd/daemon/session/schedule.h"
-#include "stabd/exclusion/judge.h"
 #include "store/test_support.h"
 #include "tests/system/lab.h"
 

@@ -27,7 +27,7 @@
 
 #include "bench/verdicts/lines.h"
 #include "bench/verdicts/through.h"
-#include "stabd/results/stopping.h"
+#include "results/stopping.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/calibration.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "plan/reading/reader.h"
-#include "stabd/results/stopping.h"
+#include "results/stopping.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/calibration.h"
 #include "stats/verdicts/decide.h"

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "base/text.h"
-#include "stabd/client/output.h"
-#include "stabd/client/web/web.h"
+#include "client/output.h"
+#include "client/web/web.h"
+#include "protocol/paths.h"
 #include "stabd/command_line/examples.h"
 #include "stabd/command_line/exit_codes.h"
 #include "stabd/manual/manual.h"
-#include "stabd/paths.h"
 
 namespace stab::command_line {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verbs and options of stabctl: what each is called and which function of stabd/client it
+// The verbs and options of stabctl: what each is called and which function of client it
 // becomes. A new verb goes into the file of its kind.
 #pragma once
 
@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "stabd/client/ab/ab.h"
-#include "stabd/client/ab/demo.h"
-#include "stabd/client/analyze.h"
-#include "stabd/client/causal/causal.h"
-#include "stabd/client/causal/verify.h"
-#include "stabd/client/database/database_verbs.h"
-#include "stabd/client/history/history.h"
-#include "stabd/client/machine/machine_verbs.h"
-#include "stabd/client/replay/replay.h"
-#include "stabd/client/verbs.h"
+#include "client/ab/ab.h"
+#include "client/ab/demo.h"
+#include "client/analyze.h"
+#include "client/causal/causal.h"
+#include "client/causal/verify.h"
+#include "client/database/database_verbs.h"
+#include "client/history/history.h"
+#include "client/machine/machine_verbs.h"
+#include "client/replay/replay.h"
+#include "client/verbs.h"
 
 namespace CLI {
 class App;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 
-#include "stabd/client/database/database_verbs.h"
-#include "stabd/client/web/web.h"
+#include "client/database/database_verbs.h"
+#include "client/web/web.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {

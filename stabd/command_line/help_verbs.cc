@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "stabd/client/client.h"
-#include "stabd/client/output.h"
-#include "stabd/client/stored.h"
+#include "client/client.h"
+#include "client/output.h"
+#include "client/stored.h"
 #include "stabd/command_line/command_line.h"
 #include "stabd/command_line/completion.h"
 #include "stabd/command_line/exit_codes.h"

@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 
-#include "stabd/client/database/database_verbs.h"
+#include "client/database/database_verbs.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/messages.h"
 
 namespace stab::daemon {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "stabd/protocol/messages.h"
+#include "protocol/messages.h"
 
 namespace stab::daemon {
 namespace {

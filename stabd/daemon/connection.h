@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/fd.h"
+#include "protocol/lines.h"
 #include "stabd/archive/spool.h"
-#include "stabd/protocol/lines.h"
 
 namespace stab::daemon {
 

@@ -10,11 +10,11 @@
 #include "counters/events/counting.h"
 #include "counters/profiles/sampler.h"
 #include "plan/reading/reader.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
+#include "results/document.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/reading.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
-#include "stabd/results/document.h"
 #include "store/summaries/summaries.h"
 
 namespace stab::daemon {

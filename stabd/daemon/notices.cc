@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "protocol/messages.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/reading.h"
-#include "stabd/protocol/messages.h"
 
 namespace stab::daemon {
 namespace {

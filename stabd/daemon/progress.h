@@ -2,8 +2,8 @@
 // What clients see of an experiment.
 #pragma once
 
+#include "protocol/messages.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/protocol/messages.h"
 #include "store/records.h"
 
 namespace stab::daemon {

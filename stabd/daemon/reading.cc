@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "results/answers.h"
+#include "results/exports/export.h"
 #include "stabd/daemon/daemon.h"
-#include "stabd/results/answers.h"
-#include "stabd/results/exports/export.h"
 
 namespace stab::daemon {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "stabd/protocol/messages.h"
-#include "stabd/protocol/reading.h"
+#include "protocol/messages.h"
+#include "protocol/reading.h"
 
 namespace stab::daemon {
 

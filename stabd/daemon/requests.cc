@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/progress.h"
 #include "stabd/daemon/reading.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
 #include "store/summaries/summaries.h"
 
 namespace stab::daemon {

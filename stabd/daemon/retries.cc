@@ -6,8 +6,8 @@
 
 #include <utility>
 
+#include "protocol/messages.h"
 #include "stabd/daemon/daemon.h"
-#include "stabd/protocol/messages.h"
 
 namespace stab::daemon {
 namespace {

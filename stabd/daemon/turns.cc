@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "results/run_request.h"
 #include "stabd/daemon/daemon.h"
-#include "stabd/results/run_request.h"
 
 namespace stab::daemon {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "stabd/protocol/containment.h"
+#include "protocol/containment.h"
 
 namespace stab::daemon {
 namespace {

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/containment.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/work.h"
+#include "protocol/lines.h"
+#include "protocol/work.h"
 
 namespace stab::daemon {
 

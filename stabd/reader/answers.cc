@@ -6,14 +6,14 @@
 #include <algorithm>
 
 #include "plan/reading/reader.h"
-#include "stabd/protocol/json.h"
-#include "stabd/results/answers.h"
-#include "stabd/results/calibrations.h"
-#include "stabd/results/document.h"
-#include "stabd/results/exports/export.h"
-#include "stabd/results/pages/pages.h"
-#include "stabd/results/profiles/profiles.h"
-#include "stabd/results/replay.h"
+#include "protocol/json.h"
+#include "results/answers.h"
+#include "results/calibrations.h"
+#include "results/document.h"
+#include "results/exports/export.h"
+#include "results/pages/pages.h"
+#include "results/profiles/profiles.h"
+#include "results/replay.h"
 
 namespace stab::reader {
 namespace {

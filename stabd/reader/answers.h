@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "stabd/protocol/reading.h"
+#include "protocol/reading.h"
 #include "stabd/reader/answer_file.h"
 #include "store/reader.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "machine/processes.h"
-#include "stabd/protocol/reading.h"
+#include "protocol/reading.h"
 #include "stabd/reader/answer_file.h"
 #include "stabd/reader/answers.h"
 #include "stabd/reader/bounds.h"

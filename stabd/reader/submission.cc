@@ -8,11 +8,11 @@
 #include "design/expand.h"
 #include "machine/quiet/quiet.h"
 #include "plan/reading/reader.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
+#include "results/run_request.h"
+#include "revisions/of_plan.h"
 #include "stabd/reader/answers.h"
-#include "stabd/results/run_request.h"
-#include "stabd/revisions/of_plan.h"
 #include "toml/problems.h"
 
 namespace stab::reader {

@@ -26,7 +26,7 @@ constexpr std::int64_t output = 64 * kib;
 constexpr std::int64_t reason = 256 * kib;  // a command and what it printed
 constexpr std::int64_t event = 800;         // the name of one in 200 characters
 
-// Those of plans (plan/rules.h) and of messages (stabd/protocol) of the same things.
+// Those of plans (plan/rules.h) and of messages (protocol) of the same things.
 constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"meta", "value", path},
                             TextBound{"machine", "key", path},

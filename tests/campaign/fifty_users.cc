@@ -50,7 +50,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "base/fd.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

@@ -16,9 +16,9 @@
 #include <string>
 
 #include "base/fd.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
-#include "stabd/protocol/work.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
+#include "protocol/work.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

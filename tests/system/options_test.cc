@@ -7,7 +7,7 @@
 #include <string>
 
 #include "plan/options.h"
-#include "stabd/worker/runtime_report.h"
+#include "worker/runtime_report.h"
 
 namespace stab::test {
 namespace {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

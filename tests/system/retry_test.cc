@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "stabd/protocol/lines.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
 #include "store/store.h"
 #include "tests/system/lab.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/messages.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

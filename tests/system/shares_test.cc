@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/messages.h"
 #include "tests/system/users.h"
 
 namespace stab::test {

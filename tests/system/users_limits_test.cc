@@ -25,7 +25,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "stabd/protocol/messages.h"
+#include "protocol/messages.h"
 #include "tests/system/users.h"
 
 namespace stab::test {

@@ -9,7 +9,7 @@
 
 #include "design/resolve.h"
 #include "plan/options.h"
-#include "stabd/results/identical.h"
+#include "results/identical.h"
 
 namespace stab::daemon {
 Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion) {

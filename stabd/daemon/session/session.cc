@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "machine/topology.h"
-#include "stabd/exclusion/judge.h"
-#include "stabd/results/run_request.h"
+#include "results/exclusion/judge.h"
+#include "results/run_request.h"
 #include "store/stranger.h"
 
 namespace stab::daemon {

@@ -38,11 +38,11 @@
 #include "machine/quiet/quiet.h"
 #include "machine/topology.h"
 #include "plan/plan.h"
+#include "protocol/reading.h"
+#include "protocol/work.h"
 #include "stabd/daemon/session/builds.h"
 #include "stabd/daemon/session/schedule.h"
 #include "stabd/daemon/session/state.h"
-#include "stabd/protocol/reading.h"
-#include "stabd/protocol/work.h"
 #include "store/store.h"
 
 namespace stab::daemon {

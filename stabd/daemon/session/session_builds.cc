@@ -13,8 +13,8 @@
 #include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/substitute.h"
+#include "results/document.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/results/document.h"
 
 namespace stab::daemon {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "machine/quiet/keeper.h"
+#include "results/document.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/results/document.h"
 
 namespace stab::daemon {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/duration.h"
 #include "design/expand.h"
+#include "results/stopping.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/results/stopping.h"
 
 namespace stab::daemon {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/duration.h"
 #include "design/expand.h"
+#include "results/document.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/results/document.h"
 
 namespace stab::daemon {
 namespace {

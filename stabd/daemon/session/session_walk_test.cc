@@ -7,8 +7,8 @@
 #include <map>
 
 #include "base/random.h"
+#include "results/exclusion/judge.h"
 #include "stabd/daemon/session/testing.h"
-#include "stabd/exclusion/judge.h"
 
 namespace stab::daemon {
 namespace {

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/ab.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/duration.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "client/ab/conclusion.h"
+#include "client/ab/first_runs.h"
+#include "client/ab/interrupted.h"
+#include "client/ab/prepare.h"
+#include "client/ab/versions.h"
+#include "client/follow.h"
+#include "client/output.h"
+#include "client/run/folder.h"
+#include "client/run/page.h"
+#include "client/run/run.h"
+#include "client/stored.h"
+#include "machine/processes.h"
+#include "plan/measures/builds.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace stab::client::ab {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::nanoseconds;
+
+constexpr std::uint64_t most_blocks = 5000;
+
+Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budget) {
+  const nanoseconds rest = budget - pace.round;
+  const auto blocks = rest.count() <= 0 ? 0 : static_cast<std::uint64_t>(rest / pace.round);
+  if (blocks < fewest_rounds)
+    return fail(fmt::format(
+        "each round takes {}, so the budget of {} is not enough for {} rounds: use --budget {}",
+        format_duration(pace.round), format_duration(budget), fewest_rounds,
+        fmt::format(
+            "{}s",
+            std::chrono::ceil<std::chrono::seconds>((fewest_rounds + 2) * pace.round).count())));
+  comparison.blocks = std::min(blocks, most_blocks);
+  comparison.timeout = most_of(pace);
+  return {};
+}
+
+// Other kinds of layouts, as those of the heap alone, say nothing of functions.
+bool has_moved(const store::Layout& layout) {
+  return layout.randomized.value_or(false) && layout.kind.starts_with("code ");
+}
+
+Result<Compared> what_was_compared(const Comparison& comparison, const Stored& stored,
+                                   store::Id id) {
+  Compared result;
+  for (const Version& each : comparison.versions) result.versions.push_back(each.name);
+  if (comparison.control) result.control = name_of_control(comparison);
+  if (!comparison.heap) result.why_no_heap = comparison.why_no_heap;
+  if (comparison.heap_cost) result.heap_cost = said(*comparison.heap_cost);
+  if (!comparison.heap_changes.empty())
+    result.heap_cost += fmt::format("; it changes what is measured: {}", comparison.heap_changes);
+  result.padded = comparison.pads;
+  result.built = comparison.kind == Kind::folders;
+  result.why_no_pads = comparison.why_no_pads;
+  const auto read = stored.reader->for_each_trial(id, [&](const store::Trial& trial) {
+    const auto version = trial.levels.find("version");
+    if (!trial.last || trial.warmup || version == trial.levels.end()) return true;
+    TrialsOf& of = result.trials[version->second];
+    if (trial.status != store::TrialStatus::ok) {
+      if (of.lost++ == 0) of.why = one_line(trial.reason, 200);
+      return true;
+    }
+    ++of.ok;
+    of.moved += has_moved(trial.layout) ? 1 : 0;
+    of.printed.insert(trial.stdout_sha256);
+    if (const auto size = store::number_of(trial, plan::code_size);
+        size && size->status == counters::Status::counted)
+      if (const auto* bytes = std::get_if<std::int64_t>(&size->value)) of.code.insert(*bytes);
+    return true;
+  });
+  if (!read) return fail(read.error().message);
+  return result;
+}
+
+Result<void> save_plan(const std::string& path, const std::string& text) {
+  if (path.empty()) return {};
+  std::error_code error;
+  if (fs::exists(path, error)) return fail(fmt::format("--save: the file {} exists already", path));
+  if (auto written = write_output(text, path, Colours::none); !written) return written;
+  tell("the plan is " + path);
+  return {};
+}
+
+struct Answered {
+  Analysed analysed;
+  Conclusion conclusion;
+  Ending ending;
+  std::string over{};  // why there are fewer rounds than planned; "": what they show decided
+};
+
+Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
+  auto analysed = analyse_stored(ran.state, ran.id);
+  if (!analysed) return std::unexpected(analysed.error());
+  const auto compared = what_was_compared(comparison, analysed->stored, ran.id);
+  if (!compared) return std::unexpected(compared.error());
+  Answered result{.analysed = std::move(*analysed), .conclusion = {}, .ending = {}};
+  const store::Experiment& experiment = result.analysed.experiment;
+  const report::Document& document = result.analysed.document;
+  if (experiment.reason.starts_with("the time of ")) result.over = experiment.reason;
+  result.conclusion = conclude(document, *compared);
+  result.ending = result.analysed.ending();
+  result.ending.findings = result.conclusion.findings;
+  return result;
+}
+
+json json_of(const Line& line) {
+  return {{"version", line.version}, {"verdict", line.verdict}, {"sentence", line.sentence}};
+}
+
+json json_of(const Control& control) {
+  json result = json_of(control.line);
+  result["can_tell"] = control.can_tell ? json(*control.can_tell) : json();
+  result["trusted"] = control.can_tell.has_value();
+  result["reach"] = control.reach ? json(*control.reach) : json();
+  return result;
+}
+
+json heap_of(const Comparison& comparison) {
+  const auto& cost = comparison.heap_cost;
+  json found{{"drawn", comparison.heap},
+             {"allocator", comparison.heap ? json("layer") : json()},
+             {"why_not", comparison.heap ? json() : json(comparison.why_no_heap)},
+             {"changes", comparison.heap_changes.empty() ? json() : json(comparison.heap_changes)},
+             {"cost", nullptr}};
+  if (cost)
+    found["cost"] = {{"change", cost->change},
+                     {"low", cost->low ? json(*cost->low) : json()},
+                     {"high", cost->high ? json(*cost->high) : json()},
+                     {"pairs", cost->pairs}};
+  return found;
+}
+
+Result<void> show_json(const Answered& answered, const Comparison& comparison, const Ran& ran) {
+  const Conclusion& conclusion = answered.conclusion;
+  json versions = json::array();
+  for (const Version& each : comparison.versions)
+    versions.push_back({{"name", each.name}, {"text", each.said}});
+  json lines = json::array();
+  for (const Line& each : conclusion.lines) lines.push_back(json_of(each));
+  return write_json(
+      json{{"versions", versions},
+           {"conclusions", lines},
+           {"control", conclusion.control ? json_of(*conclusion.control) : json()},
+           {"regressed", conclusion.findings.regressed},
+           {"unsure", conclusion.findings.unsure},
+           {"randomized", conclusion.randomized},
+           {"heap", heap_of(comparison)},
+           {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
+           {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
+           {"state", ran.state},
+           {"interrupted", ran.signal != 0},
+           {"report", json::parse(report::json(answered.analysed.document))}}
+          .dump(2, ' ', false, json::error_handler_t::replace));
+}
+
+Result<void> show(const Answered& answered, const Comparison& comparison, bool markdown) {
+  const Conclusion& conclusion = answered.conclusion;
+  const report::Document& document = answered.analysed.document;
+  std::string text =
+      (markdown ? as_markdown(document, conclusion)
+                : report::text(document, {.colour = wants_colour(),
+                                          .full = true,
+                                          .width = report::fitting(
+                                              terminal_width().value_or(report::page_width))})) +
+      "\n";
+  for (const Version& each : comparison.versions)
+    text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
+  text += "\n" + conclusion.randomized + "\n";
+  if (!conclusion.code.empty()) text += conclusion.code + "\n";
+  if (conclusion.same_output == false)
+    text += "The versions print different output: do they do the same work?\n";
+  if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));
+  return write_output(text, "", Colours::ours);
+}
+
+// The answer, what decides whether to trust it, one table, and what to do next.
+Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
+  const Conclusion& conclusion = answered.conclusion;
+  report::Document document = answered.analysed.document;
+  // A version that is not compared has no verdict in the table either.
+  for (const Line& line : conclusion.lines)
+    for (stats::Effect& effect : document.analysis.effects)
+      if (line.verdict == "none" && effect.level == line.version)
+        effect.verdict = stats::Verdict::unsure;
+  report::Screen screen = report::screen_of(document);
+  screen.title.clear();
+  for (const Version& each : comparison.versions)
+    screen.title += fmt::format("{}{}", screen.title.empty() ? "" : " or ", each.name);
+  screen.title += ran.signal == 0 ? "?" : "? (interrupted: the results so far)";
+  screen.question.clear();
+  screen.answer = conclusion.sentences();
+  // The conclusion says what the report says about the control and, in words of versions, about outputs.
+  std::erase_if(screen.trust, [&](const auto& each) {
+    return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
+  });
+  // `ab` chooses the period itself, so its users can only make the runs longer.
+  for (auto& each : screen.trust)
+    if (const std::size_t warning = each.text.find("; warning: ");
+        each.label == "Layout" && warning != std::string::npos)
+      each.text.replace(warning, std::string::npos,
+                        "; each run had few layouts, and longer runs have more of them");
+  screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
+  if (comparison.kind == Kind::folders)
+    screen.trust.insert(screen.trust.begin() + 2,
+                        {"Built by",
+                         "szc and szc++, which compile with clang; another compiler's code may "
+                         "differ"});
+  // Versions that do different work are not worth comparing, so this comes first.
+  if (conclusion.same_output == false)
+    screen.trust.insert(
+        screen.trust.begin(),
+        {"Output", "the versions print different output: do they do the same work?"});
+  if (!conclusion.code.empty())
+    screen.trust.push_back({"Code", conclusion.code.substr(std::string_view("Code: ").size())});
+  std::string said;
+  for (const Version& each : comparison.versions)
+    if (each.said != each.name && each.said.size() <= 300)
+      said += fmt::format("{}{} is {}", said.empty() ? "" : "; ", each.name, each.said);
+  if (!said.empty()) screen.trust.push_back({"Versions", said});
+  if (!answered.analysed.document.causes.empty())
+    screen.next = fmt::format("stabctl logs {} --folder {} shows what failed trials printed",
+                              ran.id, shell_quote(ran.state));
+  if (ran.signal != 0)
+    screen.next =
+        fmt::format("everything: stabctl report --full --folder {}", shell_quote(ran.state));
+  screen.full = "all tables, what was random, the settings and the machine";
+  return write_output(
+      report::shown(screen,
+                    {.colour = wants_colour(),
+                     .width = report::fitting(terminal_width().value_or(report::page_width))}),
+      "", Colours::ours);
+}
+
+// What a run that was interrupted found out before its first trial.
+void recall(const Begun& begun, Comparison& comparison) {
+  comparison.heap = begun.heap;
+  comparison.why_no_heap = begun.why_no_heap;
+  comparison.heap_cost = begun.heap_cost;
+  comparison.heap_changes = begun.heap_changes;
+  comparison.pads = begun.pads;
+  comparison.why_no_pads = begun.why_no_pads;
+}
+
+// Builds, first runs and the plan of what is measured from the beginning.
+Result<Begun> begin_anew(const AbOptions& options, const std::string& directory, nanoseconds budget,
+                         int stop_fd, Comparison& comparison, WorkFolder& work) {
+  if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
+    return fail(fmt::format("--save: the file {} exists already", options.save));
+  if (auto built = build_versions(options, comparison, work, stop_fd); !built)
+    return std::unexpected(built.error());
+  const auto began = std::chrono::steady_clock::now();
+  const OwnFiles own(comparison, directory);
+  const auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
+  if (!pace) return std::unexpected(pace.error());
+  if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
+  // A program that gets slower, or a machine, does not get more time.
+  comparison.time = budget - (std::chrono::steady_clock::now() - began);
+  tell(fmt::format(
+      "one run of each version takes {}, so there is time for at most {} rounds in about {}",
+      format_duration(pace->round), comparison.blocks, format_duration(budget)));
+  Begun begun{.call = {},
+              .own_files = own.since(),
+              .plan = plan_of(comparison),
+              .work = work.path(),
+              .time = comparison.time,
+              .heap = comparison.heap,
+              .why_no_heap = comparison.why_no_heap,
+              .heap_cost = comparison.heap_cost,
+              .heap_changes = comparison.heap_changes,
+              .pads = comparison.pads,
+              .why_no_pads = comparison.why_no_pads};
+  if (auto saved = save_plan(options.save, begun.plan); !saved)
+    return std::unexpected(saved.error());
+  // A plan that is kept needs what it measures.
+  if (!options.save.empty()) work.keep();
+  return begun;
+}
+
+// What an earlier call of the same command left, unless what it names has changed since.
+std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& call,
+                                         bool& begins_anew) {
+  auto found = find_interrupted(options.state_directory, call);
+  if (!found) return found;
+  if (const std::string why = why_anew(*found, call); !why.empty()) {
+    tell(fmt::format("the same command was interrupted before; it starts again, because {}", why));
+    begins_anew = true;
+    forget_begun(found->folder);
+    mark_ended({.path = found->folder, .claim = Fd()});
+    WorkFolder of_earlier(false);  // its builds go
+    if (is_work_folder(found->begun.work)) of_earlier.adopt(found->begun.work);
+    return std::nullopt;
+  }
+  tell(fmt::format(
+      "the same command was interrupted before; it continues with {} of its budget of {} left",
+      format_duration(time_left(*found)), options.budget));
+  if (!found->begun.own_files.empty())
+    tell(fmt::format(
+        "files that the measured command writes into the working tree do not count as a change: {}",
+        one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
+  return found;
+}
+
+// Where revisions are and what ends a build or a first run.
+Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
+  if (auto good = check_options(options); !good) return std::unexpected(good.error());
+  if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
+  std::error_code error;
+  const std::string directory = fs::current_path(error).string();
+  if (error) return fail("the current folder cannot be read: " + error.message());
+  if (auto adopted = machine::adopt_orphans(); !adopted) return std::unexpected(adopted.error());
+  WorkFolder work(false);
+  auto comparison = comparison_of(options, directory, work);
+  if (!comparison) return std::unexpected(comparison.error());
+  const Call call = call_of(options, *comparison, directory);
+  bool begins_anew = false;  // in place of an interrupted run
+  const auto found = to_go_on_with(options, call, begins_anew);
+  Begun begun;
+  if (found) {
+    begun = found->begun;
+    recall(begun, *comparison);
+    if (!begun.work.empty()) work.adopt(begun.work);
+  } else {
+    auto anew = begin_anew(options, directory, budget, stop_fd, *comparison, work);
+    if (!anew) return std::unexpected(anew.error());
+    begun = std::move(*anew);
+  }
+  begun.call = call;
+  PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
+  find_source(plan);
+  RunOptions run;
+  run.state_directory = options.state_directory;
+  run.again = !found;
+  run.cancel_others = begins_anew;
+  run.follow = options.follow;
+  run.begin = [&](const std::string& folder) { return write_begun(folder, begun); };
+  const auto ran = run_to_end(plan, run);
+  if (!ran) return std::unexpected(ran.error());
+  const bool interrupted = ran->signal != 0;
+  if (interrupted)
+    work.keep();
+  else
+    forget_begun(ran->state);
+  const auto answered = answers_of(*ran, *comparison);
+  const auto show_all = [&]() -> Result<void> {
+    if (options.json) return show_json(*answered, *comparison, *ran);
+    if (options.markdown || options.full) return show(*answered, *comparison, options.markdown);
+    return show_screen(*answered, *comparison, *ran);
+  };
+  if (interrupted) {
+    // Before the first trial there is nothing to show.
+    if (answered)
+      if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
+    tell(
+        fmt::format("interrupted: run the same command to continue with the rest of its budget{}; "
+                    "for the trials so far: stabctl report --folder {}",
+                    begun.work.empty() ? "" : ", and until then its builds remain in " + begun.work,
+                    shell_quote(ran->state)));
+    return exit_interrupted + ran->signal;
+  }
+  if (!answered) return std::unexpected(answered.error());
+  if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
+  if (auto page = write_page(answered->analysed, options.html); !page)
+    return std::unexpected(page.error());
+  if (!answered->over.empty()) tell(answered->over);
+  tell(fmt::format("the database is {}/stabd.db", ran->state));
+  return exit_code(answered->ending, options.fail_on);
+}
+
+bool is_readable(int fd) {
+  pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, 0) == 1;
+}
+
+}  // namespace
+
+Result<int> compare_versions(const AbOptions& options) {
+  const auto budget = parse_duration(options.budget);
+  if (!budget || budget->count() <= 0)
+    return fail(fmt::format("--budget {}: give a duration, as in 5min or 90s",
+                            one_line(options.budget, 60)));
+  const SignalFd signals;
+  auto code = ab_until(options, *budget, signals.fd());
+  if (code || !is_readable(signals.fd())) return code;
+  tell("interrupted before anything was measured");
+  return exit_interrupted + signals.take();
+}
+
+}  // namespace stab::client::ab

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/conclusion.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/duration.h"
+#include "base/text.h"
+
+namespace stab::client::ab {
+namespace {
+
+std::string duration(double ns) {
+  return format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
+}
+
+// The number that is compared, in words.
+struct Subject {
+  bool time = true;
+  std::string noun;  // "CPU time", "peak memory"
+  std::string of;    // " in CPU time"; "" of the wall time, which goes without saying
+};
+
+Subject subject_of(const report::Document& document) {
+  const std::string& response = document.analysis.spec.response;
+  Subject subject;
+  subject.time = document.analysis.spec.unit == stats::Unit::nanoseconds;
+  subject.noun = response == "wall"      ? "wall time"
+                 : response == "user"    ? "user CPU time"
+                 : response == "system"  ? "system CPU time"
+                 : response == "cpu"     ? "CPU time"
+                 : response == "max_rss" ? "peak memory"
+                                         : response;
+  if (response != "wall") subject.of = " in " + subject.noun;
+  return subject;
+}
+
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; from twice as long on in times.
+std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
+  const double ratio = effect.ratio.value();
+  const double low = effect.low.value();
+  const double high = effect.high.value();
+  if (ratio >= 2)
+    return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
+                       subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
+  const auto percent = [](double value) {
+    return fmt::format("{}{} %", value < 1 ? "" : "+", rounded(100 * (value - 1), 2));
+  };
+  return fmt::format("{} (95 % interval {} to {})", percent(ratio), percent(low),
+                     high < 10 ? percent(high) : rounded(high, 3) + " times");
+}
+
+// In percent.
+double margin_of(const report::Document& document) {
+  return 100 * document.analysis.spec.equivalence.value_or(0);
+}
+
+// Suggests what to do when the trials cannot tell two versions apart.
+std::string what_it_takes(const report::Document& document, const stats::Effect& effect) {
+  std::uint64_t blocks = 0;
+  for (const stats::CellMean& mean : document.analysis.means)
+    blocks = std::max<std::uint64_t>(blocks, mean.n);
+  if (!effect.needed || blocks == 0) return "; a longer --budget may settle it";
+  const auto needed = static_cast<double>(*effect.needed);
+  const double round = std::chrono::duration<double, std::nano>(document.duration).count() /
+                       static_cast<double>(blocks);
+  // A change near the margin is not decided by the rounds that mostly are enough.
+  if (needed <= static_cast<double>(blocks))
+    return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
+                       4 * blocks, duration(4 * static_cast<double>(blocks) * round));
+  if (needed * round > 3e18)
+    return "; that would take more than a century: choose a larger --margin";
+  return fmt::format(
+      "; about {:.0f} rounds, {}, would settle it to within {:g} % (--budget); a larger "
+      "--margin{} needs less",
+      needed, duration(needed * round), margin_of(document),
+      document.analysis.spec.response == "wall" ? " or --metric cpu" : "");
+}
+
+// Why there is no verdict, if the numbers do not say it themselves; else what would settle it.
+std::string why_unsure(const report::Document& document, const stats::Effect& effect) {
+  if (effect.reason.empty()) return what_it_takes(document, effect);
+  return fmt::format("; no verdict: {} (a longer --budget may help; --full says more)",
+                     effect.reason);
+}
+
+// "-26 % or +36 %": as far as a control reaches to both sides.
+std::string both_sides(double reach) {
+  return fmt::format("{} % or +{} %", rounded(100 * (1 / (1 + reach) - 1), 2),
+                     rounded(100 * reach, 2));
+}
+
+std::string how_lost(const std::string& version, const TrialsOf& trials) {
+  return fmt::format("{} failed in {} of {} trials ({})", version, trials.lost,
+                     trials.lost + trials.ok, trials.why);
+}
+
+constexpr const char* too_few = "there are too few trials; use a longer --budget";
+
+// Too few trials, and a look that comes too early, may give a ratio without an interval.
+bool has_interval(const stats::Effect& effect) {
+  return effect.ratio && effect.low && effect.high;
+}
+
+class Judge {
+ public:
+  Judge(const report::Document& document, const Compared& compared)
+      : document_(document), compared_(compared) {}
+
+  [[nodiscard]] Line line_of(const std::string& version) const {
+    const std::string& baseline = compared_.versions.front();
+    const auto none = [&](const std::string& why) {
+      return Line{version, "none",
+                  fmt::format("cannot compare {} with {}: {}", version, baseline, why)};
+    };
+    for (const std::string& each : {version, baseline})
+      if (const TrialsOf trials = trials_of(each); trials.lost > 0)
+        return none(how_lost(each, trials));
+    for (const stats::Effect& effect : document_.analysis.effects)
+      if (effect.level == version && effect.baseline == baseline)
+        return has_interval(effect) ? judged(effect) : none(too_few);
+    return none(too_few);
+  }
+  [[nodiscard]] TrialsOf trials_of(const std::string& version) const {
+    const auto found = compared_.trials.find(version);
+    return found == compared_.trials.end() ? TrialsOf() : found->second;
+  }
+
+ private:
+  [[nodiscard]] Line judged(const stats::Effect& effect) const {
+    if (effect.held_back)
+      return {effect.level, "unsure", held_back(effect, *effect.held_back == stats::Verdict::same)};
+    const std::string& version = effect.level;
+    const std::string& baseline = effect.baseline;
+    const Subject subject = subject_of(document_);
+    const std::string numbers = numbers_of(effect, subject);
+    switch (effect.verdict) {
+      case stats::Verdict::same:
+        return {version, "same",
+                subject.time ? fmt::format("{} is as fast as {}{}, within {:g} %: {}", version,
+                                           baseline, subject.of, margin_of(document_), numbers)
+                             : fmt::format("{} has as much {} as {}, within {:g} %: {}", version,
+                                           subject.noun, baseline, margin_of(document_), numbers)};
+      case stats::Verdict::faster:
+      case stats::Verdict::slower: {
+        const bool faster = effect.verdict == stats::Verdict::faster;
+        const std::string verdict = faster ? "faster" : "slower";
+        return {version, verdict,
+                subject.time
+                    ? fmt::format("{} is {} than {}{}: {}", version, verdict, baseline, subject.of,
+                                  numbers)
+                    : fmt::format("{} has {} {} than {}: {}", version, faster ? "less" : "more",
+                                  subject.noun, baseline, numbers)};
+      }
+      case stats::Verdict::unsure:
+        break;
+    }
+    return {version, "unsure",
+            subject.time
+                ? fmt::format("cannot tell whether {} is faster or slower than {}{}: {}{}", version,
+                              baseline, subject.of, numbers, why_unsure(document_, effect))
+                : fmt::format("cannot tell whether {} has less or more {} than {}: {}{}", version,
+                              subject.noun, baseline, numbers, why_unsure(document_, effect))};
+  }
+
+  // What its own numbers say and the control does not allow.
+  [[nodiscard]] std::string held_back(const stats::Effect& effect, bool same) const {
+    const std::string control = effect.reach && effect.reach->share
+                                    ? fmt::format("{} may differ from itself by {}",
+                                                  effect.baseline, both_sides(*effect.reach->share))
+                                    : effect.baseline + " has no control";
+    const std::string numbers = numbers_of(effect, subject_of(document_));
+    const std::string more = what_it_takes(document_, effect);
+    if (same)
+      return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
+                         effect.level, effect.baseline, margin_of(document_), numbers, control,
+                         more);
+    return fmt::format("cannot tell whether {} is faster or slower than {}: {}, but {}{}",
+                       effect.level, effect.baseline, numbers, control, more);
+  }
+
+  const report::Document& document_;
+  const Compared& compared_;
+};
+
+Control control_of(const report::Document& document, const Judge& judge, const Compared& compared) {
+  Control control{.line = judge.line_of(compared.control), .can_tell = std::nullopt};
+  const std::string& first = compared.versions.front();
+  Line& line = control.line;
+  if (line.verdict == "none") {
+    line.sentence =
+        fmt::format("the control: {}; without a control there is no verdict", line.sentence);
+    return control;
+  }
+  const stats::Effect& effect =
+      *std::ranges::find(document.analysis.effects, compared.control, &stats::Effect::level);
+  if (effect.reach) control.reach = effect.reach->share;
+  const std::string found = fmt::format("the control, two measurements of {}: {}", first,
+                                        numbers_of(effect, subject_of(document)));
+  if (!control.reach) {
+    line.sentence = found + ": the difference has no bound, so there is no verdict";
+  } else if (line.verdict == "faster" || line.verdict == "slower") {
+    line.sentence = fmt::format(
+        "on this machine {} differs from itself ({}): only changes beyond {} get a verdict; "
+        "'stabctl doctor' shows what disturbs the machine",
+        first, found, both_sides(*control.reach));
+  } else {
+    control.can_tell = control.reach;
+    line.sentence = fmt::format("{}: this machine can detect changes beyond {}", found,
+                                both_sides(*control.reach));
+  }
+  return control;
+}
+
+// "environment, addresses, functions; not heap blocks (--no-heap), stack frames"
+std::string random_words(const Judge& judge, const Compared& compared) {
+  const bool moved = std::ranges::all_of(compared.versions, [&](const std::string& version) {
+    const TrialsOf trials = judge.trials_of(version);
+    return trials.ok > 0 && trials.moved == trials.ok;
+  });
+  std::string random = "environment, addresses";
+  std::string fixed;
+  (moved ? random : fixed) += moved ? ", functions" : "functions (not all built by szc), ";
+  if (compared.why_no_heap.empty())
+    random += ", heap blocks" +
+              (compared.heap_cost.empty() ? "" : fmt::format(" (costs {})", compared.heap_cost));
+  else
+    fixed += fmt::format("heap blocks ({}), ", compared.why_no_heap);
+  if (compared.padded)
+    random += ", stack frames";
+  else
+    fixed += compared.why_no_pads.empty()
+                 ? "stack frames, "
+                 : fmt::format("stack frames ({}), ", compared.why_no_pads);
+  if (!fixed.empty()) fixed.resize(fixed.size() - 2);  // without the last ", "
+  return random + (fixed.empty() ? "" : "; not: " + fixed);
+}
+
+std::string randomized_parts(const Judge& judge, const Compared& compared) {
+  std::vector<std::string> moved;
+  std::vector<std::string> fixed;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    (trials.ok > 0 && trials.moved == trials.ok ? moved : fixed).push_back(version);
+  }
+  std::vector<std::string> random{"the addresses of stack, heap and libraries"};
+  std::vector<std::string> rest;
+  const bool some = !fixed.empty() && !moved.empty();
+  if (fixed.empty())
+    random.emplace_back("the positions of functions");
+  else
+    rest.push_back("the positions of functions" +
+                   (some ? fmt::format(" of {}", fmt::join(fixed, ", ")) : ""));
+  if (compared.why_no_heap.empty())
+    random.push_back(
+        "the positions of heap blocks" +
+        (compared.heap_cost.empty()
+             ? ""
+             : fmt::format(" (by a layer above the program's own allocator, which costs {})",
+                           compared.heap_cost)));
+  else
+    rest.push_back(fmt::format("the positions of heap blocks ({})", compared.why_no_heap));
+  const std::string frames = "the sizes of stack frames";
+  if (compared.padded)
+    random.push_back(frames);
+  else
+    rest.push_back(compared.why_no_pads.empty()
+                       ? frames
+                       : fmt::format("{} ({})", frames, compared.why_no_pads));
+  std::string text =
+      fmt::format("The size of the environment is random in each block. Random in each trial: {}.",
+                  fmt::join(random, ", "));
+  if (!rest.empty()) text += fmt::format(" Not random: {}.", fmt::join(rest, ", "));
+  if (some)
+    return text + fmt::format(
+                      " Function positions are random in {} but not in {}, so the cost of szc's "
+                      "runtime is part of the difference.",
+                      fmt::join(moved, ", "), fmt::join(fixed, ", "));
+  if (fixed.empty()) return text;
+  return text +
+         " If functions do not move, a difference may come from two lucky layouts; functions move "
+         "in programs built by szc.";
+}
+
+// "Code: old has 20000 bytes, new 25000 (25 % more)." Exactly so: it is a fact of the programs.
+std::string code_sizes(const Judge& judge, const Compared& compared) {
+  std::vector<std::string> parts;
+  double first = 0;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    if (trials.code.size() != 1 || *trials.code.begin() <= 0) return "";
+    const std::int64_t bytes = *trials.code.begin();
+    if (parts.empty()) {
+      first = static_cast<double>(bytes);
+      parts.push_back(fmt::format("{} has {} bytes", version, bytes));
+      continue;
+    }
+    const double ratio = static_cast<double>(bytes) / first;
+    std::string change =
+        fmt::format("{:.3g} % {}", 100 * std::abs(ratio - 1), ratio < 1 ? "less" : "more");
+    if (ratio >= 2) change = fmt::format("{:.4g} times as many", ratio);
+    parts.push_back(ratio == 1 ? fmt::format("{} as many", version)
+                               : fmt::format("{} {} ({})", version, bytes, change));
+  }
+  return fmt::format("Code: {}.", fmt::join(parts, ", "));
+}
+
+// szc built all trials of some versions and none of others, although one command built all of them: then
+// they differ in their compilers, whatever else changed. "": it did not.
+std::string built_differently(const Judge& judge, const Compared& compared) {
+  if (!compared.built) return "";
+  std::vector<std::string> by_szc;
+  std::vector<std::string> others;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    if (trials.ok == 0) continue;
+    if (trials.moved == trials.ok) by_szc.push_back(version);
+    if (trials.moved == 0) others.push_back(version);
+  }
+  return by_szc.empty() || others.empty() ? "" : not_built_alike(by_szc, others);
+}
+
+// Versions that were compiled differently get no verdict.
+void take_back(Line& line, const std::string& why) {
+  if (line.verdict == "none") return;
+  line.sentence = fmt::format("no verdict, because {}; by itself {}", why, line.sentence);
+  line.verdict = "unsure";
+}
+
+// Nothing is a verdict beside a control that failed.
+void take_back(Line& line) {
+  if (line.verdict == "none" || line.verdict == "unsure") return;
+  line.sentence = fmt::format("cannot tell without a control: taken alone, {}", line.sentence);
+  line.verdict = "unsure";
+}
+
+std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
+  std::set<std::string> all;
+  for (const std::string& version : compared.versions) {
+    const TrialsOf trials = judge.trials_of(version);
+    if (trials.printed.size() != 1) return std::nullopt;
+    all.insert(*trials.printed.begin());
+  }
+  return all.size() == 1;
+}
+
+}  // namespace
+
+std::string not_built_alike(const std::vector<std::string>& by_szc,
+                            const std::vector<std::string>& others) {
+  return fmt::format(
+      "szc built {} but not {}: a build that finds files of an earlier build up to date, or that "
+      "ignores $CC and $CXX, does that",
+      fmt::join(by_szc, ", "), fmt::join(others, ", "));
+}
+
+std::vector<std::string> Conclusion::sentences() const {
+  std::vector<std::string> all;
+  for (const Line& line : lines) all.push_back(line.sentence);
+  if (control) all.push_back(control->line.sentence);
+  return all;
+}
+
+Conclusion conclude(const report::Document& document, const Compared& compared) {
+  const Judge judge(document, compared);
+  Conclusion result;
+  for (std::size_t i = 1; i < compared.versions.size(); ++i)
+    result.lines.push_back(judge.line_of(compared.versions[i]));
+  if (!compared.control.empty()) result.control = control_of(document, judge, compared);
+  if (result.control && result.control->line.verdict == "none")
+    for (Line& line : result.lines) take_back(line);
+  if (const std::string why = built_differently(judge, compared); !why.empty())
+    for (Line& line : result.lines) take_back(line, why);
+  result.randomized = randomized_parts(judge, compared);
+  result.random = random_words(judge, compared);
+  result.code = code_sizes(judge, compared);
+  result.same_output = same_output(judge, compared);
+  for (const Line& line : result.lines) {
+    result.findings.regressed |= line.verdict == "slower";
+    result.findings.unsure |= line.verdict == "unsure" || line.verdict == "none";
+  }
+  return result;
+}
+
+std::string as_markdown(const report::Document& document, const Conclusion& conclusion) {
+  const Subject subject = subject_of(document);
+  const auto number = [&](double mean) {
+    if (subject.time) return duration(mean);
+    return subject.noun == "peak memory" ? fmt::format("{:.3g} MB", mean / 1e6)
+                                         : fmt::format("{:.6g}", mean);
+  };
+  std::string text =
+      fmt::format("| version | {} | change | verdict |\n|---|---|---|---|\n", subject.noun);
+  const auto& treatments = document.analysis.spec.treatments;
+  const auto treatment = std::ranges::find(treatments, "version") - treatments.begin();
+  for (const stats::CellMean& mean : document.analysis.means) {
+    const std::string& version = mean.levels.at(static_cast<std::size_t>(treatment));
+    const auto line = std::ranges::find(conclusion.lines, version, &Line::version);
+    std::string change;
+    if (line != conclusion.lines.end() && line->verdict != "none")
+      for (const stats::Effect& effect : document.analysis.effects)
+        if (effect.level == version) change = numbers_of(effect, subject);
+    text += fmt::format("| `{}` | {} | {} | {} |\n", version, number(mean.mean), change,
+                        line == conclusion.lines.end() ? "" : line->verdict);
+  }
+  return fmt::format("{}\n- {}\n", text, fmt::join(conclusion.sentences(), "\n- "));
+}
+
+}  // namespace stab::client::ab

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/demo.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "client/follow.h"
+#include "client/output.h"
+#include "machine/child.h"
+#include "machine/environment.h"
+#include "stats/tests/estimate.h"
+#include "stats/tests/student.h"
+#include "worker/trial.h"
+
+namespace stab::client::ab {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::steady_clock;
+
+// The text of plans/programs/calculator.c, which the build puts here.
+constexpr std::string_view program_text =
+#include "client/ab/demo_program.inc"
+    ;
+
+constexpr std::size_t orders = 6;
+constexpr std::size_t choosing_rounds = 4;
+constexpr std::size_t fewest_shown = 10;
+constexpr std::size_t most_shown = 40;
+constexpr auto time_shown = std::chrono::seconds(14);
+constexpr double margin = 0.02;
+constexpr double alpha = 0.05;
+constexpr int bar_columns = 24;
+
+// A folder that goes with everything in it.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "stabctl-demo.XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The szc beside stabctl, or the one that PATH has.
+std::string compiler() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path beside = self.parent_path() / "szc";
+  return !error && fs::exists(beside, error) ? beside.string() : "szc";
+}
+
+// All runs are on one CPU, so that none of them pays for a change of it.
+bool bind_to_last_cpu() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return true;
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    break;
+  }
+  return true;
+}
+
+class Demo {
+ public:
+  Demo(const DemoOptions& options, std::string folder)
+      : seed_(options.seed), random_(derive(options.seed, "demo")), folder_(std::move(folder)) {}
+
+  Result<void> build() {
+    std::ofstream(folder_ + "/calculator.c") << program_text;
+    const std::string szc = compiler();
+    if (auto done = command({szc, "-O2", "-c", "calculator.c", "-o", "calculator.o"}); !done)
+      return done;
+    for (std::size_t order = 0; order < orders; ++order)
+      if (auto done = command({szc, fmt::format("--stab-link-order={}", order + 1), "calculator.o",
+                               "-o", program(order)});
+          !done)
+        return done;
+    return {};
+  }
+
+  // Looks for the fastest and the slowest order by runs that are not shown.
+  Result<void> choose() {
+    std::vector<double> sums(orders, 0);
+    for (std::size_t round = 0; round < choosing_rounds; ++round)
+      for (const std::size_t order : in_random_order(orders)) {
+        const auto took = run(order, false);
+        if (!took) return std::unexpected(took.error());
+        sums[order] += std::log(*took);
+      }
+    fast_ = static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
+    slow_ = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
+    if (slow_ == fast_) slow_ = (fast_ + 1) % orders;
+    return {};
+  }
+
+  // Rounds of four runs in random order: both link orders, in fixed and in random layouts.
+  Result<void> measure() {
+    const auto end = steady_clock::now() + time_shown;
+    for (std::size_t round = 0; round < most_shown; ++round) {
+      if (round >= fewest_shown && steady_clock::now() > end) break;
+      std::array<double, 4> took{};
+      for (const std::size_t which : in_random_order(took.size())) {
+        const bool is_random = which >= 2;
+        const auto one = run(which % 2 == 0 ? fast_ : slow_, is_random);
+        if (!one) return std::unexpected(one.error());
+        took[which] = std::log(*one);
+      }
+      for (std::size_t kind = 0; kind < 2; ++kind) {
+        fast_runs_[kind].push_back(took[2 * kind]);
+        slow_runs_[kind].push_back(took[2 * kind + 1]);
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string as_text() const {
+    const Shown fixed = shown(0);
+    const Shown random = shown(1);
+    std::string text = fmt::format(
+        "The same program, linked in two orders.\n\n  layouts  order {} against "
+        "order {}, {} runs of each\n",
+        slow_ + 1, fast_ + 1, fast_runs_[0].size());
+    const double widest = std::max({std::abs(fixed.change), std::abs(random.change), margin});
+    for (const auto& [name, each] : {std::pair("fixed", &fixed), std::pair("random", &random)}) {
+      const int columns =
+          static_cast<int>(std::lround(std::abs(each->change) / widest * bar_columns));
+      std::string bar;
+      for (int i = 0; i < columns; ++i) bar += "█";
+      for (int i = columns; i < bar_columns; ++i) bar += ' ';
+      text += fmt::format("  {:<7}  {} {:+.1f} % [{:+.1f}, {:+.1f}]  {}\n", name, bar,
+                          100 * each->change, 100 * each->low, 100 * each->high, each->verdict);
+    }
+    return text + "\n" + conclusion(fixed, random) +
+           "\nNext: stabctl ab --program ./old ./new -- ARGUMENTS\n";
+  }
+
+  [[nodiscard]] std::string as_json() const {
+    nlohmann::json json{{"program", "calculator"},
+                        {"orders", {fast_ + 1, slow_ + 1}},
+                        {"rounds", fast_runs_[0].size()},
+                        {"margin", margin},
+                        {"seed", seed_}};
+    for (const auto& [name, kind] : {std::pair("fixed", 0), std::pair("random", 1)}) {
+      const Shown each = shown(kind);
+      json[name] = {{"change", each.change},
+                    {"low", each.low},
+                    {"high", each.high},
+                    {"verdict", each.verdict}};
+    }
+    return json.dump();
+  }
+
+  const SignalFd& signals() const { return signals_; }
+
+ private:
+  // The slow order against the fast one.
+  struct Shown {
+    double change = 0;
+    double low = 0;
+    double high = 0;
+    std::string verdict;
+  };
+
+  [[nodiscard]] std::string program(std::size_t order) const {
+    return fmt::format("{}/order-{}", folder_, order + 1);
+  }
+
+  std::vector<std::size_t> in_random_order(std::size_t count) {
+    std::vector<std::size_t> result(count);
+    for (std::size_t i = 0; i < count; ++i) result[i] = i;
+    random_.shuffle(std::span(result));
+    return result;
+  }
+
+  Result<void> command(std::vector<std::string> argv) {
+    machine::Launch launch;
+    launch.argv = std::move(argv);
+    launch.environment = machine::make_environment(machine::base_variables(geteuid()), 0);
+    launch.directory = folder_;
+    launch.stop_fd = signals_.fd();
+    launch.timeout = std::chrono::minutes(2);
+    launch.output_limit = std::uint64_t{1} << 20;
+    const machine::Ended ended = machine::run(launch);
+    if (ended.how == machine::End::exited && ended.exit_code == 0) return {};
+    const std::string why = ended.how == machine::End::exited
+                                ? fmt::format("exit code {}", ended.exit_code)
+                                : ended.reason;
+    return fail(fmt::format("demo: szc could not build the program ({}): {}", why,
+                            one_line(tail(ended.err, 400), 500)));
+  }
+
+  // The CPU time of one run in ns.
+  Result<double> run(std::size_t order, bool is_random) {
+    plan::Variables options{{"code", "0"}, {"stack", "0"}, {"heap", "0"}};
+    if (is_random)
+      options = {{"code", "1"},     {"stack", "1"},    {"heap", "0"},
+                 {"period", "5ms"}, {"budget", "off"}, {"seed", fmt::to_string(++runs_)}};
+    const protocol::RunRequest request{
+        .argv = {program(order), "6000000"},
+        .directory = folder_,
+        .timeout = std::chrono::minutes(1),
+        .output_limit = std::uint64_t{1} << 20,
+        .options = std::move(options),
+        .needs = is_random ? plan::Needs::randomized : plan::Needs::nothing};
+    worker::TrialContext context;
+    context.stop_fd = signals_.fd();
+    context.bind = bind_to_last_cpu;
+    const protocol::RunReply reply = worker::run_trial(request, context);
+    if (reply.status != store::TrialStatus::ok)
+      return fail("demo: a run failed: " + one_line(reply.reason, 200));
+    const auto time = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
+    if (time <= 0) return fail("demo: this system does not report how much CPU time a run takes");
+    return time;
+  }
+
+  [[nodiscard]] Shown shown(std::size_t kind) const {
+    Shown result;
+    auto estimate = stats::paired(fast_runs_[kind], slow_runs_[kind]);
+    if (!estimate) {
+      result.verdict = "cannot tell";
+      return result;
+    }
+    estimate->log = true;
+    const auto interval = stats::ratio_interval(*estimate, alpha);
+    result.change = std::exp(estimate->difference) - 1;
+    result.low = interval ? interval->low - 1 : -1;
+    result.high = interval ? interval->high - 1 : std::numeric_limits<double>::max();
+    if (const auto same = stats::p_same(*estimate, margin); same && *same < alpha)
+      result.verdict = fmt::format("as fast within {:.0f} %", 100 * margin);
+    else if (interval && interval->low > 1)
+      result.verdict = "slower";
+    else if (interval && interval->high < 1)
+      result.verdict = "faster";
+    else
+      result.verdict = "cannot tell";
+    return result;
+  }
+
+  static std::string conclusion(const Shown& fixed, const Shown& random) {
+    const auto differs = [](const Shown& each) {
+      return each.verdict == "slower" || each.verdict == "faster";
+    };
+    if (!differs(fixed))
+      return "On this machine the order of these functions changes little,\n"
+             "even in a single layout.\n";
+    if (differs(random)) return "A difference between the orders remains over many layouts.\n";
+    if (random.verdict.starts_with("as fast"))
+      return "In a single layout, one link order is faster than the other. Over many\n"
+             "layouts, the difference disappears.\n";
+    return "In a single layout, one link order is faster than the other. There are\n"
+           "too few runs to tell what happens over many layouts.\n";
+  }
+
+  std::uint64_t seed_;
+  Random random_;
+  std::string folder_;
+  SignalFd signals_;
+  std::uint64_t runs_ = 0;
+  std::size_t fast_ = 0;
+  std::size_t slow_ = 1;
+  // Logarithms of times: in fixed and in random layouts.
+  std::array<std::vector<double>, 2> fast_runs_;
+  std::array<std::vector<double>, 2> slow_runs_;
+};
+
+}  // namespace
+
+Result<int> demonstrate(const DemoOptions& options) {
+  const Folder folder;
+  if (folder.path().empty()) return fail("demo: cannot make a folder for temporary files");
+  Demo demo(options, folder.path());
+  if (!options.json)
+    tell(
+        "demo: builds one program in six link orders, picks two that differ, and measures them: "
+        "about 20 seconds");
+  auto done = demo.build();
+  if (done) done = demo.choose();
+  if (done) done = demo.measure();
+  if (!done) return std::unexpected(done.error());
+  const auto written =
+      options.json ? write_json(demo.as_json()) : write_output(demo.as_text(), "", Colours::none);
+  if (!written) return std::unexpected(written.error());
+  return 0;
+}
+
+}  // namespace stab::client::ab

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/first_runs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "client/ab/conclusion.h"
+#include "client/ab/layer_check.h"
+#include "machine/child.h"
+#include "machine/environment.h"
+#include "machine/topology.h"
+#include "protocol/work.h"
+#include "worker/preload.h"
+#include "worker/trial.h"
+
+namespace stab::client::ab {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+constexpr std::string_view not_built = "szc did not build ";
+constexpr std::uint64_t output_kept = std::uint64_t{16} << 20;
+
+struct Tried {
+  nanoseconds all{0};
+  nanoseconds longest{0};  // of the trial and its steps
+};
+
+// Once. `what` says which of them it is.
+Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
+                      const plan::Check& check, bool is_measured, const std::string& what,
+                      const Surroundings& around, nanoseconds most, Tried& tried) {
+  auto variables = machine::base_variables(geteuid());
+  for (const auto& [name, value] : comparison.env) variables[name] = value;
+  machine::Launch launch;
+  launch.argv = std::move(argv);
+  launch.environment = machine::make_environment(std::move(variables), 0);
+  launch.directory = around.directory;
+  launch.bind = around.bind;
+  launch.stop_fd = around.stop_fd;
+  launch.timeout = most;
+  launch.output_limit = output_kept;
+  const auto before = steady_clock::now();
+  const machine::Ended ended = machine::run(launch);
+  const nanoseconds took = steady_clock::now() - before;
+  tried.all += took;
+  tried.longest = std::max(tried.longest, took);
+  if (ended.how == machine::End::exited && check.accepts(ended.exit_code)) return {};
+  const bool usual = check.exit == 0 && check.other_exits.empty();
+  const std::string why = ended.how == machine::End::exited
+                              ? fmt::format("it ended with exit code {}{}", ended.exit_code,
+                                            usual ? "" : ", not " + plan::exits_of(check))
+                              : ended.reason;
+  const std::string said = one_line(tail(ended.err, 400), 500);
+  // A step must succeed, and codes from 126 on are the shell's, for what it cannot run.
+  const bool may_be_right =
+      is_measured && usual && ended.how == machine::End::exited && ended.exit_code < 126;
+  return fail(fmt::format(
+      "{}: {}{}{}", what, why, said.empty() ? "" : ": " + said,
+      may_be_right ? fmt::format(" (if that is a success, add --exit-codes 0,{})", ended.exit_code)
+                   : ""));
+}
+
+// Once, so that what cannot work is said at once, and how long a trial takes is known.
+Result<Tried> try_out(const Comparison& comparison, const Version& version,
+                      const Surroundings& around, nanoseconds most) {
+  Tried tried;
+  const auto run = [&](std::vector<std::string> argv, const plan::Check& check, bool is_measured,
+                       const std::string& what) {
+    return run_once(comparison, std::move(argv), check, is_measured, what, around, most, tried);
+  };
+  const auto step = [&](const std::string& name, const std::string& command) -> Result<void> {
+    if (command.empty()) return {};
+    return run({"/bin/sh", "-c", step_of(comparison, version.text, command)}, {}, false,
+               fmt::format("--{} of {}", name, version.name));
+  };
+  auto done = step("prepare", comparison.prepare);
+  if (done)
+    done = run(command_of(comparison, version), comparison.check, true,
+               version.name + " cannot be measured");
+  auto cleaned = step("cleanup", comparison.cleanup);
+  if (!done) return std::unexpected(done.error());
+  if (!cleaned) return std::unexpected(cleaned.error());
+  return tried;
+}
+
+// Why this trial did not have a random heap.
+std::string why_not(const Version& version, const protocol::RunReply& reply) {
+  if (reply.status != store::TrialStatus::not_randomized)
+    return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
+  if (!reply.layout.note.empty())
+    return fmt::format("{} has no random heap: {}", version.name, one_line(reply.layout.note, 200));
+  return fmt::format(
+      "{} does not load libstabheap.so. Scripts, shell builtins, statically linked programs, and "
+      "programs with more rights than their caller do not load it",
+      version.name);
+}
+
+// A preloaded heap reports, too, and pads nothing.
+bool is_built_by_szc(const protocol::RunReply& reply) {
+  return reply.layout.kind.starts_with("code ");
+}
+
+// Why this one's frames had no pads; "" if they had.
+std::string why_no_pads(const Version& version, const protocol::RunReply& reply) {
+  if (!reply.layout.randomized && !reply.layout.note.empty())
+    return fmt::format("{} has no pads: {}", version.name, one_line(reply.layout.note, 200));
+  if (reply.status == store::TrialStatus::not_randomized ||
+      (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply)))
+    return fmt::format("{}{}", not_built, version.name);
+  if (reply.status == store::TrialStatus::ok) return "";
+  return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
+}
+
+// As the worker will run it, and judge it.
+protocol::RunReply run_as_trial(const Comparison& comparison, const Version& version,
+                                const Surroundings& around, nanoseconds most,
+                                plan::Variables options, plan::Needs needs, nanoseconds& took) {
+  const auto step = [&](const std::string& command) {
+    return command.empty() ? command : step_of(comparison, version.text, command);
+  };
+  const protocol::RunRequest request{.argv = command_of(comparison, version),
+                                     .env = comparison.env,
+                                     .directory = around.directory,
+                                     .prepare = step(comparison.prepare),
+                                     .cleanup = step(comparison.cleanup),
+                                     .aslr = true,
+                                     .timeout = most,
+                                     .output_limit = output_kept,
+                                     .check = comparison.check,
+                                     .options = std::move(options),
+                                     .needs = needs};
+  worker::TrialContext context;
+  context.stop_fd = around.stop_fd;
+  context.bind = around.bind;
+  const auto before = steady_clock::now();
+  const protocol::RunReply reply = worker::run_trial(request, context);
+  took = steady_clock::now() - before;
+  return reply;
+}
+
+plan::Variables options_of(const Comparison& comparison, std::uint64_t seed) {
+  plan::Variables options{{"seed", fmt::format("{}", seed)}};
+  if (comparison.heap) options.insert({{"heap", "1"}, {"allocator", "layer"}});
+  return options;
+}
+
+// With the layer, or as users run it, without.
+Result<Tried> try_heap(const Comparison& comparison, const Version& version,
+                       const Surroundings& around, nanoseconds most, std::uint64_t seed, Run& run) {
+  nanoseconds took{0};
+  const auto reply =
+      run_as_trial(comparison, version, around, most, options_of(comparison, seed),
+                   comparison.heap ? plan::Needs::randomized : plan::Needs::nothing, took);
+  if (reply.status != store::TrialStatus::ok) return fail(why_not(version, reply));
+  run.cpu_ns = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
+  if (const auto faults = store::number_of(reply, "page-faults-minor"))
+    run.faults = counters::to_double(faults->value);
+  if (reply.max_rss_bytes) run.peak = static_cast<double>(*reply.max_rss_bytes);
+  return Tried{.all = took, .longest = took};
+}
+
+Result<Tried> try_pads(const Comparison& comparison, const Version& version,
+                       const Surroundings& around, nanoseconds most) {
+  nanoseconds took{0};
+  plan::Variables options = options_of(comparison, 1);
+  options["stack"] = "1";
+  const auto reply = run_as_trial(comparison, version, around, most, std::move(options),
+                                  plan::Needs::randomized, took);
+  if (const std::string why = why_no_pads(version, reply); !why.empty()) return fail(why);
+  return Tried{.all = took, .longest = took};
+}
+
+template <class Try>
+Result<Pace> round_of(const Comparison& comparison, const Try& once) {
+  // What stabd itself takes between two trials, about.
+  constexpr nanoseconds between = std::chrono::milliseconds(3);
+  Pace pace;
+  for (const Version& version : comparison.versions) {
+    const Result<Tried> took = once(version);
+    if (!took) return std::unexpected(took.error());
+    const bool twice = comparison.control && &version == &comparison.versions.front();
+    pace.round += (twice ? 2 : 1) * (took->all + between);
+    pace.longest = std::max(pace.longest, took->longest);
+  }
+  return pace;
+}
+
+// Pairs of runs without the layer and with it, in turns, within a fifth of the budget. The round of
+// those with it. Their order changes from pair to pair.
+Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, const Pace& pace,
+                           nanoseconds budget, std::vector<Pairs>& pairs) {
+  constexpr std::uint64_t most_turns = 10;
+  const std::string library = comparison.heap_library;
+  const auto turn = [&](bool heap, std::uint64_t seed) {
+    comparison.heap = heap;
+    comparison.heap_library = heap ? library : "";
+    std::size_t i = 0;
+    return round_of(comparison, [&](const Version& version) {
+      auto& runs = heap ? pairs[i].with : pairs[i].without;
+      ++i;
+      return try_heap(comparison, version, around, most_of(pace), seed, runs.emplace_back());
+    });
+  };
+  const auto end = steady_clock::now() + budget / 5;
+  Result<Pace> round;
+  for (std::uint64_t seed = 1; seed <= most_turns; ++seed) {
+    const auto began = steady_clock::now();
+    const bool first = seed % 2 == 1;  // what cannot run with the layer is found at once
+    for (const bool heap : {first, !first}) {
+      const auto took = turn(heap, seed);
+      if (!took) return took;
+      if (heap) round = took;
+    }
+    const auto now = steady_clock::now();
+    if (now + (now - began) > end) break;
+  }
+  comparison.heap = true;
+  comparison.heap_library = library;
+  return round;
+}
+
+Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around, const Pace& pace,
+                             nanoseconds budget) {
+  const std::string library = worker::heap_library();
+  if (library.empty()) return fail("libstabheap.so is not installed");
+  if (comparison.kind != Kind::programs) comparison.heap_library = library;
+  std::vector<Pairs> pairs(comparison.versions.size());
+  auto round = pairs_of_runs(comparison, around, pace, budget, pairs);
+  if (round) comparison.heap_cost = cost_of(pairs);
+  for (std::size_t i = 0; round && i < pairs.size() && comparison.heap_changes.empty(); ++i)
+    comparison.heap_changes = what_changes(comparison.versions[i].name, pairs[i]);
+  for (std::size_t i = 1; round && i < pairs.size() && comparison.heap_changes.empty(); ++i)
+    comparison.heap_changes = what_costs_more(comparison.versions[0].name, pairs[0],
+                                              comparison.versions[i].name, pairs[i]);
+  if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
+    round = fail(fmt::format(
+        "random positions would change what is measured: {}; they cost {}; --heap uses them anyway",
+        comparison.heap_changes,
+        comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
+  if (round) return round;
+  comparison.heap = false;
+  comparison.heap_library.clear();
+  return round;
+}
+
+Result<Pace> round_with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
+  auto round = round_of(comparison, [&](const Version& version) {
+    return try_pads(comparison, version, around, most_of(pace));
+  });
+  comparison.pads = round.has_value();
+  return round;
+}
+
+// A build that compiles nothing, or without szc, would make one version differ from the others in its
+// compiler alone.
+Result<void> built_alike(const Comparison& comparison, const Surroundings& around,
+                         const Pace& pace) {
+  std::vector<std::string> by_szc;
+  std::vector<std::string> others;
+  for (const Version& version : comparison.versions) {
+    nanoseconds took{0};
+    const auto reply = run_as_trial(comparison, version, around, most_of(pace),
+                                    options_of(comparison, 1), plan::Needs::nothing, took);
+    if (reply.status == store::TrialStatus::ok)
+      (is_built_by_szc(reply) ? by_szc : others).push_back(version.name);
+  }
+  if (by_szc.empty() || others.empty()) return {};
+  return fail(fmt::format(
+      "{}. Delete the files of earlier builds or list them in .gitignore, and let --build use $CC "
+      "and $CXX",
+      not_built_alike(by_szc, others)));
+}
+
+// After the heap's turn, which says whether what is tried here has a random heap, too.
+Result<Pace> with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
+  comparison.why_no_pads = comparison.wanted_pads == Pads::never ? "--no-stack" : "";
+  if (comparison.wanted_pads == Pads::never) return pace;
+  const auto padded = round_with_pads(comparison, around, pace);
+  if (padded) return padded;
+  if (comparison.wanted_pads == Pads::always) return fail("--stack: " + padded.error().message);
+  if (comparison.kind == Kind::folders)
+    if (auto alike = built_alike(comparison, around, pace); !alike)
+      return std::unexpected(alike.error());
+  // Of programs that szc did not build the answer says what is not random anyway.
+  if (!padded.error().message.starts_with(not_built))
+    comparison.why_no_pads = padded.error().message;
+  return pace;
+}
+
+}  // namespace
+
+nanoseconds most_of(const Pace& pace) {
+  return 10 * pace.longest + std::chrono::seconds(10);
+}
+
+Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds budget) {
+  std::optional<machine::Topology> topology;
+  if (!comparison.cpu.empty()) {
+    auto loaded = machine::Topology::load();
+    if (!loaded) return std::unexpected(loaded.error());
+    topology = std::move(*loaded);
+    around.bind = [&] { return topology->bind(comparison.cpu).has_value(); };
+  }
+  const auto plain = [&] {
+    return round_of(comparison, [&](const Version& version) {
+      return try_out(comparison, version, around, budget);
+    });
+  };
+  comparison.why_no_heap = "--no-heap";
+  const auto first = plain();
+  if (!first) return first;
+  if (first->round > budget / 4) {
+    if (comparison.wanted_heap != Heap::never)
+      comparison.why_no_heap = "the budget is too short to measure the cost";
+    return first;
+  }
+  if (comparison.wanted_heap == Heap::never) {
+    const auto second = plain();
+    return second ? with_pads(comparison, around, *second) : second;
+  }
+  const auto random = round_with_heap(comparison, around, *first, budget);
+  if (random) return with_pads(comparison, around, *random);
+  comparison.why_no_heap = random.error().message;
+  if (comparison.wanted_heap == Heap::always) return fail("--heap: " + comparison.why_no_heap);
+  const auto second = plain();
+  return second ? with_pads(comparison, around, *second) : second;
+}
+
+}  // namespace stab::client::ab

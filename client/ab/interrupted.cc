@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/interrupted.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "client/ab/prepare.h"
+#include "client/run/folder.h"
+#include "client/stored.h"
+#include "revisions/git.h"
+#include "revisions/revisions.h"
+
+namespace stab::client::ab {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
+
+std::string digest_of_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return "it cannot be read";
+  Sha256 hash;
+  std::string piece(std::size_t{1} << 20, '\0');
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
+    hash.add({piece.data(), static_cast<std::size_t>(file.gcount())});
+  return hash.hex();
+}
+
+bool is_working_tree(const Version& version) {
+  return version.said.starts_with("the working tree");
+}
+
+// The folder of a copy, or of the user's own tree, without the way from its top to where the user stands.
+std::string top_of(const std::string& folder, const std::string& directory) {
+  const auto way = revisions::way_from_top(directory);
+  fs::path top = fs::path(folder + "/").lexically_normal().parent_path();
+  for (const fs::path& part : fs::path(way.value_or("")))
+    if (!part.empty()) top = top.parent_path();
+  return top.string();
+}
+
+// Paths from the top of the working tree of all files that git neither tracks nor ignores.
+std::vector<std::string> untracked_in(const std::string& directory) {
+  const auto listed = revisions::git(top_of(directory, directory),
+                                     {"ls-files", "--others", "--exclude-standard", "-z"});
+  return listed ? revisions::split_at_zeros(*listed) : std::vector<std::string>();
+}
+
+// The digest of everything that was checked out there, before any build, without the files in `apart`.
+std::string digest_of_tree(const std::string& folder,
+                           const std::map<std::string, std::string>& apart) {
+  std::error_code error;
+  std::vector<fs::path> all;
+  for (auto it = fs::recursive_directory_iterator(folder, error); !error && it != fs::end(it);
+       it.increment(error)) {
+    if (it->path().filename() == ".git") {
+      it.disable_recursion_pending();
+      continue;
+    }
+    if (!apart.contains(it->path().lexically_relative(folder).string())) all.push_back(it->path());
+  }
+  std::ranges::sort(all);
+  Sha256 hash;
+  for (const fs::path& path : all) {
+    const fs::file_status status = fs::symlink_status(path, error);
+    hash.add_field(path.lexically_relative(folder).string());
+    hash.add_field(fmt::format("{}:{:o}", static_cast<int>(status.type()),
+                               static_cast<unsigned>(status.permissions())));
+    if (fs::is_symlink(status)) hash.add_field(fs::read_symlink(path, error).string());
+    if (fs::is_regular_file(status)) hash.add_field(digest_of_file(path));
+  }
+  return hash.hex();
+}
+
+// Words of a command for a shell that are names of files.
+void add_files_of(const std::string& command, const std::string& directory,
+                  std::map<std::string, std::string>& inputs) {
+  constexpr std::string_view between = " \t\n'\"`|&;()<>$";
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t end = std::min(command.find_first_of(between, at), command.size());
+    const std::string word = command.substr(at, end - at);
+    const fs::path path = fs::path(directory) / word;
+    std::error_code error;
+    if (!word.empty() && fs::is_regular_file(path, error) && !error)
+      inputs[word] = digest_of_file(path);
+    at = end + 1;
+  }
+}
+
+json as_json(const std::optional<HeapCost>& cost) {
+  if (!cost) return nullptr;
+  return {{"change", cost->change},
+          {"low", cost->low ? json(*cost->low) : json()},
+          {"high", cost->high ? json(*cost->high) : json()},
+          {"pairs", cost->pairs}};
+}
+
+std::optional<HeapCost> heap_cost_of(const json& read) {
+  if (read.is_null()) return std::nullopt;
+  HeapCost cost{.change = read.at("change").get<double>(),
+                .pairs = read.at("pairs").get<std::size_t>()};
+  if (!read.at("low").is_null()) cost.low = read.at("low").get<double>();
+  if (!read.at("high").is_null()) cost.high = read.at("high").get<double>();
+  return cost;
+}
+
+json as_json(const Begun& begun) {
+  return {{"command", begun.call.command},
+          {"inputs", begun.call.inputs},
+          {"untracked", begun.call.untracked},
+          {"own_files", begun.own_files},
+          {"plan", begun.plan},
+          {"work", begun.work},
+          {"time_ns", begun.time.count()},
+          {"heap", begun.heap},
+          {"why_no_heap", begun.why_no_heap},
+          {"heap_cost", as_json(begun.heap_cost)},
+          {"heap_changes", begun.heap_changes},
+          {"pads", begun.pads},
+          {"why_no_pads", begun.why_no_pads}};
+}
+
+// Nothing for what no `ab` of this version has left there.
+std::optional<Begun> read_begun(const std::string& folder) {
+  const auto text = read_file(folder + "/" + ab_mark, most_described);
+  if (!text) return std::nullopt;
+  const json read = json::parse(*text, nullptr, false);
+  try {
+    return Begun{
+        .call = {.command = read.at("command"),
+                 .inputs = read.at("inputs").get<std::map<std::string, std::string>>(),
+                 .untracked = read.at("untracked").get<std::map<std::string, std::string>>()},
+        .own_files = read.at("own_files").get<std::vector<std::string>>(),
+        .plan = read.at("plan").get<std::string>(),
+        .work = read.at("work").get<std::string>(),
+        .time = std::chrono::nanoseconds(read.at("time_ns").get<std::int64_t>()),
+        .heap = read.at("heap").get<bool>(),
+        .why_no_heap = read.at("why_no_heap").get<std::string>(),
+        .heap_cost = heap_cost_of(read.at("heap_cost")),
+        .heap_changes = read.at("heap_changes").get<std::string>(),
+        .pads = read.at("pads").get<bool>(),
+        .why_no_pads = read.at("why_no_pads").get<std::string>()};
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory) {
+  Call call;
+  call.command = {{"version", STAB_VERSION},
+                  {"directory", directory},
+                  {"programs", options.programs},
+                  {"words", options.words},
+                  {"build", options.build},
+                  {"run", options.run},
+                  {"prepare", options.prepare},
+                  {"cleanup", options.cleanup},
+                  {"same", options.same},
+                  {"env", options.env},
+                  {"budget", options.budget},
+                  {"margin", options.margin},
+                  {"response", options.response},
+                  {"exit_codes", options.exit_codes},
+                  {"cpus", options.cpus},
+                  {"seed", options.seed},
+                  {"heap", static_cast<int>(options.heap)},
+                  {"pads", static_cast<int>(options.pads)},
+                  {"control", options.control}};
+  for (const auto& [name, value] : comparison.env)
+    call.inputs["the variable " + name] = sha256_hex(value);
+  for (const Version& version : comparison.versions) {
+    if (comparison.kind == Kind::programs)
+      call.inputs[version.said] = digest_of_file(version.text);
+    else if (comparison.kind == Kind::commands)
+      add_files_of(version.text, directory, call.inputs);
+    else if (!is_working_tree(version))
+      call.inputs[version.name] = version.said;
+    else {
+      const std::string top = top_of(version.text, directory);
+      for (const std::string& path : untracked_in(directory)) {
+        std::error_code error;
+        if (fs::is_regular_file(fs::symlink_status(fs::path(top) / path, error)))
+          call.untracked[path] = digest_of_file(fs::path(top) / path);
+      }
+      call.inputs["the working tree"] = digest_of_tree(top, call.untracked);
+    }
+  }
+  for (const std::string& word : comparison.arguments) add_files_of(word, directory, call.inputs);
+  return call;
+}
+
+OwnFiles::OwnFiles(const Comparison& comparison, std::string directory) {
+  if (comparison.kind != Kind::folders ||
+      std::ranges::none_of(comparison.versions, is_working_tree))
+    return;
+  directory_ = std::move(directory);
+  before_ = look();
+}
+
+std::vector<std::string> OwnFiles::since() const {
+  std::vector<std::string> own;
+  if (directory_.empty()) return own;
+  for (const auto& [path, state] : look()) {
+    const auto before = before_.find(path);
+    if (before == before_.end() || before->second != state) own.push_back(path);
+  }
+  return own;
+}
+
+std::map<std::string, std::string> OwnFiles::look() const {
+  std::map<std::string, std::string> files;
+  const fs::path top = top_of(directory_, directory_);
+  for (const std::string& path : untracked_in(directory_)) {
+    struct stat status{};
+    if (lstat((top / path).c_str(), &status) == 0 && S_ISREG(status.st_mode))
+      files[path] = fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                                status.st_mtim.tv_nsec);
+  }
+  return files;
+}
+
+Result<void> write_begun(const std::string& folder, const Begun& begun) {
+  const Fd file(
+      open((folder + "/" + ab_mark).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file) return fail_errno(fmt::format("cannot write {}/{}", folder, ab_mark));
+  return write_all(file.get(), as_json(begun).dump(1, ' ', false, json::error_handler_t::replace));
+}
+
+void forget_begun(const std::string& folder) {
+  unlink((folder + "/" + ab_mark).c_str());
+}
+
+std::optional<Interrupted> find_interrupted(const std::string& wanted, const Call& call) {
+  const auto folders = wanted.empty() ? interrupted_runs() : std::vector<std::string>{wanted};
+  for (const std::string& folder : folders)
+    if (auto begun = read_begun(folder); begun && begun->call.command == call.command)
+      return Interrupted{.folder = folder, .begun = std::move(*begun)};
+  return std::nullopt;
+}
+
+std::string why_anew(const Interrupted& found, const Call& call) {
+  for (const auto& [name, value] : call.inputs) {
+    const auto before = found.begun.call.inputs.find(name);
+    if (before == found.begun.call.inputs.end() || before->second != value)
+      return one_line(name, 100) + " has changed";
+  }
+  for (const auto& [name, value] : found.begun.call.inputs)
+    if (!call.inputs.contains(name)) return one_line(name, 100) + " is gone";
+  const auto is_own = [&](const std::string& path) {
+    return std::ranges::find(found.begun.own_files, path) != found.begun.own_files.end();
+  };
+  for (const auto& [path, digest] : call.untracked) {
+    const auto before = found.begun.call.untracked.find(path);
+    if (before == found.begun.call.untracked.end() && !is_own(path))
+      return one_line(path, 100) + " is new in the working tree";
+    if (before != found.begun.call.untracked.end() && before->second != digest && !is_own(path))
+      return one_line(path, 100) + " has changed";
+  }
+  for (const auto& [path, digest] : found.begun.call.untracked)
+    if (!call.untracked.contains(path) && !is_own(path)) return one_line(path, 100) + " is gone";
+  if (!found.begun.work.empty() && !is_work_folder(found.begun.work))
+    return fmt::format("its builds in {} are gone", one_line(found.begun.work, 200));
+  return "";
+}
+
+std::chrono::nanoseconds time_left(const Interrupted& found) {
+  std::chrono::nanoseconds used{0};
+  if (const auto stored = open_stored(found.folder))
+    if (const auto rows = stored->reader->experiments(); rows && !rows->intact.empty())
+      used = std::chrono::nanoseconds(rows->intact.back().duration_ns.value_or(0));
+  return std::max(found.begun.time - used, std::chrono::nanoseconds(0));
+}
+
+}  // namespace stab::client::ab

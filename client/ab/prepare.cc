@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/prepare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "client/ab/build.h"
+#include "client/output.h"
+#include "counters/events/counting.h"
+#include "machine/topology.h"
+#include "plan/measures/builds.h"
+#include "plan/reading/key_list.h"
+#include "protocol/paths.h"
+#include "revisions/revisions.h"
+
+namespace stab::client::ab {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_utf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+// Those that begin with STABD_ are ours.
+bool is_variable(std::string_view name) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  constexpr std::string_view digits = "0123456789";
+  return !name.empty() &&
+         name.find_first_not_of(std::string(letters) + std::string(digits)) ==
+             std::string_view::npos &&
+         !digits.contains(name.front()) && !name.starts_with("STABD_");
+}
+
+Result<std::map<std::string, std::string>> environment_of(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> result;
+  if (const char* path = std::getenv("PATH")) result["PATH"] = path;
+  for (const std::string& each : given) {
+    const auto equals = each.find('=');
+    const std::string name = each.substr(0, equals);
+    if (!is_variable(name))
+      return fail(fmt::format("--env {}: this is not a valid name for an environment variable",
+                              one_line(each, 60)));
+    const char* ours = std::getenv(name.c_str());
+    if (equals != std::string::npos)
+      result[name] = each.substr(equals + 1);
+    else if (ours != nullptr)
+      result[name] = ours;
+    else
+      return fail(fmt::format("--env {}: there is no such variable", one_line(name, 60)));
+  }
+  return result;
+}
+
+bool is_margin(const std::string& text) {
+  double percent = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, percent);
+  return error == std::errc() && std::string_view(stop, end) == "%" && percent > 0 && percent < 50;
+}
+
+Result<plan::Check> check_of(const std::string& codes) {
+  plan::Check check;
+  std::vector<int> all;
+  for (std::size_t at = 0; at <= codes.size();) {
+    const std::size_t end = std::min(codes.find(',', at), codes.size());
+    int code = -1;
+    const auto [stop, error] = std::from_chars(codes.data() + at, codes.data() + end, code);
+    if (error != std::errc() || stop != codes.data() + end || code < 0 || code > 255)
+      return fail(fmt::format(
+          "--exit-codes {}: give whole numbers from 0 to 255, separated by commas, as in 0,1",
+          one_line(codes, 60)));
+    if (std::ranges::find(all, code) == all.end()) all.push_back(code);
+    at = end + 1;
+  }
+  check.exit = all.front();
+  check.other_exits.assign(all.begin() + 1, all.end());
+  return check;
+}
+
+// Those that trials can have here.
+Result<std::vector<unsigned>> cpus_of(const std::string& list) {
+  if (list.empty()) return std::vector<unsigned>();
+  const machine::CpuSet cpus = machine::cpus_in(list);
+  if (cpus.empty())
+    return fail(fmt::format("--cpu {}: give CPU numbers, as in 1 or 2-3", one_line(list, 60)));
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::unexpected(topology.error());
+  if (auto choice = topology->take_cpus(cpus); !choice)
+    return fail(fmt::format("--cpu {}: {}", one_line(list, 60), choice.error().message));
+  return cpus;
+}
+
+// An event is opened once, so that a name that nothing can be counted by is refused at once.
+Result<void> check_response(const std::string& name) {
+  if (is_response(name)) return {};
+  std::string why =
+      name == plan::compile_time ? "versions are not built by the plan" : "nothing has this name";
+  if (name != plan::compile_time) {
+    if (const auto event = counters::find_event(name); !event) {
+      why = event.error().message;
+    } else {
+      const auto opened = counters::open_event(*event, 0);
+      if (opened) return {};
+      why = opened.error();
+    }
+  }
+  return fail(
+      fmt::format("--response {}: give one of {} and {}, or an event that can be counted here "
+                  "('stabctl counters' lists them): {}",
+                  one_line(name, 60), fmt::join(plan::words::responses, ", "), plan::code_size,
+                  one_line(why, 300)));
+}
+
+Kind kind_of(const AbOptions& options) {
+  if (!options.build.empty()) return Kind::folders;
+  return options.programs.empty() ? Kind::commands : Kind::programs;
+}
+
+// Of a revision, by its place among them.
+std::string copy_of(const WorkFolder& work, std::size_t i) {
+  return fmt::format("{}/{:03}", work.path(), i + 1);
+}
+
+// Says what the user may not have meant: versions that do not differ, and changes that no version has.
+Result<void> look_at_revisions(const std::vector<Revision>& all, const std::string& directory) {
+  bool has_tree = false;
+  for (const Revision& each : all) has_tree |= each.commit.empty();
+  for (auto each = all.begin(); each != all.end(); ++each) {
+    if (each->commit.empty()) continue;
+    const auto twin = std::find_if(
+        each + 1, all.end(), [&](const Revision& other) { return other.commit == each->commit; });
+    if (twin != all.end())
+      tell(fmt::format("{} and {} are the same commit: they can only differ by chance", each->said,
+                       twin->said));
+    if (!has_tree && each->said != "HEAD") continue;
+    const auto clean = revisions::is_working_tree(directory, each->commit);
+    if (!clean) return std::unexpected(clean.error());
+    if (has_tree && *clean)
+      tell(fmt::format("the working tree has no changes against {}: they can only differ by chance",
+                       each->said));
+    if (!has_tree && !*clean)
+      tell(
+          "changes of the working tree that are not committed are left out: '.' is the working "
+          "tree");
+  }
+  return {};
+}
+
+// Where the user stands in the repository, the builds and runs stand in its copies.
+Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
+                                                 const std::string& directory, WorkFolder& work) {
+  const auto said_ones = revisions::revisions_to_compare(options.words, directory);
+  if (!said_ones) return std::unexpected(said_ones.error());
+  const auto way = revisions::way_from_top(directory);
+  if (!way) return std::unexpected(way.error());
+  if (auto made = work.make(); !made) return std::unexpected(made.error());
+  std::vector<Revision> all;
+  for (const std::string& said : *said_ones) {
+    const auto commit =
+        said == revisions::working_tree ? "" : revisions::commit_of(directory, said);
+    if (!commit) return std::unexpected(commit.error());
+    all.push_back({.said = said,
+                   .commit = *commit,
+                   .folder = fmt::format("{}/{}", copy_of(work, all.size()), *way)});
+  }
+  if (auto looked = look_at_revisions(all, directory); !looked)
+    return std::unexpected(looked.error());
+  auto versions = versions_of_revisions(all);
+  if (!versions) return versions;
+  for (std::size_t i = 0; i < versions->size(); ++i)
+    if (auto there = revisions::check_out(
+            directory, {.folder = copy_of(work, i), .revision = (*said_ones)[i]});
+        !there)
+      return std::unexpected(there.error());
+  // Before anything is built, or it would take over what the last one's build made.
+  const std::string& last = versions->back().text;
+  for (const Version& each : *versions)
+    if (each.text != last)
+      if (auto same = revisions::take_over(options.same, last, each.text); !same)
+        return std::unexpected(same.error());
+  return versions;
+}
+
+}  // namespace
+
+Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
+                            WorkFolder& work, int stop_fd) {
+  if (comparison.kind != Kind::folders) return {};
+  BuildOf build{.command = options.build, .stop_fd = stop_fd, .variables = comparison.env};
+  const std::string szc = companion("szc");
+  build.variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + build.variables["PATH"];
+  build.variables["CC"] = "szc";
+  build.variables["CXX"] = "szc++";
+  std::vector<BuildPlace> places;
+  for (std::size_t i = comparison.versions.size(); i-- > 0;)
+    places.push_back({.name = comparison.versions[i].name,
+                      .folder = comparison.versions[i].text,
+                      .log = copy_of(work, i) + ".log"});
+  auto built = build_all(places, build);
+  if (!built) work.keep();
+  return built;
+}
+
+WorkFolder::~WorkFolder() {
+  std::error_code error;
+  if (!kept_ && !path_.empty()) fs::remove_all(path_, error);
+}
+
+void WorkFolder::adopt(std::string path) {
+  std::error_code error;
+  if (!path_.empty()) fs::remove_all(path_, error);
+  path_ = std::move(path);
+}
+
+bool is_work_folder(const std::string& path) {
+  std::error_code error;
+  const fs::path folder(path);
+  return folder.parent_path() == fs::absolute(default_cache_directory()) &&
+         folder.filename().string().starts_with("ab-") &&
+         fs::is_directory(fs::symlink_status(folder, error));
+}
+
+Result<void> WorkFolder::make() {
+  std::error_code error;
+  const std::string parent = fs::absolute(default_cache_directory()).string();
+  fs::create_directories(parent, error);
+  path_ = parent + "/ab-XXXXXX";
+  if (path_.contains('\''))
+    return fail(
+        fmt::format("the name of the cache folder {} contains a quotation mark: set XDG_CACHE_HOME "
+                    "to another folder",
+                    one_line(std::exchange(path_, ""), 200)));
+  if (mkdtemp(path_.data()) != nullptr) return {};
+  return fail_errno("cannot make a folder in " + std::exchange(path_, ""));
+}
+
+Result<void> check_options(const AbOptions& options) {
+  if (!is_margin(options.margin))
+    return fail(fmt::format("--margin {}: give a percentage below 50 %, as in 1%",
+                            one_line(options.margin, 60)));
+  if (auto good = check_response(options.response); !good) return good;
+  if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
+  if (auto good = cpus_of(options.cpus); !good) return std::unexpected(good.error());
+  for (const auto* texts : {&options.words, &options.programs, &options.env})
+    for (const std::string& text : *texts)
+      if (!is_utf8(text))
+        return fail(
+            fmt::format("{}: a plan must be UTF-8, and so must its versions", one_line(text, 100)));
+  for (const auto& [name, text] :
+       {std::pair{"--run", options.run}, std::pair{"--prepare", options.prepare},
+        std::pair{"--cleanup", options.cleanup}})
+    if (!is_utf8(text)) return fail(fmt::format("{}: a plan must be UTF-8", name));
+  const bool builds = !options.build.empty();
+  if (builds && !options.programs.empty())
+    return fail(
+        "--build builds revisions, and --program measures existing programs: use only one of them");
+  if (builds == options.run.empty())
+    return fail(
+        "revisions need both --build, the command that builds each revision, and --run, the "
+        "command to measure; 'stabctl ab --help' has an example");
+  if (!builds && !options.same.empty()) return fail("--same needs --build");
+  return {};
+}
+
+namespace {
+
+// A shell would look for programs of these names.
+Result<std::vector<Version>> commands_of(const AbOptions& options, const std::string& directory) {
+  const bool are_revisions =
+      !options.words.empty() && std::ranges::all_of(options.words, [&](const std::string& word) {
+        return word == revisions::working_tree || revisions::commit_of(directory, word).has_value();
+      });
+  if (are_revisions)
+    return fail(fmt::format(
+        "{} {} of this repository: to compare revisions, add --build, the command that builds each "
+        "of them, and --run, the command to measure; 'stabctl ab --help' has an example",
+        fmt::join(options.words, " and "),
+        options.words.size() == 1 ? "is a revision" : "are revisions"));
+  return versions_of_commands(options.words);
+}
+
+}  // namespace
+
+Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
+                                 WorkFolder& work) {
+  Comparison result;
+  result.kind = kind_of(options);
+  auto env = environment_of(options.env);
+  if (!env) return std::unexpected(env.error());
+  result.env = std::move(*env);
+  auto versions = result.kind == Kind::folders    ? check_out_revisions(options, directory, work)
+                  : result.kind == Kind::commands ? commands_of(options, directory)
+                                                  : versions_of_programs(options.programs);
+  if (!versions) return std::unexpected(versions.error());
+  result.versions = std::move(*versions);
+  if (result.kind == Kind::programs) result.arguments = options.words;
+  result.command = options.run;
+  result.prepare = options.prepare;
+  result.cleanup = options.cleanup;
+  result.margin = options.margin;
+  result.response = options.response;
+  auto check = check_of(options.exit_codes);
+  if (!check) return std::unexpected(check.error());
+  result.check = std::move(*check);
+  auto cpus = cpus_of(options.cpus);
+  if (!cpus) return std::unexpected(cpus.error());
+  result.cpu = std::move(*cpus);
+  result.seed = options.seed;
+  result.wanted_heap = options.heap;
+  result.wanted_pads = options.pads;
+  result.control = options.control;
+  return result;
+}
+
+}  // namespace stab::client::ab

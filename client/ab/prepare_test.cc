@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+namespace stab::client::ab {
+namespace {
+
+TEST(WorkFolder, IsGoneAtTheEndUnlessItIsToBeKept) {
+  for (const bool kept : {false, true}) {
+    std::string path;
+    {
+      WorkFolder folder(false);
+      ASSERT_TRUE(folder.make());
+      path = folder.path();
+      EXPECT_TRUE(std::filesystem::is_directory(path));
+      if (kept) folder.keep();
+    }
+    EXPECT_EQ(std::filesystem::exists(path), kept);
+    std::filesystem::remove_all(path);
+  }
+}
+
+TEST(Options, OfDifferentKindsDoNotGoTogether) {
+  AbOptions options;
+  options.words = {"true", "false"};
+  EXPECT_TRUE(check_options(options));
+  options.same = {"x"};
+  EXPECT_FALSE(check_options(options));
+  options.build = "make";
+  EXPECT_FALSE(check_options(options));
+  options.run = "./x";
+  EXPECT_TRUE(check_options(options));
+  options.programs = {"a", "b"};
+  EXPECT_FALSE(check_options(options));
+}
+
+TEST(Options, WhatAPlanCannotHoldIsRefusedAtOnce) {
+  AbOptions options;
+  options.words = {"true", "false"};
+  WorkFolder work(false);
+  for (const char* variable : {"A B=1", "=1", "1A=2", "STABD_VERSION=1", "A-B=1"}) {
+    options.env = {variable};
+    EXPECT_FALSE(comparison_of(options, "/", work)) << variable;
+  }
+  options.env = {"A=b=c"};
+  EXPECT_EQ(comparison_of(options, "/", work).value().env.at("A"), "b=c");
+  options.words = {"true", "echo \xff"};
+  EXPECT_FALSE(check_options(options));
+}
+
+TEST(Options, AMarginIsAPercentage) {
+  AbOptions options;
+  for (const char* margin : {"", "1", "%", "0%", "-1%", "50%", "1 %", "nan%", "inf%", "1%%"}) {
+    options.margin = margin;
+    EXPECT_FALSE(check_options(options)) << margin;
+  }
+  options.margin = "0.5%";
+  EXPECT_TRUE(check_options(options));
+}
+
+}  // namespace
+}  // namespace stab::client::ab

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/versions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iterator>
+#include <set>
+
+#include "base/text.h"
+#include "plan/measures/builds.h"
+#include "plan/measures/regions.h"
+#include "plan/reading/key_list.h"
+
+namespace stab::client::ab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t longest_name = 40;
+
+// "./build-a/tool" becomes "build-a-tool".
+std::string name_from(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const bool taken = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '+';
+    if (taken || (c == '.' && !name.empty()))
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  name.resize(std::min(name.size(), longest_name));
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name.empty() ? "version" : name;
+}
+
+Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
+  if (texts.size() < 2)
+    return fail(
+        "name at least two versions, as in: stabctl ab -- 'sort -n numbers' 'sort -g "
+        "numbers'; "
+        "'stabctl ab --help' has more examples");
+  std::set<std::string> known;
+  std::vector<Version> versions;
+  for (const std::string& text : texts) {
+    const std::string stem = name_from(text);
+    std::string name = stem;
+    for (int i = 2; !known.insert(name).second; ++i) name = fmt::format("{}-{}", stem, i);
+    versions.push_back({.name = name, .text = text, .said = text});
+  }
+  return versions;
+}
+
+// A text of a plan: in quotes, where nothing stands for a variable.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (c == '$')
+      result += "$$";
+    else if (byte < 0x20 || byte == 0x7f)
+      result += fmt::format("\\u{:04x}", byte);
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+// For the \x01 that stands for it.
+void put_version(std::string& quoted_text) {
+  constexpr std::string_view place = "\\u0001";
+  quoted_text.replace(quoted_text.find(place), place.size(), "${VERSION}");
+}
+
+// In command_of().
+std::size_t place_of_version(Kind kind) {
+  return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
+}
+
+// For what a shell starts: of its own heap nobody asks, and a program in its place has a report of
+// its own.
+std::string heap_line(const Comparison& comparison) {
+  if (comparison.heap_library.empty()) return "";
+  return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
+                     shell_quote(comparison.heap_library));
+}
+
+std::string level(const std::string& name, const Version& version, std::size_t number) {
+  return fmt::format("{} = {{ VERSION = {}, STABD_NUMBER = \"{:03}\" }}", quoted(name),
+                     quoted(version.text), number);
+}
+
+}  // namespace
+
+Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths) {
+  auto versions = named(paths);
+  if (!versions) return versions;
+  std::size_t longest = 0;
+  for (Version& version : *versions) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(version.text, error);
+    if (!fs::is_regular_file(absolute, error) || access(absolute.c_str(), X_OK) != 0)
+      return fail(
+          fmt::format("{} is not a program that can be run; without --program, the words after -- "
+                      "are commands for the shell",
+                      one_line(version.text, 500)));
+    version.text = absolute.lexically_normal().string();
+    longest = std::max(longest, version.text.size());
+  }
+  for (Version& version : *versions)
+    version.text.insert(0, std::string(longest - version.text.size(), '/'));
+  return versions;
+}
+
+Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands) {
+  for (const std::string& command : commands) {
+    if (command.starts_with('-'))
+      return fail(fmt::format(
+          "{} is an option, not a command: put each command into quotes, as in: stabctl ab "
+          "-- 'sort -n numbers' 'sort -g numbers'",
+          one_line(command, 100)));
+    if (command.empty())
+      return fail("one of the commands is empty; 'stabctl ab --help' has examples");
+  }
+  return named(commands);
+}
+
+Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& revisions) {
+  constexpr std::size_t digits = 8;  // of a commit's name
+  std::vector<std::string> texts;
+  for (const Revision& each : revisions) {
+    const std::string commit = each.commit.substr(0, digits);
+    if (each.commit.empty())
+      texts.emplace_back("working-tree");
+    else if (each.commit.starts_with(each.said))
+      texts.push_back(commit);
+    else
+      texts.push_back(name_from(each.said).substr(0, longest_name - digits - 1) + "-" + commit);
+  }
+  auto versions = named(texts);
+  if (!versions) return versions;
+  for (std::size_t i = 0; i < versions->size(); ++i) {
+    const Revision& revision = revisions[i];
+    (*versions)[i].text = revision.folder;
+    (*versions)[i].said = revision.commit.empty()
+                              ? "the working tree with its uncommitted changes"
+                              : fmt::format("{}, commit {}", revision.said, revision.commit);
+  }
+  return versions;
+}
+
+std::string said(const HeapCost& cost) {
+  std::string text = fmt::format("{:+.1f} % of CPU time", 100 * cost.change);
+  if (cost.low && cost.high)
+    return text + fmt::format(" ({:+.1f} to {:+.1f} %, {} pairs of runs)", 100 * *cost.low,
+                              100 * *cost.high, cost.pairs);
+  return text + fmt::format(" ({} of runs)",
+                            cost.pairs == 1 ? "1 pair" : fmt::format("{} pairs", cost.pairs));
+}
+
+std::string name_of_control(const Comparison& comparison) {
+  std::string name = comparison.versions.front().name + "-again";
+  const auto is_taken = [&](const Version& version) { return version.name == name; };
+  while (std::ranges::any_of(comparison.versions, is_taken)) name += "+";
+  return name;
+}
+
+std::vector<std::string> command_of(const Comparison& comparison, const Version& version) {
+  const std::string line = heap_line(comparison);
+  if (comparison.kind == Kind::commands) return {"/bin/sh", "-c", "--", line + version.text};
+  if (comparison.kind == Kind::folders)
+    return {"/bin/sh", "-c", "--", "cd \"$0\" || exit\n" + line + comparison.command, version.text};
+  std::vector<std::string> command = {version.text};
+  command.insert(command.end(), comparison.arguments.begin(), comparison.arguments.end());
+  return command;
+}
+
+std::string step_of(const Comparison& comparison, const std::string& folder,
+                    const std::string& step) {
+  return comparison.kind == Kind::folders ? fmt::format("cd '{}' || exit\n{}", folder, step) : step;
+}
+
+bool is_response(std::string_view name) {
+  return std::ranges::find(plan::words::responses, name) != plan::words::responses.end() ||
+         name == plan::code_size || plan::region_of(name);
+}
+
+std::string plan_of(const Comparison& comparison) {
+  const auto& versions = comparison.versions;
+  std::string text;
+  const auto out = std::back_inserter(text);
+  std::vector<std::string> run;
+  for (const std::string& word : command_of(comparison, {.name = "", .text = "\x01", .said = ""}))
+    run.push_back(quoted(word));
+  put_version(run[place_of_version(comparison.kind)]);
+  fmt::format_to(out,
+                 "# SPDX-License-Identifier: MIT\n"
+                 "# Written by 'stabctl ab'; 'stabctl run' measures it again.\n"
+                 "[experiment]\nname = {}\nseed = {}\n\n"
+                 "[defaults]\nwarmup = 1\ntimeout = \"{}s\"\n",
+                 quoted(fmt::format("{}-or-{}", versions[0].name, versions[1].name)),
+                 comparison.seed,
+                 std::chrono::ceil<std::chrono::seconds>(comparison.timeout).count());
+  // The first rounds run whatever they take and show, so that no answer comes from fewer. With few
+  // more of them the rule looks once on the way, with many often.
+  constexpr std::uint64_t least_of_many = 30;
+  const bool sequence = comparison.blocks > fewest_rounds;
+  const int looks = comparison.blocks < least_of_many ? 2 : 20;
+  if (!sequence) fmt::format_to(out, "repetitions = {}\n", comparison.blocks);
+  fmt::format_to(out, "\n[[benchmark]]\nname = {}\nrun = [{}]\n",
+                 comparison.kind == Kind::programs ? quoted(versions.front().name) : "\"command\"",
+                 fmt::join(run, ", "));
+  for (const auto& [key, step] :
+       {std::pair{"prepare", comparison.prepare}, std::pair{"cleanup", comparison.cleanup}}) {
+    if (step.empty()) continue;
+    // The folder is the version's, the rest is as it stands.
+    std::string command = quoted(step_of(comparison, "\x01", step));
+    if (comparison.kind == Kind::folders) put_version(command);
+    fmt::format_to(out, "{} = {}\n", key, command);
+  }
+  if (!comparison.check.other_exits.empty())
+    fmt::format_to(out, "check = {{ exit = [{}, {}] }}\n", comparison.check.exit,
+                   fmt::join(comparison.check.other_exits, ", "));
+  else if (comparison.check.exit != 0)
+    fmt::format_to(out, "check = {{ exit = {} }}\n", comparison.check.exit);
+  // What differs between a version and its control; always as long.
+  fmt::format_to(out, "env.STABD_VERSION = \"${{STABD_NUMBER}}\"\n");
+  for (const auto& [name, value] : comparison.env)
+    fmt::format_to(out, "env.{} = {}\n", quoted(name), quoted(value));
+  std::vector<std::string> levels;
+  for (const Version& version : versions)
+    levels.push_back(level(version.name, version, levels.size() + 1));
+  if (comparison.control)
+    levels.push_back(level(name_of_control(comparison), versions.front(), levels.size() + 1));
+  fmt::format_to(out,
+                 "\n[factor.version]\nlevels = {{ {} }}\n\n"
+                 "[factor.env_bytes]\nrandom = {{ per = \"block\" }}\n\n"
+                 "[machine]\naslr = true\n",
+                 fmt::join(levels, ", "));
+  if (!comparison.cpu.empty()) fmt::format_to(out, "cpu = [{}]\n", fmt::join(comparison.cpu, ", "));
+  if (!is_response(comparison.response))
+    fmt::format_to(out, "\n[measure]\ncounters = [{}]\n", quoted(comparison.response));
+  fmt::format_to(out, "\n[design]\nkind = \"one-way\"\n");
+  if (sequence && comparison.time.count() > 0)
+    fmt::format_to(
+        out, "time = \"{}ms\"\n",
+        std::max(comparison.time, std::chrono::nanoseconds(std::chrono::milliseconds(1))) /
+            std::chrono::milliseconds(1));
+  if (sequence)
+    fmt::format_to(out, "stop = {{ rule = \"sequential\", min = {}, max = {}, looks = {} }}\n",
+                   fewest_rounds, comparison.blocks, looks);
+  if (comparison.heap || comparison.pads)
+    fmt::format_to(out, "\n[randomize]\n{}{}",
+                   comparison.heap ? "heap = true\nallocator = \"layer\"\n" : "",
+                   comparison.pads ? "stack = true\n" : "");
+  fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
+  if (comparison.response != plan::words::responses.front())
+    fmt::format_to(out, "response = {}\n", quoted(comparison.response));
+  if (comparison.control)
+    fmt::format_to(out, "control = {}\n", quoted(name_of_control(comparison)));
+  return text;
+}
+
+}  // namespace stab::client::ab

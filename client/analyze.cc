@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+#include "client/analyze.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "client/foreign/measured.h"
+#include "client/foreign/table.h"
+#include "client/input.h"
+#include "client/output.h"
+#include "client/own_export.h"
+#include "client/table_design.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "stats/analyse/analyse.h"
+#include "stats/analyse/paper.h"
+#include "stats/numbers/decimal.h"
+#include "stats/verdicts/decide.h"
+
+namespace stab::client {
+namespace {
+
+// Each column has one role.
+Result<void> check_roles(const AnalyzeOptions& options) {
+  std::set<std::string> seen{options.response};
+  std::vector<std::string> others = options.factors;
+  for (const std::string* name :
+       {&options.block, &options.subject, &options.random, &options.order})
+    if (!name->empty()) others.push_back(*name);
+  for (const std::string& name : others)
+    if (!seen.insert(name).second)
+      return fail(
+          fmt::format("the column {} is named twice, but it can be only one of response, factor, "
+                      "block, subject, random, order",
+                      one_line(name, 60)));
+  return {};
+}
+
+std::string plural(std::size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
+                   std::vector<std::string>& notes) {
+  if (std::string note = own_rows_left_out(columns, csv.left_out); !note.empty())
+    notes.push_back(std::move(note));
+  if (csv.incomplete > 0)
+    notes.push_back(fmt::format("{} left out because a factor's cell is empty there.",
+                                plural(csv.incomplete, "row")));
+  if (csv.ties > 0)
+    notes.push_back(
+        fmt::format("{} have the same {} as another row; they are ordered as in the file.",
+                    plural(csv.ties, "row"), columns.order));
+}
+
+std::string title_of(const std::vector<std::string>& files) {
+  return fmt::format("{}", fmt::join(files, ", "));
+}
+
+std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analysis,
+                     std::size_t rows) {
+  if (options.json) return report::analysis_json(title_of(options.files), analysis);
+  const std::string title = fmt::format("{}, {}", title_of(options.files), plural(rows, "trial"));
+  const auto width = options.output.empty() ? terminal_width() : std::nullopt;
+  return report::analysis_text(title, analysis,
+                               {.colour = options.output.empty() && wants_colour(),
+                                .full = options.full,
+                                .width = report::fitting(width.value_or(report::page_width))});
+}
+
+}  // namespace
+
+Result<double> read_share(const std::string& option, const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const auto number =
+      stats::parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), '.');
+  const double share = number ? number->value / (percent ? 100 : 1) : 0;
+  if (!number || !(share > 0 && share < 1))
+    return fail(fmt::format("{} {}: give a share above 0 and below 1, as in 1% or 0.01", option,
+                            one_line(text, 40)));
+  return share;
+}
+
+bool is_quantile(const std::string& estimand) {
+  return estimand.size() > 1 && estimand.front() == 'p' &&
+         estimand.find_first_not_of("0123456789.", 1) == std::string::npos;
+}
+
+Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
+  if (auto roles = check_roles(options); !roles) return std::unexpected(roles.error());
+  stats::Spec spec;
+  spec.response = options.response;
+  spec.unit = options.unit == "ns"      ? stats::Unit::nanoseconds
+              : options.unit == "bytes" ? stats::Unit::bytes
+                                        : stats::Unit::number;
+  spec.treatments = options.factors;
+  spec.block = options.block;
+  spec.subject = options.subject;
+  spec.seed = options.random;
+  spec.in_order = !options.order.empty();
+  if (!options.random.empty())
+    spec.design = stats::Design::nested;
+  else if (!options.subject.empty())
+    spec.design = stats::Design::within_subjects;
+  spec.log_scale = options.scale == "log";
+  spec.independent_blocks = options.independent_blocks;
+  spec.order_drawn = options.order_drawn;
+  spec.random_seed = options.seed;
+  // The 90 % quantile of the changes is above 0 even if nothing differs.
+  if (is_quantile(options.estimand))
+    return fail(
+        "--estimand accepts no quantile except the median: noise alone moves every other quantile "
+        "of the blocks' changes away from zero, even if the levels do not differ. Use 'median'. To "
+        "compare a quantile of many requests, let each trial report that quantile as its value");
+  spec.estimand = stats::estimand_named(options.estimand);
+  if (options.losses == "monotone") spec.losses = stats::Losses::monotone;
+  if (options.losses == "random") spec.losses = stats::Losses::random;
+  spec.lost_at_least = options.lost_at_least;
+  spec.lost_at_most = options.lost_at_most;
+  if (spec.lost_at_least && spec.lost_at_most && *spec.lost_at_least > *spec.lost_at_most)
+    return fail("--lost-at-least is above --lost-at-most");
+  spec.resolution = options.resolution;
+  spec.number_is_measured = true;
+  spec.alpha = options.alpha;
+  if (options.error == "pooled") spec.error = stats::Error::pooled;
+  if (spec.error == stats::Error::pooled && !options.subject.empty())
+    return fail(
+        "--error pooled and --subject cannot be used together: conclusions about several subjects "
+        "rest on their blocks");
+  if (options.seeds != "auto" && options.random.empty())
+    return fail("--seeds explains the seeds of --random, but --random is missing");
+  if (options.programs == "these") spec.programs = stats::Programs::these;
+  spec.all_pairs = options.pairs == "all";
+  spec.higher_is_better = options.higher_is_better;
+  spec.sums_of_squares =
+      options.sums_of_squares == 3 ? stats::SumsOfSquares::type3 : stats::SumsOfSquares::type2;
+  if (!options.equivalence.empty()) {
+    const auto margin = read_share("--equivalence", options.equivalence);
+    if (!margin) return std::unexpected(margin.error());
+    spec.equivalence = *margin;
+  }
+  if (spec.design == stats::Design::nested && !spec.block.empty())
+    return fail(
+        "--block and --random cannot be used together: the trials of a nested design have no "
+        "blocks");
+  return options.method == "stabilizer" ? stats::paper_spec(spec) : spec;
+}
+
+stats::CsvColumns analyze_columns(const stats::Spec& spec, const std::string& order) {
+  stats::CsvColumns columns{
+      .response = spec.response, .factors = spec.treatments, .order = order, .only = {}};
+  for (const std::string* name : {&spec.block, &spec.subject, &spec.seed})
+    if (!name->empty()) columns.factors.push_back(*name);
+  return columns;
+}
+
+Result<void> set_baselines(const std::vector<std::string>& baselines, const stats::Spec& spec,
+                           stats::Dataset& data) {
+  for (const std::string& text : baselines) {
+    const std::size_t equals = text.find('=');
+    const std::string factor = text.substr(0, equals);
+    if (equals == std::string::npos ||
+        std::ranges::find(spec.treatments, factor) == spec.treatments.end())
+      return fail(fmt::format("--baseline {}: give factor=level, with a factor from --factors",
+                              one_line(text, 60)));
+    const auto column = std::ranges::find(data.columns, factor, &stats::Column::name);
+    const std::string wanted = text.substr(equals + 1);
+    const auto level = std::ranges::find(column->levels, wanted);
+    if (level == column->levels.end()) {
+      const std::string near = nearest(wanted, column->levels);
+      return fail(fmt::format("--baseline {}: {} has no level {}{}", one_line(text, 60), factor,
+                              one_line(wanted, 60),
+                              near.empty() ? "" : "; did you mean " + near + "?"));
+    }
+    const auto old = static_cast<std::uint32_t>(level - column->levels.begin());
+    std::rotate(column->levels.begin(), level, level + 1);
+    const auto moved = [&](std::uint32_t code) {
+      return code == old ? 0 : code < old ? code + 1 : code;
+    };
+    for (std::uint32_t& code : column->codes) code = moved(code);
+    for (stats::Lost& trial : data.lost) {
+      std::uint32_t& code = trial.codes[static_cast<std::size_t>(column - data.columns.begin())];
+      code = moved(code);
+    }
+  }
+  return {};
+}
+
+namespace {
+
+// What is analysed.
+struct Task {
+  stats::Spec spec{};
+  stats::Dataset data{};
+  std::vector<std::string> notes{};
+  bool failed = false;     // a run of those that were measured
+  std::string sessions{};  // the factor whose levels are files; "": there is one file
+};
+
+constexpr const char* one_session =
+    "one file per level: the effect of what changed between the files cannot be told from the "
+    "levels' effect";
+
+// A file of each arm is one session of each: the variation between sessions is not known.
+void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
+  bool all = true;
+  for (stats::Effect& effect : analysis.effects) {
+    if (effect.treatment != factor) {
+      all = false;
+      continue;
+    }
+    effect.method = "within files: " + effect.method;
+    stats::withhold(effect, one_session);
+  }
+  if (all) analysis.withheld = one_session;
+}
+
+void note_sessions(std::vector<std::string>& notes) {
+  notes.push_back(
+      "The files were measured at different times, so anything that changed on the machine in "
+      "between looks like a change. Intervals and p reflect only the variation within the files. "
+      "To get a verdict, let 'stabctl ab' measure both versions in turn.");
+}
+
+Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
+  if (std::ranges::count(files, "-") > 1)
+    return fail("stdin can be read only once, so give - only once");
+  std::vector<Input> inputs;
+  inputs.reserve(files.size());
+  for (const std::string& file : files) {
+    auto input = Input::open(file);
+    if (!input) return std::unexpected(input.error());
+    inputs.push_back(std::move(*input));
+  }
+  return inputs;
+}
+
+Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
+                                      const std::vector<Input>& inputs) {
+  if (options.format != "auto") return foreign::format_named(options.format);
+  std::optional<foreign::Format> common;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto format = foreign::format_of(inputs[i].text());
+    if (!format) return fail(options.files[i] + ": " + format.error().message);
+    if (common && *common != *format)
+      return fail(
+          fmt::format("{} and {} come from different tools: all files must have the same format",
+                      options.files.front(), options.files[i]));
+    common = *format;
+  }
+  return *common;
+}
+
+Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
+  if (options.files.size() == 1 && !options.file_factor.empty())
+    return fail("--factor names the factor whose levels are the files, but there is only one file");
+  return foreign::file_factor(options.file_factor, options.files);
+}
+
+// A table for each file, and notes on them.
+Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs,
+                                                const AnalyzeOptions& options,
+                                                const foreign::FileFactor& factor, Task& task) {
+  const bool several = inputs.size() > 1;
+  std::vector<stats::Dataset> tables;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    stats::CsvColumns columns = analyze_columns(task.spec, options.order);
+    if (is_own_export(inputs[i].text())) {
+      ask_for_own_data(columns);
+      // Orders are drawn within blocks and for each experiment by itself.
+      if (!several && (task.spec.block == "block" || task.spec.design == stats::Design::nested))
+        task.spec.order_drawn = true;
+    }
+    task.spec.in_order = !columns.order.empty() && !several;
+    auto csv = stats::read_csv(inputs[i].text(), columns);
+    if (!csv) return fail(options.files[i] + ": " + csv.error().message);
+    std::vector<std::string> notes;
+    add_row_notes(*csv, columns, notes);
+    for (std::string& note : notes)
+      task.notes.push_back(several ? factor.levels[i] + ": " + note : std::move(note));
+    tables.push_back(std::move(csv->data));
+  }
+  return tables;
+}
+
+Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>& inputs) {
+  if (options.response.empty()) return fail("--response: name the column of measured values");
+  const auto factor = factor_of_files(options);
+  if (!factor) return std::unexpected(factor.error());
+  auto spec = analyze_spec(options);
+  if (!spec) return std::unexpected(spec.error());
+  Task task{.spec = std::move(*spec)};
+  auto tables = read_tables(inputs, options, *factor, task);
+  if (!tables) return std::unexpected(tables.error());
+  if (tables->size() == 1) {
+    task.data = std::move(tables->front());
+    if (!is_own_export(inputs.front().text()))
+      if (auto set = set_seeds(options.seeds, task.data, task.spec); !set)
+        return std::unexpected(set.error());
+    if (auto set = set_fraction(options.generators, task.data, task.spec, task.notes); !set)
+      return std::unexpected(set.error());
+    return task;
+  }
+  if (!options.generators.empty())
+    return fail("--generators works with one table, but there are several");
+  if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
+    return fail(
+        fmt::format("{} is both the name of a column and the factor of the files: give the factor "
+                    "another name with --factor",
+                    one_line(factor->name, 60)));
+  task.data = foreign::joined(std::move(*tables), *factor);
+  task.spec.treatments.push_back(factor->name);
+  task.sessions = factor->name;
+  note_sessions(task.notes);
+  return task;
+}
+
+// What one layout, and one command after the other, mean for the answer.
+void note_cautions(foreign::Format format, bool several, std::vector<std::string>& notes) {
+  if (format == foreign::Format::hyperfine)
+    notes.push_back(
+        "Not random: the positions of code, stack and heap. Each command was a single binary in a "
+        "single environment, so a difference may come from two lucky layouts; 'stabctl ab' uses "
+        "many layouts.");
+  else
+    notes.push_back(
+        "Not random: the positions of code, stack and heap. The repetitions in a file come from "
+        "one process, so they share one layout, and a difference may come from lucky layouts; a "
+        "plan with google_benchmark under [measure.output] starts a new process for each trial.");
+  if (several)
+    note_sessions(notes);
+  else
+    notes.push_back(
+        fmt::format("{} measures one version after the other, so anything that changed on the "
+                    "machine meanwhile looks like a change.",
+                    format == foreign::Format::hyperfine ? "hyperfine" : "Google Benchmark"));
+}
+
+void note_hosts(const std::vector<foreign::Measured>& files, std::vector<std::string>& notes) {
+  const auto differs = [&](const foreign::Measured& file) {
+    return file.host != files.front().host;
+  };
+  const auto other = std::ranges::find_if(files, differs);
+  if (other != files.end())
+    notes.push_back(fmt::format("The files come from different machines: {} and {}.",
+                                one_line(files.front().host, 60), one_line(other->host, 60)));
+}
+
+Result<std::vector<foreign::Measured>> read_measured(const AnalyzeOptions& options,
+                                                     const std::vector<Input>& inputs,
+                                                     foreign::Format format) {
+  std::vector<foreign::Measured> files;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto read = format == foreign::Format::hyperfine
+                    ? foreign::read_hyperfine(inputs[i].text(), options.response)
+                    : foreign::read_google_benchmark(inputs[i].text(), options.response);
+    if (!read) return fail(options.files[i] + ": " + read.error().message);
+    files.push_back(std::move(*read));
+  }
+  return files;
+}
+
+Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input>& inputs,
+                          foreign::Format format) {
+  if (!options.block.empty() || !options.random.empty() || !options.order.empty())
+    return fail(
+        "--block, --random and --order are for tables: the JSON of other tools has no such "
+        "columns");
+  const auto factor = factor_of_files(options);
+  if (!factor) return std::unexpected(factor.error());
+  auto files = read_measured(options, inputs, format);
+  if (!files) return std::unexpected(files.error());
+  AnalyzeOptions known = options;
+  known.response = files->front().response;
+  auto spec = analyze_spec(known);
+  if (!spec) return std::unexpected(spec.error());
+  Task task{.spec = std::move(*spec)};
+  if (options.unit.empty()) task.spec.unit = files->front().unit;
+  note_cautions(format, inputs.size() > 1, task.notes);
+  note_hosts(*files, task.notes);
+  auto table =
+      foreign::table_of(std::move(*files), *factor,
+                        {.format = format, .factors = options.factors, .subject = options.subject});
+  if (!table) return std::unexpected(table.error());
+  task.spec.treatments = std::move(table->treatments);
+  task.spec.subject = std::move(table->subject);
+  // Google Benchmark may have mixed them: their order in the file is not that of time.
+  task.spec.in_order = format == foreign::Format::hyperfine;
+  task.spec.one_after_other = true;  // note_cautions() says so
+  task.data = std::move(table->data);
+  task.failed = table->failed > 0;
+  std::ranges::move(table->notes, std::back_inserter(task.notes));
+  if (inputs.size() > 1) task.sessions = factor->name;
+  return task;
+}
+
+}  // namespace
+
+Result<int> analyze(const AnalyzeOptions& options) {
+  auto inputs = open_all(options.files);
+  if (!inputs) return std::unexpected(inputs.error());
+  const auto format = format_of_all(options, *inputs);
+  if (!format) return std::unexpected(format.error());
+  auto task = *format == foreign::Format::csv ? task_of_csv(options, *inputs)
+                                              : task_of_json(options, *inputs, *format);
+  if (!task) return std::unexpected(task.error());
+  if (auto set = set_baselines(options.baselines, task->spec, task->data); !set)
+    return std::unexpected(set.error());
+  stats::Analysis analysis = stats::analyse(task->data, task->spec);
+  if (!task->sessions.empty()) withhold_between_files(task->sessions, analysis);
+  std::ranges::move(task->notes, std::back_inserter(analysis.notes));
+  const std::string text = rendered(options, analysis, task->data.response.size());
+  if (auto written = write_output(text, options.output, Colours::ours); !written)
+    return std::unexpected(written.error());
+  return exit_code({.trials_failed = task->failed, .findings = stats::findings(analysis)},
+                   options.fail_on);
+}
+
+}  // namespace stab::client

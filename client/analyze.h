@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// 'stabctl analyze': the analysis on anybody's data, without a daemon: tables (CSV), and the JSON of
+// hyperfine and Google Benchmark.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "client/exit_code.h"
+#include "stats/data/csv.h"
+#include "stats/verdicts/analysis.h"
+
+namespace stab::client {
+
+struct AnalyzeOptions {
+  std::vector<std::string> files;  // several are the levels of a factor
+  std::string format = "auto";     // "csv", "hyperfine", "google-benchmark"
+  std::string file_factor;         // "version", or "version=old,new"
+  std::string response;
+  std::vector<std::string> factors;
+  std::string block;
+  std::string subject;
+  std::string random;                   // a factor nested in the treatments
+  std::string seeds = "auto";           // whether it is: "nested", "crossed"
+  std::vector<std::string> generators;  // "d=a:b:c"; none: found from the table
+  std::string estimand = "mean";        // "typical", "median"
+  bool independent_blocks = false;
+  bool order_drawn = false;
+  std::uint64_t seed = 1;               // of randomization tests
+  std::string losses = "extremes";      // "monotone", "random"
+  std::optional<double> lost_at_least;  // of rows without a number
+  std::optional<double> lost_at_most;
+  std::optional<double> resolution;     // steps of what measured the response
+  std::string order;                    // when a row was measured
+  std::vector<std::string> baselines;   // "opt=O2"
+  std::string scale = "raw";            // "log"
+  std::string method = "standard";      // "stabilizer"
+  std::string error = "own";            // "pooled"
+  std::string programs = "like-these";  // "these"
+  std::string pairs = "baseline";       // "all"
+  bool higher_is_better = false;
+  std::string unit;         // "ns", "bytes"
+  std::string equivalence;  // "1%" or "0.01"
+  double alpha = 0.05;
+  int sums_of_squares = 2;
+  bool json = false;
+  bool full = false;  // text: all tables
+  std::string output;
+  FailOn fail_on{};
+};
+
+Result<int> analyze(const AnalyzeOptions& options);
+
+// "1%" or "0.01" as 0.01, above 0 and below 1; `option` is named in the error.
+Result<double> read_share(const std::string& option, const std::string& text);
+
+// "p90" or "p99.9": no estimand, but a word that gets a reason instead of a list of words.
+bool is_quantile(const std::string& estimand);
+
+// The parts.
+Result<stats::Spec> analyze_spec(const AnalyzeOptions& options);
+stats::CsvColumns analyze_columns(const stats::Spec& spec, const std::string& order);
+// Puts the baselines' levels first; fails for unknown columns and levels.
+Result<void> set_baselines(const std::vector<std::string>& baselines, const stats::Spec& spec,
+                           stats::Dataset& data);
+
+}  // namespace stab::client

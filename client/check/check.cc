@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/duration.h"
+#include "client/analyze.h"
+#include "client/check/comparisons.h"
+#include "client/check/counters.h"
+#include "client/check/detectable.h"
+#include "client/check/exclusion_words.h"
+#include "client/check/revision_words.h"
+#include "client/check/study_words.h"
+#include "client/check/wait_words.h"
+#include "client/check/words.h"
+#include "client/client.h"
+#include "client/output.h"
+#include "client/plan_file.h"
+#include "client/verbs.h"
+#include "design/expand.h"
+#include "design/model.h"
+#include "design/resolve.h"
+#include "machine/simulator.h"
+#include "machine/topology.h"
+#include "plan/measures/simulated.h"
+#include "plan/options.h"
+#include "plan/reading/reader.h"
+#include "stabd/daemon/session/builds.h"
+#include "toml/problems.h"
+
+namespace stab::client {
+namespace {
+
+using nlohmann::ordered_json;
+
+// An earlier experiment of the same name that a daemon knows.
+struct Pilot {
+  std::int64_t id = 0;
+  std::chrono::nanoseconds duration{0};  // scaled to this plan's number of trials
+  nlohmann::json report{};               // what came out; empty if it cannot be had
+};
+
+struct Design {
+  plan::Plan plan;
+  plan::Expansion expansion;
+  std::size_t builds = 0;
+  std::size_t warmups = 0;
+  std::size_t fewest = 0;  // trials
+  std::vector<plan::ModelFor> models;
+  std::optional<Pilot> pilot;
+  std::vector<Family> families;
+  std::vector<Detectable> detectable;
+  std::optional<std::size_t> blocks_for_precision;
+  CountersHere counters;
+};
+
+// It may have stopped before its last trial.
+void correct_for_early_stop(Pilot& pilot) {
+  const auto counts = pilot.report.value("trials", nlohmann::json::object());
+  const double run =
+      counts.value("ok", 0.0) + counts.value("failed", 0.0) + counts.value("disturbed", 0.0);
+  const double planned = counts.value("planned", 0.0) - counts.value("skipped", 0.0);
+  if (!pilot.report.value("stopping", nlohmann::json()).is_null() && run > 0 && planned > run)
+    pilot.duration = std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
+}
+
+// Nothing if there is no daemon or it knows none; a check needs neither.
+std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, std::size_t trials) {
+  auto client = Client::connect(common.sockets);
+  if (!client) return std::nullopt;
+  const auto answer = client->ask(protocol::ListRequest{});
+  if (!answer) return std::nullopt;
+  std::optional<Pilot> pilot;
+  for (const protocol::Summary& row : answer->experiments) {
+    if (row.name != plan.name || row.state != "done" || row.trials == 0) continue;
+    // What earlier versions measured is the difference of two times of day.
+    const auto taken = static_cast<double>(
+        row.duration_ns.value_or(row.ended_ns.value_or(0) - row.started_ns.value_or(0)));
+    if (taken <= 0) continue;
+    const double scaled = taken * static_cast<double>(trials) / static_cast<double>(row.trials);
+    pilot = Pilot{row.id, std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)), {}};
+  }
+  if (!pilot) return pilot;
+  const auto report = client->ask(protocol::ReportRequest{.id = pilot->id, .format = "json"});
+  if (report) pilot->report = nlohmann::json::parse(report->text, nullptr, false);
+  if (!pilot->report.is_object()) return pilot;
+  // Under the simulator trials take and vary otherwise.
+  if (pilot->report.value("simulated", false) != plan.simulated) return std::nullopt;
+  correct_for_early_stop(*pilot);
+  return pilot;
+}
+
+Design design_of(plan::Plan plan) {
+  Design design;
+  design.plan = std::move(plan);
+  design.expansion = plan::expand(design.plan);
+  design.builds = daemon::collect_builds(design.plan, design.expansion).slots.size();
+  for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
+  design.fewest = plan::fewest_trials(design.plan);
+  design.models = plan::models(design.plan, design.expansion);
+  design.families = families(design.plan);
+  return design;
+}
+
+// Whether the flag stands in the command as a word of its own.
+bool has_word(std::string_view command, std::string_view word) {
+  constexpr std::string_view cuts = " \t'\"=";
+  for (std::size_t at = command.find(word); at != std::string_view::npos;
+       at = command.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || cuts.contains(command[at - 1])) &&
+        (end == command.size() || cuts.contains(command[end])))
+      return true;
+  }
+  return false;
+}
+
+// The flag with which this build links ${OUT} statically; "" if it names none. Only the command with
+// ${OUT} counts, because others may link tools of the build's own.
+std::string_view static_flag(std::string_view build) {
+  constexpr std::string_view ends = ";&|\n";
+  const std::size_t out = build.find("${OUT}");
+  if (out == std::string_view::npos) return "";
+  const std::size_t begin = build.find_last_of(ends, out) + 1;  // npos + 1 is 0
+  const std::string_view command = build.substr(begin, build.find_first_of(ends, out) - begin);
+  for (const std::string_view flag : {"-static", "-static-pie"})
+    if (has_word(command, flag)) return flag;
+  return "";
+}
+
+// A build that links statically, and whether its trials need a runtime.
+struct StaticBuild {
+  std::string benchmark;
+  std::string_view flag;
+  bool needs_runtime = false;
+};
+std::optional<StaticBuild> find_static(const Design& design) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  std::optional<StaticBuild> found;
+  for (const plan::Trial& trial : design.expansion.trials) {
+    if (trial.block > 0 && !trial.warmup) break;  // each cell is in the first block
+    if (!seen.insert({trial.benchmark, trial.cell}).second) continue;
+    const plan::Task task = plan::resolve(design.plan, trial);
+    const std::string_view flag = static_flag(task.build);
+    if (flag.empty() || (found && task.needs == plan::Needs::nothing)) continue;
+    found = {.benchmark = design.plan.benchmarks[trial.benchmark].name,
+             .flag = flag,
+             .needs_runtime = task.needs != plan::Needs::nothing};
+    if (found->needs_runtime) break;
+  }
+  return found;
+}
+
+// A program whose runtime can't be loaded is refused here, and not by its trials.
+Result<void> check_static(const Design& design, const std::string& path) {
+  const auto found = find_static(design);
+  if (!found || !found->needs_runtime) return {};
+  return fail(fmt::format(
+      "{}: the plan asks for a random layout, but the build of '{}' links with {}, and szc's "
+      "runtime needs the C library as a shared library: leave {} out, or use only the factors "
+      "link_order, link_padding, env_bytes and aslr",
+      path, found->benchmark, found->flag, found->flag));
+}
+
+// Builds by other compilers than szc need an lld that pads.
+Result<void> check_padding(const Design& design, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path lld = fs::path(plan::padding_lld_folder) / "ld.lld";
+  if (design.expansion.trials.empty() || fs::exists(lld, error)) return {};
+  for (std::size_t i = 0; i < design.plan.benchmarks.size(); ++i)
+    for (const plan::Trial& trial : design.expansion.trials) {
+      if (trial.benchmark != i) continue;
+      if (plan::resolve(design.plan, trial).build.contains(plan::padding_lld_flag))
+        return fail(fmt::format(
+            "{}: link_padding needs lld 22 for the build of '{}', and there is no {}: install "
+            "lld-22, or set CC = \"szc\" and CXX = \"szc++\"",
+            path, design.plan.benchmarks[i].name, lld.string()));
+      break;
+    }
+  return {};
+}
+
+std::string cell_text(const Design& design, const std::vector<plan::Level>& cell) {
+  std::string text;
+  const auto treatments = plan::treatments(design.plan);
+  for (std::size_t i = 0; i < cell.size(); ++i)
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", design.plan.factors[treatments[i]].name,
+                        cell[i].name);
+  return text.empty() ? "(no treatment)" : text;
+}
+
+bool builds_with_szc(const Design& design) {
+  std::set<std::uint32_t> seen;
+  return std::ranges::any_of(design.expansion.trials, [&](const plan::Trial& trial) {
+    return seen.insert(trial.benchmark).second &&
+           plan::names_szc(plan::resolve(design.plan, trial).build);
+  });
+}
+
+// Whether programs that szc did not build can do all that the plan asks for.
+bool is_for_any_program(const plan::Plan& plan) {
+  const auto is_ok = [](const std::string& name) {
+    const plan::RuntimeOption* option = plan::find_option(name);
+    return option != nullptr && option->for_any_program;
+  };
+  return std::ranges::all_of(plan.randomize,
+                             [&](const auto& entry) { return is_ok(entry.first); }) &&
+         std::ranges::all_of(plan.factors, [&](const plan::Factor& factor) {
+           return factor.kind == plan::FactorKind::option ? is_ok(factor.name)
+                                                          : factor.kind != plan::FactorKind::layout;
+         });
+}
+
+// What the programs place at random by themselves, in words.
+std::string runtime_text(const Design& design) {
+  const plan::Plan& plan = design.plan;
+  if (const auto fixed = find_static(design))
+    return fmt::format("none inside the program of '{}', because its build links with {}",
+                       fixed->benchmark, fixed->flag);
+  if (!plan::sets_options(plan))
+    return builds_with_szc(design) ? fmt::format(
+                                         "programs built by szc place their code{} at random in "
+                                         "each trial, using its seed",
+                                         plan.pads_by_default ? " and size their stack frames" : "")
+                                   : "none inside the programs, because szc does not build them";
+  std::vector<std::string> parts;
+  for (const auto& [name, level] : plan.randomize)
+    parts.push_back(fmt::format("{} = {}", name, level.name));
+  bool has_layout = false;
+  for (const plan::Factor& factor : plan.factors) {
+    if (factor.kind == plan::FactorKind::option)
+      parts.push_back(fmt::format("{} set by its factor", factor.name));
+    has_layout = has_layout || factor.kind == plan::FactorKind::layout;
+  }
+  if (plan.pads_by_default) parts.emplace_back("stack = true by default");
+  parts.emplace_back(has_layout ? "seeds from the factor layout" : "each trial with its own seed");
+  return fmt::format("by the programs, {}: {}",
+                     is_for_any_program(plan)
+                         ? "with libstabheap.so in programs that szc did not build"
+                         : "which must be built by szc",
+                     fmt::join(parts, ", "));
+}
+
+// The factors that are drawn: "link_order (once a block)".
+std::string drawn_text(const plan::Plan& plan) {
+  std::vector<std::string> parts;
+  for (const plan::Factor& factor : plan.factors) {
+    if (std::holds_alternative<plan::RandomPerBlock>(factor.levels))
+      parts.push_back(fmt::format("{} once per block", factor.name));
+    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
+      parts.push_back(fmt::format(
+          "{}: {} seeds {}, {} runs each", factor.name, seeds->seeds,
+          plan.design.kind == plan::DesignKind::nested ? "a cell" : "for all cells together",
+          seeds->runs));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+ordered_json detectable_json(const Design& design) {
+  ordered_json list = ordered_json::array();
+  for (const Detectable& each : design.detectable)
+    list.push_back({{"benchmark",
+                     each.benchmark.empty() ? ordered_json(nullptr) : ordered_json(each.benchmark)},
+                    {"programs", key_of(each.scope)},
+                    {"treatment", each.treatment},
+                    {"sd", each.sd},
+                    {"power", planned_power},
+                    {"change", each.change},
+                    {"error_df", each.error_df},
+                    {"comparisons", each.comparisons}});
+  return list;
+}
+
+void print_comparisons(const Design& design, bool given) {
+  const std::string source =
+      given || !design.pilot ? "--sd" : fmt::format("experiment {}", design.pilot->id);
+  const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
+  for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
+  if (const auto blocks = design.blocks_for_precision)
+    fmt::print("intervals are as narrow as the stopping rule asks for after about {} blocks{}\n",
+               *blocks,
+               *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
+}
+
+// Where trials would run on this machine, if it has so many CPUs.
+struct CpusHere {
+  std::string list;
+  std::vector<std::string> reasons;
+};
+std::optional<CpusHere> cpus_here(const plan::Plan& plan) {
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::nullopt;
+  const auto choice =
+      plan.cpu.empty() ? topology->choose_cpus(plan.cpus) : topology->take_cpus(plan.cpu);
+  if (!choice) return std::nullopt;
+  return CpusHere{.list = machine::to_string(choice->trial), .reasons = topology->reasons(*choice)};
+}
+
+ordered_json cpus_json(const plan::Plan& plan) {
+  const auto cpus = cpus_here(plan);
+  if (!cpus) return nullptr;
+  return {{"cpus", cpus->list}, {"reasons", cpus->reasons}};
+}
+
+ordered_json as_json(const Design& design) {
+  ordered_json cells = ordered_json::array();
+  for (const auto& cell : design.expansion.cells) cells.push_back(cell_text(design, cell));
+  ordered_json models = ordered_json::array();
+  for (const plan::ModelFor& entry : design.models) {
+    ordered_json terms = ordered_json::array();
+    for (const plan::Term& term : entry.model.terms)
+      terms.push_back({{"stratum", term.stratum},
+                       {"term", term.name},
+                       {"df", term.df},
+                       {"aliases", term.aliases}});
+    models.push_back({{"benchmark", entry.benchmark},
+                      {"programs", entry.programs},
+                      {"formula", entry.model.formula},
+                      {"terms", terms}});
+  }
+  ordered_json root = {
+      {"name", design.plan.name},
+      {"design", plan::to_string(design.plan.design.kind)},
+      {"benchmarks", design.plan.benchmarks.size()},
+      {"cells", cells},
+      {"blocks", design.expansion.blocks},
+      {"trials", design.expansion.trials.size()},
+      {"fewest_trials", design.fewest},
+      {"stop", design.plan.design.stop ? ordered_json(plan::describe(*design.plan.design.stop))
+                                       : ordered_json(nullptr)},
+      {"time_ns", design.plan.design.time ? ordered_json(design.plan.design.time->count())
+                                          : ordered_json(nullptr)},
+      {"exclude", exclusion_json(design.plan, readings_here())},
+      {"wait_for_quiet", wait_json(design.plan)},
+      {"cpus_here", cpus_json(design.plan)},
+      {"warmup_trials", design.warmups},
+      {"builds", design.builds},
+      {"revisions", revisions_json(design.plan)},
+      {"randomized", runtime_text(design)},
+      {"drawn", drawn_text(design.plan)},
+      {"estimated_ns",
+       design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
+      {"smallest_detectable", detectable_json(design)},
+      {"study", study_words(design.plan)},
+      {"blocks_for_precision", design.blocks_for_precision
+                                   ? ordered_json(*design.blocks_for_precision)
+                                   : ordered_json(nullptr)},
+      {"counters", counters_json(design.plan, design.counters)},
+      {"rotate", rotate_json(design.plan, design.counters)},
+      {"profile", profile_json(design.plan, design.counters)},
+      {"measures", measures_json(design.plan)},
+      {"simulated", design.plan.simulated},
+      {"models", models}};
+  add_comparisons(design.plan, design.families, design.detectable, root);
+  for (const std::string& warning : shell_warnings(design.plan))
+    root["warnings"].push_back(warning);
+  return root;
+}
+
+void print_model(const plan::Plan& plan, const plan::ModelFor& entry) {
+  std::string of = entry.benchmark.empty() ? "" : " of " + entry.benchmark;
+  if (!entry.programs.empty())
+    of = " on " +
+         words_of(plan, entry.programs == "these" ? stats::Scope::these : stats::Scope::like_these);
+  fmt::print("\nmodel{}: {}\n", of, entry.model.formula);
+  for (const plan::Term& term : entry.model.terms)
+    fmt::print("  {:<24} {:<24} {:>8} df{}\n", term.stratum, term.name, term.df,
+               term.aliases.empty() ? "" : "   = " + term.aliases);
+}
+
+void print_duration(const Design& design) {
+  if (design.pilot) {
+    const char* most = design.fewest < design.expansion.trials.size() ? " for all trials" : "";
+    fmt::print("\nabout {}{}, judging by experiment {}\n", format_duration(design.pilot->duration),
+               most, design.pilot->id);
+    return;
+  }
+  std::chrono::nanoseconds most{0};
+  for (const plan::Trial& trial : design.expansion.trials)
+    most += design.plan.benchmarks[trial.benchmark].timeout *
+            (design.plan.simulated ? plan::simulator_slowdown : 1);
+  fmt::print(
+      "\nthe duration is not known before a first run; it is {} at most, if every trial reaches "
+      "its timeout\n",
+      format_duration(most));
+}
+
+void print(const Design& design) {
+  const auto count = [](std::size_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  const auto& stop = design.plan.design.stop;
+  const auto blocks = design.plan.design.fewest_blocks();
+  const auto from = [&](std::size_t fewest) { return blocks ? fmt::format("{} to ", fewest) : ""; };
+  fmt::print("{}: {}, {} x {} in {}{}\n", design.plan.name,
+             plan::to_string(design.plan.design.kind),
+             count(design.plan.benchmarks.size(), "benchmark"),
+             count(design.expansion.cells.size(), "cell"), from(blocks.value_or(0)),
+             count(design.expansion.blocks, "block"));
+  fmt::print("{}{} ({} of them warm-up), {}, seed {}\n", from(design.fewest),
+             count(design.expansion.trials.size(), "trial"), design.warmups,
+             count(design.builds, "build"), design.plan.seed);
+  if (stop) fmt::print("stops {}\n", plan::describe(*stop));
+  if (const auto& time = design.plan.design.time)
+    fmt::print("starts no block that would end later than after {}\n", format_duration(*time));
+  constexpr std::size_t shown = 32;
+  for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
+    fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
+  if (design.expansion.cells.size() > shown)
+    fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
+  for (const std::string& line : revision_lines(design.plan)) fmt::print("{}\n", line);
+  for (const std::string& line : study_words(design.plan)) fmt::print("{}\n", line);
+  if (!design.plan.exclude.empty())
+    for (const std::string& line : exclusion_lines(design.plan, readings_here()))
+      fmt::print("{}\n", line);
+  for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
+  if (const auto cpus = cpus_here(design.plan))
+    fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
+  fmt::print("random layouts: {}\n", runtime_text(design));
+  if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
+    fmt::print("drawn: {}\n", drawn);
+  for (const std::string& line : counter_lines(design.plan, design.counters))
+    fmt::print("{}\n", line);
+  for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
+  if (design.plan.simulated)
+    fmt::print(
+        "simulated: every trial runs under valgrind's cachegrind, which makes it 20 to 100 times "
+        "slower (timeouts: {} times the plan's), with {}; no time is measured\n",
+        plan::simulator_slowdown, machine::simulated_caches);
+  // Models of single benchmarks are mostly alike: each different one is shown once.
+  std::set<std::string> printed;
+  for (const plan::ModelFor& entry : design.models) {
+    std::string shape = entry.model.formula;
+    for (const plan::Term& term : entry.model.terms)
+      shape += fmt::format("|{}{}", term.name, term.df);
+    if (printed.insert(shape).second) print_model(design.plan, entry);
+  }
+  print_duration(design);
+}
+
+}  // namespace
+
+Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd) {
+  const auto file = read_plan_file(plan_path);
+  if (!file) return std::unexpected(file.error());
+  auto plan = plan::read_plan(file->text);
+  if (!plan) return fail(toml::describe(plan.error(), file->path));
+  if (auto there = check_sources(*plan, *file); !there) return std::unexpected(there.error());
+  if (const char* path = getenv("PATH"); plan->simulated)
+    if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
+      return std::unexpected(there.error());
+  Design design = design_of(std::move(*plan));
+  if (auto possible = check_static(design, file->path); !possible)
+    return std::unexpected(possible.error());
+  if (auto possible = check_padding(design, file->path); !possible)
+    return std::unexpected(possible.error());
+  design.pilot = find_pilot(common, design.plan, design.expansion.trials.size());
+  Variation variation;
+  if (!sd.empty()) {
+    const auto share = read_share("--sd", sd);
+    if (!share) return std::unexpected(share.error());
+    variation = {.all_trials = *share, .benchmarks = *share};
+  } else if (design.pilot && design.pilot->report.is_object()) {
+    variation = variation_of(design.pilot->report, design.plan);
+  }
+  design.detectable = detectable(design.plan, variation);
+  design.blocks_for_precision = blocks_for_precision(design.plan, variation);
+  // Last: it may give up rights.
+  auto here = counters_here(design.plan);
+  if (!here) return std::unexpected(here.error());
+  design.counters = *std::move(here);
+  if (common.json) {
+    fmt::print("{}\n", as_json(design).dump(2));
+    return exit_ok;
+  }
+  for (const std::string& warning : shell_warnings(design.plan)) tell("warning: " + warning);
+  print(design);
+  print_comparisons(design, !sd.empty());
+  return exit_ok;
+}
+
+}  // namespace stab::client

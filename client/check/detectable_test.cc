@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "client/check/detectable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plan/reading/testing.h"
+
+namespace stab::client {
+namespace {
+
+using testing::IsEmpty;
+
+plan::Plan plan_of(const std::string& kind, const std::string& levels = "[0, 64]") {
+  return plan::good_plan(R"([experiment]
+name = "x"
+[defaults]
+repetitions = 30
+[[benchmark]]
+name = "a"
+run = ["/bin/a"]
+[[benchmark]]
+name = "b"
+run = ["/bin/b"]
+[factor.env_bytes]
+levels = )" + levels + "\n[design]\nkind = '" +
+                         kind + "'\n");
+}
+
+// R: power.t.test(n = 30, sd = 0.02 * sqrt(2), sig.level = 0.05 / 2, type = "paired", power = 0.8,
+// strict = TRUE, tol = 1e-13)$delta.
+TEST(Detectable, OneTreatmentOfTwoLevelsInBlocksIsAPairedTestForEachBenchmark) {
+  for (const char* kind : {"full-factorial", "one-way"}) {
+    const auto found = detectable(plan_of(kind), {.all_trials = 0.02});
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].benchmark, "a");
+    EXPECT_EQ(found[0].treatment, "env_bytes");
+    EXPECT_EQ(found[0].error_df, 29U);
+    EXPECT_EQ(found[0].comparisons, 2U);
+    EXPECT_NEAR(found[0].change, std::expm1(0.016650086258), 1e-9);
+  }
+}
+
+TEST(Detectable, MoreLevelsAndAnotherVariationAreSeenToo) {
+  const auto two = detectable(plan_of("one-way"), {.all_trials = 0.02});
+  const auto three = detectable(plan_of("one-way", "[0, 64, 128]"), {.all_trials = 0.02});
+  const auto wide = detectable(plan_of("one-way"), {.trials = {{"b", 0.04}}});
+  EXPECT_GT(three.at(0).change, two.at(0).change);
+  ASSERT_EQ(wide.size(), 1U);
+  EXPECT_NEAR(std::log1p(wide[0].change), 2 * std::log1p(two[1].change), 1e-9);
+}
+
+TEST(Detectable, WithoutKnownVariationThereIsNothing) {
+  EXPECT_THAT(detectable(plan_of("full-factorial"), {}), IsEmpty());
+  EXPECT_THAT(detectable(plan_of("within-subjects"), {}), IsEmpty());
+}
+
+TEST(Detectable, WithinSubjectsEachScopeHasItsVariation) {
+  const auto found =
+      detectable(plan_of("within-subjects"), {.all_trials = 0.02, .benchmarks = 0.01});
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].scope, stats::Scope::like_these);
+  EXPECT_EQ(found[0].benchmark, "");
+  EXPECT_GT(found[0].change, 0.05);  // two benchmarks say little
+  EXPECT_EQ(found[1].scope, stats::Scope::these);
+  EXPECT_EQ(found[1].error_df, 29U);
+  EXPECT_LT(found[1].change, found[2].change / std::sqrt(2.0));
+  EXPECT_EQ(found[3].benchmark, "b");
+}
+
+TEST(Detectable, WhatAComparisonVariedByTakesThePlaceOfTrials) {
+  const Variation known{
+      .all_trials = 0.01,
+      .own = {{{stats::Scope::subject, "a", "env_bytes"}, 0.02 * std::sqrt(2.0)}}};
+  const auto found = detectable(plan_of("one-way"), known);
+  EXPECT_NEAR(found.at(0).change, std::expm1(0.016650086258), 1e-9);
+  EXPECT_LT(found.at(1).change, found[0].change);
+}
+
+// R: power.t.test(n = 20, sd = 0.01 * sqrt(0.5), sig.level = 0.05 / 12, type = "paired", ...).
+TEST(Detectable, OfTwelveComparisonsEachIsTestedAtATwelfth) {
+  const std::string benchmark = "[[benchmark]]\nrun = ['/bin/true']\nname = ";
+  const auto found =
+      detectable(plan::good_plan(
+                     "[experiment]\nname = 'x'\n[defaults]\nrepetitions = 20\n" + benchmark +
+                     "'a'\n" + benchmark + "'b'\n" + benchmark + "'c'\n" + benchmark +
+                     "'d'\n[factor.aslr]\nlevels = [false, true]\n[factor.env_bytes]\nlevels = [0, "
+                     "64]\n[factor.heap]\nlevels = [false, true]\n"),
+                 {.all_trials = 0.01});
+  ASSERT_EQ(found.size(), 12U);
+  for (const Detectable& each : found) EXPECT_NEAR(each.change, std::expm1(0.006580556388), 1e-9);
+}
+
+TEST(Detectable, APooledErrorHasMoreDegreesOfFreedom) {
+  plan::Plan plan = plan_of("full-factorial", "[0, 64, 128]");
+  const auto own = detectable(plan, {.all_trials = 0.02});
+  plan.analysis.pooled = true;
+  const auto pooled = detectable(plan, {.all_trials = 0.02});
+  EXPECT_EQ(pooled.at(0).error_df, 58U);
+  EXPECT_LT(pooled[0].change, own.at(0).change);
+}
+
+plan::Plan of_design(const std::string& repetitions, const std::string& factors,
+                     const std::string& design) {
+  return plan::good_plan(
+      "[experiment]\nname = 'x'\n[variables]\nX = ''\n[[benchmark]]\nname = 'a'\n" + repetitions +
+      "build = 'szc ${X} -o ${OUT} a.c ${LDFLAGS}'\nrun = ['${OUT}']\n" + factors + "[design]\n" +
+      design);
+}
+
+const std::string flags = "[factor.x]\nlevels = { a = { X = '' }, b = { X = '-g' } }\n";
+
+TEST(Detectable, AFractionSeesAsMuchAsACompleteDesignOfItsSize) {
+  const std::string two =
+      "[factor.env_bytes]\nlevels = [0, 64]\n[factor.aslr]\nlevels = [false, true]\n";
+  const std::string blocks = "repetitions = 5\n";
+  const auto complete =
+      detectable(of_design(blocks, two, "kind = 'full-factorial'\n"), {.all_trials = 0.02});
+  const auto half =
+      detectable(of_design(blocks, two + flags, "kind = 'fractional'\nresolution = 3\n"),
+                 {.all_trials = 0.02});
+  ASSERT_EQ(complete.size(), 2U);
+  ASSERT_EQ(half.size(), 3U);
+  // There are three effects to correct for, not two.
+  for (const Detectable& each : half) {
+    EXPECT_GT(each.change, complete[0].change);
+    EXPECT_LT(each.change, 1.2 * complete[0].change);
+  }
+}
+
+plan::Plan padding_study() {
+  return of_design("", flags + "[factor.link_padding]\nrandom = { seeds = 30, runs = 4 }\n",
+                   "kind = 'padding-study'\n");
+}
+
+// R: power.t.test(n = 30, sd = 0.02 * sqrt(2), type = "paired", ...) as above, at 5 %.
+TEST(Detectable, APaddingStudySeesChangesOfItsSeeds) {
+  const auto known = detectable(
+      padding_study(), {.own = {{{stats::Scope::subject, "a", "x"}, 0.02 * std::sqrt(2.0)}}});
+  const auto guessed = detectable(padding_study(), {.all_trials = 0.04});
+  ASSERT_EQ(known.size(), 1U);
+  ASSERT_EQ(guessed.size(), 1U);
+  EXPECT_NEAR(known[0].change, 0.01496904369, 1e-9);
+  EXPECT_NEAR(guessed[0].change, 0.01496904369, 1e-9);
+}
+
+// R: power.t.test(n = 10, sd = 0.02, power = 0.8, strict = TRUE, tol = 1e-13)$delta.
+TEST(Detectable, ANestedDesignComparesTheMeansOfSeeds) {
+  const auto found =
+      detectable(of_design("", flags + "[factor.link_padding]\nrandom = { seeds = 10, runs = 4 }\n",
+                           "kind = 'nested'\n"),
+                 {.seeds = {{"a", {.between = 0.0003, .within = 0.0004}}}});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_DOUBLE_EQ(found[0].sd, 0.02);
+  EXPECT_EQ(found[0].error_df, 18U);
+  EXPECT_NEAR(found[0].change, std::expm1(0.026498947852), 1e-9);
+}
+
+plan::Plan stopping(const std::string& stop) {
+  return plan::good_plan(
+      "[experiment]\nname = 'x'\n[[benchmark]]\nname = 'a'\nrun = ['/bin/a']\n"
+      "[factor.env_bytes]\nlevels = [0, 64]\n[factor.aslr]\nlevels = [false, true]\n"
+      "[design]\nstop = " +
+      stop + "\n");
+}
+
+// With n blocks of two pairs each, sd 2 %: the half width is t(n - 1) * 0.02 / sqrt(n), with
+// R's qt(1 - 0.0375 / 2, n - 1): above 0.005 at n = 71, 0.004997 at 72.
+TEST(Detectable, APrecisionRuleNeedsSoManyBlocks) {
+  const std::string rule = "{ rule = 'precision', half_width = '0.5%', max = ";
+  const auto blocks = blocks_for_precision(stopping(rule + "100 }"), {.all_trials = 0.02});
+  ASSERT_TRUE(blocks);
+  EXPECT_NEAR(static_cast<double>(*blocks), 72, 1);
+  EXPECT_EQ(blocks_for_precision(stopping(rule + "100 }"), {.all_trials = 0.001}), 20U);
+  EXPECT_EQ(blocks_for_precision(stopping(rule + "100 }"), {}), std::nullopt);
+  EXPECT_EQ(
+      blocks_for_precision(stopping("{ rule = 'sequential', max = 50 }"), {.all_trials = 0.02}),
+      std::nullopt);
+}
+
+// The last look of a sequential rule is tested at less than alpha, a precision rule at 0.75 alpha.
+TEST(Detectable, ARuleTestsAtItsOwnLevel) {
+  const auto change = [](const std::string& stop) {
+    return detectable(stopping(stop), {.all_trials = 0.02}).at(0).change;
+  };
+  plan::Plan fixed = stopping("{ rule = 'sequential', max = 50 }");
+  fixed.design.stop.reset();
+  const double plain = detectable(fixed, {.all_trials = 0.02}).at(0).change;
+  const double sequential = change("{ rule = 'sequential', max = 50 }");
+  EXPECT_GT(sequential, plain);
+  EXPECT_LT(sequential, 1.05 * plain);
+  EXPECT_GT(change("{ rule = 'precision', half_width = '1%', max = 50 }"), sequential);
+}
+
+}  // namespace
+}  // namespace stab::client

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "client/client.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fd.h"
+#include "client/output.h"
+
+namespace stab::client {
+namespace {
+
+constexpr std::size_t max_answer = std::size_t{2} << 30;
+constexpr int silence_ms = 5000;
+
+// A daemon of another user's may hide its state.
+bool is_stopped(pid_t process) {
+  const auto stat = read_file(fmt::format("/proc/{}/stat", process), 4096);
+  const std::size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
+  return name_end != std::string::npos && (*stat)[name_end + 2] == 'T';
+}
+
+std::string silence_of(int socket, bool greeted) {
+  ucred daemon{};
+  socklen_t size = sizeof daemon;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) == 0 && is_stopped(daemon.pid))
+    return fmt::format(
+        "stabd is stopped and does not answer: 'kill -CONT {}' resumes it; stabctl waits for it",
+        daemon.pid);
+  // That it has greeted us does not say that it is well now.
+  return greeted ? "stabd has been silent for 5 s: it may be reading many trials, or waiting for "
+                   "the end of a block; stabctl waits for it"
+                 : "stabd has not answered for 5 s; stabctl waits for it";
+}
+
+// Either a connection, or why nobody listens there.
+struct Connected {
+  Fd fd;
+  int problem = 0;
+};
+
+Result<Connected> connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(fmt::format("the path is longer than {} bytes", sizeof address.sun_path - 1));
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  Connected made{.fd = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))};
+  if (!made.fd) return fail_errno("cannot make a socket");
+  if (connect(made.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return made;
+  made.problem = errno;
+  made.fd.reset();
+  return made;
+}
+
+// At a place that nobody named somebody else may have put a socket, as in /tmp: what is said there is told to them, and
+// what they answer is believed.
+Result<void> is_ours(const std::string& path, int socket) {
+  ucred daemon{};
+  socklen_t size = sizeof daemon;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &daemon, &size) != 0)
+    return fail_errno("cannot tell who serves " + path);
+  if (daemon.uid == 0 || daemon.uid == geteuid()) return {};
+  return fail(
+      fmt::format("{} is served by user {}, not by you or root: if you trust that user, name the "
+                  "socket with --socket",
+                  path, daemon.uid));
+}
+
+protocol::HelloRequest greeting() {
+  return {.protocol = protocol::version, .version = STAB_VERSION};
+}
+
+}  // namespace
+
+Client::Client(Fd socket)
+    : socket_(std::move(socket)),
+      channel_(std::make_unique<protocol::Channel>(socket_.get(), max_answer)) {}
+
+Result<Client> Client::reach(const std::vector<std::string>& sockets) {
+  std::vector<std::string> silent;
+  for (const std::string& path : sockets) {
+    auto socket = connect_to(path);
+    if (!socket) {
+      silent.push_back(fmt::format("{} ({})", path, socket.error().message));
+      continue;
+    }
+    if (!socket->fd) {
+      silent.push_back(fmt::format("{} ({})", path, std::strerror(socket->problem)));
+      if (socket->problem == EACCES && path == sockets.back())
+        return fail(fmt::format("you may not connect to {}: ask the person who runs stabd",
+                                fmt::join(silent, ", and no stabd answers at ")));
+      continue;
+    }
+    // Of several nobody named one; the last is the system's.
+    if (path != sockets.back())
+      if (auto ours = is_ours(path, socket->fd.get()); !ours) return std::unexpected(ours.error());
+    return Client(std::move(socket->fd));
+  }
+  return fail(
+      fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with --socket, "
+                  "or use 'stabctl run', which needs no daemon; 'stabctl runs' lists its results, "
+                  "which --folder reads",
+                  fmt::join(silent, " or at ")));
+}
+
+Result<Client> Client::connect(const std::vector<std::string>& sockets) {
+  auto client = reach(sockets);
+  if (!client) return client;
+  if (auto greeted = client->greet(); !greeted) return std::unexpected(greeted.error());
+  client->greeted_ = true;
+  return client;
+}
+
+Result<Client> Client::connect_without_waiting(const std::vector<std::string>& sockets) {
+  auto client = reach(sockets);
+  if (!client) return client;
+  if (auto sent = client->send(greeting()); !sent) return std::unexpected(sent.error());
+  return client;
+}
+
+Result<std::optional<std::string>> Client::arrived() {
+  for (;;) {
+    if (auto line = channel_->buffered()) return line;
+    pollfd socket{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&socket, 1, 0) <= 0) return std::nullopt;
+    const auto more = channel_->fill();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return fail("stabd closed the connection: see its log");
+  }
+}
+
+// What a daemon of an earlier version says of a greeting, if it is one.
+Result<void> Client::greet() {
+  const auto reply = ask(greeting());
+  if (reply) return {};
+  if (reply.error().message.contains("does not know the request 'hello'"))
+    return fail(
+        fmt::format("the running stabd is older than this stabctl {}, which speaks protocol {}: "
+                    "use the stabctl of the same release as stabd, or start the newer stabd",
+                    STAB_VERSION, protocol::version));
+  return std::unexpected(reply.error());
+}
+
+Result<std::optional<std::string>> Client::receive(int signal_fd) {
+  std::array<pollfd, 2> fds{{{socket_.get(), POLLIN, 0}, {signal_fd, POLLIN, 0}}};
+  bool told = false;
+  for (;;) {
+    if (auto line = channel_->buffered()) return line;
+    const int ready = poll(fds.data(), fds.size(), told ? -1 : silence_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) {
+      tell(silence_of(socket_.get(), greeted_));
+      told = true;
+      continue;
+    }
+    if (fds[1].revents != 0) return std::nullopt;
+    const auto more = channel_->fill();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return fail("stabd closed the connection: see its log");
+  }
+}
+
+Result<std::string> Client::exchange(const std::string& line) {
+  // A daemon that refused us before we asked has hung up, and its words are there to be read.
+  const auto sent = channel_->send(line);
+  auto reply = receive();
+  if (!sent && !reply) return fail("stabd closed the connection: see its log");
+  if (!reply) return std::unexpected(reply.error());
+  return std::move(**reply);
+}
+
+Result<std::optional<protocol::Progress>> Client::listen(int signal_fd) {
+  const auto line = receive(signal_fd);
+  if (!line) return std::unexpected(line.error());
+  if (!*line) return std::nullopt;
+  auto progress = protocol::decode_reply<protocol::Progress>(**line);
+  if (!progress) return std::unexpected(progress.error());
+  return std::move(*progress);
+}
+
+}  // namespace stab::client

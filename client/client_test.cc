@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "client/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <thread>
+
+#include "base/testing.h"
+
+namespace stab::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What a client makes of somebody at its socket who answers the first line with this one.
+Result<Client> greeted_with(const std::string& answer) {
+  const test::Folder folder;
+  const std::string path = folder / "s.sock";
+  const Fd server(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  EXPECT_EQ(bind(server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(listen(server.get(), 1), 0);
+  const std::jthread other([&] {
+    const Fd connection(accept(server.get(), nullptr, nullptr));
+    protocol::Channel channel(connection.get(), 1 << 20);
+    static_cast<void>(channel.receive());
+    static_cast<void>(channel.send(answer));
+  });
+  return Client::connect({path});
+}
+
+TEST(Client, ADaemonOfTheFirstVersionDoesNotKnowTheGreeting) {
+  const auto client =
+      greeted_with(R"({"error":"stabd does not know the request 'hello'","ok":false})");
+  ASSERT_FALSE(client);
+  EXPECT_THAT(client.error().message, HasSubstr("is older than this stabctl"));
+  EXPECT_THAT(client.error().message, HasSubstr("start the newer stabd"));
+}
+
+TEST(Client, AnAnswerThatIsNoneIsAnError) {
+  for (const char* answer : {"", "hello", "{}", R"({"ok":true})", R"({"ok":1})"})
+    EXPECT_FALSE(greeted_with(answer)) << answer;
+}
+
+}  // namespace
+}  // namespace stab::client

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+#include "client/history/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "plan/measures/builds.h"
+
+namespace stab::client::history {
+namespace {
+
+using nlohmann::json;
+
+std::string text_or_none(const json& value) {
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::optional<double> number_or_none(const json& value) {
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+void read_means(const json& report, const std::string& benchmark, Experiment& experiment) {
+  for (const json& each : report.at("means")) {
+    const std::string name = text_or_none(each.at("benchmark"));
+    if (name != benchmark) {
+      if (std::ranges::find(experiment.others, name) == experiment.others.end())
+        experiment.others.push_back(name);
+      continue;
+    }
+    Mean mean{.levels = each.at("levels").get<Levels>(), .n = each.at("n").get<std::size_t>()};
+    const auto value = number_or_none(each.at("mean"));
+    if (!value || !std::isfinite(*value)) continue;
+    mean.mean = *value;
+    mean.low = number_or_none(each.at("low"));
+    mean.high = number_or_none(each.at("high"));
+    experiment.means.push_back(std::move(mean));
+  }
+}
+
+// A size without a verdict may be that of a few of many builds.
+bool has_facts(const json& report) {
+  return report.at("analysis").at("response") == plan::code_size &&
+         std::ranges::none_of(report.at("effects"),
+                              [](const json& effect) { return effect.at("verdict") == "unsure"; });
+}
+
+Experiment read(const json& report, const std::string& benchmark) {
+  const json& analysis = report.at("analysis");
+  const json& layouts = report.at("layouts");
+  Experiment experiment{.id = report.at("id").get<std::int64_t>(),
+                        .name = text_or_none(report.at("experiment")),
+                        .at_ns = report.at("from_ns").get<std::int64_t>(),
+                        .machine = text_or_none(report.at("machine")),
+                        .settings = report.at("settings").get<std::vector<std::string>>(),
+                        .branch = text_or_none(report.value("branch", json())),
+                        .commit = text_or_none(report.value("commit", json())),
+                        .response = text_or_none(analysis.at("response")),
+                        .unit = text_or_none(analysis.at("unit")),
+                        .log_scale = analysis.at("log_scale").get<bool>(),
+                        .higher_is_better = analysis.at("higher_is_better").get<bool>(),
+                        .simulated = report.at("simulated").get<bool>()};
+  experiment.all_moved = layouts.at("randomized").get<std::uint64_t>() > 0 &&
+                         layouts.at("unrandomized").get<std::uint64_t>() == 0 &&
+                         layouts.at("without_runtime").get<std::uint64_t>() == 0;
+  experiment.facts = has_facts(report);
+  read_means(report, benchmark, experiment);
+  return experiment;
+}
+
+// The machine without its software, as facts of it are written in a line.
+std::string hardware_of(const Experiment& experiment) {
+  return experiment.machine.substr(0, experiment.machine.find(", Linux "));
+}
+
+// "" if both are of one kind.
+std::string why_not_comparable(const Experiment& each, const Experiment& latest) {
+  if (each.simulated != latest.simulated)
+    return each.simulated ? "its trials ran under a simulator"
+                          : "its trials ran without a simulator";
+  if (each.response != latest.response || each.unit != latest.unit)
+    return fmt::format("its response is {}{}", each.response,
+                       each.response == latest.response ? " in another unit" : "");
+  if (each.log_scale != latest.log_scale)
+    return each.log_scale ? "its means are geometric" : "its means are arithmetic";
+  if (each.machine.empty() || hardware_of(each) != hardware_of(latest))
+    return "another machine: " + (each.machine.empty() ? "not known" : each.machine);
+  return "";
+}
+
+// The compiler is one of them, where the plan names it.
+std::string new_setting(const Experiment& each, const Experiment& before) {
+  for (const std::string& setting : each.settings)
+    if (std::ranges::find(before.settings, setting) == before.settings.end())
+      return "different settings than before: " + one_line(setting, 60);
+  return "fewer settings than before";
+}
+
+std::vector<std::string> remarks_on(const Experiment& each, const Experiment& before) {
+  std::vector<std::string> remarks;
+  if (each.machine != before.machine) remarks.push_back("different kernel or system than before");
+  if (each.settings != before.settings) remarks.push_back(new_setting(each, before));
+  return remarks;
+}
+
+std::vector<Series> series_of(std::vector<Experiment>& experiments) {
+  std::vector<Series> all;
+  std::map<Levels, std::size_t> places;
+  for (std::size_t i = 0; i < experiments.size(); ++i)
+    for (const Mean& mean : experiments[i].means) {
+      const auto [place, fresh] = places.try_emplace(mean.levels, all.size());
+      if (fresh) all.push_back({.levels = mean.levels});
+      all[place->second].points.push_back({.experiment = i, .mean = mean});
+    }
+  return all;
+}
+
+// Logarithms where there are some: changes of a share are alike then, wherever the series is.
+std::vector<double> numbers_of(const Series& series, bool& logarithms) {
+  const auto is_positive = [](const Point& each) { return each.mean.mean > 0; };
+  logarithms = std::ranges::all_of(series.points, is_positive);
+  std::vector<double> numbers;
+  for (const Point& each : series.points)
+    numbers.push_back(logarithms ? std::log(each.mean.mean) : each.mean.mean);
+  return numbers;
+}
+
+double mean_between(const std::vector<double>& numbers, std::size_t from, std::size_t to) {
+  double sum = 0;
+  for (std::size_t i = from; i < to; ++i) sum += numbers[i];
+  return sum / static_cast<double>(to - from);
+}
+
+void find_changes(Series& series, const stats::ChangePointOptions& options) {
+  bool logarithms = false;
+  const std::vector<double> numbers = numbers_of(series, logarithms);
+  const stats::ChangePoints result = stats::change_points(numbers, options);
+  std::vector<std::size_t> cuts{0};
+  for (const stats::ChangePoint& each : result.found) cuts.push_back(each.at);
+  cuts.push_back(numbers.size());
+  for (std::size_t i = 0; i < result.found.size(); ++i) {
+    const double before = mean_between(numbers, cuts[i], cuts[i + 1]);
+    const double after = mean_between(numbers, cuts[i + 1], cuts[i + 2]);
+    Change change{.at = cuts[i + 1], .p = result.found[i].p};
+    change.difference = logarithms ? std::exp(after) - std::exp(before) : after - before;
+    if (logarithms) change.ratio = std::exp(after - before);
+    series.changes.push_back(change);
+  }
+}
+
+bool is_exact(const History& history, const Series& series) {
+  return std::ranges::all_of(series.points, [&](const Point& each) {
+    return history.experiments[each.experiment].facts && !each.mean.low;
+  });
+}
+
+// Bytes are whole.
+void find_steps(Series& series) {
+  for (std::size_t i = 1; i < series.points.size(); ++i) {
+    const double before = std::round(series.points[i - 1].mean.mean);
+    const double after = std::round(series.points[i].mean.mean);
+    if (before == after) continue;
+    series.changes.push_back({.at = i, .difference = after - before});
+    if (before > 0 && after > 0) series.changes.back().ratio = after / before;
+  }
+}
+
+// So many that 20 of them decide. Fewer where that would take long, which is where many series change:
+// a permutation takes time with the square of a series, and the work is some seconds.
+std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longest) {
+  constexpr double deciding = 20;
+  constexpr double least = 999;
+  constexpr double always = 19'999;
+  constexpr double work = 2e9;
+  const double each = static_cast<double>(tested) * std::pow(static_cast<double>(longest), 2);
+  return static_cast<std::size_t>(std::clamp(std::ceil(deciding / alpha) - 1, least,
+                                             std::max(always, std::floor(work / each))));
+}
+
+// Unlike change points, alarms hold for somebody who asks again after each experiment.
+void watch_all(History& history) {
+  stats::WatchOptions options;
+  for (Series& each : history.series)
+    each.watched = !each.exact && each.points.size() > options.start;
+  // All that may ever be watched share alpha, so that a further series changes no earlier answer.
+  const auto exact = std::ranges::count_if(history.series, &Series::exact);
+  const std::size_t all = history.series.size() - static_cast<std::size_t>(exact);
+  options.alpha = history.options.alpha / static_cast<double>(std::max<std::size_t>(1, all));
+  for (Series& each : history.series) {
+    if (!each.watched) continue;
+    bool logarithms = false;
+    each.alarms = stats::watch(numbers_of(each, logarithms), options);
+  }
+}
+
+// The series that are tested share alpha; those that are too short for any p below it are not.
+void test_all(History& history) {
+  for (Series& each : history.series) {
+    each.exact = is_exact(history, each);
+    if (each.exact) find_steps(each);
+  }
+  std::size_t longest = 0;
+  const auto count_tested = [&](double alpha) {
+    std::size_t tested = 0;
+    for (Series& each : history.series) {
+      if (each.exact) continue;
+      longest = std::max(longest, each.points.size());
+      each.tested = stats::least_p(each.points.size()) <= alpha;
+      tested += each.tested ? 1 : 0;
+    }
+    return tested;
+  };
+  const std::size_t most = count_tested(history.options.alpha);
+  history.alpha_of_each =
+      history.options.alpha / static_cast<double>(std::max<std::size_t>(1, most));
+  const std::size_t tested = count_tested(history.alpha_of_each);
+  if (tested == 0) return;
+  const std::size_t permutations = permutations_for(history.alpha_of_each, tested, longest);
+  if (1 / static_cast<double>(permutations + 1) > history.alpha_of_each) {
+    history.too_many = true;
+    for (Series& each : history.series) each.tested = false;
+    return;
+  }
+  history.permutations = permutations;
+  for (std::size_t i = 0; i < history.series.size(); ++i)
+    if (history.series[i].tested)
+      find_changes(history.series[i], {.alpha = history.alpha_of_each,
+                                       .permutations = history.permutations,
+                                       .seed = derive(history.options.seed, "history", {i})});
+}
+
+}  // namespace
+
+Result<Experiment> read_report(const std::string& report, const std::string& benchmark) {
+  try {
+    return read(json::parse(report), benchmark);
+  } catch (const json::exception& error) {
+    return fail(std::string("a report has a format that this version of stabctl does not know: ") +
+                one_line(error.what(), 200));
+  }
+}
+
+History make_history(const std::string& benchmark, std::vector<Experiment> experiments,
+                     const Options& options) {
+  History history{.benchmark = benchmark, .options = options};
+  std::ranges::sort(experiments, [](const Experiment& a, const Experiment& b) {
+    return std::pair(a.at_ns, a.id) < std::pair(b.at_ns, b.id);
+  });
+  const Experiment latest = experiments.back();
+  for (Experiment& each : experiments) {
+    std::string reason = why_not_comparable(each, latest);
+    if (each.id != latest.id && !reason.empty()) {
+      history.left_out.push_back({.id = each.id, .name = each.name, .reason = std::move(reason)});
+      continue;
+    }
+    history.remarks.push_back(history.experiments.empty()
+                                  ? std::vector<std::string>()
+                                  : remarks_on(each, history.experiments.back()));
+    history.experiments.push_back(std::move(each));
+  }
+  history.series = series_of(history.experiments);
+  test_all(history);
+  watch_all(history);
+  return history;
+}
+
+}  // namespace stab::client::history

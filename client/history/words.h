@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// A history for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "client/history/series.h"
+#include "report/words/quantity.h"
+
+namespace stab::client::history {
+
+// "opt=O2 heap=on"; "" of a benchmark without treatments.
+std::string cell_name(const Levels& levels);
+// One unit for all means of the series.
+report::Scale scale_of(const History& history, const Series& series);
+// "5.12 % more from 17 on, worse (p = 0.00100)"
+std::string change_words(const Change& change, const Series& series, const History& history,
+                         const report::Scale& scale);
+
+// A line an experiment, its interval drawn, and a line where a series changes.
+// "main 3f2a91c1"; "" if no commit is known.
+std::string source_of(const Experiment& experiment);
+
+std::string as_text(const History& history);
+
+// One object, as doc/history.md describes it.
+std::string as_json(const History& history);
+
+}  // namespace stab::client::history

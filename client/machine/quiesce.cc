@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/exit_code.h"
+#include "client/machine/machine_verbs.h"
+#include "client/output.h"
+#include "machine/quiet/keeper.h"
+#include "protocol/paths.h"
+
+namespace stab::client {
+namespace {
+
+using machine::Outcome;
+
+// One for the machine, whatever daemon changes it: its knobs are shared.
+std::string folder_of_logs(const MachineOptions& options) {
+  return options.root + default_state_directory();
+}
+
+std::string log_of(const MachineOptions& options) {
+  if (!options.log.empty()) return options.log;
+  return machine::log_by_hand(folder_of_logs(options));
+}
+
+// With a log of its own a call has nothing to do with experiments.
+Result<std::vector<Outcome>> recovered(const MachineOptions& options) {
+  if (!options.log.empty()) return {};
+  return machine::recover(folder_of_logs(options), options.root);
+}
+
+Result<machine::CpuChoice> cpus_of(const MachineOptions& options) {
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::unexpected(topology.error());
+  return topology->choose_cpus(options.trial_cpus);
+}
+
+std::string as_json(std::span<const Outcome> outcomes) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Outcome& outcome : outcomes)
+    rows.push_back({{"knob", outcome.knob},
+                    {"file", outcome.file},
+                    {"outcome", machine::to_string(outcome.what)},
+                    {"found", outcome.found},
+                    {"value", outcome.value},
+                    {"reason", outcome.reason}});
+  return rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// One line for each file that there is something to say of; what is as it should be is counted for each knob.
+std::string as_text(std::span<const Outcome> outcomes) {
+  std::string text;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    std::string line = fmt::format("{:<9} {:<18} ", machine::to_string(outcome.what), outcome.knob);
+    if (outcome.what == Outcome::What::quiet) {
+      std::size_t count = 1;
+      for (; i + 1 < outcomes.size() && outcomes[i + 1].what == outcome.what &&
+             outcomes[i + 1].knob == outcome.knob;
+           ++i)
+        ++count;
+      line += count == 1 ? outcome.file : fmt::format("{} and {} more", outcome.file, count - 1);
+    } else {
+      line += outcome.file;
+    }
+    if (outcome.found != outcome.value)
+      line += fmt::format(": {} -> {}", outcome.found, outcome.value);
+    else if (!outcome.found.empty())
+      line += ": " + outcome.found;
+    if (!outcome.reason.empty()) line += (outcome.file.empty() ? "" : "; ") + outcome.reason;
+    text += line + "\n";
+  }
+  return text;
+}
+
+Result<int> show(const MachineOptions& options, std::span<const Outcome> outcomes, int code) {
+  const std::string text = options.json ? as_json(outcomes) : as_text(outcomes);
+  if (auto written = write_output(text, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return code;
+}
+
+bool any(std::span<const Outcome> outcomes, Outcome::What what) {
+  return std::ranges::find(outcomes, what, &Outcome::what) != outcomes.end();
+}
+
+nlohmann::json as_row(const machine::Knob& knob, const machine::Setting& setting,
+                      const std::string& state) {
+  return {{"knob", knob.name},      {"file", setting.file},   {"state", state},
+          {"value", setting.found}, {"quiet", setting.quiet}, {"needs", knob.needs},
+          {"effect", knob.effect},  {"reason", setting.error}};
+}
+
+}  // namespace
+
+Result<int> quiesce_status(const MachineOptions& options) {
+  const auto chosen = machine::choose_knobs(options.knobs);
+  if (!chosen) return std::unexpected(chosen.error());
+  const auto cpus = cpus_of(options);
+  if (!cpus) return std::unexpected(cpus.error());
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text;
+  for (const machine::Knob* knob : *chosen) {
+    const auto settings = machine::read_knob(*knob, *cpus, options.root);
+    if (settings.empty()) {
+      text += fmt::format("absent    {}\n", knob->name);
+      machine::Setting none;
+      none.error = "this machine has no such setting";
+      rows.push_back(as_row(*knob, none, "absent"));
+    }
+    for (const machine::Setting& setting : settings) {
+      const std::string state = !setting.error.empty() ? "unknown"
+                                : setting.is_quiet()   ? "quiet"
+                                                       : "loud";
+      rows.push_back(as_row(*knob, setting, state));
+      text += fmt::format(
+          "{:<9} {:<18} {}: {}{}\n", state, knob->name, setting.file, setting.found,
+          state == "loud" ? fmt::format(" (the quiet value is {})", setting.quiet) : setting.error);
+    }
+    // What is quiet needs nothing any more.
+    if (settings.empty() || !std::ranges::all_of(settings, &machine::Setting::is_quiet))
+      text += fmt::format("{:29}needs {}\n", "", knob->needs);
+  }
+  const std::string shown =
+      options.json ? rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                   : text;
+  if (auto written = write_output(shown, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+Result<int> quiesce_apply(const MachineOptions& options) {
+  const auto chosen = machine::choose_knobs(options.knobs);
+  if (!chosen) return std::unexpected(chosen.error());
+  for (const machine::Knob* knob : *chosen)
+    if (machine::is_for_experiments(*knob))
+      return fail(fmt::format(
+          "{} can be made quiet only during an experiment{}: name it in a plan's machine.knobs",
+          knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
+  const auto cpus = cpus_of(options);
+  if (!cpus) return std::unexpected(cpus.error());
+  auto log = machine::UndoLog::open(log_of(options), options.root);
+  if (!log) return std::unexpected(log.error());
+  // What a killed daemon left is not what stays until somebody restores it.
+  if (auto left = recovered(options); !left) return std::unexpected(left.error());
+  const machine::UndoLog::Mark before = log->mark();
+  const auto outcomes = machine::quiesce(*log, *chosen, *cpus, options.root);
+  if (outcomes && (!options.strict || !any(*outcomes, Outcome::What::refused)))
+    return show(options, *outcomes, exit_ok);
+  // What was changed by this call goes back.
+  const auto back = machine::restore(*log, options.root, before);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  if (!back) return std::unexpected(back.error());
+  (void)show(options, *outcomes, exit_error);
+  if (any(*back, Outcome::What::refused))
+    return fail(
+        "--strict: some settings cannot be made quiet, and some of the others could not be put "
+        "back: try 'stabctl quiesce restore'");
+  return fail("--strict: some settings cannot be made quiet, so all are as they were");
+}
+
+Result<int> quiesce_restore(const MachineOptions& options) {
+  // What an experiment left was set upon what was set by hand.
+  auto outcomes = recovered(options);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  auto log = machine::UndoLog::open(log_of(options), options.root);
+  if (!log) return std::unexpected(log.error());
+  const auto by_hand = machine::restore(*log, options.root);
+  if (!by_hand) return std::unexpected(by_hand.error());
+  outcomes->insert(outcomes->end(), by_hand->begin(), by_hand->end());
+  if (outcomes->empty() && !options.json) {
+    fmt::print("there is nothing to put back\n");
+    return exit_ok;
+  }
+  return show(options, *outcomes, any(*outcomes, Outcome::What::refused) ? exit_error : exit_ok);
+}
+
+}  // namespace stab::client

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "client/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "client/output.h"
+#include "plan/reading/reader.h"
+#include "revisions/of_plan.h"
+#include "revisions/revisions.h"
+
+namespace stab::client {
+namespace {
+
+// ">", "2>&1", ">out", "|", "&&".
+bool is_for_a_shell(std::string_view word) {
+  constexpr std::array<std::string_view, 7> whole{"|", "||", "&&", "&", ";", "|&", "<"};
+  if (std::ranges::find(whole, word) != whole.end()) return true;
+  const std::string_view rest = word.substr(std::min(word.find_first_not_of("012&"), word.size()));
+  return rest.starts_with('>');
+}
+
+// Its own arguments may look like this: a shell's script, and programs that compare or search.
+bool takes_such_words(std::string_view program) {
+  constexpr std::array<std::string_view, 13> known{"sh",      "bash", "dash", "zsh",  "ksh",
+                                                   "busybox", "env",  "expr", "test", "[",
+                                                   "awk",     "find", "xargs"};
+  return std::ranges::find(known, program.substr(program.rfind('/') + 1)) != known.end();
+}
+
+// Of revisions only those of the working tree have their files here.
+bool has_files_of_commits(const plan::Plan& plan) {
+  for (const plan::Factor& factor : plan.factors)
+    if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
+      for (const plan::Level& level : fixed->levels)
+        if (!level.revision.empty() && level.revision != plan::working_tree) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> shell_warnings(const plan::Plan& plan) {
+  std::vector<std::string> warnings;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    if (takes_such_words(benchmark.run.front())) continue;
+    const auto word = std::find_if(benchmark.run.begin() + 1, benchmark.run.end(), is_for_a_shell);
+    if (word != benchmark.run.end())
+      warnings.push_back(fmt::format(
+          "benchmark '{}' passes the argument '{}' to its program, because 'run' starts no shell: "
+          "if you want a shell, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command "
+          "in place of the dots; the output of trials is not shown in any case",
+          benchmark.name, one_line(*word, 60)));
+  }
+  return warnings;
+}
+
+void tell_shell_warnings(const PlanFile& file) {
+  if (const auto plan = plan::read_plan(file.text))
+    for (const std::string& warning : shell_warnings(*plan)) tell("warning: " + warning);
+}
+
+Result<void> check_sources(const plan::Plan& plan, const PlanFile& file) {
+  if (has_files_of_commits(plan)) return {};
+  for (const plan::Benchmark& benchmark : plan.benchmarks)
+    for (const std::string& name : benchmark.sources) {
+      std::error_code error;
+      const auto path = std::filesystem::path(file.directory) / name;
+      if (!std::filesystem::exists(path, error))
+        return fail(fmt::format(
+            "{}: 'benchmark.sources' of '{}' names {}, but {} has no such file or folder",
+            file.path, benchmark.name, one_line(name, 200), file.directory));
+    }
+  return {};
+}
+
+void find_source(PlanFile& file) {
+  auto head = revisions::head_of(file.directory);
+  if (!head) return;
+  file.branch = std::move(head->branch);
+  file.commit = std::move(head->commit);
+}
+
+Result<PlanFile> read_plan_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::exists(path, error))
+    return fail(fmt::format(
+        "there is no file {}: name a plan, a TOML file ('stabctl keys' explains its keys)", path));
+  if (fs::is_directory(path, error))
+    return fail(fmt::format("{} is a folder: name the plan's file", path));
+  auto text = read_file(path, plan::max_plan_bytes);
+  if (!text) return fail(fmt::format("{}; is it a plan?", text.error().message));
+  const fs::path absolute = fs::canonical(path, error);
+  if (error) return fail(fmt::format("cannot find {}: {}", path, error.message()));
+  PlanFile file{.path = path, .directory = absolute.parent_path().string(), .text = ""};
+  auto resolved = revisions::with_commits(*text, file.directory);
+  if (!resolved) return fail(fmt::format("{}: {}", path, resolved.error().message));
+  file.text = plan::with_defaults(*resolved);
+  find_source(file);
+  return file;
+}
+
+}  // namespace stab::client

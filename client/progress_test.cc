@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "client/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stab::client {
+namespace {
+
+using protocol::Progress;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::size_t wide = 1000;
+
+Progress running() {
+  return {.state = "running",
+          .total = 240,
+          .done = 120,
+          .ok = 118,
+          .failed = 2,
+          .activity = "sort O2, block 3"};
+}
+
+TEST(ProgressText, ARunningExperimentShowsItsBarItsCountsAndWhatItDoes) {
+  EXPECT_EQ(progress_text(running(), wide),
+            "[############------------] 120 of 240 trials, 118 ok, 2 failed | sort O2, block 3");
+}
+
+TEST(ProgressText, TheTimeThatIsLeftIsShownOnceItIsKnown) {
+  Progress progress = running();
+  progress.left_ns = 63'000'000'000;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 1 min 3 s left | sort"));
+  progress.left_ns.reset();
+  EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("left")));
+}
+
+TEST(ProgressText, DisturbedTrialsAreNamedOnlyIfThereAreAny) {
+  Progress progress = running();
+  progress.disturbed = 0;
+  EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("disturbed")));
+  progress.disturbed = 3;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 3 disturbed"));
+}
+
+TEST(ProgressText, SkippedTrialsAreNamedOnlyIfThereAreAny) {
+  Progress progress = running();
+  progress.skipped = 0;
+  EXPECT_THAT(progress_text(progress, wide), Not(HasSubstr("skipped")));
+  progress.skipped = 7;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("2 failed, 7 skipped"));
+}
+
+TEST(ProgressText, AnExperimentThatMayStopEarlySaysSoAndWhatItsRuleSaw) {
+  Progress progress = running();
+  progress.left_ns = 63'000'000'000;
+  progress.fewest = 160;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 160 to 240 trials"));
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr(", at most 1 min 3 s left"));
+  progress.fewest = 80;
+  progress.look = "after 40 blocks the widest interval is +-2 %";
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of at most 240 trials"));
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("block 3 | after 40 blocks the widest"));
+  progress.fewest = 240;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 240 trials"));
+}
+
+TEST(ProgressText, TheBarIsEmptyAtTheStartFullAtTheEndAndNeverLonger) {
+  const auto bar_at = [](std::uint64_t done, std::uint64_t total) {
+    return progress_text({.state = "building", .builds = total, .builds_done = done}, wide)
+        .substr(0, 26);
+  };
+  EXPECT_EQ(bar_at(0, 3), "[------------------------]");
+  EXPECT_EQ(bar_at(2, 3), "[################--------]");
+  EXPECT_EQ(bar_at(3, 3), "[########################]");
+  EXPECT_EQ(bar_at(9, 3), "[########################]");
+}
+
+TEST(ProgressText, OneMissingTrialIsNotAFullBar) {
+  Progress progress = running();
+  progress.total = 1'000'000;
+  progress.done = 999'999;
+  EXPECT_THAT(progress_text(progress, wide), HasSubstr("#-]"));
+}
+
+TEST(ProgressText, BuildsAreCounted) {
+  EXPECT_EQ(progress_text({.state = "building", .builds = 0}, wide), "building") << "none to count";
+  EXPECT_THAT(progress_text({.state = "building", .builds = 4, .builds_done = 1}, wide),
+              HasSubstr("] 1 of 4 builds"));
+  EXPECT_THAT(progress_text({.state = "building",
+                             .builds = 80,
+                             .builds_done = 79,
+                             .builds_cached = 78,
+                             .left_ns = 2'000'000'000},
+                            wide),
+              HasSubstr("] 79 of 80 builds, 78 cached, about 2 s left"));
+}
+
+TEST(ProgressText, AnotherStateIsShownWithItsReason) {
+  EXPECT_EQ(progress_text({.state = "queued"}, wide), "queued");
+  EXPECT_EQ(progress_text({.state = "paused", .reason = "the disk\nis full"}, wide),
+            "paused: the disk is full");
+}
+
+TEST(ProgressText, ItIsNeverWiderThanTheTerminal) {
+  for (std::size_t width = 0; width < 100; ++width)
+    EXPECT_LE(progress_text(running(), width).size(), width);
+  EXPECT_EQ(progress_text(running(), 30), "[######------] 120 of 240");
+}
+
+// A terminal of 80 columns shows no half words.
+TEST(ProgressText, ALineThatDoesNotFitHasAShorterBarAndEndsAfterAWholePart) {
+  Progress progress = running();
+  progress.fewest = 160;
+  progress.left_ns = 63'000'000'000;
+  EXPECT_EQ(progress_text(progress, 81),
+            "[######------] 120 of 160 to 240 trials, 118 ok, 2 failed, at most 1 min 3 s left");
+  EXPECT_EQ(progress_text(progress, 100),
+            "[######------] 120 of 160 to 240 trials, 118 ok, 2 failed, at most 1 min 3 s left | "
+            "sort O2, block 3");
+  EXPECT_EQ(progress_text(progress, 79),
+            "[######------] 120 of 160 to 240 trials, 118 ok, 2 failed");
+}
+
+TEST(ProgressText, NothingMovesTheCursor) {
+  Progress progress = running();
+  progress.activity = "a\x1b[2Jb\r\nc\t";
+  EXPECT_THAT(progress_text(progress, wide), testing::EndsWith(" | a [2Jb  c "));
+}
+
+TEST(ProgressText, WhatIsMissingCountsAsNothingYet) {
+  EXPECT_EQ(progress_text({}, wide), "");
+  EXPECT_THAT(progress_text({.state = "running"}, wide), HasSubstr("0 of 0 trials, 0 ok"));
+}
+
+}  // namespace
+}  // namespace stab::client

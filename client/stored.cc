@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "client/stored.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "protocol/paths.h"
+#include "results/answers.h"
+#include "results/document.h"
+#include "results/exports/export.h"
+#include "results/pages/pages.h"
+#include "results/profiles/profiles.h"
+#include "results/replay.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Damaged rows are in the list, too: to ask for one says what is wrong with it.
+Result<std::vector<store::Id>> ids_in(const Stored& stored) {
+  const auto found = stored.reader->experiments();
+  if (!found) return fail(found.error().message);
+  std::vector<store::Id> ids;
+  for (const store::Experiment& each : found->intact) ids.push_back(each.id);
+  for (const store::Damage& each : found->damaged) ids.push_back(each.row);
+  std::ranges::sort(ids);
+  return ids;
+}
+
+Result<store::Experiment> find(const Stored& stored, store::Id id) {
+  const auto ids = ids_in(stored);
+  if (!ids) return std::unexpected(ids.error());
+  if (ids->empty())
+    return fail(fmt::format("{} holds no experiment: its run ended before the experiment began",
+                            stored.path));
+  if (id == 0 && ids->size() > 1)
+    return fail(
+        fmt::format("{} holds the experiments {}: choose one", stored.path, fmt::join(*ids, ", ")));
+  const store::Id wanted = id == 0 ? ids->front() : id;
+  auto found = stored.reader->experiment(wanted);
+  if (!found) return fail(found.error().message);
+  if (!*found)
+    return fail(fmt::format("there is no experiment {} in {}: choose one of {}", wanted,
+                            stored.path, fmt::join(*ids, ", ")));
+  return std::move(**found);
+}
+
+}  // namespace
+
+Result<Stored> open_stored(const std::string& folder) {
+  std::error_code error;
+  const std::string path = (fs::absolute(folder, error) / "stabd.db").lexically_normal().string();
+  if (!fs::is_regular_file(path, error))
+    return fail(fmt::format(
+        "there is no database {}: name the folder of a 'stabctl run' ('stabctl runs' lists them)",
+        path));
+  auto reader = store::Reader::open(path);
+  if (!reader) return fail(reader.error().message);
+  return Stored{.path = path, .reader = std::move(*reader)};
+}
+
+Result<Analysed> analyse_stored(const std::string& folder, store::Id id) {
+  auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  auto experiment = find(*stored, id);
+  if (!experiment) return std::unexpected(experiment.error());
+  auto document = results::make_document(*stored->reader, *experiment, stored->path);
+  if (!document) return std::unexpected(document.error());
+  return Analysed{.stored = std::move(*stored),
+                  .experiment = std::move(*experiment),
+                  .document = std::move(*document)};
+}
+
+Result<protocol::ReportReply> Analysed::as(const protocol::ReportRequest& form) const {
+  return results::show_any_report(*stored.reader, experiment, document, form);
+}
+
+Ending Analysed::ending() const {
+  return ending_of(results::reply_with("", experiment, document));
+}
+
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::ReportRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_any_report(*stored->reader, *experiment, stored->path, request);
+}
+
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::CompareRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  std::vector<store::Id> ids = request.ids;
+  if (ids.empty()) ids.push_back(0);
+  std::vector<store::Experiment> experiments;
+  for (const store::Id id : ids) {
+    auto found = find(*stored, id);
+    if (!found) return std::unexpected(found.error());
+    experiments.push_back(std::move(*found));
+  }
+  return results::answer_compare(*stored->reader, experiments, request);
+}
+
+Result<protocol::ExportReply> answer_stored(const std::string& folder,
+                                            const protocol::ExportRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  std::string text;
+  const auto add = [&](std::string_view piece) -> Result<void> {
+    text += piece;
+    return {};
+  };
+  const auto written = results::write_export(*stored->reader, *experiment,
+                                             {.format = request.format, .cell = request.cell}, add);
+  if (!written) return std::unexpected(written.error());
+  return protocol::ExportReply{.text = std::move(text)};
+}
+
+Result<protocol::ReplayReply> answer_stored(const std::string& folder,
+                                            const protocol::ReplayRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_replay(
+      *stored->reader, *experiment,
+      fmt::format("{}/builds/{}", default_cache_directory(), experiment->uid),
+      {.position = request.position, .attempt = request.attempt});
+}
+
+Result<protocol::ProfileReply> answer_stored(const std::string& folder,
+                                             const protocol::ProfileRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_profile(*stored->reader, *experiment, request);
+}
+
+Result<protocol::LogsReply> answer_stored(const std::string& folder,
+                                          const protocol::LogsRequest& request) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto experiment = find(*stored, request.id);
+  if (!experiment) return std::unexpected(experiment.error());
+  return results::answer_logs(*stored->reader, *experiment, request.after);
+}
+
+}  // namespace stab::client

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "client/table_design.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "design/fractional.h"
+
+namespace stab::client {
+namespace {
+
+// A cell as the levels 0 or 1 of its treatments, as bits. Nothing: a treatment has not two levels.
+std::optional<std::set<std::uint32_t>> two_level_cells(const stats::Dataset& data,
+                                                       const stats::Spec& spec) {
+  std::vector<const stats::Column*> columns;
+  for (const std::string& name : spec.treatments) {
+    columns.push_back(data.find(name));
+    if (columns.back() == nullptr || columns.back()->levels.size() != 2) return std::nullopt;
+  }
+  std::set<std::uint32_t> cells;
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    std::uint32_t cell = 0;
+    for (std::size_t t = 0; t < columns.size(); ++t) cell |= columns[t]->codes[row] << t;
+    cells.insert(cell);
+  }
+  return cells;
+}
+
+// The words whose product is the same in all cells, each with a treatment that no other one has:
+// that treatment is the product of the word's others. Nothing unless the cells are all that they
+// allow.
+std::vector<plan::Generator> found_generators(const std::set<std::uint32_t>& cells,
+                                              std::size_t treatments) {
+  std::vector<std::uint32_t> words;
+  for (std::uint32_t word = 1; word < 1U << treatments; ++word) {
+    const auto parity = [&](std::uint32_t cell) { return std::popcount(cell & word) % 2; };
+    const int first = parity(*cells.begin());
+    if (std::ranges::all_of(cells, [&](std::uint32_t cell) { return parity(cell) == first; }))
+      words.push_back(word);
+  }
+  if (cells.size() * (words.size() + 1) != std::size_t{1} << treatments) return {};
+  std::vector<plan::Generator> generators;
+  for (std::size_t t = treatments; t-- > 0;) {
+    const auto has = [t](std::uint32_t word) { return (word >> t & 1U) != 0; };
+    const auto pivot = std::ranges::find_if(words, has);
+    if (pivot == words.end()) continue;
+    const std::uint32_t own = *pivot;
+    std::erase(words, own);
+    for (std::uint32_t& word : words)
+      if (has(word)) word ^= own;
+    for (plan::Generator& other : generators)
+      if (has(other.product)) other.product ^= own;
+    std::erase(words, 0U);
+    generators.push_back({.treatment = t, .product = own ^ 1U << t});
+  }
+  return generators;
+}
+
+}  // namespace
+
+Result<void> set_fraction(const std::vector<std::string>& generators, const stats::Dataset& data,
+                          stats::Spec& spec, std::vector<std::string>& notes) {
+  const std::size_t k = spec.treatments.size();
+  const bool given = !generators.empty();
+  if (spec.design != stats::Design::factorial || spec.error == stats::Error::pooled)
+    return given ? fail(
+                       "--generators is for the trials of one program: --subject, --random and "
+                       "--error pooled cannot be combined with it")
+                 : Result<void>{};
+  if (k < 3 || k > plan::max_fractional_treatments)
+    return given ? fail(fmt::format("--generators needs 3 to {} factors with two levels each",
+                                    plan::max_fractional_treatments))
+                 : Result<void>{};
+  const auto cells = two_level_cells(data, spec);
+  if (!cells)
+    return given ? fail("--generators: each of --factors needs two levels") : Result<void>{};
+  if (cells->empty() || cells->size() == std::size_t{1} << k)
+    return given ? fail(
+                       "--generators: the table has all combinations of levels, so all effects can "
+                       "be told apart; leave the option out")
+                 : Result<void>{};
+  std::vector<plan::Generator> wanted;
+  for (const std::string& text : generators) {
+    auto generator = plan::read_generator(text, spec.treatments);
+    if (!generator)
+      return fail("--generators " + one_line(text, 60) + ": " + generator.error().message);
+    wanted.push_back(*generator);
+  }
+  if (!given) wanted = found_generators(*cells, k);
+  if (wanted.empty()) return {};
+  const auto design = plan::fractional_design(spec.treatments, wanted);
+  if (!design) return given ? fail("--generators: " + design.error().message) : Result<void>{};
+  // Levels may be named the other way round: a product may be -1 in all cells instead of +1.
+  for (const plan::Generator& generator : design->generators) {
+    const std::uint32_t word = generator.product | 1U << generator.treatment;
+    const int first = std::popcount(*cells->begin() & word) % 2;
+    for (const std::uint32_t cell : *cells)
+      if (std::popcount(cell & word) % 2 != first)
+        return fail(fmt::format("--generators: the table has cells that {} = {} does not allow",
+                                spec.treatments[generator.treatment],
+                                plan::effect_name(generator.product, spec.treatments)));
+  }
+  for (const auto& chain : plan::alias_chains(*design))
+    spec.chains.push_back(
+        {.effect = chain.front(),
+         .aliases = plan::alias_text(std::span(chain).subspan(1), design->treatments)});
+  notes.push_back(fmt::format(
+      "The table is a fraction of the factors' combinations: {}.{}",
+      fmt::join(plan::defining_relation(*design), ", "),
+      given ? "" : " If you used a different design, describe it with '--generators'."));
+  return {};
+}
+
+// Seeds that stand in several cells may be one draw that all of these share, or numbers that each
+// cell uses for draws of its own.
+Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
+                       stats::Spec& spec) {
+  if (spec.design != stats::Design::nested || seeds_are == "nested") return {};
+  const stats::Column* seeds = data.find(spec.seed);
+  if (seeds == nullptr) return {};
+  if (seeds_are == "auto") {
+    std::vector<std::set<std::vector<std::uint32_t>>> cells(seeds->levels.size());
+    std::size_t shared = 0;
+    for (std::size_t row = 0; row < data.response.size(); ++row) {
+      std::vector<std::uint32_t> cell;
+      for (const std::string& name : spec.treatments) {
+        const stats::Column* column = data.find(name);
+        cell.push_back(column == nullptr ? 0 : column->codes[row]);
+      }
+      auto& own = cells[seeds->codes[row]];
+      if (own.size() < 2 && own.insert(std::move(cell)).second && own.size() == 2) ++shared;
+    }
+    if (shared == 0) return {};
+    return fail(
+        fmt::format("{} of the {} seeds in {} have trials in several cells, which can mean two "
+                    "things. If a seed is one layout that several cells share, use '--seeds "
+                    "crossed': cells are then compared within each seed. If each cell drew its own "
+                    "layouts and the seeds are only labels, use '--seeds nested'",
+                    shared, seeds->levels.size(), one_line(spec.seed, 60)));
+  }
+  spec.design = spec.subject.empty() ? stats::Design::factorial : stats::Design::within_subjects;
+  spec.block = spec.seed;
+  spec.seed.clear();
+  // Seeds are no sequence in time, so neighbours have nothing in common.
+  spec.independent_blocks = true;
+  return {};
+}
+
+}  // namespace stab::client

@@ -1,0 +1,289 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# 'stabctl analyze' of tables (tables/) that a plain test of means answers wrongly, or with advice that can't help.
+set -euo pipefail
+stabctl=$2/bin/stabctl
+tables=$1/client/tables
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+analyze() { # analyze EXPECTED-EXIT-CODE TABLE ARGUMENTS...; the output is left in out and err, and in words as one line
+  local expected=$1 table=$2 code=0
+  shift 2
+  "$stabctl" analyze "$tables/$table.csv" --response y "$@" --fail-on regressed,unsure >out 2>err || code=$?
+  tr -s ' \n' ' ' <out >words
+  [[ $code == "$expected" ]] || fail "exit code $code, not $expected: $table $*: $(cat out err)"
+}
+says() { # says FILE TEXT
+  grep -qF -- "$2" "$1" || fail "'$2' is not in: $(cat "$1")"
+}
+lacks() {
+  if grep -qF -- "$2" "$1"; then fail "'$2' is in: $(cat "$1")"; fi
+}
+
+# A cell without trials: nothing is said of it, and the words name the cells that are compared.
+analyze 2 empty_cell --factors a,b
+says words "The levels a=a1 and a=a2 are compared only at b=b2"
+says words "The levels b=b1 and b=b2 are compared only at a=a2"
+lacks words "averages over the other treatments' levels"
+analyze 2 empty_cell_blocks --factors a,b --block k
+says words "The levels a=a1 and a=a2 are compared only at b=b2"
+
+# All of one level before all of the other: time may have made the change.
+analyze 3 drift --factors v --order t
+says words "no verdict on v=old against v=new"
+says words "were measured one after the other"
+# In random order neighbours that are alike do no harm, and raise no alarm.
+analyze 3 random_order --factors v --order t
+lacks words "Independence"
+lacks words "one after the other"
+
+# A clock that ticks: its steps are part of the interval.
+analyze 3 ticks --factors v --block k
+says words "The values of y move in steps of 10"
+lacks words "10.0 to 10.0 %"
+says words "use a finer clock"
+lacks words "at least 6"
+analyze 0 ticks --factors v --block k --resolution 0
+says words "y than v=new (95 % interval 9.09 to 9.09 %"
+analyze 3 ticks --factors v --block k --resolution 20
+
+# Programs of different size: a mean of raw numbers is that of the largest.
+analyze 3 raw_suite --factors v --block k --subject prog
+says words "no verdict on v=old against v=new"
+says words "dominates the mean of raw values"
+says words "'--log' of 'stabctl analyze'"
+analyze 3 raw_suite --factors v --block k --subject prog --log --margin 1%
+lacks words "dominates the mean of raw values"
+says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it would take about"
+
+# One level lost trials that the other kept.
+analyze 3 lost_in_one_arm --factors v --block k
+says words "v=new lacks 13 of 30, old lacks 0 of 30"
+says words "whether this depends on the cell: "
+says words "could be anything, because no limit bounds the missing values"
+analyze 3 lost_in_one_arm --factors v --block k --json
+says out '"loss_bounds": "extremes"'
+says out '"loss_low": null'
+says out '"loss_high": null'
+says out '"loss_p": 0.000'
+# Lee's bounds assume something, so they are asked for.
+analyze 3 lost_in_one_arm --factors v --block k --losses monotone
+says words "If one level lost every trial that the other level would have lost, and some more"
+analyze 3 lost_in_one_arm --factors v --block k --losses monotone --json
+says out '"loss_bounds": "monotone"'
+says out '"loss_low": 0.9'
+
+# A trial that timed out took at least its limit: that bounds the change from one side, and a verdict may stand.
+timed() { # timed NEW-1 [STEP]: each STEPth trial of new has no number
+  awk -v new="$1" -v step="${2-7}" 'BEGIN { srand(3); print "k,v,y"; for (k = 0; k < 20; ++k)
+    printf "%d,old,%.3f\n%d,new,%s\n", k, 100 + rand(), k, k % step == 2 ? "" : sprintf("%.3f", new + rand()) }'
+}
+tables=$work
+timed 104 >slower.csv
+analyze 1 slower --factors v --block k --baseline v=old --lost-at-least 3 --lost-at-most 2
+says err "--lost-at-least is above --lost-at-most"
+analyze 3 slower --factors v --block k --baseline v=old
+says words "no verdict on v=new against v=old"
+says words "the limit that ended them ('--lost-at-least'"
+analyze 2 slower --factors v --block k --baseline v=old --lost-at-least 300
+says words "v=old lacks 0 of 20, new lacks 3 of 20"
+says words "or more, including the error of these bounds"
+timed 96 >faster.csv
+analyze 3 faster --factors v --block k --baseline v=old --lost-at-least 300
+analyze 0 faster --factors v --block k --baseline v=old --lost-at-least 90 --lost-at-most 105
+says words "including the error of these bounds"
+# Bounds that are all on the other side turn it around, too.
+timed 96 3 >hidden.csv
+analyze 3 hidden --factors v --block k --baseline v=old --lost-at-least 300
+says words "or more, including the error of these bounds"
+says words "could be +"
+# Few blocks of a typical run may be anything, many may not; an assumption is the user's.
+analyze 0 faster --factors v --block k --baseline v=old --estimand typical
+says words "this is about a typical run, not the mean"
+analyze 0 faster --factors v --block k --baseline v=old --estimand median
+says words "this is about the median, not the mean"
+timed 96 3 >many.csv
+analyze 3 many --factors v --block k --baseline v=old --estimand typical
+analyze 3 many --factors v --block k --baseline v=old --estimand median
+# Lee's bounds of a median leave out as many changes as are missing; five changes have no interval.
+timed 98 99 | awk -F, -v OFS=, '$2 == "new" && $1 % 2 { $3 = "" } { print }' >half.csv
+analyze 0 half --factors v --block k --baseline v=old --losses random --estimand median
+analyze 3 half --factors v --block k --baseline v=old --losses monotone --estimand median
+analyze 0 many --factors v --block k --baseline v=old --losses random
+says words "As requested, the missing trials do not affect the verdict"
+# 'same' needs the bounds within the margin.
+timed 100 >equal.csv
+analyze 0 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99 --lost-at-most 102
+analyze 3 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99
+says words "no verdict on v=new against v=old"
+# Without blocks, with seeds, and over programs.
+analyze 3 slower --factors v --baseline v=old
+says words "whether this depends on the cell: "
+analyze 2 slower --factors v --baseline v=old --lost-at-least 300
+analyze 3 slower --factors v --random k --seeds nested --baseline v=old
+analyze 2 slower --factors v --random k --seeds nested --baseline v=old --lost-at-least 300
+{ sed 's/^k/p,k/; 2,$s/^/sort,/' slower.csv; sed '1d; s/^/fft,/' slower.csv; } >suite.csv
+analyze 3 suite --factors v --block k --subject p --baseline v=old --log --programs these
+analyze 2 suite --factors v --block k --subject p --baseline v=old --log --programs these --lost-at-least 300
+# stabd's own export says which trials ended at their timeout, and which ran at all.
+export_of() { # export_of STATUS RUN-TIME: of the trials that slower.csv lacks
+  awk -F, -v status="$1" -v ran="$2" 'NR == 1 {
+    print "position,attempt,last,block,warmup,benchmark,v,seed,status,started_ns,wall_ns"; next
+  } { print NR ",0,true," $1 ",false,sort," $2 ",1," ($3 == "" ? status : "ok") "," NR "," ($3 == "" ? ran : $3) }' slower.csv
+}
+own() { # own EXPECTED-EXIT-CODE FILE
+  "$stabctl" analyze "$2.csv" --response wall_ns --factors v --block block --baseline v=old --fail-on regressed,unsure >out 2>err && code=0 || code=$?
+  tr -s ' \n' ' ' <out >words
+  [[ $code == "$1" ]] || fail "exit code $code, not $1: $2: $(cat out err)"
+}
+export_of timeout 300 >ended.csv
+own 2 ended
+says words "or more, including the error of these bounds"
+export_of signalled 300 >crashed.csv
+own 3 crashed
+says words "could be anything"
+export_of disturbed 105 >excluded.csv
+own 2 excluded
+sed '/,disturbed,/d' excluded.csv >unfinished.csv
+own 2 unfinished
+lacks words "trials are missing"
+tables=$1/client/tables
+
+# Advice that fits: what more trials can't do is not offered.
+analyze 3 confounded --factors v --block k
+says words "The levels v=new and v=old can't be told from k"
+says words "More trials can't help"
+lacks words "it needs more"
+analyze 2 small --factors v
+lacks words "normality."
+
+# A treatment that helps at one level of the other and harms at the other one: that is part of the answer.
+analyze 3 crossover --factors cc,opt --block k --log
+says words "cc and opt interact: their changes differ by -18.3 %"
+says words "opt=O2 -> O3 is +9.95 % at cc=clang and -10.1 % at cc=gcc"
+
+# Seeds that both levels share: two designs are possible, and the user decides.
+analyze 1 seeds --factors v --random seed
+says err "'--seeds crossed'"
+says err "'--seeds nested'"
+analyze 3 seeds --factors v --random seed --seeds crossed --full
+says words "seed:v"
+analyze 3 seeds --factors v --random seed --seeds nested --full
+says words "Error(v:seed)"
+says words "with 12 seeds a change of 9.1 % is found in 8 of 10 cases"
+analyze 1 seeds --factors v --seeds crossed
+says err "--random is missing"
+
+# Without blocks it is known, too, what such an experiment can see.
+analyze 3 big --factors v --equivalence 0.1%
+says words "with 1000 trials a change of"
+says words "for 0.1 % it would take about"
+lacks words "at least 6"
+
+# A fraction of all combinations: what its effects can't be told apart from is found, or given.
+analyze 2 frac --factors a,b,c,d --block k --log --full
+says words "I = a:b:c:d"
+says words "b:c:d"
+cp out found
+analyze 2 frac --factors a,b,c,d --block k --log --full --generators d=a:b:c
+diff <(grep -v "fraction of the factors" found) <(grep -v "fraction of the factors" out) | grep -q '[0-9]\.[0-9]' &&
+  fail "the given generators give other numbers"
+analyze 1 frac --factors a,b,c,d --block k --log --generators d=a:b
+says err "the table has cells that d = a:b does not allow"
+
+# What stands out does not move a typical run. Both are shown, and the user says which one decides.
+awk 'BEGIN { print "k,v,y"; for (k = 0; k < 24; ++k) { a = 100 + (k * 7) % 5
+  printf "%d,old,%.2f\n%d,new,%.2f\n", k, a, k, (a - 2 + (k * 11) % 3 / 10) * (k % 12 == 5 ? 1.6 : 1) } }' >tail.csv
+tables=$work
+analyze 3 tail --factors v --block k --log --baseline v=old
+says out "A typical run"
+says out "The verdict is about the mean, not about these two"
+analyze 0 tail --factors v --block k --log --baseline v=old --estimand typical
+says out "The mean and the median"
+analyze 0 tail --factors v --block k --log --baseline v=old --estimand median
+says out "The verdicts above are about the median"
+analyze 0 tail --factors v --block k --log --baseline v=old --estimand median --json
+says out '"estimand": "median"'
+[[ $(grep -c '"method": "\(mean\|typical\|median\)"' out) == 4 ]] || fail "not all averages: $(cat out)"
+# Other quantiles, few blocks and trials without blocks have no median: each refusal says what to do.
+analyze 1 tail --factors v --block k --baseline v=old --estimand p90
+says err "--estimand accepts no quantile except the median"
+awk -F, 'NR == 1 || $1 < 5' tail.csv >few.csv
+analyze 3 few --factors v --block k --baseline v=old --estimand median
+says words "needs at least 6 ks, and there are 5, so there is no verdict"
+analyze 3 tail --factors v --baseline v=old --estimand median
+says words "Measure in blocks, or ask about the mean"
+
+# Blocks that resemble their neighbours: the interval is wider than that of independent ones, or there is no verdict.
+dependent() { # dependent CORRELATION BLOCKS
+  awk -v r="$1" -v n="$2" 'BEGIN { srand(7); print "k,v,y"; for (k = 0; k < n; ++k) {
+    z = 0; for (i = 0; i < 12; ++i) z += rand(); e = r * e + sqrt(1 - r * r) * (z - 6)
+    printf "%d,old,100\n%d,new,%.4f\n", k, k, 101 + e } }'
+}
+dependent 0.95 40 >slow.csv
+analyze 3 slow --factors v --block k --baseline v=old
+says words "too few for a verdict"
+analyze 3 slow --factors v --block k --baseline v=old --json
+says out '"independent_units"'
+width() { # of the first change
+  awk -F'[:,]' '/"low":/ && !l { l = $2 } /"high":/ && !h { h = $2 } END { print h - l }' out
+}
+dependent 0.5 60 >some.csv
+"$stabctl" analyze some.csv --response y --factors v --block k --baseline v=old --json >out
+sed -n '/"effects"/,$p' out >effects && mv effects out
+wide=$(width)
+"$stabctl" analyze some.csv --response y --factors v --block k --baseline v=old --json --independent-blocks >out
+sed -n '/"effects"/,$p' out >effects && mv effects out
+awk -v wide="$wide" -v narrow="$(width)" 'BEGIN { exit !(wide > 1.3 * narrow) }' || fail "dependent blocks: $wide, taken as independent: $(width)"
+# Where the order was drawn a verdict needs the randomization test, too; both tests and their seed are shown.
+drawn() { # drawn BLOCKS CHANGE [OUTLIER-IN-BLOCK]
+  awk -v n="$1" -v change="$2" -v out="${3--1}" 'BEGIN { srand(5); print "k,v,y"; for (k = 0; k < n; ++k) {
+    a = 100 + rand(); b = 100 + change + rand() + (k == out ? 40 : 0)
+    if (rand() < 0.5) printf "%d,old,%.4f\n%d,new,%.4f\n", k, a, k, b; else printf "%d,new,%.4f\n%d,old,%.4f\n", k, b, k, a } }'
+}
+drawn 30 1 >clear.csv
+analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --full
+says words "Randomization test"
+says words "random orders (seed 7)"
+says words "made no difference in any block"
+says words "the ratio between the levels is the same in all blocks"
+analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --json
+says out '"seed": 7'
+says out '"p_adjusted": 0.0'
+cp out once
+analyze 2 clear --factors v --block k --baseline v=old --order-drawn --random-seed 7 --json
+cmp -s out once || fail "the same seed gives other numbers"
+analyze 2 clear --factors v --block k --baseline v=old --json
+says out '"randomization": null'
+# Few blocks have few orders: with six all 64 are counted, and with five no p is below 0.06.
+drawn 6 3 >six.csv
+analyze 2 six --factors v --block k --baseline v=old --order-drawn --json
+says out '"draws": 64'
+says out '"p": 0.03125'
+drawn 5 3 >five.csv
+analyze 2 five --factors v --block k --baseline v=old --order-drawn
+says words "are too few for a randomization test"
+# Seven blocks of which two go the other way a little: the test of the mean finds a change, the other one does not.
+printf '%s\n' k,v,y >split.csv
+for k in 1 2 3 4 5 6 7; do
+  case $k in 7) b=99.9 ;; 6) b=99.95 ;; *) b=10$k ;; esac
+  printf '%s,old,100\n%s,new,%s\n' $k $k "$b" >>split.csv
+done
+analyze 2 split --factors v --block k --baseline v=old
+analyze 3 split --factors v --block k --baseline v=old --order-drawn
+says words "Two tests of v=old and new disagree, so there is no verdict"
+says words "a skewness of"
+says words "without k "
+# Without blocks trials are dealt again, and with seeds the seeds.
+tables=$1/client/tables
+analyze 3 big --factors v --order-drawn --json --equivalence 0.1%
+says out '"units": 1000'
+analyze 3 seeds --factors v --random seed --seeds nested --order-drawn --json
+says out '"units": 12'
+echo "all as promised"

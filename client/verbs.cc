@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "client/verbs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/duration.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "client/follow.h"
+#include "client/output.h"
+#include "client/plan_file.h"
+#include "client/progress.h"
+#include "client/stored.h"
+
+namespace stab::client {
+namespace {
+
+template <class Request>
+Result<typename Request::Reply> ask(const Common& common, const Request& request) {
+  auto client = Client::connect(common.sockets);
+  if (!client) return std::unexpected(client.error());
+  return client->ask(request);
+}
+
+bool names_one(const protocol::CompareRequest& request) {
+  return !request.ids.empty();
+}
+template <class Request>
+bool names_one(const Request& request) {
+  return request.id != 0;
+}
+
+// From the database that the user names, else from a daemon.
+template <class Request>
+Result<typename Request::Reply> look_up(const Common& common, const Request& request) {
+  if (!common.state.empty()) return answer_stored(common.state, request);
+  if (!names_one(request))
+    return fail(
+        "name an experiment by its number ('stabctl list' shows the numbers), or, with --folder, "
+        "the "
+        "folder of a 'stabctl run' or 'stabctl ab' ('stabctl runs' lists the folders)");
+  return ask(common, request);
+}
+
+Result<int> print_json(const std::string& text) {
+  if (auto printed = write_json(text); !printed) return std::unexpected(printed.error());
+  return exit_ok;
+}
+
+// In the list, behind the name.
+std::string remark(const protocol::Summary& row) {
+  std::string text;
+  if (row.place)
+    text += *row.place == 1 ? "next" : fmt::format("{} are ahead of it", *row.place - 1);
+  if (row.priority != 0)
+    text += fmt::format("{}priority {}", text.empty() ? "" : ", ", row.priority);
+  if (!row.reason.empty()) text += (text.empty() ? "" : ", ") + one_line(row.reason, 100);
+  return text.empty() ? "" : "  (" + text + ")";
+}
+
+}  // namespace
+
+Result<int> exit_code_of(const Common& common, std::int64_t id) {
+  const auto report = ask(common, protocol::ReportRequest{.id = id, .format = "json"});
+  if (!report) return std::unexpected(report.error());
+  return exit_code(ending_of(*report), common.fail_on);
+}
+
+Result<int> submit(const Common& common, const std::string& plan_path, std::int64_t priority,
+                   bool wait) {
+  const auto plan = read_plan_file(plan_path);
+  if (!plan) return std::unexpected(plan.error());
+  tell_shell_warnings(*plan);
+  const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,
+                                                          .directory = plan->directory,
+                                                          .file = plan->path,
+                                                          .priority = priority,
+                                                          .branch = plan->branch,
+                                                          .commit = plan->commit});
+  if (!answer) return std::unexpected(answer.error());
+  const std::int64_t id = answer->id;
+  if (common.json)
+    fmt::print("{}\n", fmt::format("{{\"id\":{}}}", id));
+  else
+    fmt::print("experiment {} is queued; follow it with 'stabctl watch {}'\n", id, id);
+  if (auto printed = flush_output(); !printed) return std::unexpected(printed.error());
+  return wait ? watch(common, id) : exit_ok;
+}
+
+Result<int> list(const Common& common) {
+  const auto answer = ask(common, protocol::ListRequest{});
+  if (!answer) return std::unexpected(answer.error());
+  const std::vector<protocol::Summary>& experiments = answer->experiments;
+  if (common.json) {
+    return print_json(protocol::to_text(experiments, 2));
+  }
+  if (experiments.empty())
+    fmt::print("there are no experiments: submit a plan with 'stabctl submit plan.toml'\n");
+  for (const protocol::Summary& row : experiments)
+    fmt::print("{:>5}  {:<10} {:>8} trials {:>10}  {}  {}{}\n", row.id, for_terminal(row.state),
+               row.trials, row.bytes ? about_bytes(*row.bytes) : "", local_time(row.submitted_ns),
+               one_line(row.name, 100), remark(row));
+  if (answer->queue_paused)
+    fmt::print("the queue is paused: 'stabctl resume --queue' resumes it\n");
+  return exit_ok;
+}
+
+Result<int> status(const Common& common, std::int64_t id) {
+  const auto answer = ask(common, protocol::StatusRequest{.id = id});
+  if (!answer) return std::unexpected(answer.error());
+  if (common.json) {
+    return print_json(protocol::to_text(*answer, 2));
+  }
+  fmt::print("experiment {}: {}\n", id, one_line(answer->experiment.name, 100));
+  fmt::print("{}\n", progress_text(answer->progress, 1000));
+  for (const store::Event& event : answer->events)
+    fmt::print("{}  {:<8} {}\n", local_time(event.at_ns), event.kind, for_terminal(event.text));
+  return exit_ok;
+}
+
+Result<int> status_of_daemon(const Common& common) {
+  const auto answer = ask(common, protocol::VersionRequest{});
+  if (!answer) return std::unexpected(answer.error());
+  if (common.json) return print_json(protocol::to_text(*answer, 2));
+  fmt::print("stabd {}, process {}, state in {}\n", one_line(answer->version, 100), answer->pid,
+             for_terminal(answer->state));
+  fmt::print(
+      "its loop ran {} times; 99.9 % of the rounds took at most {} of CPU time, the longest {}\n",
+      answer->loop_turns, format_duration(answer->loop_computes),
+      format_duration(answer->loop_computes_longest));
+  fmt::print("and waited at most {} for disks and other processes, the longest {}\n",
+             format_duration(answer->loop_waits), format_duration(answer->loop_waits_longest));
+  return exit_ok;
+}
+
+Result<int> watch(const Common& common, std::int64_t id) {
+  auto watching = start_watching(common.sockets, id);
+  if (!watching) return std::unexpected(watching.error());
+  const SignalFd signals;
+  const auto followed = follow(*watching, signals);
+  if (!followed) return std::unexpected(followed.error());
+  return end_of_watch(common, id, *followed);
+}
+
+Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& followed) {
+  if (followed.signal != 0) {
+    tell(fmt::format("experiment {} continues; follow it with 'stabctl watch {}'", id, id));
+    return exit_interrupted + followed.signal;
+  }
+  if (common.json) {
+    if (auto printed = print_json(protocol::to_text(followed.progress, -1)); !printed)
+      return printed;
+  } else {
+    fmt::print("experiment {}: {}\n", id, progress_text(followed.progress, 1000));
+  }
+  return exit_code_of(common, id);
+}
+
+Result<int> cancel(const Common& common, std::int64_t id) {
+  const auto answer = ask(common, protocol::CancelRequest{.id = id});
+  if (!answer) return std::unexpected(answer.error());
+  auto watching = start_watching(common.sockets, id);
+  if (!watching) return std::unexpected(watching.error());
+  const SignalFd signals;
+  const auto followed = follow(*watching, signals);
+  if (!followed) return std::unexpected(followed.error());
+  if (followed->signal != 0) {
+    tell(fmt::format("experiment {} is being cancelled; its processes may still be alive", id));
+    return exit_interrupted + followed->signal;
+  }
+  fmt::print("experiment {} is {}; its trials so far are kept\n", id,
+             one_line(followed->progress.state, 20));
+  return exit_ok;
+}
+
+Result<int> report(const Common& common, std::int64_t id, const std::string& format,
+                   const std::string& output, const std::optional<FailOn>& fail_on) {
+  const std::string wanted = common.json ? "json" : format;
+  const auto answer = look_up(
+      common, protocol::ReportRequest{.id = id,
+                                      .format = wanted,
+                                      .colour = output.empty() && wants_colour(),
+                                      .full = common.full,
+                                      .response = common.response,
+                                      .better = common.better,
+                                      .width = output.empty() ? terminal_width() : std::nullopt});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, output, Colours::ours); !written)
+    return std::unexpected(written.error());
+  return fail_on ? exit_code(ending_of(*answer), *fail_on) : exit_ok;
+}
+
+Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids) {
+  const auto answer =
+      look_up(common, protocol::CompareRequest{.ids = ids,
+                                               .format = common.json ? "json" : "text",
+                                               .colour = wants_colour(),
+                                               .full = common.full,
+                                               .response = common.response,
+                                               .better = common.better,
+                                               .width = terminal_width()});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, "", Colours::ours); !written)
+    return std::unexpected(written.error());
+  return exit_code(ending_of(*answer), common.fail_on);
+}
+
+Result<int> profile(const Common& common, const ProfileOptions& options) {
+  const auto answer =
+      look_up(common, protocol::ProfileRequest{.id = options.id,
+                                               .position = options.position,
+                                               .attempt = options.attempt,
+                                               .cells = options.cells,
+                                               .format = common.json ? "json" : "text",
+                                               .colour = wants_colour()});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, "", Colours::ours); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options) {
+  std::string wanted = common.json ? "json" : options.format;
+  if (options.samples && wanted != "csv" && wanted != "json")
+    return fail(fmt::format("--samples exports rows: use --format csv or json, not {}", wanted));
+  if (options.samples) wanted = wanted == "json" ? "samples-json" : "samples";
+  const auto answer = look_up(
+      common, protocol::ExportRequest{.id = id, .format = std::move(wanted), .cell = options.cell});
+  if (!answer) return std::unexpected(answer.error());
+  if (auto written = write_output(answer->text, options.output, Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+}  // namespace stab::client

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One browser: a request, an answer, the end. It never blocks and is given so much time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "client/web/request.h"
+
+namespace stab::client::web {
+
+using Clock = std::chrono::steady_clock;
+
+struct Answer {
+  std::string head{};
+  std::shared_ptr<const std::string> body{};
+  bool last = false;  // the page that does not change any more
+};
+using Answers = std::function<Answer(const Request&)>;
+
+// Until its request is whole; then, without its taking any of the answer; in all.
+inline constexpr std::chrono::seconds time_to_ask{5};
+inline constexpr std::chrono::seconds time_to_take{20};
+inline constexpr std::chrono::minutes time_in_all{5};
+
+class Connection {
+ public:
+  Connection(Fd socket, Clock::time_point now);
+  // Whatever can be done now. `path` is the only one that there is.
+  void go_on(const Answers& answers, std::string_view path, Clock::time_point now);
+  [[nodiscard]] bool is_over() const { return !socket_; }
+  // All of an answer that is the last was sent.
+  [[nodiscard]] bool took_last() const { return took_last_; }
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] short events() const;
+  [[nodiscard]] Clock::time_point until() const { return until_; }
+
+ private:
+  void read_some(const Answers& answers, std::string_view path, Clock::time_point now);
+  void write_some(Clock::time_point now);
+  void drain();
+  [[nodiscard]] std::string_view rest() const;
+
+  enum class Stage { asking, taking, leaving };
+  Fd socket_;
+  Stage stage_ = Stage::asking;
+  Clock::time_point until_;
+  Clock::time_point end_;
+  std::string asked_{};
+  Answer answer_{};
+  std::size_t sent_ = 0;
+  bool took_last_ = false;
+};
+
+}  // namespace stab::client::web

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "client/web/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "client/web/address.h"
+#include "report/html/live.h"
+
+namespace stab::client::web {
+namespace {
+
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : int{c}; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::vector<std::string_view> lines_of(std::string_view head) {
+  std::vector<std::string_view> lines;
+  while (!head.empty()) {
+    const std::size_t end = std::min(head.find("\r\n"), head.size());
+    lines.push_back(head.substr(0, end));
+    head.remove_prefix(std::min(end + 2, head.size()));
+  }
+  return lines;
+}
+
+// A name or value of several meanings makes a request that two programs could read in two ways.
+struct Headers {
+  bool whole = true;
+  int hosts = 0;
+  std::string_view host;
+  std::string_view known;
+};
+
+Headers headers_in(const std::vector<std::string_view>& lines) {
+  Headers found;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::size_t colon = lines[i].find(':');
+    const std::string_view name = lines[i].substr(0, colon);
+    if (colon == std::string_view::npos || name.empty() ||
+        name.find_first_of(" \t") != std::string_view::npos)
+      return {.whole = false, .hosts = 0, .host = {}, .known = {}};
+    const std::string_view value = trimmed(lines[i].substr(colon + 1));
+    if (same_name(name, "host")) {
+      ++found.hosts;
+      found.host = value;
+    } else if (same_name(name, "if-none-match")) {
+      found.known = value;
+    }
+  }
+  return found;
+}
+
+// As long for a wrong path as for one that is nearly right: it is what keeps other users out.
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned differing = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    differing |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  return differing == 0;
+}
+
+Request judged(std::string_view head, std::string_view path) {
+  const auto has_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; };
+  const auto lines = lines_of(head);
+  for (const std::string_view line : lines)
+    if (std::ranges::any_of(line, has_control)) return {.status = 400};
+  const std::string_view first = lines.empty() ? "" : lines.front();
+  const std::size_t space = first.find(' ');
+  const std::size_t last = first.rfind(' ');
+  const std::string_view protocol = last == std::string_view::npos ? "" : first.substr(last + 1);
+  if (space == last || (protocol != "HTTP/1.1" && protocol != "HTTP/1.0")) return {.status = 400};
+  const std::string_view method = first.substr(0, space);
+  const std::string_view target = first.substr(space + 1, last - space - 1);
+  const Headers headers = headers_in(lines);
+  if (!headers.whole || headers.hosts != 1) return {.status = 400};
+  if (!is_own_host(headers.host)) return {.status = 403};
+  if (method != "GET" && method != "HEAD") return {.status = 405};
+  if (!equal_in_constant_time(target, path)) return {.status = 404};
+  return {.status = 200, .without_body = method == "HEAD", .known = std::string(headers.known)};
+}
+
+std::string_view reason_of(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 304:
+      return "Not Modified";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 431:
+      return "Request Header Fields Too Large";
+    default:
+      return "Bad Request";
+  }
+}
+
+}  // namespace
+
+std::optional<Request> read_request(std::string_view bytes, std::string_view path) {
+  const std::size_t end = bytes.find("\r\n\r\n");
+  if (std::min(end, bytes.size()) > most_request) return Request{.status = 431};
+  if (end == std::string_view::npos) return std::nullopt;
+  return judged(bytes.substr(0, end), path);
+}
+
+std::string head_of(int status, std::size_t bytes, std::string_view version) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_of(status));
+  head += fmt::format("Content-Type: text/{}; charset=utf-8\r\n", status == 200 ? "html" : "plain");
+  // A 304 has no body, and a length would be the page's.
+  if (status != 304) head += fmt::format("Content-Length: {}\r\n", bytes);
+  if (status == 405) head += "Allow: GET, HEAD\r\n";
+  if (!version.empty()) head += fmt::format("ETag: {}\r\n", version);
+  head += fmt::format(
+      "Content-Security-Policy: {}; base-uri 'none'; form-action 'none'; frame-ancestors "
+      "'none'\r\n",
+      report::html::live_policy.text());
+  return head +
+         "Cache-Control: no-store\r\n"
+         "Cross-Origin-Resource-Policy: same-origin\r\n"
+         "Referrer-Policy: no-referrer\r\n"
+         "X-Content-Type-Options: nosniff\r\n"
+         "Connection: close\r\n\r\n";
+}
+
+std::string_view words_of(int status) {
+  switch (status) {
+    case 403:
+      return "Only this machine's own addresses are served: open the address that stabctl "
+             "printed.\n";
+    case 404:
+      return "There is nothing here: open the whole address that stabctl printed.\n";
+    case 405:
+      return "This page is read-only.\n";
+    case 431:
+      return "The request is too long.\n";
+    default:
+      return "This server does not understand that request.\n";
+  }
+}
+
+}  // namespace stab::client::web

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "protocol/codec.h"
+
+#include "protocol/messages.h"
+#include "protocol/reading.h"
+#include "protocol/work.h"
+
+namespace stab::protocol {
+namespace {
+
+// The daemon is believed more than others: a list may be long.
+constexpr std::size_t max_reply_values = std::size_t{1} << 24;
+
+// What there is to know of a message to write and read it.
+struct Shape {
+  Tag tag;
+  std::span<const Member> members;
+};
+template <class M>
+constexpr Shape shape{.tag = tag<M>, .members = members<M>};
+
+bool has_tag(const Parsed& value, const Tag& wanted) {
+  if (wanted.value.empty()) return value.is_boolean() && value.get<bool>();
+  const auto* text = value.get_ptr<const std::string*>();
+  return text != nullptr && *text == wanted.value;
+}
+
+const Parsed& value_of(const Parsed& object, std::string_view key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Mismatch(fmt::format("'{}' is missing", key));
+  return *found;
+}
+
+void check_tag(const Parsed& object, const Tag& wanted) {
+  if (const Parsed& found = value_of(object, wanted.key); !has_tag(found, wanted))
+    throw Mismatch(fmt::format("'{}' is {} and not {}", wanted.key, shown(found),
+                               wanted.value.empty() ? "true" : wanted.value));
+}
+
+void read_message(const Parsed& object, const Shape& shape, void* message) {
+  check_tag(object, shape.tag);
+  read_members(object, message, shape.members, "the message");
+}
+
+Parsed whole(std::string_view line, std::size_t values = max_values) {
+  auto object = parse(line, values);
+  if (!object) throw Mismatch(object.error().message);
+  if (!object->is_object()) throw Mismatch("it is not an object");
+  return std::move(*object);
+}
+
+std::unexpected<Error> no_message(const std::exception& error) {
+  return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 300)));
+}
+
+Result<void> decode_into(std::string_view line, const Shape& shape, void* message) {
+  try {
+    read_message(whole(line), shape, message);
+    return {};
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+}
+
+// A refusal is an error with the words of who refused.
+Result<void> decode_reply_into(std::string_view line, const Shape& reply, void* message) {
+  try {
+    const Parsed object = whole(line, max_reply_values);
+    const auto ok = object.find("ok");
+    if (ok == object.end() || !ok->is_boolean() || ok->get<bool>()) {
+      read_message(object, reply, message);
+      return {};
+    }
+    Refusal refused;
+    read(object, refused, Field{}, "the answer");
+    return fail(refused.error.empty() ? "stabd refused without giving a reason" : refused.error);
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+}
+
+std::string encode_as(const Shape& shape, const void* message) {
+  json object;
+  write_tag(shape.tag, object);
+  write_members(message, shape.members, object);
+  return dump(object);
+}
+
+// Which of these the object is by its tag.
+std::size_t which(const Parsed& object, std::span<const Shape> shapes, std::string_view unknown) {
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    if (has_tag(value_of(object, shapes[i].tag.key), shapes[i].tag)) return i;
+  throw Mismatch(fmt::format("{} {}", unknown, shown(value_of(object, shapes.back().tag.key))));
+}
+
+// The alternative of a variant whose tag the line has.
+template <class... M>
+Result<std::variant<M...>> decode_any(std::string_view line, std::string_view unknown,
+                                      std::type_identity<std::variant<M...>>) {
+  static constexpr std::array shapes{shape<M>...};
+  static constexpr std::array<void* (*)(std::variant<M...>&), sizeof...(M)> made{
+      [](std::variant<M...>& any) -> void* { return &any.template emplace<M>(); }...};
+  std::variant<M...> message;
+  try {
+    const Parsed object = whole(line);
+    const std::size_t i = which(object, shapes, unknown);
+    read_message(object, shapes[i], made[i](message));
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+  return message;
+}
+
+}  // namespace
+
+void refuse(std::string_view where, const std::string& wanted, const Parsed& found) {
+  throw Mismatch(fmt::format("'{}' must be {}, not {}", where, wanted, shown(found)));
+}
+
+void write_tag(const Tag& tag, json& to) {
+  if (tag.value.empty())
+    to[tag.key] = true;
+  else
+    to[tag.key] = tag.value;
+}
+
+void write_members(const void* object, std::span<const Member> members, json& to) {
+  for (const Member& member : members) {
+    // Nothing is written through it.
+    const void* value = member.in(const_cast<void*>(object));
+    if (member.field.may_lack && member.codec->lacks(value)) continue;
+    to[member.field.name] = member.codec->write(value);
+  }
+}
+
+void read_members(const Parsed& from, void* object, std::span<const Member> members,
+                  std::string_view where) {
+  if (!from.is_object()) refuse(where, "an object", from);
+  for (const Member& member : members) {
+    const auto found = from.find(member.field.name);
+    if (found != from.end())
+      member.codec->read(*found, member.in(object), member.field, member.field.name);
+    else if (!member.field.may_lack)
+      throw Mismatch(fmt::format("'{}' is missing", member.field.name));
+  }
+}
+
+std::string text_in(const Parsed& from, std::string_view where) {
+  if (!from.is_string()) refuse(where, "a text", from);
+  return from.get<std::string>();
+}
+
+std::optional<int> number_in(const Parsed& from, int last, std::string_view where) {
+  if (!from.is_number_integer()) refuse(where, "a whole number", from);
+  if (from.is_number_unsigned()) {
+    const auto number = from.get<std::uint64_t>();
+    if (std::cmp_less_equal(number, last)) return static_cast<int>(number);
+  }
+  return {};
+}
+
+std::uint64_t whole_in(const Parsed& from, std::int64_t least, std::uint64_t most,
+                       std::string_view where) {
+  const auto in_range = [&](auto number) {
+    return !std::cmp_less(number, least) && !std::cmp_greater(number, most);
+  };
+  const bool good = from.is_number_unsigned()  ? in_range(from.get<std::uint64_t>())
+                    : from.is_number_integer() ? in_range(from.get<std::int64_t>())
+                                               : false;
+  if (!good) refuse(where, fmt::format("a whole number from {} to {}", least, most), from);
+  return from.get<std::uint64_t>();
+}
+
+void read(const Parsed& from, bool& to, const Field&, std::string_view where) {
+  if (!from.is_boolean()) refuse(where, "true or false", from);
+  to = from.get<bool>();
+}
+
+void read(const Parsed& from, double& to, const Field&, std::string_view where) {
+  if (!from.is_number()) refuse(where, "a number", from);
+  to = from.get<double>();
+}
+
+void read(const Parsed& from, counters::Number& to, const Field& field, std::string_view where) {
+  if (from.is_number_integer())
+    read(from, to.emplace<std::int64_t>(), field, where);
+  else
+    read(from, to.emplace<double>(), field, where);
+}
+
+void read(const Parsed& from, std::string& to, const Field& field, std::string_view where) {
+  to = text_in(from, where);
+  const std::uint64_t most = field.most != 0 ? field.most : most_text;
+  if (to.size() > most)
+    throw Mismatch(
+        fmt::format("'{}' has {} bytes, but at most {} are allowed", where, to.size(), most));
+}
+
+void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
+          std::string_view where) {
+  std::int64_t number = 0;
+  read(from, number, field, where);
+  to = std::chrono::nanoseconds(number);
+}
+
+void read(const Parsed& from, std::map<std::string, std::string>& to, const Field& field,
+          std::string_view where) {
+  if (!from.is_object()) refuse(where, "an object", from);
+  check_items(from, field, where);
+  to.clear();
+  for (const auto& [key, value] : from.items()) read(value, to[key], Field{}, where);
+}
+
+void check_items(const Parsed& from, const Field& field, std::string_view where) {
+  const std::uint64_t most = field.most != 0 ? field.most : most_items;
+  if (from.size() > most)
+    throw Mismatch(
+        fmt::format("'{}' has {} items, but at most {} are allowed", where, from.size(), most));
+}
+
+template <class M>
+std::string encode(const M& message) {
+  return encode_as(shape<M>, &message);
+}
+
+template <class M>
+Result<M> decode(std::string_view line) {
+  M message{};
+  if (auto done = decode_into(line, shape<M>, &message); !done)
+    return std::unexpected(done.error());
+  return message;
+}
+
+template <class Reply>
+Result<Reply> decode_reply(std::string_view line) {
+  Reply reply{};
+  if (auto done = decode_reply_into(line, shape<Reply>, &reply); !done)
+    return std::unexpected(done.error());
+  return reply;
+}
+
+template <class T>
+std::string to_text(const T& value, int indent) {
+  return dump(write(value), indent);
+}
+
+template <class T>
+Result<T> from_text(std::string_view text) {
+  T value{};
+  try {
+    const auto from = parse(text);
+    if (!from) throw Mismatch(from.error().message);
+    read(*from, value, Field{}, "it");
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+  return value;
+}
+
+std::string encode_refusal(const std::string& error) {
+  const Refusal refusal{.error = error};
+  json object;
+  object["ok"] = false;
+  write_members(&refusal, members<Refusal>, object);
+  return dump(object);
+}
+
+std::string worker_mismatch() {
+  return "the program of stabd was replaced while the daemon ran, so its worker has another "
+         "version: restart the daemon, then submit the plan again";
+}
+
+std::string reader_mismatch() {
+  return "the program of stabd was replaced while the daemon ran, so its reader has another "
+         "version: restart the daemon, then ask again";
+}
+
+Result<Request> decode_request(std::string_view line) {
+  return decode_any(line, "stabd does not know the request", std::type_identity<Request>{});
+}
+
+Result<WorkRequest> decode_work(std::string_view line) {
+  return decode_any(line, "a worker does not know", std::type_identity<WorkRequest>{});
+}
+
+Result<WorkReply> decode_work_reply(std::string_view line) {
+  return decode_any(line, "a worker does not answer", std::type_identity<WorkReply>{});
+}
+
+#define STAB_MESSAGE(M)                  \
+  template std::string encode(const M&); \
+  template Result<M> decode(std::string_view)
+#define STAB_VERB(verb)        \
+  STAB_MESSAGE(verb##Request); \
+  STAB_MESSAGE(verb##Reply);   \
+  template Result<verb##Reply> decode_reply(std::string_view)
+
+STAB_VERB(Hello);
+STAB_VERB(Version);
+STAB_VERB(Submit);
+STAB_VERB(List);
+STAB_VERB(Status);
+STAB_VERB(Watch);
+STAB_VERB(Cancel);
+STAB_VERB(Pause);
+STAB_MESSAGE(ResumeRequest);
+STAB_VERB(Retry);
+STAB_VERB(Remove);
+STAB_VERB(Logs);
+STAB_VERB(Report);
+STAB_MESSAGE(CompareRequest);
+STAB_VERB(Export);
+STAB_VERB(Import);
+STAB_VERB(Replay);
+STAB_VERB(Profile);
+STAB_VERB(Calibrations);
+STAB_VERB(Learn);
+STAB_MESSAGE(Progress);
+template Result<Progress> decode_reply(std::string_view);
+STAB_MESSAGE(ReadRequest);
+STAB_MESSAGE(LookReply);
+template Result<LookReply> decode_reply(std::string_view);
+STAB_MESSAGE(PlanReply);
+template Result<PlanReply> decode_reply(std::string_view);
+STAB_MESSAGE(FindingsReply);
+template Result<FindingsReply> decode_reply(std::string_view);
+STAB_MESSAGE(SetupVersion);
+STAB_MESSAGE(SetupRequest);
+STAB_MESSAGE(SetupReply);
+STAB_MESSAGE(BuildRequest);
+STAB_MESSAGE(BuildReply);
+STAB_MESSAGE(RunRequest);
+STAB_MESSAGE(RunReply);
+#undef STAB_VERB
+#undef STAB_MESSAGE
+
+template std::string to_text(const std::vector<Summary>&, int);
+template std::string to_text(const StatusReply&, int);
+template std::string to_text(const VersionReply&, int);
+template std::string to_text(const PauseReply&, int);
+template std::string to_text(const RetryReply&, int);
+template std::string to_text(const RemoveReply&, int);
+template std::string to_text(const LogEntry&, int);
+template std::string to_text(const ReplayReply&, int);
+template std::string to_text(const Progress&, int);
+template std::string to_text(const std::vector<KnownMachine>&, int);
+template Result<std::vector<KnownMachine>> from_text(std::string_view);
+
+}  // namespace stab::protocol

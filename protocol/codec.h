@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// A described value to JSON and back. Only codec.cc and its tests instantiate these.
+// read() throws Mismatch, whose text names the field and what must stand there.
+// Each described type is a table of its members; what walks the tables is compiled once, not once a
+// type.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/describe.hpp>
+#include <boost/mp11.hpp>
+#include <chrono>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "design/resolve.h"
+#include "protocol/field.h"
+#include "protocol/json.h"
+#include "protocol/reading.h"
+#include "store/records.h"
+
+namespace stab::protocol {
+
+class Mismatch : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+template <class T>
+concept Described = boost::describe::has_describe_members<T>::value;
+
+template <class T>
+concept Whole = std::integral<T> && !std::same_as<T, bool>;
+
+template <Described T>
+using Members = boost::describe::describe_members<T, boost::describe::mod_public>;
+
+template <class D>
+constexpr Field field_of(D member) {
+  Field known = field<D::pointer>;
+  if (known.name.empty()) known.name = member.name;
+  return known;
+}
+
+// How values of one type are written and read.
+struct Codec {
+  json (*write)(const void* value);
+  void (*read)(const Parsed& from, void* value, const Field& field, std::string_view where);
+  bool (*lacks)(const void* value);  // an optional without a value
+};
+
+struct Member {
+  Field field;
+  void* (*in)(void* object);
+  const Codec* codec;
+};
+
+void write_members(const void* object, std::span<const Member> members, json& to);
+void read_members(const Parsed& from, void* object, std::span<const Member> members,
+                  std::string_view where);
+void write_tag(const Tag& tag, json& to);
+
+[[noreturn]] void refuse(std::string_view where, const std::string& wanted, const Parsed& found);
+
+// Enumerations, each as it has always been written. One that was never heard of is taken for the
+// worst, or asks for the most.
+inline json write_enum(store::TrialStatus value) {
+  return store::to_string(value);
+}
+inline json write_enum(store::CalibrationScope value) {
+  return store::to_string(value);
+}
+template <class E>
+json write_enum(E value) {
+  return static_cast<int>(value);
+}
+
+// The number of one of the enumeration's values, if it is known.
+std::optional<int> number_in(const Parsed& from, int last, std::string_view where);
+std::string text_in(const Parsed& from, std::string_view where);
+
+template <class E>
+E numbered(const Parsed& from, E last, E otherwise, std::string_view where) {
+  const auto known = number_in(from, static_cast<int>(last), where);
+  return known ? static_cast<E>(*known) : otherwise;
+}
+inline void read_enum(const Parsed& from, store::TrialStatus& to, std::string_view where) {
+  to = store::trial_status(text_in(from, where)).value_or(store::TrialStatus::not_started);
+}
+inline void read_enum(const Parsed& from, store::CalibrationScope& to, std::string_view where) {
+  const auto scope = store::calibration_scope(text_in(from, where));
+  if (!scope) refuse(where, "benchmark, any or suite", from);
+  to = *scope;
+}
+inline void read_enum(const Parsed& from, store::BuildStatus& to, std::string_view where) {
+  to = numbered(from, store::BuildStatus::failed, store::BuildStatus::failed, where);
+}
+inline void read_enum(const Parsed& from, counters::Status& to, std::string_view where) {
+  to = numbered(from, counters::Status::absent, counters::Status::absent, where);
+}
+inline void read_enum(const Parsed& from, Reading& to, std::string_view where) {
+  to = numbered(from, Reading::plan, Reading::verify, where);
+}
+inline void read_enum(const Parsed& from, plan::Pick& to, std::string_view where) {
+  to = numbered(from, plan::Pick::samples, plan::Pick::only, where);
+}
+inline void read_enum(const Parsed& from, plan::Needs& to, std::string_view where) {
+  to = numbered(from, plan::Needs::randomized, plan::Needs::randomized, where);
+}
+
+template <class T>
+json write(const T& value);
+template <class T>
+json write(const std::vector<T>& list);
+template <class T>
+json write(const std::optional<T>& value);
+
+template <Described T>
+constexpr auto table_of();
+// Of a message or a part of one.
+template <Described T>
+inline constexpr auto members = table_of<T>();
+
+template <class T>
+json write(const std::vector<T>& list) {
+  json array = json::array();
+  for (const T& each : list) array.push_back(write(each));
+  return array;
+}
+
+template <class T>
+json write(const std::optional<T>& value) {
+  return value ? write(*value) : json(nullptr);
+}
+
+template <class T>
+json write(const T& value) {
+  if constexpr (Described<T>) {
+    json object = json::object();
+    // What is shown to people and scripts says what it is, as on the wire.
+    if constexpr (requires { T::tag; }) write_tag(T::tag, object);
+    write_members(&value, members<T>, object);
+    return object;
+  } else if constexpr (std::is_enum_v<T>) {
+    return write_enum(value);
+  } else if constexpr (std::same_as<T, std::chrono::nanoseconds>) {
+    return value.count();
+  } else if constexpr (std::same_as<T, counters::Number>) {
+    return std::visit([](auto number) { return json(number); }, value);
+  } else {
+    return value;
+  }
+}
+
+// A whole number of these bounds, modulo 2^64.
+std::uint64_t whole_in(const Parsed& from, std::int64_t least, std::uint64_t most,
+                       std::string_view where);
+
+template <Whole T>
+void read(const Parsed& from, T& to, const Field& field, std::string_view where) {
+  using Limits = std::numeric_limits<T>;
+  const auto least = std::max<std::int64_t>(field.least, std::int64_t{Limits::min()});
+  const auto most = std::min(field.most != 0 ? field.most : std::uint64_t{Limits::max()},
+                             std::uint64_t{Limits::max()});
+  to = static_cast<T>(whole_in(from, least, most, where));
+}
+
+void read(const Parsed& from, bool& to, const Field&, std::string_view where);
+void read(const Parsed& from, double& to, const Field&, std::string_view where);
+// A whole number stays one.
+void read(const Parsed& from, counters::Number& to, const Field& field, std::string_view where);
+void read(const Parsed& from, std::string& to, const Field& field, std::string_view where);
+void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
+          std::string_view where);
+void read(const Parsed& from, std::map<std::string, std::string>& to, const Field& field,
+          std::string_view where);
+
+template <class E>
+  requires std::is_enum_v<E>
+void read(const Parsed& from, E& to, const Field&, std::string_view where) {
+  read_enum(from, to, where);
+}
+
+// Refuses more items than the field allows.
+void check_items(const Parsed& from, const Field& field, std::string_view where);
+
+template <Described T>
+void read(const Parsed& from, T& to, const Field&, std::string_view where) {
+  read_members(from, &to, members<T>, where);
+}
+
+template <class T>
+void read(const Parsed& from, std::vector<T>& to, const Field& field, std::string_view where) {
+  if (!from.is_array()) refuse(where, "a list", from);
+  check_items(from, field, where);
+  to.assign(from.size(), T{});
+  for (std::size_t i = 0; i < from.size(); ++i) read(from[i], to[i], Field{}, where);
+}
+
+template <class T>
+void read(const Parsed& from, std::optional<T>& to, const Field& field, std::string_view where) {
+  if (from.is_null())
+    to.reset();
+  else
+    read(from, to.emplace(), field, where);
+}
+
+template <class T>
+inline constexpr Codec codec{
+    .write = [](const void* value) -> json { return write(*static_cast<const T*>(value)); },
+    .read = [](const Parsed& from, void* value, const Field& field,
+               std::string_view where) { read(from, *static_cast<T*>(value), field, where); },
+    .lacks =
+        [](const void* value) {
+          if constexpr (requires(const T& t) { t.has_value(); })
+            return !static_cast<const T*>(value)->has_value();
+          else
+            return false;
+        }};
+
+template <Described T, class D>
+constexpr Member member_of(D described) {
+  using Value = std::remove_reference_t<decltype(std::declval<T&>().*D::pointer)>;
+  return {.field = field_of(described),
+          .in = [](void* object) -> void* { return &(static_cast<T*>(object)->*D::pointer); },
+          .codec = &codec<Value>};
+}
+
+template <Described T>
+constexpr auto table_of() {
+  return []<template <class...> class List, class... D>(List<D...>) {
+    return std::array<Member, sizeof...(D)>{member_of<T>(D{})...};
+  }(Members<T>{});
+}
+
+}  // namespace stab::protocol

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "protocol/json.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace stab::protocol {
+namespace {
+
+struct Nesting {
+  std::size_t depth = 0;   // the deepest
+  std::size_t values = 1;  // no fewer than there are
+};
+
+// Of text that need not be JSON: then it is the parser that says so.
+Nesting shape_of(std::string_view text) {
+  Nesting shape;
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      quoted = c != '"';
+      continue;
+    }
+    quoted = c == '"';
+    if (c == '[' || c == '{') shape.depth = std::max(shape.depth, ++depth);
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+    if (c == '[' || c == '{' || c == ',') ++shape.values;
+  }
+  return shape;
+}
+
+}  // namespace
+
+Result<Parsed> parse(std::string_view text, std::size_t values) {
+  const Nesting shape = shape_of(text);
+  if (shape.depth > max_depth)
+    return fail(fmt::format("it is nested deeper than {} levels", max_depth));
+  if (shape.values > values) return fail(fmt::format("it has more than {} values", values));
+  try {
+    return Parsed::parse(text);
+  } catch (const Parsed::exception& error) {
+    return fail(one_line(error.what(), 200));
+  }
+}
+
+std::string dump(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+std::string shown(const Parsed& value) {
+  constexpr std::size_t enough = 40;
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  if (const auto* text = value.get_ptr<const std::string*>())
+    return fmt::format("'{}'", one_line(*text, enough));
+  return value.dump(-1, ' ', false, Parsed::error_handler_t::replace);
+}
+
+}  // namespace stab::protocol

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// What a client asks of the daemon and what the daemon answers. doc/protocol.md has the fields.
+// A client greets first; then each request line gets one answer line, and `watch` progress lines.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "plan/reading/reader.h"
+#include "protocol/field.h"
+#include "protocol/progress.h"
+#include "protocol/results.h"
+#include "protocol/run.h"
+#include "store/records.h"
+
+namespace stab::store {
+
+// Of a calibration, what is carried from one database to another.
+BOOST_DESCRIBE_STRUCT(Calibration, (),
+                      (name, at_ns, scope, benchmark, response, alpha, blocks, benchmarks,
+                       comparisons, significant, margin, margin_low, margin_high))
+BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
+
+}  // namespace stab::store
+
+namespace stab::protocol {
+
+// Of both conversations. It rises with every change of a message.
+inline constexpr std::uint32_t version = 9;
+
+struct Refusal {
+  std::string error{};
+};
+BOOST_DESCRIBE_STRUCT(Refusal, (), (error))
+
+struct HelloReply {
+  static constexpr Tag tag = ok;
+  std::uint32_t protocol = 0;
+  std::string version{};
+};
+BOOST_DESCRIBE_STRUCT(HelloReply, (), (protocol, version))
+
+struct HelloRequest {
+  using Reply = HelloReply;
+  static constexpr Tag tag{.key = "verb", .value = "hello"};
+  std::uint32_t protocol = 0;
+  std::string version{};  // of stabctl
+};
+BOOST_DESCRIBE_STRUCT(HelloRequest, (), (protocol, version))
+template <>
+inline constexpr Field field<&HelloRequest::version>{.most = 100, .may_lack = true};
+
+struct VersionReply {
+  static constexpr Tag tag = ok;
+  std::string version{};
+  std::int32_t pid = 0;
+  std::string state{};  // folder
+  // Of its loop, in CPU time of its own, and what else it waited for: 999 turns of 1000 take no longer, and the longest.
+  std::uint64_t loop_turns = 0;
+  std::chrono::nanoseconds loop_computes{0};
+  std::chrono::nanoseconds loop_computes_longest{0};
+  std::chrono::nanoseconds loop_waits{0};
+  std::chrono::nanoseconds loop_waits_longest{0};
+};
+BOOST_DESCRIBE_STRUCT(VersionReply, (),
+                      (version, pid, state, loop_turns, loop_computes, loop_computes_longest,
+                       loop_waits, loop_waits_longest))
+template <>
+inline constexpr Field field<&VersionReply::loop_computes>{.name = "loop_computes_ns"};
+template <>
+inline constexpr Field field<&VersionReply::loop_computes_longest>{.name =
+                                                                       "loop_computes_longest_ns"};
+template <>
+inline constexpr Field field<&VersionReply::loop_waits>{.name = "loop_waits_ns"};
+template <>
+inline constexpr Field field<&VersionReply::loop_waits_longest>{.name = "loop_waits_longest_ns"};
+
+struct VersionRequest {
+  using Reply = VersionReply;
+  static constexpr Tag tag{.key = "verb", .value = "version"};
+};
+BOOST_DESCRIBE_STRUCT(VersionRequest, (), ())
+
+struct SubmitReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(SubmitReply, (), (id))
+
+struct SubmitRequest {
+  using Reply = SubmitReply;
+  static constexpr Tag tag{.key = "verb", .value = "submit"};
+  std::string plan{};         // its text
+  std::string directory{};    // absolute
+  std::string file = "plan";  // for messages
+  std::int64_t priority = 0;  // more goes first; only root and the daemon's user may raise it
+  // What was checked out in the git repository in which the directory lies; "": nothing, or no repository.
+  std::string branch{};
+  std::string commit{};
+};
+BOOST_DESCRIBE_STRUCT(SubmitRequest, (), (plan, directory, file, priority, branch, commit))
+template <>
+inline constexpr Field field<&SubmitRequest::plan>{.most = plan::max_plan_bytes};
+template <>
+inline constexpr Field field<&SubmitRequest::directory>{.most = 4096};
+template <>
+inline constexpr Field field<&SubmitRequest::file>{.most = 4096, .may_lack = true};
+template <>
+inline constexpr Field field<&SubmitRequest::priority>{
+    .least = -100, .most = 100, .may_lack = true};
+template <>
+inline constexpr Field field<&SubmitRequest::branch>{.most = 1000, .may_lack = true};
+template <>
+inline constexpr Field field<&SubmitRequest::commit>{.most = 64, .may_lack = true};
+
+struct ListReply {
+  static constexpr Tag tag = ok;
+  std::vector<Summary> experiments{};
+  bool queue_paused = false;
+};
+BOOST_DESCRIBE_STRUCT(ListReply, (), (experiments, queue_paused))
+template <>
+inline constexpr Field field<&ListReply::experiments>{.most = 1'000'000};
+
+struct ListRequest {
+  using Reply = ListReply;
+  static constexpr Tag tag{.key = "verb", .value = "list"};
+};
+BOOST_DESCRIBE_STRUCT(ListRequest, (), ())
+
+struct StatusReply {
+  static constexpr Tag tag = ok;
+  Summary experiment{};
+  std::string plan{};  // its text
+  Progress progress{};
+  std::vector<store::Event> events{};
+};
+BOOST_DESCRIBE_STRUCT(StatusReply, (), (experiment, plan, progress, events))
+template <>
+inline constexpr Field field<&StatusReply::events>{.most = 1'000'000};
+
+struct StatusRequest {
+  using Reply = StatusReply;
+  static constexpr Tag tag{.key = "verb", .value = "status"};
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(StatusRequest, (), (id))
+template <>
+inline constexpr Field field<&StatusRequest::id>{.least = 1};
+
+struct WatchReply {
+  static constexpr Tag tag = ok;
+  Summary experiment{};
+};
+BOOST_DESCRIBE_STRUCT(WatchReply, (), (experiment))
+
+struct WatchRequest {
+  using Reply = WatchReply;
+  static constexpr Tag tag{.key = "verb", .value = "watch"};
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(WatchRequest, (), (id))
+template <>
+inline constexpr Field field<&WatchRequest::id>{.least = 1};
+
+struct CancelReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(CancelReply, (), (id))
+
+struct CancelRequest {
+  using Reply = CancelReply;
+  static constexpr Tag tag{.key = "verb", .value = "cancel"};
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(CancelRequest, (), (id))
+template <>
+inline constexpr Field field<&CancelRequest::id>{.least = 1};
+
+struct PauseReply {
+  static constexpr Tag tag = ok;
+  std::optional<std::int64_t> id{};
+};
+BOOST_DESCRIBE_STRUCT(PauseReply, (), (id))
+
+// Without an experiment the whole queue: what runs goes on, nothing else begins.
+struct PauseRequest {
+  using Reply = PauseReply;
+  static constexpr Tag tag{.key = "verb", .value = "pause"};
+  std::optional<std::int64_t> id{};
+};
+BOOST_DESCRIBE_STRUCT(PauseRequest, (), (id))
+template <>
+inline constexpr Field field<&PauseRequest::id>{.least = 1, .may_lack = true};
+
+struct ResumeRequest {
+  using Reply = PauseReply;
+  static constexpr Tag tag{.key = "verb", .value = "resume"};
+  std::optional<std::int64_t> id{};
+};
+BOOST_DESCRIBE_STRUCT(ResumeRequest, (), (id))
+template <>
+inline constexpr Field field<&ResumeRequest::id>{.least = 1, .may_lack = true};
+
+struct RetryReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;
+  std::uint64_t trials = 0;  // that did not succeed and are measured once more
+};
+BOOST_DESCRIBE_STRUCT(RetryReply, (), (id, trials))
+
+// Of an experiment that has ended.
+struct RetryRequest {
+  using Reply = RetryReply;
+  static constexpr Tag tag{.key = "verb", .value = "retry"};
+  std::int64_t id = 0;
+};
+BOOST_DESCRIBE_STRUCT(RetryRequest, (), (id))
+template <>
+inline constexpr Field field<&RetryRequest::id>{.least = 1};
+
+struct RemoveReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;
+  std::string name{};
+  std::uint64_t trials = 0;  // attempts that are stored
+  std::uint64_t builds = 0;
+  std::uint64_t events = 0;
+};
+BOOST_DESCRIBE_STRUCT(RemoveReply, (), (id, name, trials, builds, events))
+
+// An experiment that has ended, with all that is stored of it.
+struct RemoveRequest {
+  using Reply = RemoveReply;
+  static constexpr Tag tag{.key = "verb", .value = "remove"};
+  std::int64_t id = 0;
+  bool dry = false;  // only say what would go
+};
+BOOST_DESCRIBE_STRUCT(RemoveRequest, (), (id, dry))
+template <>
+inline constexpr Field field<&RemoveRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&RemoveRequest::dry>{.may_lack = true};
+
+// Something that happened, or that a build or a trial printed.
+struct LogEntry {
+  std::int64_t at_ns = 0;                   // of a trial: its end; of a build: 0
+  std::string kind{};                       // as events have it, or "build" or "trial"
+  std::string what{};                       // the benchmark; "" of an event
+  std::optional<std::uint32_t> position{};  // of a trial
+  std::optional<std::uint32_t> attempt{};
+  std::string text{};
+};
+BOOST_DESCRIBE_STRUCT(LogEntry, (), (at_ns, kind, what, position, attempt, text))
+
+// How far a log has been read: ids of rows.
+struct LogPlace {
+  std::int64_t build = 0;
+  std::int64_t trial = 0;
+  std::int64_t event = 0;
+};
+BOOST_DESCRIBE_STRUCT(LogPlace, (), (build, trial, event))
+
+struct LogsReply {
+  static constexpr Tag tag = ok;
+  std::vector<LogEntry> entries{};
+  LogPlace next{};
+  bool more = false;  // it is not all that there is
+};
+BOOST_DESCRIBE_STRUCT(LogsReply, (), (entries, next, more))
+
+struct LogsRequest {
+  using Reply = LogsReply;
+  static constexpr Tag tag{.key = "verb", .value = "logs"};
+  std::int64_t id = 0;
+  LogPlace after{};
+};
+BOOST_DESCRIBE_STRUCT(LogsRequest, (), (id, after))
+template <>
+inline constexpr Field field<&LogsRequest::id>{.least = 1};
+
+struct KnownMachine {
+  std::string key{};
+  std::string host{};
+  std::string facts{};                             // JSON
+  std::vector<store::Calibration> calibrations{};  // their ids belong to no database
+};
+BOOST_DESCRIBE_STRUCT(KnownMachine, (), (key, host, facts, calibrations))
+
+struct CalibrationsReply {
+  static constexpr Tag tag = ok;
+  std::vector<KnownMachine> machines{};
+};
+BOOST_DESCRIBE_STRUCT(CalibrationsReply, (), (machines))
+
+struct CalibrationsRequest {
+  using Reply = CalibrationsReply;
+  static constexpr Tag tag{.key = "verb", .value = "calibrations"};
+};
+BOOST_DESCRIBE_STRUCT(CalibrationsRequest, (), ())
+
+struct LearnReply {
+  static constexpr Tag tag = ok;
+  std::uint64_t learned = 0;
+};
+BOOST_DESCRIBE_STRUCT(LearnReply, (), (learned))
+
+struct LearnRequest {
+  using Reply = LearnReply;
+  static constexpr Tag tag{.key = "verb", .value = "learn"};
+  std::vector<KnownMachine> machines{};  // of another database
+};
+BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
+
+using Request =
+    std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
+                 WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
+                 RemoveRequest, ReportRequest, CompareRequest, ExportRequest, ImportRequest,
+                 ReplayRequest, ProfileRequest, LogsRequest, CalibrationsRequest, LearnRequest>;
+
+// One line. Of a message of any of the two conversations.
+template <class M>
+std::string encode(const M& message);
+// An error if the line is not such a message. Never throws.
+template <class M>
+Result<M> decode(std::string_view line);
+
+// Any of the requests.
+Result<Request> decode_request(std::string_view line);
+// A refusal by the daemon is an error with its words.
+template <class Reply>
+Result<Reply> decode_reply(std::string_view line);
+std::string encode_refusal(const std::string& error);
+
+// Values outside of a conversation, for files and people.
+template <class T>
+std::string to_text(const T& value, int indent);
+template <class T>
+Result<T> from_text(std::string_view text);
+
+}  // namespace stab::protocol

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+#include "results/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "design/expand.h"
+#include "design/fractional.h"
+#include "design/turns.h"
+#include "plan/reading/reader.h"
+#include "plan/settings.h"
+#include "results/alike.h"
+#include "results/calibrations.h"
+#include "results/rows.h"
+#include "stats/analyse/analyse.h"
+#include "stats/data/dataset.h"
+#include "stats/data/spec.h"
+#include "stats/verdicts/analysis.h"
+#include "stats/verdicts/decide.h"
+#include "toml/problems.h"
+
+namespace stab::results {
+namespace {
+
+constexpr std::size_t max_failure_lines = 20;
+
+// What a fractional design cannot tell apart.
+void add_chains(const plan::Plan& plan, stats::Spec& spec) {
+  const auto design = plan::fraction(plan);
+  if (!design) return;
+  for (const auto& chain : plan::alias_chains(*design))
+    spec.chains.push_back(
+        {.effect = chain.front(),
+         .aliases = plan::alias_text(std::span(chain).subspan(1), design->treatments)});
+}
+
+stats::Spec spec_of(const plan::Plan& plan) {
+  stats::Spec spec;
+  spec.response = plan.analysis.response;
+  spec.origin = origin_of(spec.response);
+  spec.drawn = drawn_builds(plan);
+  spec.subject = subject_column;
+  for (const std::size_t index : plan::treatments(plan))
+    spec.treatments.push_back(plan.factors[index].name);
+  spec.log_scale = plan.analysis.log_scale;
+  spec.alpha = plan.analysis.alpha;
+  spec.equivalence = plan.analysis.equivalence;
+  spec.random_seed = plan.seed;
+  spec.order_drawn = true;
+  add_chains(plan, spec);
+  if (plan.analysis.stabilizer) spec.method = stats::Method::stabilizer;
+  if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;
+  if (plan.analysis.pooled) spec.error = stats::Error::pooled;
+  spec.estimand = stats::estimand_named(plan.analysis.estimand);
+  if (plan.analysis.losses == "monotone") spec.losses = stats::Losses::monotone;
+  if (plan.analysis.losses == "random") spec.losses = stats::Losses::random;
+  if (plan.analysis.these_programs) spec.programs = stats::Programs::these;
+  spec.all_pairs = plan.analysis.all_pairs;
+  spec.higher_is_better = plan.analysis.higher_is_better;
+  spec.control = plan.analysis.control;
+  spec.asked = plan::treatments_asked(plan);
+  switch (plan.design.kind) {
+    case plan::DesignKind::within_subjects:
+      spec.design = stats::Design::within_subjects;
+      break;
+    case plan::DesignKind::nested:
+      spec.design = stats::Design::nested;
+      break;
+    case plan::DesignKind::calibration:
+      spec.design = stats::Design::calibration;
+      spec.comparison = comparison_column;
+      break;
+    case plan::DesignKind::padding_study:
+      spec.design = stats::Design::padding_study;
+      break;
+    default:
+      spec.design = stats::Design::factorial;
+  }
+  for (const plan::Factor& factor : plan.factors)
+    if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
+  // Blocks share their drawn layouts and their slice of time, so levels are compared within them.
+  if (spec.seed.empty()) spec.block = block_column;
+  return spec;
+}
+
+std::string machine_line(store::Reader& store, store::Id id) {
+  const auto machine =
+      id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
+  if (!machine) return "not known: " + machine.error().message;
+  if (!*machine)
+    return id == 0 ? "" : fmt::format("not known: row {} of table machine is missing", id);
+  const auto facts = nlohmann::json::parse((*machine)->facts, nullptr, false);
+  const bool has_summary =
+      facts.is_object() && facts.contains("summary") && facts["summary"].is_string();
+  return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
+}
+
+// Why trials, one at least, had no runtime.
+std::string why_without_runtime(const report::Layouts& layouts) {
+  const std::string why = one_line(layouts.why_in_place, 400);
+  if (!why.empty() && layouts.in_place == layouts.without_runtime)
+    return layouts.randomized + layouts.unrandomized == 0
+               ? why
+               : fmt::format("in {} trials, {}", layouts.in_place, why);
+  return fmt::format("szc did not build {} programs{}",
+                     layouts.randomized + layouts.unrandomized == 0 ? "the" : "some of the",
+                     why.empty() ? "" : fmt::format("; in {} trials, {}", layouts.in_place, why));
+}
+
+// A part of the layout, by what the runtimes of the trials did.
+report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
+                               std::string what, const std::string& option) {
+  const bool of_any_program = option == "heap";
+  const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
+  bool random = layouts.randomized > 0 && all;
+  // "code stack once, code stack heap layer once"
+  for (std::size_t at = 0; random && at < layouts.kinds.size();) {
+    const std::size_t end = std::min(layouts.kinds.find(", ", at), layouts.kinds.size());
+    random = fmt::format(" {} ", layouts.kinds.substr(at, end - at)).contains(" " + option + " ");
+    at = end + 2;
+  }
+  report::Drawn drawn{.what = std::move(what), .is_random = random};
+  if (random) return drawn;
+  const auto is_it = [&](const plan::Factor& factor) {
+    return factor.kind == plan::FactorKind::option && factor.name == option;
+  };
+  const auto given = plan.randomize.find(option);
+  if (std::ranges::any_of(plan.factors, is_it))
+    drawn.why = "it is a factor";
+  else if (given != plan.randomize.end() && given->second.number == 0)
+    drawn.why = fmt::format("{} = false", option);
+  else if (!of_any_program && layouts.without_runtime > 0)
+    drawn.why = why_without_runtime(layouts);
+  else if (given != plan.randomize.end() || (option == "stack" && plan.pads_by_default) ||
+           option == "code")
+    drawn.why = "not in all trials";
+  else
+    drawn.why = "the plan does not ask for it";
+  return drawn;
+}
+
+// What the trials draw, and what they do not and why.
+std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layouts& layouts) {
+  const auto find = [&](plan::FactorKind kind) {
+    return std::ranges::find(plan.factors, kind, &plan::Factor::kind);
+  };
+  const auto environment = find(plan::FactorKind::env_bytes);
+  const bool drawn = environment != plan.factors.end() &&
+                     !std::holds_alternative<plan::FixedLevels>(environment->levels);
+  const bool factor = find(plan::FactorKind::aslr) != plan.factors.end();
+  return {{.what = "environment",
+           .is_random = drawn,
+           .why = drawn                               ? ""
+                  : environment == plan.factors.end() ? "the plan has no factor env_bytes"
+                                                      : "it is a factor"},
+          {.what = "addresses",
+           .is_random = plan.aslr && !factor,
+           .why = factor      ? "it is a factor"
+                  : plan.aslr ? ""
+                              : "machine.aslr = false"},
+          drawn_by_runtime(plan, layouts, "functions", "code"),
+          drawn_by_runtime(plan, layouts, "stack frames", "stack"),
+          drawn_by_runtime(plan, layouts, "heap blocks", "heap")};
+}
+
+report::Source source_in(const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string::npos) return {};
+  return {.branch = text.substr(0, at), .commit = text.substr(at + 1)};
+}
+
+// By the events of its latest start. A report can do without.
+void add_start(store::Reader& store, const store::Experiment& experiment, const plan::Plan& plan,
+               report::Document& document) {
+  report::Quietness& quietness = document.quietness;
+  quietness = {.asked = std::string(to_string(plan.quiesce))};
+  const auto events = store.events(experiment.id);
+  if (!events) {
+    quietness.found = "not known: " + events.error().message;
+    return;
+  }
+  for (const store::Event& event : *events) {
+    if (event.kind == versions_event) document.versions = event.text;
+    if (event.kind == source_event) document.source = source_in(event.text);
+    if (event.kind == doctor_event) quietness = {.asked = quietness.asked, .found = event.text};
+    if (event.kind == quieted_event) quietness.changed = event.text;
+    if (event.kind == loud_event)
+      quietness.loud += (quietness.loud.empty() ? "" : "; ") + event.text;
+  }
+}
+
+// What is known of the machine; a report can do without.
+void quote_calibration(store::Reader& store, const store::Experiment& experiment,
+                       const plan::Plan& plan, report::Document& document) {
+  std::vector<std::string>& notes = document.analysis.notes;
+  const auto noise =
+      noise_floor_of(store, experiment.machine,
+                     calibrated_name(plan, document.analysis.spec.response), experiment.uid);
+  if (!noise) {
+    notes.push_back("The calibration of the machine cannot be read: " + noise.error().message);
+    return;
+  }
+  document.noise = *noise;
+  if (!document.noise) return;
+  document.noise->holds_here = floor_holds(document.analysis, *document.noise);
+  if (std::string note = below_the_floor(document.analysis, *document.noise); !note.empty())
+    notes.push_back(std::move(note));
+}
+
+bool is_complete(const store::Experiment& experiment) {
+  return experiment.state == "done" || experiment.state == "analysing";
+}
+
+// The plan's time ended it, which does not depend on what the trials show. Where its reason is any other
+// one, the rule may have.
+bool is_over(const store::Experiment& experiment) {
+  return is_complete(experiment) && experiment.reason.starts_with(ended_by_time);
+}
+
+// A plan without a stopping rule is made for one look, at its end.
+void note_early_look(const plan::Plan& plan, const store::Experiment& experiment,
+                     report::Document& document) {
+  const report::TrialCounts& trials = document.trials;
+  const std::uint64_t ended = trials.ok + trials.failed + trials.skipped + trials.disturbed;
+  document.looked_early = document.compares && !plan.design.stop && !is_complete(experiment) &&
+                          trials.ok > 0 && ended < trials.planned;
+  if (document.looked_early)
+    document.analysis.notes.push_back(fmt::format(
+        "This report is about {} of {} trials, before the planned end of the experiment. The error "
+        "rate of a verdict holds only if you look at the results once. If nothing differs, "
+        "checking after every block and stopping when p is below 0.05 still finds a change in 24.6 "
+        "% of experiments. To look at results early, give the plan a stop rule.",
+        ended, trials.planned));
+}
+
+// Which trials of a benchmark lack a number may depend on what is compared, and the others then say
+// nothing of it. One that lacks it in all of them is not meant.
+void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
+  const stats::Spec& spec = analysis.spec;
+  const auto subject = std::ranges::find(data.columns, spec.subject, &stats::Column::name);
+  const std::string_view above = spec.log_scale ? " above 0" : "";
+  std::map<std::string, std::pair<std::size_t, std::size_t>> found;  // lacking, all
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    const double value = data.response[row];
+    const bool lacks = std::isnan(value) || (spec.log_scale && value + data.centre <= 0);
+    auto& [lacking, all] =
+        found[subject == data.columns.end() ? "" : subject->levels[subject->codes[row]]];
+    lacking += lacks ? 1 : 0;
+    ++all;
+  }
+  for (const auto& [name, counts] : found) {
+    const auto& [lacking, all] = counts;
+    if (lacking == 0 || lacking == all) continue;
+    const std::string why = fmt::format("{} of {} trials{} have no {}{}", lacking, all,
+                                        name.empty() ? "" : " of " + name, spec.response, above);
+    // Levels that are the same program are the same whatever was measured. A reason that the numbers
+    // alone gave is less than this one.
+    for (stats::Effect& effect : analysis.effects)
+      if ((effect.subject.empty() || effect.subject == name) &&
+          (effect.reason.empty() || stats::is_withheld(effect)))
+        stats::withhold(effect, why);
+    analysis.notes.insert(
+        analysis.notes.begin(),
+        fmt::format(
+            "{}. Whether a trial lacks it may depend on what is compared, so there is no verdict: "
+            "find out why trials lack it ('stabctl logs'), or compare another response "
+            "('--response').{}",
+            why,
+            spec.log_scale
+                ? " With 'analysis.log = false', the analysis also uses values of 0 and below."
+                : ""));
+    const auto is_withheld = [](const stats::Effect& each) { return !each.reason.empty(); };
+    if (std::ranges::all_of(analysis.effects, is_withheld))
+      analysis.withheld =
+          fmt::format("some trials have no {}{} (see the notes)", spec.response, above);
+  }
+}
+
+// Where the subjects are the benchmarks that programs measure: the same of each of them.
+std::vector<stats::Alike> of_their_parts(const std::vector<stats::Alike>& alike,
+                                         const stats::Dataset& data) {
+  std::vector<stats::Alike> parts;
+  for (const stats::Alike& each : alike)
+    for (const std::string& subject : data.find(subject_column)->levels)
+      if (subject == each.subject || subject.starts_with(each.subject + "/")) {
+        parts.push_back(each);
+        parts.back().subject = subject;
+      }
+  return parts;
+}
+
+// What reports say and what stopping rules look at: one function, so that they agree. Of the first
+// measured `blocks`.
+store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
+                                         const plan::Plan& plan, const plan::Expansion& expansion,
+                                         std::uint32_t blocks, const stats::Dataset& data,
+                                         stats::Spec spec) {
+  const auto builds = store.builds(experiment.id);
+  if (!builds) return std::unexpected(builds.error());
+  spec.alike = alike_levels(plan, expansion, *builds);
+  if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
+  stats::Analysis analysis = stats::analyse(data, spec);
+  withhold_verdicts(data, analysis);
+  if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
+    analysis.notes.insert(analysis.notes.begin(),
+                          fmt::format("{} was counted in {} of {} blocks, when its turn came "
+                                      "('measure.rotate'), and is compared in those blocks.",
+                                      spec.response, turns.among(blocks), blocks));
+  return analysis;
+}
+
+// Behind the events that each block counts.
+void add_turns(const plan::Plan& plan, const Rows& rows, std::vector<report::Counter>& counters) {
+  for (report::Counter& each : rows.rotated.result()) {
+    each.blocks = plan::Turns(plan, each.name).among(rows.blocks);
+    each.of_blocks = rows.blocks;
+    counters.push_back(std::move(each));
+  }
+}
+
+// Events, unless they are times, and what programs print without a unit.
+std::set<std::string> counts_among(const plan::Plan& plan, const report::Document& document) {
+  std::set<std::string> counts;
+  for (const std::string& name : plan::counter_names(plan)) counts.insert(name);
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.unit.empty()) counts.insert(each.name);
+  const auto forget_times = [&](const stats::Spec& spec) {
+    if (spec.unit != stats::Unit::number) counts.erase(spec.response);
+  };
+  forget_times(document.analysis.spec);
+  for (const stats::Analysis& other : document.others) forget_times(other.spec);
+  return counts;
+}
+
+// One of the further responses: a family of its own, under the error control of the first one.
+store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
+                                               const store::Experiment& experiment,
+                                               const plan::Plan& plan,
+                                               const plan::Expansion& expansion, const Rows& rows,
+                                               std::size_t index) {
+  stats::Spec spec = spec_of(plan);
+  spec.response = plan.analysis.others[index].name;
+  spec.origin = origin_of(spec.response);
+  spec.higher_is_better = plan.analysis.others[index].higher_is_better;
+  spec.unit = rows.others[index].unit;
+  spec.assumptions = false;
+  if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks, is_over(experiment));
+  return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
+}
+
+// All that there is of it: nothing is compared.
+void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Document& document) {
+  document.analysis.spec = std::move(spec);
+  rows.causal.finish(plan, document);
+  if (rows.tally) document.exclusions = rows.tally->result();
+}
+
+}  // namespace
+
+std::string source_text(const report::Source& source) {
+  const auto& [branch, commit] = source;
+  const bool is_commit = plan::is_resolved(commit) && commit != plan::working_tree;
+  if (!is_commit || one_line(branch, branch.size()) != branch) return "";
+  return fmt::format("{}@{}", branch, commit);
+}
+
+Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
+                                       const std::string& database, const Asked& asked) {
+  const auto stored = plan::read_plan(experiment.plan);
+  if (!stored)
+    return fail("this version of stabd does not accept the experiment's plan: " +
+                toml::describe(stored.error(), "plan"));
+  const auto plan = plan_about(store, experiment, *stored, asked);
+  if (!plan) return std::unexpected(plan.error());
+  auto rows = read_rows(store, experiment, *plan, For::report);
+  if (!rows) return fail(rows.error().message);
+
+  report::Document document;
+  document.experiment = experiment.name;
+  document.id = experiment.id;
+  document.question = plan->question;
+  document.state = experiment.state;
+  document.reason = experiment.reason;
+  document.machine = machine_line(store, experiment.machine);
+  add_start(store, experiment, *plan, document);
+  document.quietness.waits = rows->waits.times;
+  document.quietness.waits_in_vain = rows->waits.in_vain;
+  document.quietness.waited_ns = rows->waits.ns;
+  document.simulated = plan->simulated;
+  document.seed = plan->seed;
+  document.trials = rows->counts;
+  document.layouts = rows->layouts.result();
+  document.load = rows->load.result();
+  document.outputs = rows->outputs.result();
+  document.counters = rows->counters.result();
+  add_turns(*plan, *rows, document.counters);
+  document.measures = rows->measures.result();
+  // Of these a trial has a reading only where there are no samples.
+  std::erase_if(document.measures, [&](const report::Counter& each) {
+    return plan->is_split(each.name) && each.absent == 0;
+  });
+  document.samples = rows->samples.result();
+  const plan::Expansion expansion = plan::expand(*plan);
+  for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
+  for (const auto& [text, failure] : rows->failures) {
+    if (document.failures.size() == max_failure_lines) {
+      document.failures.push_back(fmt::format("and {} other kinds of failure: see 'stabctl export'",
+                                              rows->failures.size() - max_failure_lines));
+      break;
+    }
+    std::string line =
+        failure.trials == 1 ? text : fmt::format("{} ({} trials)", text, failure.trials);
+    if (!failure.said.empty()) line += fmt::format("; stderr ends with: {}", failure.said);
+    document.failures.push_back(std::move(line));
+  }
+  document.causes = sorted(std::move(rows->causes));
+  document.compares = plan->design.kind != plan::DesignKind::calibration && !plan->is_causal() &&
+                      !plan::treatments(*plan).empty();
+  document.database = database;
+  document.duration = std::chrono::nanoseconds(rows->last_ns - rows->first_ns);
+  document.from_ns = rows->first_ns;
+  document.to_ns = rows->last_ns;
+  document.settings = plan::settings_of(*plan);
+  document.drawn = drawn_in(*plan, document.layouts);
+  stats::Spec spec = spec_of(*plan);
+  spec.unit = rows->unit;
+  if (plan->is_causal()) {
+    add_causal(*plan, std::move(*rows), std::move(spec), document);
+    return document;
+  }
+  const auto& stop = plan->design.stop;
+  if (stop) control_error(spec, *stop, rows->blocks, is_over(experiment));
+  auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec);
+  if (!analysis) return fail(analysis.error().message);
+  document.analysis = std::move(*analysis);
+  document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),
+                                 rows->notes.end());
+  if (rows->tally) {
+    document.exclusions = rows->tally->result();
+    if (document.exclusions->disturbed > 0) {
+      spec.assumptions = false;
+      auto without =
+          analysed(store, experiment, *plan, expansion, rows->blocks, rows->without_rules, spec);
+      if (!without) return fail(without.error().message);
+      document.exclusions->vanished = stats::lost_effects(document.analysis, *without);
+      document.exclusions->without = std::move(without->effects);
+    }
+  }
+  for (std::size_t i = 0; i < rows->others.size(); ++i) {
+    auto other = analysed_other(store, experiment, *plan, expansion, *rows, i);
+    if (!other) return fail(other.error().message);
+    document.others.push_back(std::move(*other));
+  }
+  document.counts = counts_among(*plan, document);
+  if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
+  if (stop && !asked.response.empty() && asked.response != stored->analysis.response)
+    document.stopping->words = fmt::format("{}, asked about {}; it had {} blocks", describe(*stop),
+                                           stored->analysis.response, rows->blocks);
+  if (std::string note = asked_note(*stored, asked); !note.empty()) {
+    document.analysis.notes.insert(document.analysis.notes.begin(), std::move(note));
+  }
+  note_early_look(*plan, experiment, document);
+  if (plan->design.kind != plan::DesignKind::calibration)
+    quote_calibration(store, experiment, *plan, document);
+  return document;
+}
+
+store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,
+                                    const plan::Plan& plan, std::uint32_t blocks) {
+  auto rows = read_rows(store, experiment, plan, For::stopping_rule, blocks);
+  if (!rows) return std::unexpected(rows.error());
+  stats::Spec spec = spec_of(plan);
+  spec.assumptions = false;
+  control_error(spec, *plan.design.stop, blocks);
+  const auto analysis =
+      analysed(store, experiment, plan, plan::expand(plan), blocks, rows->data, spec);
+  if (!analysis) return std::unexpected(analysis.error());
+  return look(*analysis, *plan.design.stop, blocks);
+}
+
+}  // namespace stab::results

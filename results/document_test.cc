@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+#include "results/document.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "report/words/answer.h"
+#include "results/testing.h"
+
+namespace stab::results {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(DocumentTest, ACompleteExperimentHasItsCountsAndItsMeans) {
+  begin(tables);
+  run();
+  const auto all = document("/tmp/x.db");
+  EXPECT_EQ(all.experiment, "sorting");
+  EXPECT_EQ(all.id, experiment_.id);
+  EXPECT_EQ(all.question, "Is it faster?");
+  EXPECT_EQ(all.state, "done");
+  EXPECT_EQ(all.reason, "by itself");
+  EXPECT_EQ(all.seed, 11U);
+  EXPECT_EQ(all.database, "/tmp/x.db");
+  EXPECT_EQ(all.trials.planned, 16U);
+  EXPECT_EQ(all.trials.ok, 16U);
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_EQ(all.trials.skipped, 0U);
+  EXPECT_THAT(all.failures, IsEmpty());
+  for (const char* benchmark : {"bubble", "quick"}) {
+    EXPECT_EQ(mean_of(all, benchmark, "slow")->n, 4U);
+    EXPECT_NEAR(mean_of(all, benchmark, "slow")->mean, 2e6, 1);
+    EXPECT_NEAR(mean_of(all, benchmark, "fast")->mean, 1e6, 1);
+  }
+}
+
+TEST_F(DocumentTest, AnExperimentWithoutTrialsHasADocumentToo) {
+  begin(tables);
+  const auto none = document();
+  EXPECT_EQ(none.trials.planned, 16U);
+  EXPECT_EQ(none.trials.ok, 0U);
+  EXPECT_EQ(none.duration.count(), 0);
+  EXPECT_NE(report::answer(none.analysis), "");
+}
+
+TEST_F(DocumentTest, WarmUpTrialsAreNeitherCountedNorAnalysed) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.warmup) trial.wall_ns = 1'000'000'000'000;
+    if (trial.warmup && trial.benchmark == "quick") trial.status = TrialStatus::timeout;
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.ok, 16U);
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_THAT(all.failures, IsEmpty());
+  EXPECT_EQ(mean_of(all, "bubble", "slow")->n, 4U);
+  EXPECT_NEAR(mean_of(all, "bubble", "slow")->mean, 2e6, 1);
+}
+
+TEST_F(DocumentTest, OnlyTheAttemptThatStandsIsAnalysed) {
+  begin(tables);
+  for (const plan::Trial& planned : expansion_.trials) {
+    Trial first = trial(planned);
+    first.last = false;
+    first.wall_ns = 1'000'000'000'000;
+    first.status = planned.benchmark == 0 ? TrialStatus::wrong_exit : TrialStatus::ok;
+    first.reason = "the first attempt";
+    store(first);
+    Trial second = trial(planned);
+    second.attempt = 1;
+    store(second);
+  }
+  const auto all = document();
+  EXPECT_EQ(all.trials.ok, 16U);
+  EXPECT_EQ(all.trials.failed, 0U);
+  EXPECT_THAT(all.failures, IsEmpty());
+  EXPECT_EQ(mean_of(all, "quick", "fast")->n, 4U);
+  EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, 1e6, 1);
+}
+
+TEST_F(DocumentTest, AFailedTrialsTimeIsNotAnalysed) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick" || trial.block != 2) return;
+    trial.status = TrialStatus::check_failed;
+    trial.wall_ns = 1'000'000'000'000;
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.ok, 14U);
+  EXPECT_EQ(all.trials.failed, 2U);
+  EXPECT_EQ(mean_of(all, "quick", "slow")->n, 3U);
+  EXPECT_NEAR(mean_of(all, "quick", "slow")->mean, 2e6, 1);
+  EXPECT_EQ(mean_of(all, "bubble", "slow")->n, 4U);
+}
+
+// Twelve blocks of which three lack a trial at one level: what it would have taken decides whether
+// "fast is faster" can be said. Times vary by a percent.
+class LossTest : public DocumentTest {
+ protected:
+  stats::Effect fast(TrialStatus status, const std::string& level, std::int64_t wall_ns,
+                     const std::string& analysis = "") {
+    std::string text = tables + "[analysis]\n" + analysis;
+    text.replace(text.find("repetitions = 4"), 15, "repetitions = 12");
+    begin(text);
+    run([&](Trial& trial) {
+      const std::int64_t odd = trial.block % 5 + trial.position % 3;
+      trial.wall_ns = *trial.wall_ns + odd * *trial.wall_ns / 400;
+      if (trial.benchmark != "quick" || trial.levels["mode"] != level || trial.block % 4 != 1)
+        return;
+      trial.status = status;
+      trial.wall_ns = wall_ns;
+    });
+    for (const stats::Effect& effect : document().analysis.effects)
+      if (effect.subject == "quick") return effect;
+    ADD_FAILURE() << "nothing is said of quick";
+    return {};
+  }
+};
+
+TEST_F(LossTest, ATrialThatTimedOutTookAtLeastItsLimit) {
+  constexpr std::int64_t minute = 60'000'000'000;
+  const stats::Effect slow = fast(TrialStatus::timeout, "slow", minute);
+  EXPECT_EQ(slow.verdict, stats::Verdict::faster);
+  EXPECT_EQ(slow.loss_bounds, stats::Losses::extremes);
+  EXPECT_FALSE(slow.loss_low);
+  ASSERT_TRUE(slow.loss_high);
+  EXPECT_LT(*slow.loss_high, 1);
+  ASSERT_TRUE(slow.loss_p);
+}
+
+TEST_F(LossTest, ATimeoutOfTheFasterLevelLeavesNoVerdict) {
+  const stats::Effect effect = fast(TrialStatus::timeout, "fast", 60'000'000'000);
+  EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
+  EXPECT_EQ(effect.reason, "the missing trials may reverse the change");
+  EXPECT_LT(*effect.ratio, 0.6);
+  EXPECT_FALSE(effect.loss_high);
+}
+
+TEST_F(LossTest, AFailureMayHaveTakenAnyTimeUntilItsLimit) {
+  const stats::Effect effect = fast(TrialStatus::signalled, "fast", 1000);
+  EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
+  EXPECT_FALSE(effect.loss_low);  // a time near 0 has no logarithm
+  ASSERT_TRUE(effect.loss_high);
+  EXPECT_GT(*effect.loss_high, 2);  // of a minute instead of a millisecond, in three of twelve
+}
+
+TEST_F(LossTest, ThePlanSaysWhatIsAssumed) {
+  const stats::Effect lee = fast(TrialStatus::signalled, "fast", 1000, "losses = \"monotone\"\n");
+  EXPECT_EQ(lee.verdict, stats::Verdict::faster);
+  EXPECT_EQ(lee.loss_bounds, stats::Losses::monotone);
+  EXPECT_LT(*lee.loss_high, 0.6);
+}
+
+TEST_F(LossTest, WhatIsTakenAsRandomDecidesNothing) {
+  const stats::Effect effect = fast(TrialStatus::signalled, "fast", 1000, "losses = \"random\"\n");
+  EXPECT_EQ(effect.verdict, stats::Verdict::faster);
+  EXPECT_FALSE(effect.loss_low);
+}
+
+TEST_F(LossTest, AnExcludedNumberLiesWithinThoseOfItsCell) {
+  const stats::Effect effect = fast(TrialStatus::disturbed, "fast", 1'100'000);
+  EXPECT_EQ(effect.verdict, stats::Verdict::faster);
+  ASSERT_TRUE(effect.loss_low && effect.loss_high);
+  EXPECT_GT(*effect.loss_low, 0.45);
+  EXPECT_LT(*effect.loss_high, 0.6);
+}
+
+TEST_F(DocumentTest, EqualFailuresAreOneLineWithTheirNumber) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick") return;
+    trial.status = TrialStatus::wrong_exit;
+    trial.reason = trial.levels["mode"] == "fast" && trial.block == 0 ? "ended with exit code 9"
+                                                                      : "ended with exit code 3";
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.failed, 8U);
+  EXPECT_THAT(all.failures, ElementsAre("quick mode=fast: ended with exit code 3 (3 trials)",
+                                        "quick mode=fast: ended with exit code 9",
+                                        "quick mode=slow: ended with exit code 3 (4 trials)"));
+}
+
+TEST_F(DocumentTest, AFailureSaysWhatTheFirstTrialSaidOnStderr) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark != "quick" || trial.levels["mode"] == "fast" || trial.warmup) return;
+    trial.status = TrialStatus::wrong_exit;
+    trial.reason = "ended with exit code 3";
+    trial.stderr_tail = "usage: quick\nquick: no input " + std::to_string(trial.block) + "\n";
+  });
+  EXPECT_THAT(document().failures,
+              ElementsAre("quick mode=slow: ended with exit code 3 (4 trials); stderr ends with: "
+                          "quick: no input 0"));
+}
+
+TEST_F(DocumentTest, OfABuildThatFailedTheFirstErrorIsShown) {
+  const auto failure_after = [&](const std::string& printed) {
+    begin(tables);
+    run([&](Trial& trial) {
+      if (trial.benchmark != "quick" || trial.levels["mode"] == "fast") return;
+      trial.status = TrialStatus::build_failed;
+      trial.reason = "the build of 'quick' failed:\n" + printed +
+                     "\nthe build command ended with exit code 1\nthe command was: cc error: x";
+    });
+    const auto failures = document().failures;
+    return failures.size() == 1 ? failures[0] : "";
+  };
+  EXPECT_EQ(
+      failure_after("cc -c q.c\nq.c:1:1: warning: w\nq.c:2:1: error: no\n  2 | x\n1 error.\n"),
+      "quick mode=slow: the build failed: q.c:2:1: error: no (4 trials)");
+  EXPECT_EQ(failure_after("one\nno such header\n"),
+            "quick mode=slow: the build failed: no such header (4 trials)");
+  EXPECT_EQ(
+      failure_after("(not in the copy that is built: plan.toml; and more)\n"),
+      "quick mode=slow: the build failed: the build command ended with exit code 1 (4 trials)");
+}
+
+TEST_F(DocumentTest, EveryKindOfFailureIsCountedAsWhatItIs) {
+  for (int i = 1; i <= static_cast<int>(TrialStatus::not_measured); ++i) {
+    const auto status = static_cast<TrialStatus>(i);
+    begin(tables);
+    run([&](Trial& trial) {
+      if (trial.position % 3 == 0) trial.status = status;
+    });
+    std::uint64_t expected = 0;
+    for (const plan::Trial& planned : expansion_.trials)
+      expected += !planned.warmup && planned.position % 3 == 0 ? 1 : 0;
+    const auto counts = document().trials;
+    const bool skipped = status == TrialStatus::skipped || status == TrialStatus::build_failed;
+    EXPECT_EQ(skipped ? counts.skipped : counts.failed, expected) << store::to_string(status);
+    EXPECT_EQ(skipped ? counts.failed : counts.skipped, 0U) << store::to_string(status);
+    EXPECT_EQ(counts.ok + expected, counts.planned);
+  }
+}
+
+TEST_F(DocumentTest, TheResponseIsTheOneThatThePlanNames) {
+  const std::vector<std::pair<std::string, double>> responses{
+      {"wall", 1e6}, {"user", 300}, {"system", 70}, {"cpu", 370}, {"max_rss", 4096}};
+  for (const auto& [name, value] : responses) {
+    begin(fmt::format("{}[analysis]\nresponse = '{}'\n", tables, name));
+    run();
+    const auto all = document();
+    EXPECT_EQ(all.analysis.spec.response, name);
+    EXPECT_EQ(all.analysis.spec.unit == stats::Unit::bytes, name == "max_rss");
+    EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, value, 0.001) << name;
+  }
+}
+
+TEST_F(DocumentTest, AResponseThatIsNoIntegerIsComparedAsItIs) {
+  begin(tables + "[measure]\ncounters = ['cycles']\n[analysis]\nresponse = 'cycles'\n");
+  run([](Trial& trial) {
+    trial.readings.push_back(
+        counters::counted("cycles", "", trial.levels["mode"] == "slow" ? 0.75 : 0.25));
+  });
+  const auto all = document();
+  EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, 0.25, 1e-12);
+  for (const stats::Effect& effect : all.analysis.effects)
+    EXPECT_NEAR(effect.ratio.value_or(0), 1.0 / 3, 1e-9);
+}
+
+TEST_F(DocumentTest, TheRuntimesTimesAreResponsesAndItsLayoutsAreSummedUp) {
+  for (const std::string response : {"region", "main_to_exit"}) {
+    begin(tables + "[analysis]\nresponse = \"" + response + "\"\n");
+    run([](Trial& trial) {
+      trial.layout = {.randomized = trial.levels["mode"] == "fast",
+                      .kind = trial.levels["mode"] == "fast" ? "code once" : "",
+                      .main_to_exit_ns = 5000,
+                      .region_ns = 3000};
+    });
+    const auto all = document();
+    const double expected = response == "region" ? 3000 : 5000;
+    EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, expected, 1e-6) << response;
+    EXPECT_EQ(all.layouts.randomized, 8U);
+    EXPECT_EQ(all.layouts.unrandomized, 8U);
+    EXPECT_EQ(all.layouts.kinds, "code once");
+  }
+}
+
+TEST_F(DocumentTest, ATrialWithoutItsResponseIsLeftOutAndIsNotAZero) {
+  begin(tables);
+  run([](Trial& trial) {
+    if (trial.benchmark == "quick" && trial.block == 1) trial.wall_ns.reset();
+  });
+  const auto all = document();
+  EXPECT_EQ(mean_of(all, "quick", "fast")->n, 3U);
+  EXPECT_NEAR(mean_of(all, "quick", "fast")->mean, 1e6, 1);
+}
+
+TEST_F(DocumentTest, TheFirstLevelOfThePlanIsTheBaselineWhateverRanFirst) {
+  begin(tables);
+  run();
+  const auto all = document();
+  ASSERT_FALSE(all.analysis.effects.empty());
+  for (const stats::Effect& effect : all.analysis.effects) {
+    EXPECT_EQ(effect.baseline, "slow");
+    EXPECT_EQ(effect.level, "fast");
+    EXPECT_NEAR(effect.ratio.value_or(0), 0.5, 1e-9);
+  }
+}
+
+TEST_F(DocumentTest, TheDesignAndTheLimitsAreThePlans) {
+  begin(tables +
+        "[design]\nkind = 'within-subjects'\n"
+        "[analysis]\nalpha = 0.01\nequivalence = '2%'\n");
+  run();
+  const auto spec = document().analysis.spec;
+  EXPECT_EQ(spec.design, stats::Design::within_subjects);
+  EXPECT_EQ(spec.subject, "benchmark");
+  EXPECT_THAT(spec.treatments, ElementsAre("mode"));
+  EXPECT_EQ(spec.alpha, 0.01);
+  EXPECT_EQ(spec.equivalence, 0.02);
+}
+
+TEST_F(DocumentTest, ANestedDesignNamesItsRandomFactor) {
+  begin(R"([experiment]
+name = "nested"
+[[benchmark]]
+name = "b"
+build = "cc ${MODE} -o ${OUT} b.c ${LDFLAGS}"
+run = ["${OUT}"]
+[design]
+kind = "nested"
+[factor.mode]
+levels = { slow = { MODE = "-O0" }, fast = { MODE = "-O2" } }
+[factor.link_order]
+random = { seeds = 5, runs = 4 }
+)");
+  run([](Trial& trial) {
+    trial.wall_ns = *trial.wall_ns + std::stoll(trial.levels["link_order"]) % 1000 + trial.block;
+  });
+  const auto all = document();
+  EXPECT_EQ(all.trials.planned, 40U);
+  EXPECT_EQ(all.analysis.spec.design, stats::Design::nested);
+  EXPECT_EQ(all.analysis.spec.seed, "link_order");
+  ASSERT_FALSE(all.analysis.components.empty());
+  EXPECT_EQ(all.analysis.components[0].seed, "link_order");
+}
+
+TEST_F(DocumentTest, TheTimeIsFromTheFirstTrialToTheEndOfTheLast) {
+  begin(tables);
+  store(trial(expansion_.trials[0]));
+  Trial second = trial(expansion_.trials[1]);
+  second.started_ns = 5'000'000'000;
+  second.wall_ns = 7;
+  store(second);
+  EXPECT_EQ(document().duration.count(), 5'000'000'000 + 7 - 1000);
+}
+
+TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
+  begin(tables);
+  EXPECT_EQ(document().machine, "");
+  experiment_.machine =
+      store_->add_machine({.key = "1", .host = "lab", .facts = R"({"summary":"2 CPUs"})"}).value();
+  EXPECT_EQ(document().machine, "2 CPUs");
+  for (const char* facts : {"{}", "[]", "", R"({"summary":7})"}) {
+    experiment_.machine =
+        store_->add_machine({.key = facts, .host = "lab", .facts = facts}).value();
+    EXPECT_EQ(document().machine, "lab") << facts;
+  }
+}
+
+TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
+  begin(tables);
+  EXPECT_EQ(document().quietness.asked, "off");
+  EXPECT_EQ(document().versions, "");
+  EXPECT_EQ(document().quietness.found, "");
+  const auto add = [&](std::string_view kind, const std::string& text) {
+    ASSERT_TRUE(store_->add_event(
+        {.experiment = experiment_.id, .at_ns = 1, .kind = std::string(kind), .text = text}));
+  };
+  add(doctor_event, "poor for measurements: governor (powersave)");
+  add(quieted_event, "swappiness");
+  add(loud_event, "governor: it does not take performance");
+  EXPECT_EQ(document().quietness.found, "poor for measurements: governor (powersave)");
+  EXPECT_EQ(document().quietness.changed, "swappiness");
+  EXPECT_EQ(document().quietness.loud, "governor: it does not take performance");
+  add(loud_event, "swappiness: somebody else has set it; seen before block 3");
+  EXPECT_EQ(document().quietness.loud,
+            "governor: it does not take performance; "
+            "swappiness: somebody else has set it; seen before block 3");
+  add(versions_event, "stabd 0.1.0");
+  add(versions_event, "stabd 0.1.0; built by L 1, A 2");
+  EXPECT_EQ(document().versions, "stabd 0.1.0; built by L 1, A 2");
+  add(doctor_event, "good for measurements");
+  add(quieted_event, "governor");
+  EXPECT_EQ(document().quietness.found, "good for measurements");
+  EXPECT_EQ(document().quietness.changed, "governor");
+  EXPECT_EQ(document().quietness.loud, "");
+}
+
+TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
+  begin(tables);
+  experiment_.plan = "[experiment]\nname = 7\n";
+  const auto refused = make_document(*store_, experiment_, "");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("does not accept the experiment's plan"));
+  EXPECT_THAT(refused.error().message, HasSubstr("plan:2:1"));
+}
+
+TEST_F(DocumentTest, ATrialThatLacksALevelOfThePlanIsAnError) {
+  begin(tables);
+  Trial strange = trial(expansion_.trials[expansion_.trials.size() - 1]);
+  strange.levels.erase("mode");
+  store(strange);
+  EXPECT_FALSE(make_document(*store_, experiment_, ""));
+}
+
+TEST_F(DocumentTest, ADamagedRowIsAnErrorAndNotASmallerSample) {
+  begin(tables);
+  run();
+  store::cheat(directory_ / "stab.db", "UPDATE trial SET wall_ns = 1 WHERE position = 9");
+  EXPECT_FALSE(make_document(*store_, experiment_, ""));
+}
+
+}  // namespace
+}  // namespace stab::results

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+#include "results/exports/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "report/csv.h"
+#include "results/trials.h"
+#include "store/trial_columns.h"
+
+namespace stab::results {
+namespace {
+
+// How a value is written in JSON; CSV has no quotes of that kind.
+enum class Kind { none, text, bare };
+
+// One row of the table. Its cells are used again for the next row.
+class Cells {
+ public:
+  void begin() { count_ = 0; }
+  void none() { next(Kind::none).clear(); }
+  void text(std::string_view value) { next(Kind::text) = value; }
+  void text(const std::string& value) { next(Kind::text) = value; }
+  void flag(bool value) { next(Kind::bare) = value ? "true" : "false"; }
+  template <class T>
+  void number(T value) {
+    const fmt::format_int digits(value);
+    next(Kind::bare).assign(digits.data(), digits.size());
+  }
+  void number(double value) { next(Kind::bare) = fmt::format("{}", value); }
+  // 64 bits do not fit a double, which is what most readers make of a number.
+  void wide(std::uint64_t value) { text(std::string_view(fmt::format_int(value).c_str())); }
+
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] Kind kind(std::size_t i) const { return cells_[i].kind; }
+  [[nodiscard]] const std::string& at(std::size_t i) const { return cells_[i].value; }
+
+ private:
+  struct Cell {
+    Kind kind = Kind::none;
+    std::string value;
+  };
+  std::string& next(Kind kind) {
+    if (count_ == cells_.size()) cells_.emplace_back();
+    cells_[count_].kind = kind;
+    return cells_[count_++].value;
+  }
+
+  std::vector<Cell> cells_;
+  std::size_t count_ = 0;
+};
+
+template <class T>
+void put(Cells& cells, const std::optional<T>& value) {
+  if (value)
+    cells.number(*value);
+  else
+    cells.none();
+}
+void put(Cells& cells, const std::optional<bool>& value) {
+  if (value)
+    cells.flag(*value);
+  else
+    cells.none();
+}
+void put(Cells& cells, const std::optional<std::uint64_t>& value) {
+  if (value)
+    cells.wide(*value);
+  else
+    cells.none();
+}
+void put(Cells& cells, const std::string& text) {
+  cells.text(text);
+}
+
+void put(Cells& cells, bool flag) {
+  cells.flag(flag);
+}
+void put(Cells& cells, std::uint64_t number) {
+  cells.wide(number);
+}
+template <class T>
+  requires std::is_integral_v<T>
+void put(Cells& cells, T number) {
+  cells.number(number);
+}
+void put(Cells& cells, store::TrialStatus status) {
+  cells.text(store::to_string(status));
+}
+
+void add_names(store::Exported where, std::vector<std::string>& names) {
+  store::for_each_trial_column([&](const auto& column) {
+    if (column.exported == where) names.emplace_back(column.name);
+  });
+}
+void write_columns(store::Exported where, const store::Trial& trial, Cells& cells) {
+  store::for_each_trial_column([&](const auto& column) {
+    if (column.exported == where) put(cells, trial.*column.member);
+  });
+}
+
+std::vector<std::string> columns_of(const store::Reader::Names& names) {
+  std::vector<std::string> columns;
+  add_names(store::Exported::before_factors, columns);
+  for (const std::string& factor : names.factors) columns.push_back(factor);
+  add_names(store::Exported::after_factors, columns);
+  store::for_each_layout_column(
+      [&](const store::LayoutColumn& column, auto) { columns.emplace_back(column.name); });
+  for (const std::string& name : names.readings) {
+    columns.push_back(name);
+    columns.push_back(name + ".status");
+  }
+  return columns;
+}
+
+// Most trials have the same readings in the same places.
+const counters::Reading* reading_of(const store::Trial& trial, const std::string& name,
+                                    std::size_t place) {
+  if (place < trial.readings.size() && trial.readings[place].name == name)
+    return &trial.readings[place];
+  const auto found = std::ranges::find(trial.readings, name, &counters::Reading::name);
+  return found == trial.readings.end() ? nullptr : &*found;
+}
+
+void write_reading(const counters::Reading* found, Cells& cells) {
+  if (found == nullptr || found->status == counters::Status::absent)
+    cells.none();
+  else
+    std::visit([&cells](auto value) { cells.number(value); }, found->value);
+  if (found == nullptr)
+    cells.none();
+  else
+    cells.text(counters::to_string(found->status));
+}
+
+// What a row begins with.
+void write_place(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
+  cells.begin();
+  write_columns(store::Exported::before_factors, trial, cells);
+  for (const std::string& factor : names.factors) {
+    const auto level = trial.levels.find(factor);
+    if (level == trial.levels.end())
+      cells.none();
+    else
+      cells.text(level->second);
+  }
+}
+
+// In the order of columns_of().
+void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
+  write_place(names, trial, cells);
+  write_columns(store::Exported::after_factors, trial, cells);
+  store::for_each_layout_column(
+      [&](const store::LayoutColumn&, auto member) { put(cells, trial.layout.*member); });
+  for (std::size_t i = 0; i < names.readings.size(); ++i)
+    write_reading(reading_of(trial, names.readings[i], i), cells);
+}
+
+std::vector<std::string> sample_columns_of(const store::Reader::Names& names) {
+  std::vector<std::string> columns;
+  add_names(store::Exported::before_factors, columns);
+  for (const std::string& factor : names.factors) columns.push_back(factor);
+  for (const char* name :
+       {"trial_status", "measure", "subject", "unit", "ordinal", "value", "reason"})
+    columns.emplace_back(name);
+  return columns;
+}
+
+// In the order of sample_columns_of(); nothing: the samples are absent.
+void write_sample(const store::Reader::Names& names, const store::Trial& trial,
+                  const counters::Samples& samples, std::optional<std::size_t> ordinal,
+                  Cells& cells) {
+  write_place(names, trial, cells);
+  cells.text(store::to_string(trial.status));
+  for (const std::string* text : {&samples.measure, &samples.subject, &samples.unit})
+    cells.text(*text);
+  if (ordinal) {
+    cells.number(*ordinal);
+    cells.number(samples.values[*ordinal]);
+  } else {
+    cells.none();
+    cells.none();
+  }
+  cells.text(samples.reason);
+}
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// A column of the table and the cell that it shows.
+struct Shown {
+  std::string name;
+  std::string key;  // the name as JSON has it
+  std::size_t cell = 0;
+};
+
+// Of columns with the same name, as a reading may have one of ours, the last value counts.
+std::vector<Shown> shown_columns(const std::vector<std::string>& columns) {
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto same = std::ranges::find(shown, columns[i], &Shown::name);
+    if (same != shown.end())
+      same->cell = i;
+    else
+      shown.push_back({.name = columns[i], .key = quoted(columns[i]) + ":", .cell = i});
+  }
+  return shown;
+}
+
+std::string csv_header(const std::vector<Shown>& columns) {
+  std::vector<std::string> names;
+  for (const Shown& column : columns) names.push_back(column.name);
+  return report::csv_line(names);
+}
+
+std::string csv_row(const std::vector<Shown>& columns, const Cells& cells) {
+  std::string line;
+  for (const Shown& column : columns) {
+    if (&column != &columns.front()) line += ',';
+    const std::string& value = cells.at(column.cell);
+    line += cells.kind(column.cell) == Kind::bare ? value : report::csv_cell(value);
+  }
+  return line + "\r\n";
+}
+
+std::string json_row(const std::vector<Shown>& columns, const Cells& cells) {
+  std::string object = "{";
+  for (const Shown& column : columns) {
+    if (&column != &columns.front()) object += ',';
+    object += column.key;
+    const std::string& value = cells.at(column.cell);
+    const Kind kind = cells.kind(column.cell);
+    object += kind == Kind::none ? "null" : kind == Kind::text ? quoted(value) : value;
+  }
+  return object + "}";
+}
+
+// What is exported: the columns, and the rows of a trial.
+struct Table {
+  std::vector<Shown> columns;
+  // Calls `row` with the cells of each; false if that did not want more.
+  std::function<bool(const store::Trial& trial, Cells& cells, const std::function<bool()>& row)>
+      write;
+};
+
+Table table_of_trials(const store::Reader::Names& names) {
+  return {.columns = shown_columns(columns_of(names)),
+          .write = [names](const store::Trial& trial, Cells& cells, const auto& row) {
+            write_row(names, trial, cells);
+            return row();
+          }};
+}
+
+Table table_of_samples(const store::Reader::Names& names) {
+  return {.columns = shown_columns(sample_columns_of(names)),
+          .write = [names](const store::Trial& trial, Cells& cells, const auto& row) {
+            for (const counters::Samples& samples : trial.samples) {
+              for (std::size_t i = 0; i < samples.values.size(); ++i) {
+                write_sample(names, trial, samples, i, cells);
+                if (!row()) return false;
+              }
+              if (!samples.values.empty()) continue;
+              write_sample(names, trial, samples, std::nullopt, cells);
+              if (!row()) return false;
+            }
+            return true;
+          }};
+}
+
+using MakeTable = Table (*)(const store::Reader::Names& names);
+
+Result<void> write_csv(store::Reader& store, const store::Experiment& experiment,
+                       const MakeTable& make_table, const Sink& sink) {
+  const auto names = store.names(experiment.id);
+  if (!names) return fail(names.error().message);
+  const Table table = make_table(*names);
+  Result<void> sunk = sink(csv_header(table.columns));
+  if (!sunk) return sunk;
+  Cells cells;
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
+    return table.write(trial, cells, [&] {
+      sunk = sink(csv_row(table.columns, cells));
+      return sunk.has_value();
+    });
+  });
+  if (!read) return fail(read.error().message);
+  return sunk;
+}
+
+Result<void> write_json(store::Reader& store, const store::Experiment& experiment,
+                        const MakeTable& make_table, const Sink& sink) {
+  const auto names = store.names(experiment.id);
+  if (!names) return fail(names.error().message);
+  const Table table = make_table(*names);
+  bool first = true;
+  Result<void> sunk = sink("[");
+  if (!sunk) return sunk;
+  Cells cells;
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
+    return table.write(trial, cells, [&] {
+      sunk = sink((std::exchange(first, false) ? "\n" : ",\n") + json_row(table.columns, cells));
+      return sunk.has_value();
+    });
+  });
+  if (!read) return fail(read.error().message);
+  if (!sunk) return sunk;
+  return sink("\n]\n");
+}
+
+}  // namespace
+
+Result<void> export_csv(store::Reader& store, const store::Experiment& experiment,
+                        const Sink& sink) {
+  return write_csv(store, experiment, table_of_trials, sink);
+}
+
+Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
+                         const Sink& sink) {
+  return write_json(store, experiment, table_of_trials, sink);
+}
+
+Result<void> export_samples_csv(store::Reader& store, const store::Experiment& experiment,
+                                const Sink& sink) {
+  return write_csv(store, experiment, table_of_samples, sink);
+}
+
+Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
+                                 const Sink& sink) {
+  return write_json(store, experiment, table_of_samples, sink);
+}
+
+}  // namespace stab::results

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What must be run to run a stored trial again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "protocol/run.h"
+#include "store/reader.h"
+
+namespace stab::results {
+
+struct WhichTrial {
+  std::uint32_t position = 0;
+  std::optional<std::uint32_t> attempt{};  // nothing: the last one
+};
+
+Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
+                                WhichTrial which);
+
+// `cache`: the folder of the experiment's builds. An error if nothing was run there.
+Result<protocol::ReplayReply> answer_replay(store::Reader& store,
+                                            const store::Experiment& experiment,
+                                            const std::string& cache, WhichTrial which);
+
+}  // namespace stab::results

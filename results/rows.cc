@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+#include "results/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <ranges>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "base/text.h"
+#include "design/turns.h"
+#include "results/document.h"
+
+namespace stab::results {
+namespace {
+
+// Of a build that failed what its compiler said first, else how it ended; the log has all of it.
+std::string failure_text(const store::Trial& trial) {
+  if (trial.status != store::TrialStatus::build_failed) return one_line(trial.reason, 300);
+  // "the build of 'b' failed:\n<what it printed>\nthe build command ...\nthe command was: ..."
+  std::string_view text = trial.reason;
+  text = text.substr(std::min(text.find('\n'), text.size()));
+  text = text.substr(0, text.rfind("\nthe command was: "));
+  const std::size_t end = std::min(text.rfind("\nthe build command "), text.size());
+  std::string_view printed = text.substr(0, end);
+  // What was left out of the sources is said first.
+  if (printed.starts_with("\n(not in the copy"))
+    printed = printed.substr(std::min(printed.find('\n', 1), printed.size()));
+  const std::string error = first_error(printed, 300);
+  return "the build failed: " + (error.empty() ? last_line(text, 300) : error);
+}
+
+using store::TrialStatus;
+
+// What a trial is, one code a column.
+using Codes = std::vector<std::uint32_t>;
+
+// The plan's factors that the model knows, and the order of their levels.
+class Columns {
+ public:
+  Columns(const plan::Plan& plan, stats::Dataset& data, std::vector<std::string> subjects)
+      : data_(data) {
+    add(subject_column, std::move(subjects));
+    add(block_column, {});
+    if (plan.design.kind == plan::DesignKind::calibration) {
+      add(comparison_column, {});
+      comparison_blocks_ = plan.benchmarks.front().repetitions / plan.design.comparisons;
+    }
+    for (const plan::Factor& factor : plan.factors) {
+      std::vector<std::string> levels;
+      if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
+        for (const plan::Level& level : fixed->levels) levels.push_back(level.name);
+      if (!std::holds_alternative<plan::RandomPerBlock>(factor.levels))
+        add(factor.name, std::move(levels));
+    }
+  }
+
+  // All but the subject, which is the first column.
+  Codes codes_of(const store::Trial& trial) {
+    Codes codes;
+    for (std::size_t i = 1; i < data_.columns.size(); ++i) {
+      const std::string& name = data_.columns[i].name;
+      if (name == block_column)
+        codes.push_back(code(i, std::to_string(trial.block)));
+      else if (comparison_blocks_ > 0 && name == comparison_column)
+        codes.push_back(code(i, std::to_string(trial.block / comparison_blocks_)));
+      else
+        codes.push_back(code(i, trial.levels.at(name)));
+    }
+    return codes;
+  }
+
+  std::uint32_t subject_code(const std::string& subject) { return code(0, subject); }
+
+  void append(const std::string& subject, const Codes& codes) {
+    data_.columns.front().codes.push_back(code(0, subject));
+    for (std::size_t i = 0; i < codes.size(); ++i) data_.columns[i + 1].codes.push_back(codes[i]);
+  }
+
+ private:
+  void add(std::string name, std::vector<std::string> levels) {
+    auto& known = codes_.emplace_back();
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      known[levels[i]] = static_cast<std::uint32_t>(i);
+    data_.columns.push_back({.name = std::move(name), .levels = std::move(levels), .codes = {}});
+  }
+
+  std::uint32_t code(std::size_t column, const std::string& level) {
+    auto& levels = data_.columns[column].levels;
+    const auto [entry, fresh] =
+        codes_[column].try_emplace(level, static_cast<std::uint32_t>(levels.size()));
+    if (fresh) levels.push_back(level);
+    return entry->second;
+  }
+
+  stats::Dataset& data_;
+  std::vector<std::map<std::string, std::uint32_t>> codes_;
+  std::uint32_t comparison_blocks_ = 0;  // of a calibration
+};
+
+enum class Turn { each_block, some_blocks };
+std::vector<std::string> names_of(const plan::Plan& plan, Turn turn) {
+  std::vector<std::string> names = plan::counter_names(plan);
+  std::erase_if(names, [&](const std::string& name) {
+    return plan::Turns(plan, name).takes_turns() != (turn == Turn::some_blocks);
+  });
+  return names;
+}
+
+// Those of the plan have their order in reports; those that programs name have that of coming.
+std::vector<std::string> subjects_of(const plan::Plan& plan, const std::string& response) {
+  std::vector<std::string> names;
+  if (plan.is_split(response)) return names;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) names.push_back(benchmark.name);
+  return names;
+}
+
+// The rows of one response, of the blocks in which it is measured.
+class Collector {
+ public:
+  Collector(const plan::Plan& plan, std::string name)
+      : plan_(plan),
+        name_(std::move(name)),
+        turns_(plan, name_),
+        columns_(plan, data_, subjects_of(plan, name_)) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  void append(const store::Trial& trial) {
+    if (!turns_.in_block(trial.block)) return;
+    const std::vector<SubjectNumber> numbers = numbers_of(trial, plan_, name_);
+    if (!unit_ && std::ranges::any_of(numbers, has_value)) unit_ = unit_of(trial, name_);
+    if (plan_.is_split(name_)) return append_split(trial, numbers);
+    add(numbers.front().subject, columns_.codes_of(trial), numbers.front().value);
+  }
+
+  // A trial that has no result. Its number would have been that of its timeout or more, or, if it did
+  // not time out, no more than that. A disturbed one has a number that a rule left out.
+  void lose(const store::Trial& trial) {
+    if (!turns_.in_block(trial.block) || trial.levels.empty()) return;
+    LostOf lost;
+    lost.benchmark = trial.benchmark;
+    lost.trial.codes = columns_.codes_of(trial);
+    lost.trial.excluded = trial.status == TrialStatus::disturbed;
+    if (lost.trial.excluded) {
+      for (const SubjectNumber& each : numbers_of(trial, plan_, name_))
+        if (each.value) lost.numbers[each.subject] = counters::to_double(*each.value);
+    } else if (name_ == "wall") {
+      const auto benchmark =
+          std::ranges::find(plan_.benchmarks, trial.benchmark, &plan::Benchmark::name);
+      const double limit = benchmark == plan_.benchmarks.end()
+                               ? std::numeric_limits<double>::infinity()
+                               : static_cast<double>(benchmark->timeout.count());
+      if (trial.status == TrialStatus::timeout)
+        lost.trial.at_least = trial.wall_ns ? static_cast<double>(*trial.wall_ns) : limit;
+      else
+        lost.trial.at_most = limit;
+    }
+    lost_.push_back(std::move(lost));
+  }
+
+  // A benchmark of which nothing was measured in any trial is in the result, too: as one that lacks
+  // the number.
+  stats::Dataset finish() {
+    for (const auto& [benchmark, split] : splits_)
+      if (split.places.empty())
+        for (const Codes& codes : split.trials) add(benchmark, codes, std::nullopt);
+    data_.lists_lost = true;
+    for (const LostOf& each : lost_) {
+      const auto split = splits_.find(each.benchmark);
+      if (!plan_.is_split(name_))
+        add_lost(each.benchmark, each);
+      else if (split != splits_.end())
+        for (const std::string& subject : split->second.subjects) add_lost(subject, each);
+    }
+    return std::move(data_);
+  }
+  [[nodiscard]] stats::Unit unit() const { return unit_.value_or(stats::Unit::nanoseconds); }
+
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const auto& [benchmark, split] : splits_)
+      if (split.left_out)
+        notes.push_back(
+            fmt::format("Programs report more than {} benchmarks, so benchmarks that the program "
+                        "of {} reported later are left out.",
+                        most_subjects, benchmark));
+    return notes;
+  }
+
+ private:
+  static bool has_value(const SubjectNumber& number) { return number.value.has_value(); }
+
+  // What the program of a benchmark measures.
+  struct Split {
+    std::map<std::string, std::size_t> places;  // of its subjects
+    std::vector<std::string> subjects;
+    std::vector<Codes> trials;
+    bool left_out = false;
+  };
+
+  // Each trial has a row of each subject: one that only some trials have is lacking in the others.
+  void append_split(const store::Trial& trial, const std::vector<SubjectNumber>& numbers) {
+    Split& split = splits_[trial.benchmark];
+    for (const SubjectNumber& each : numbers) {
+      if (split.places.contains(each.subject)) continue;
+      if (subjects_ == most_subjects) {
+        split.left_out = true;
+        continue;
+      }
+      ++subjects_;
+      split.places.emplace(each.subject, split.subjects.size());
+      split.subjects.push_back(each.subject);
+      for (const Codes& codes : split.trials) add(each.subject, codes, std::nullopt);
+    }
+    std::vector<std::optional<counters::Number>> values(split.subjects.size());
+    for (const SubjectNumber& each : numbers)
+      if (const auto place = split.places.find(each.subject); place != split.places.end())
+        values[place->second] = each.value;
+    split.trials.push_back(columns_.codes_of(trial));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      add(split.subjects[i], split.trials.back(), values[i]);
+  }
+
+  struct LostOf {
+    std::string benchmark;
+    stats::Lost trial;                      // without the code of its subject
+    std::map<std::string, double> numbers;  // by subject, of excluded ones
+  };
+
+  void add_lost(const std::string& subject, const LostOf& each) {
+    stats::Lost lost = each.trial;
+    lost.codes.insert(lost.codes.begin(), columns_.subject_code(subject));
+    if (const auto number = each.numbers.find(subject); number != each.numbers.end())
+      lost.at_least = lost.at_most = number->second;
+    data_.lost.push_back(std::move(lost));
+  }
+
+  void add(const std::string& subject, const Codes& codes, std::optional<counters::Number> value) {
+    columns_.append(subject, codes);
+    response_.append(value);
+  }
+
+  const plan::Plan& plan_;
+  std::string name_;
+  plan::Turns turns_;
+  stats::Dataset data_;
+  Columns columns_;
+  Response response_{data_};
+  std::map<std::string, Split> splits_;  // by benchmark
+  std::vector<LostOf> lost_;
+  std::size_t subjects_ = 0;         // of all of them
+  std::optional<stats::Unit> unit_;  // of the first number
+};
+
+}  // namespace
+
+namespace {
+
+// The last lines of a stderr that are not blank.
+std::vector<std::string> last_lines_of(std::string_view text) {
+  constexpr std::size_t most_lines = 3;
+  constexpr std::size_t longest = 100;
+  std::deque<std::string> lines;
+  for (const auto part : std::views::split(text, '\n')) {
+    std::string line = one_line(std::string_view(part), longest);
+    if (line.find_first_not_of(' ') == std::string::npos) continue;
+    lines.push_back(std::move(line));
+    if (lines.size() > most_lines) lines.pop_front();
+  }
+  return {lines.begin(), lines.end()};
+}
+
+}  // namespace
+
+std::vector<report::FailureCause> sorted(std::map<std::string, report::FailureCause> causes) {
+  std::vector<report::FailureCause> list;
+  for (auto& [why, cause] : causes) list.push_back(std::move(cause));
+  std::ranges::sort(list, std::ranges::greater{}, [](const report::FailureCause& each) {
+    return std::tie(each.trials, each.why);
+  });
+  return list;
+}
+
+void Waits::add(const std::vector<counters::Reading>& readings) {
+  for (const counters::Reading& reading : readings) {
+    const auto* value = std::get_if<std::int64_t>(&reading.value);
+    if (value == nullptr || reading.status == counters::Status::absent) continue;
+    if (reading.name == wait_reading) {
+      ++times;
+      // A forged number ends nothing.
+      if (__builtin_add_overflow(ns, *value, &ns)) ns = std::numeric_limits<std::int64_t>::max();
+    }
+    if (reading.name == wait_in_vain_reading) in_vain += *value == 0 ? 0 : 1;
+  }
+}
+
+Rows::Rows(const plan::Plan& plan)
+    : counters(names_of(plan, Turn::each_block), Missing::absent),
+      rotated(names_of(plan, Turn::some_blocks), Missing::not_meant),
+      measures(measure_names(plan), Missing::not_meant),
+      samples(plan),
+      outputs(plan) {}
+
+store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
+                               const plan::Plan& plan, For whom, std::uint32_t most) {
+  Rows rows(plan);
+  Collector response(plan, plan.analysis.response);
+  Collector without_rules(plan, plan.analysis.response);
+  std::deque<Collector> others;
+  if (whom == For::report && !plan.exclude.empty()) rows.tally.emplace(plan);
+  if (whom == For::report)
+    for (const plan::OtherResponse& each : plan.analysis.others)
+      others.emplace_back(plan, each.name);
+  Result<void> profiled;
+  std::map<std::string, store::Build> failed_builds;  // by cause: the first one's key and benchmark
+  const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
+    if (!trial.warmup && trial.block >= most) return false;
+    if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
+    rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
+    if (plan.wait_for_quiet) rows.waits.add(trial.readings);
+    if (trial.warmup) return true;
+    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) without_rules.append(trial);
+    if (!trial.last) return true;
+    rows.blocks = std::max(rows.blocks, trial.block + 1);
+    if (trial.status == TrialStatus::ok) {
+      ++rows.counts.ok;
+      if (plan.is_causal()) profiled = rows.causal.add(plan, trial);
+      if (!profiled) return false;
+      response.append(trial);
+      for (Collector& other : others) other.append(trial);
+      if (whom == For::report) {
+        const std::string cell = cell_text(plan, trial);
+        rows.samples.add(trial, cell);
+        rows.outputs.add(trial, cell);
+      }
+      rows.layouts.add(trial.layout);
+      rows.load.add(trial);
+      rows.counters.add(trial.readings);
+      rows.rotated.add(trial.readings);
+      rows.measures.look_for_regions(trial.readings);
+      rows.measures.add(trial.readings);
+      return true;
+    }
+    response.lose(trial);
+    for (Collector& other : others) other.lose(trial);
+    if (trial.status == TrialStatus::disturbed) {
+      ++rows.counts.disturbed;
+      return true;
+    }
+    const bool skipped =
+        trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
+    ++(skipped ? rows.counts.skipped : rows.counts.failed);
+    const std::string why = failure_text(trial);
+    const std::string cell = cell_text(plan, trial);
+    Failure& failure = rows.failures[fmt::format("{}: {}", cell, why)];
+    if (failure.trials++ == 0) failure.said = last_line(trial.stderr_tail, 200);
+    report::FailureCause& cause = rows.causes[why];
+    if (cause.trials++ == 0) {
+      cause.why = why;
+      cause.said = last_line(trial.stderr_tail, 200);
+      cause.last_lines = last_lines_of(trial.stderr_tail);
+      if (skipped) failed_builds[why] = {.key = trial.build, .benchmark = trial.benchmark};
+    }
+    cause.cells.insert(cell);
+    return true;
+  });
+  if (!read) return std::unexpected(read.error());
+  if (!profiled) return std::unexpected(store::StoreError{.message = profiled.error().message});
+  if (!failed_builds.empty()) {
+    const auto builds = store.builds(experiment.id);
+    if (!builds) return std::unexpected(builds.error());
+    for (const auto& [why, wanted] : failed_builds)
+      for (const store::Build& each : *builds)
+        if (each.status == store::BuildStatus::failed && each.benchmark == wanted.benchmark &&
+            (wanted.key.empty() || each.key == wanted.key)) {
+          rows.causes[why].last_lines = last_lines_of(each.output);
+          break;
+        }
+  }
+  rows.data = response.finish();
+  rows.unit = response.unit();
+  rows.notes = response.notes();
+  rows.without_rules = without_rules.finish();
+  for (Collector& other : others) {
+    for (std::string& note : other.notes())
+      if (std::ranges::find(rows.notes, note) == rows.notes.end())
+        rows.notes.push_back(std::move(note));
+    rows.others.push_back({.data = other.finish(), .unit = other.unit()});
+  }
+  return rows;
+}
+
+}  // namespace stab::results

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "results/run_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "design/resolve.h"
+#include "design/turns.h"
+#include "plan/measures/formula.h"
+#include "plan/measures/simulated.h"
+#include "plan/substitute.h"
+
+namespace stab::results {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// As a plan says it, and not more than it is.
+std::string in_plan(nanoseconds time) {
+  using namespace std::chrono;
+  if (time >= seconds(1)) time = floor<seconds>(time);
+  for (const auto& [unit, name] : {std::pair<nanoseconds, const char*>(hours(1), "h"),
+                                   {minutes(1), "min"},
+                                   {seconds(1), "s"},
+                                   {milliseconds(1), "ms"}})
+    if (time % unit == nanoseconds(0)) return fmt::format("{}{}", time / unit, name);
+  return fmt::format("{}ns", time.count());
+}
+
+// The command of a trial and those around it have the plan's timeout each.
+int commands_of(const plan::Benchmark& benchmark) {
+  return 1 + (benchmark.prepare ? 1 : 0) + (benchmark.check.command ? 1 : 0) +
+         (benchmark.cleanup ? 1 : 0);
+}
+
+std::string from_directory(const std::string& directory, const std::string& path) {
+  return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
+}
+
+// Those that are there in the benchmark: a derived one needs all that it is computed of, and a block
+// that counts it.
+void add_measures(const plan::Plan& plan, const std::string& benchmark,
+                  protocol::RunRequest& request) {
+  std::vector<std::string> others;
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.benchmarks.empty() ||
+        std::ranges::find(each.benchmarks, benchmark) != each.benchmarks.end())
+      request.outputs.push_back(each);
+    else
+      others.push_back(each.name);
+  for (const plan::DerivedMeasure& each : plan.derived) {
+    if (request.set && !plan::Turns(plan, each.name).in_set(*request.set)) continue;
+    if (std::ranges::none_of(plan::parts_of(plan, each.name), [&](const std::string& part) {
+          return std::ranges::find(others, part) != others.end();
+        }))
+      request.derived.push_back(each);
+  }
+}
+
+// Of each two blocks of a cell one is at the plan's speedup and one at 0, and the seed decides which.
+std::optional<std::uint32_t> speedup_of(const plan::Plan& plan, const plan::Trial& trial) {
+  if (!plan.causal.speedup) return std::nullopt;
+  const std::uint64_t drawn =
+      derive(plan.seed, "causal pair",
+             {trial.warmup ? 1U : 0U, trial.block / 2, trial.benchmark, trial.cell});
+  if ((trial.block % 2 == 1) == (drawn % 2 == 0)) return 0;
+  return static_cast<std::uint32_t>(std::lround(1000 * *plan.causal.speedup));
+}
+
+protocol::CausalRequest causal_request(const plan::Plan& plan, const plan::Trial& trial,
+                                       const plan::Task& task, const plan::Variables& late,
+                                       const std::string& tree) {
+  const plan::Causal& causal = plan.causal;
+  protocol::CausalRequest request{.seed = derive(trial.seed, "causal run"),
+                                  .scope = causal.scope,
+                                  .binaries = causal.binaries,
+                                  .progress = causal.progress,
+                                  .line = causal.line,
+                                  .experiment = causal.experiment,
+                                  .sample_period = causal.sample_period,
+                                  .arrival_speedup = task.arrival_speedup,
+                                  .speedup = speedup_of(plan, trial),
+                                  .end_to_end = causal.end_to_end,
+                                  .tree = tree};
+  for (std::string& pattern : request.binaries) pattern = plan::substitute(pattern, late);
+  return request;
+}
+
+}  // namespace
+
+protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& trial,
+                                 const std::string& directory, const BuiltPaths& built) {
+  const plan::Benchmark& benchmark = plan.benchmarks[trial.benchmark];
+  const plan::Task task = plan::resolve(plan, trial);
+  plan::Variables late{{"SRC", directory}};
+  if (!built.out.empty()) {
+    late["OUT"] = built.out;
+    late["DIR"] = built.tree;
+  }
+  const int slowdown = plan.simulated ? plan::simulator_slowdown : 1;
+  protocol::RunRequest request{
+      .argv = task.run,
+      .env = task.env,
+      .env_bytes = task.env_bytes,
+      .directory = directory,
+      .stdin_path = from_directory(directory, plan::substitute(task.stdin_file.value_or(""), late)),
+      .prepare = plan::substitute(task.prepare.value_or(""), late),
+      .cleanup = plan::substitute(task.cleanup.value_or(""), late),
+      .aslr = task.aslr,
+      .timeout = benchmark.timeout * slowdown,
+      .output_limit = benchmark.output_limit,
+      .memory_limit = benchmark.memory_limit,
+      .cpu_limit = benchmark.cpu_limit * slowdown,
+      .process_limit = benchmark.process_limit,
+      .file_limit = benchmark.file_limit,
+      .check = benchmark.check,
+      .options = task.options,
+      .by_default = task.by_default,
+      .needs = task.needs,
+      .response = plan.analysis.response,
+      .set = trial.set,
+      .simulate = plan.simulated,
+      .built = built.readings};
+  if (plan.is_causal()) request.causal = causal_request(plan, trial, task, late, built.tree);
+  add_measures(plan, benchmark.name, request);
+  for (std::string& word : request.argv) word = plan::substitute(word, late);
+  for (auto& [name, value] : request.env) value = plan::substitute(value, late);
+  return request;
+}
+
+Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
+  if (turn.count() == 0) return {};
+  const auto refuse = [&](std::string what) {
+    return fail(fmt::format("{}, or have root submit the plan or raise limits.turn", what));
+  };
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    const int commands = commands_of(benchmark);
+    if (commands * benchmark.timeout > turn)
+      return refuse(fmt::format(
+          "a trial of '{}' may take {} ({}), but limits.turn is {}: set its timeout to at most {}",
+          benchmark.name, in_plan(commands * benchmark.timeout),
+          commands == 1 ? "its timeout"
+                        : fmt::format("{} commands with a timeout of {} each", commands,
+                                      in_plan(benchmark.timeout)),
+          in_plan(turn), in_plan(turn / commands)));
+    if (benchmark.build && benchmark.build_timeout > turn)
+      return refuse(fmt::format(
+          "a build of '{}' may take {}, but limits.turn is {}: set its build_timeout to at most {}",
+          benchmark.name, in_plan(benchmark.build_timeout), in_plan(turn), in_plan(turn)));
+  }
+  if (plan.wait_for_quiet && plan.wait_for_quiet->most > turn)
+    return refuse(
+        fmt::format("a block may wait {} for a quiet machine, but limits.turn is {}: set "
+                    "machine.wait_for_quiet to at most {}",
+                    in_plan(plan.wait_for_quiet->most), in_plan(turn), in_plan(turn)));
+  return {};
+}
+
+}  // namespace stab::results

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "results/trials.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/text.h"
+#include "counters/reading.h"
+#include "design/expand.h"
+#include "design/resolve.h"
+#include "design/turns.h"
+#include "plan/measures/builds.h"
+#include "plan/measures/formula.h"
+#include "plan/measures/simulated.h"
+#include "plan/quantities.h"
+#include "plan/reading/key_list.h"
+#include "results/sums/samples.h"
+
+namespace stab::results {
+namespace {
+
+// A stopping rule ended it where its reason says.
+bool ran_to_its_end(const store::Experiment& experiment) {
+  return experiment.state == "done" && experiment.reason.empty();
+}
+
+// Of others 'stabctl recover' may have saved what there is.
+bool gap_is_damage(const store::Experiment& experiment) {
+  return experiment.state == "done" || experiment.state == "analysing" ||
+         experiment.state == "running";
+}
+
+constexpr std::size_t most_shown = 60;
+
+const plan::OtherResponse* further(const plan::Plan& plan, const std::string& name) {
+  const auto& others = plan.analysis.others;
+  const auto found = std::ranges::find(others, name, &plan::OtherResponse::name);
+  return found == others.end() ? nullptr : &*found;
+}
+
+Result<void> must_be_there(store::Reader& store, const store::Experiment& experiment,
+                           const plan::Plan& plan, const std::string& name) {
+  if (plan.simulated && plan::is_of_real_runs(name))
+    return fail(fmt::format("the trials of experiment {} ran under a simulator, and have no {}",
+                            experiment.id, name));
+  const auto stored = store.names(experiment.id);
+  if (!stored) return fail(stored.error().message);
+  std::vector<std::string> names(plan::words::responses.begin(), plan::words::responses.end());
+  names.insert(names.end(), stored->readings.begin(), stored->readings.end());
+  // Samples are no readings, and nothing may have been measured yet.
+  std::vector<std::string> planned = plan::counter_names(plan);
+  planned.push_back(plan.analysis.response);
+  if (plan.simulated)
+    planned.insert(planned.end(), plan::simulated_names.begin(), plan::simulated_names.end());
+  for (const plan::OtherResponse& each : plan.analysis.others) planned.push_back(each.name);
+  for (const plan::OutputMeasure& each : plan.outputs) planned.push_back(each.name);
+  for (const plan::DerivedMeasure& each : plan.derived) planned.push_back(each.name);
+  for (std::string& each : planned)
+    if (std::ranges::find(names, each) == names.end()) names.push_back(std::move(each));
+  if (std::ranges::find(names, name) != names.end()) return {};
+  const std::string near = nearest(name, names);
+  const auto shown = std::span(names).first(std::min(names.size(), most_shown));
+  return fail(one_line(
+      fmt::format("no trial of experiment {} has the response '{}'{}; there are {}{}",
+                  experiment.id, one_line(name, 80),
+                  near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
+                  fmt::join(shown, ", "), shown.size() < names.size() ? ", and others" : ""),
+      4000));
+}
+
+bool is_higher_better(const plan::Plan& plan, const Asked& asked) {
+  if (!asked.better.empty()) return asked.better == "higher";
+  const plan::OtherResponse* other = further(plan, asked.response);
+  if (other != nullptr) return other->higher_is_better;
+  return asked.response == plan.analysis.response && plan.analysis.higher_is_better;
+}
+
+std::optional<counters::Number> mean_of(const counters::Samples& samples, bool geometric) {
+  if (samples.values.empty()) return std::nullopt;
+  if (samples.values.size() == 1) return samples.values.front();
+  double sum = 0;
+  for (const double value : samples.values) sum += geometric ? std::log(value) : value;
+  const double mean = sum / static_cast<double>(samples.values.size());
+  const counters::Number number = geometric ? std::exp(mean) : mean;
+  // Of a number of 0 or less there is no geometric mean.
+  return counters::is_finite(number) ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,
+                                    const std::function<bool(const store::Trial&)>& row) {
+  if (!gap_is_damage(experiment)) return store.for_each_trial(experiment.id, row);
+  std::uint64_t positions = 0;  // that are begun
+  std::uint64_t attempts = 0;   // at the last one of them
+  bool whole = true;
+  bool wants_more = true;
+  const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+    const bool next = trial.position == positions && trial.attempt == 0;
+    whole = next || (trial.position + std::uint64_t{1} == positions && trial.attempt == attempts);
+    if (!whole) return false;
+    positions += next ? 1 : 0;
+    attempts = trial.attempt + std::uint64_t{1};
+    wants_more = row(trial);
+    return wants_more;
+  });
+  if (!read) return read;
+  if (whole && wants_more && ran_to_its_end(experiment)) whole = positions == experiment.trials;
+  if (whole) return {};
+  return std::unexpected(store::StoreError{
+      .message = fmt::format(
+          "trials of experiment {} cannot be read: one at or after position {} is missing; the "
+          "file is damaged: 'stabctl recover' saves what can be read of it",
+          experiment.id, positions)});
+}
+
+std::optional<counters::Number> response_of(const store::Trial& trial, const std::string& name) {
+  const auto number = store::number_of(trial, name);
+  return number ? counters::comparable(*number) : std::nullopt;
+}
+
+std::vector<SubjectNumber> numbers_of(const store::Trial& trial, const plan::Plan& plan,
+                                      const std::string& name) {
+  std::vector<SubjectNumber> numbers;
+  for (const counters::Samples& each : trial.samples)
+    if (each.measure == name)
+      numbers.push_back(
+          {.subject = subject_of(trial, each), .value = mean_of(each, plan.analysis.log_scale)});
+  if (numbers.empty() && !plan.is_split(name))
+    numbers.push_back({.subject = trial.benchmark, .value = response_of(trial, name)});
+  return numbers;
+}
+
+stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
+  const auto samples = std::ranges::find(trial.samples, name, &counters::Samples::measure);
+  const auto number = store::number_of(trial, name);
+  if (samples == trial.samples.end() && !number) return stats::Unit::nanoseconds;
+  const std::string& unit = samples == trial.samples.end() ? number->unit : samples->unit;
+  if (unit == "ns") return stats::Unit::nanoseconds;
+  return unit == "bytes" ? stats::Unit::bytes : stats::Unit::number;
+}
+
+stats::Origin origin_of(std::string_view name) {
+  if (name == plan::code_size) return stats::Origin::build;
+  return name == plan::compile_time ? stats::Origin::building : stats::Origin::trial;
+}
+
+bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark) {
+  return std::ranges::any_of(plan.factors, [&](const plan::Factor& factor) {
+    return !std::holds_alternative<plan::FixedLevels>(factor.levels) &&
+           plan::acts_on_build(plan, benchmark, factor);
+  });
+}
+
+std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan) {
+  std::vector<stats::DrawnBuilds> result;
+  for (const plan::Benchmark& benchmark : plan.benchmarks) {
+    if (!draws_builds(plan, benchmark)) continue;
+    for (const plan::Factor& factor : plan.factors)
+      if (factor.is_treatment() && plan::acts_on_build(plan, benchmark, factor))
+        result.push_back({.subject = benchmark.name, .treatment = factor.name});
+  }
+  return result;
+}
+
+std::string definition_of(const plan::Plan& plan, const std::string& name) {
+  // A simulated program prints what it measured of itself by the simulator's clock.
+  std::string text = plan.simulated ? "simulated " : "";
+  for (const plan::OutputMeasure& each : plan.outputs)
+    if (each.name == name)
+      text +=
+          fmt::format("{} {} {} {} {} {}", each.unit, each.regex, each.json.value_or("-"),
+                      each.google_benchmark.value_or("-"), to_string(each.pick), each.from_stderr);
+  for (const plan::DerivedMeasure& each : plan.derived) {
+    if (each.name != name) continue;
+    text += each.formula;
+    for (const std::string& part : plan::parts_of(plan, name))
+      if (part != name) text += "; " + definition_of(plan, part);
+  }
+  return text;
+}
+
+void Response::leave_centre() {
+  for (double& value : data_.response) value += data_.centre;
+  data_.centre = 0;
+  centred_ = false;
+}
+
+void Response::append(std::optional<counters::Number> value) {
+  if (!value) {
+    data_.response.push_back(std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
+  const auto* whole = std::get_if<std::int64_t>(&*value);
+  if (centred_ && whole != nullptr) {
+    if (!centre_) {
+      centre_ = *whole;
+      data_.centre = static_cast<double>(*whole);
+    }
+    // Numbers of different signs may differ by more than 64 bits hold.
+    std::int64_t distance = 0;
+    if (!__builtin_sub_overflow(*whole, *centre_, &distance) &&
+        std::abs(static_cast<double>(distance)) <= std::abs(data_.centre) / 2) {
+      data_.response.push_back(static_cast<double>(distance));
+      return;
+    }
+  }
+  if (centred_) leave_centre();
+  data_.response.push_back(counters::to_double(*value));
+}
+
+std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {
+  return cell_text(plan, trial, trial.benchmark);
+}
+
+std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::string text) {
+  for (const std::size_t index : plan::treatments(plan)) {
+    const auto level = trial.levels.find(plan.factors[index].name);
+    if (level != trial.levels.end()) text += fmt::format(" {}={}", level->first, level->second);
+  }
+  return text;
+}
+
+Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& experiment,
+                              plan::Plan plan, const Asked& asked) {
+  if (!asked.better.empty() && asked.better != "lower" && asked.better != "higher")
+    return fail(fmt::format("--better {}: use lower or higher", one_line(asked.better, 50)));
+  if (asked.response.empty()) {
+    if (asked.better.empty()) return plan;
+    return fail("--better needs --response, which names the response");
+  }
+  if (plan.is_causal())
+    return fail(fmt::format(
+        "experiment {} is a causal profile: all times of its trials include virtual pauses",
+        experiment.id));
+  if (auto there = must_be_there(store, experiment, plan, asked.response); !there)
+    return std::unexpected(there.error());
+  const auto parts = plan::parts_of(plan, asked.response);
+  if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
+    return fail(
+        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': the "
+                    "remaining trials show nothing about it",
+                    plan::describe(*rule), one_line(asked.response, 80)));
+  if (const auto why = plan::why_not_by_turns(plan);
+      !why.empty() && plan::Turns(plan, asked.response).takes_turns())
+    return fail(fmt::format("'{}' takes turns by 'measure.rotate', and {}",
+                            one_line(asked.response, 80), why));
+  if (plan.answers_over_all() && plan.is_split(asked.response))
+    return fail(
+        fmt::format("'{}' is measured for many benchmarks in one trial, and a {} design "
+                    "needs trials of their own",
+                    one_line(asked.response, 80), to_string(plan.design.kind)));
+  plan.analysis.higher_is_better = is_higher_better(plan, asked);
+  plan.analysis.response = asked.response;
+  plan.analysis.others.clear();
+  return plan;
+}
+
+std::string asked_note(const plan::Plan& plan, const Asked& asked) {
+  if (asked.response.empty() || asked.response == plan.analysis.response ||
+      further(plan, asked.response) != nullptr)
+    return "";
+  return fmt::format(
+      "This report is about {}, but the plan compares {}: if you look at many responses, some show "
+      "a change by chance.",
+      asked.response, plan.analysis.response);
+}
+
+}  // namespace stab::results

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+#include "worker/builder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "design/expand.h"
+#include "machine/child.h"
+#include "machine/environment.h"
+#include "machine/program.h"
+#include "plan/measures/builds.h"
+#include "plan/substitute.h"
+#include "protocol/cache.h"
+#include "worker/binary.h"
+#include "worker/cache.h"
+#include "worker/checkout.h"
+#include "worker/tools.h"
+
+namespace stab::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view cache_format = "stabd build 1";
+constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
+constexpr std::chrono::seconds most_tidying{60};
+constexpr unsigned most_attempts = 5;  // at an entry that others remove
+constexpr std::size_t key_digits = 32;
+
+protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
+  reply.status = store::BuildStatus::failed;
+  reply.output = std::move(why);
+  return reply;
+}
+
+// A compiler that found no room may have removed what it had written.
+bool lacks_room(const protocol::BuildReply& reply, const std::string& cache) {
+  constexpr std::uint64_t too_little = std::uint64_t{1} << 20;
+  if (reply.status != store::BuildStatus::failed) return false;
+  if (reply.output.contains(std::strerror(ENOSPC)) || reply.output.contains(std::strerror(EDQUOT)))
+    return true;
+  struct statvfs disk{};
+  return statvfs(cache.c_str(), &disk) == 0 &&
+         (std::uint64_t{disk.f_bavail} * disk.f_frsize < too_little ||
+          (disk.f_files != 0 && disk.f_favail == 0));
+}
+
+// What is in the cache may take as long as a build.
+Reading reading_of(std::string_view key, const protocol::BuildRequest& request, int stop_fd) {
+  return {
+      .key = key, .until = std::chrono::steady_clock::now() + request.timeout, .stop_fd = stop_fd};
+}
+
+// Whoever misses a file learns why it is not there.
+std::string note_on(const Sources& sources) {
+  if (sources.left_out.empty()) return "";
+  return fmt::format("(not in the copy that is built: {}; 'sources' lists what the build reads)\n",
+                     sources.left_out);
+}
+
+// What each trial of the program has as readings. `cpu_ns`: of the build's commands.
+std::vector<counters::Reading> readings_of(const std::string& out,
+                                           std::optional<std::int64_t> cpu_ns) {
+  constexpr const char* unknown =
+      "the build came from the cache, and the stabd that made it did not store the build's CPU "
+      "time";
+  std::vector<counters::Reading> readings;
+  const std::string time(plan::compile_time);
+  readings.push_back(cpu_ns ? counters::counted(time, "ns", *cpu_ns)
+                            : counters::absent(time, "ns", unknown));
+  std::error_code error;
+  if (!fs::exists(out, error)) return readings;
+  const std::string size(plan::code_size);
+  const auto bytes = code_size_of(out);
+  readings.push_back(bytes ? counters::counted(size, "bytes", *bytes)
+                           : counters::absent(size, "bytes",
+                                              "the size of the code in ${OUT} is not known: " +
+                                                  bytes.error().message));
+  return readings;
+}
+
+// Apart from the builds that come next.
+bool is_same(const protocol::BuildRequest& a, const protocol::BuildRequest& b) {
+  return a.command == b.command && a.directory == b.directory && a.sources == b.sources &&
+         a.revision == b.revision && a.cache == b.cache && a.keep_tree == b.keep_tree &&
+         a.known_key == b.known_key && a.timeout == b.timeout;
+}
+
+// Equal for requests that read the same sources.
+std::string name_of_sources(const protocol::BuildRequest& request) {
+  std::string name = request.directory + '\n' + request.revision;
+  for (const std::string& source : request.sources) name += '\n' + source;
+  return name;
+}
+
+// How many builds have room in memory beside what runs now. A compiler or linker of a large program takes about this much.
+std::size_t builds_that_fit() {
+  constexpr std::uint64_t bytes_of_build = std::uint64_t{1} << 30;
+  constexpr std::string_view name = "MemAvailable:";
+  const auto text = read_file("/proc/meminfo", 1 << 16);
+  const std::size_t at = text ? text->find(name) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  const std::uint64_t kilobytes = std::strtoull(text->c_str() + at + name.size(), nullptr, 10);
+  return kilobytes * 1024 / bytes_of_build;
+}
+
+// Where our own szc is, first in PATH unless it is there anyway.
+std::vector<std::string> environment_of_builds() {
+  auto variables = machine::base_variables(geteuid());
+  std::error_code error;
+  const std::string self = fs::read_symlink("/proc/self/exe", error).parent_path().string();
+  std::string& path = variables["PATH"];
+  if (!error && !self.empty() && !fmt::format(":{}:", path).contains(fmt::format(":{}:", self)))
+    path = fmt::format("{}:{}", self, path);
+  return machine::make_environment(std::move(variables), 0);
+}
+
+}  // namespace
+
+struct Builder::CacheFolder {
+  std::string cache;
+  std::string key;
+  std::string path = cache + "/" + key;
+  [[nodiscard]] std::string out() const { return protocol::build_output(cache, key); }
+  [[nodiscard]] std::string tree() const { return protocol::build_tree(cache, key); }
+  [[nodiscard]] std::string complete() const { return path + "/complete"; }
+
+  [[nodiscard]] protocol::BuildReply reply() const {
+    protocol::BuildReply reply;
+    reply.key = key;
+    reply.directory = tree();
+    reply.out = out();
+    return reply;
+  }
+
+  // What an earlier build left, if all of it is still as it was.
+  [[nodiscard]] std::optional<protocol::BuildReply> cached(bool needs_tree,
+                                                           const Reading& reading) const {
+    const auto text = read_file(complete(), 1 << 20);
+    if (!text || (needs_tree && !fs::is_directory(tree()))) return std::nullopt;
+    const json record = json::parse(*text, nullptr, false);
+    if (!record.is_object() || !record.contains("binary_sha256") || !record.contains("duration_ns"))
+      return std::nullopt;
+    const auto binary = digest_of(out(), reading);
+    if (!binary) return std::nullopt;
+    const std::string digest = binary->value_or("");
+    protocol::BuildReply answer = reply();
+    if (record["binary_sha256"] != digest) return std::nullopt;
+    answer.status = store::BuildStatus::cached;
+    answer.binary_sha256 = digest;
+    answer.compilers = compilers_of(out());
+    answer.in_place = machine::why_no_library(out());
+    answer.duration_ns =
+        record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
+    const auto cpu = record.find("cpu_ns");
+    const bool has_cpu = cpu != record.end() && cpu->is_number_integer();
+    answer.readings =
+        readings_of(out(), has_cpu ? std::optional(cpu->get<std::int64_t>()) : std::nullopt);
+    return answer;
+  }
+};
+
+Builder::Builder(machine::Containment containment, int stop_fd, std::string marker,
+                 std::function<bool()> bind)
+    : containment_(containment),
+      stop_fd_(stop_fd),
+      environment_(environment_of_builds()),
+      bind_(std::move(bind)) {
+  if (!marker.empty()) environment_.push_back(std::move(marker));
+}
+
+// Nobody removes the copy while this experiment goes on.
+Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
+  const std::string name = name_of_sources(request);
+  if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
+  for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
+    auto taken = request.revision.empty()
+                     ? take_sources(request.directory, request.sources, request.cache)
+                     : take_revision({request.directory, request.revision}, request.sources,
+                                     request.cache, git());
+    if (!taken) return taken;
+    auto lock = lock_entry(taken->path, Hold::shared, wait_of(request));
+    if (!lock) return fail(fmt::format("cannot lock {}.lock", taken->path));
+    if (!fs::is_directory(taken->path)) continue;
+    in_use_.insert_or_assign(taken->path, std::move(*lock));
+    taken_[name] = *taken;
+    return taken;
+  }
+  return fail("the copy of the sources keeps being removed from the cache");
+}
+
+// With the rights and the variables of builds.
+machine::Launch Builder::git() const {
+  machine::Launch launch;
+  launch.environment = environment_;
+  launch.stop_fd = stop_fd_;
+  launch.containment = containment_;
+  launch.bind = bind_;
+  return launch;
+}
+
+LockWait Builder::wait_of(const protocol::BuildRequest& request) const {
+  return {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + request.timeout};
+}
+
+// What is in the cache, which nobody removes from now on.
+std::optional<protocol::BuildReply> Builder::cached(const CacheFolder& folder,
+                                                    const protocol::BuildRequest& request) {
+  if (!fs::is_directory(folder.path)) return std::nullopt;
+  auto lock = lock_entry(folder.path, Hold::shared, wait_of(request));
+  if (!lock) return std::nullopt;
+  auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
+  if (reply) in_use_.insert_or_assign(folder.path, std::move(*lock));
+  return reply;
+}
+
+// An experiment that goes on after a kill uses what it began with, whatever has happened to the
+// sources since.
+std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest& request) {
+  const bool is_key = request.known_key.size() == key_digits &&
+                      request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_key) return std::nullopt;
+  return cached({.cache = request.cache, .key = request.known_key}, request);
+}
+
+Builder::~Builder() {
+  stop_ahead();
+}
+
+protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
+  begin_ahead(request);
+  auto earlier = take_ahead(request);
+  if (!earlier) {
+    // The build below ends everything else that we have started.
+    wait_for_all();
+    earlier = known(request);
+  }
+  protocol::BuildReply reply = earlier ? std::move(*earlier) : find_or_build(request);
+  const auto cut_to = [&](std::uint64_t limit) {
+    return cut_cache(
+        request.cache, limit,
+        {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + most_tidying});
+  };
+  if (lacks_room(reply, request.cache)) {
+    // What nobody uses can be built again, and so can this.
+    wait_for_all();
+    std::string tidied = cut_to(0);
+    reply = find_or_build(request);
+    reply.tidied = std::move(tidied);
+    reply.no_room = lacks_room(reply, request.cache);
+    if (reply.no_room) cut_to(0);
+  } else if (request.cache_limit > 0) {
+    reply.tidied = cut_to(request.cache_limit);
+  }
+  return reply;
+}
+
+// Fills the CPUs with this build and those that come next. A single build runs in our own process.
+void Builder::begin_ahead(const protocol::BuildRequest& request) {
+  std::vector<protocol::BuildRequest> wanted{request};
+  wanted.front().next.clear();
+  wanted.front().cache_limit = 0;
+  for (const protocol::NextBuild& each : request.next)
+    wanted.push_back({.command = each.command,
+                      .directory = request.directory,
+                      .sources = each.sources,
+                      .revision = each.revision,
+                      .cache = request.cache,
+                      .keep_tree = each.keep_tree,
+                      .known_key = each.known_key,
+                      .timeout = each.timeout});
+  std::erase_if(wanted, [&](const protocol::BuildRequest& each) {
+    return std::ranges::any_of(ahead_,
+                               [&](const Ahead& begun) { return is_same(begun.request, each); });
+  });
+  if (is_stopping_ || at_once_ < 2 || wanted.empty() || wanted.size() + ahead_.size() < 2) return;
+  // Git is run for sources, which ends everything else that we have started.
+  if (!runs_ahead())
+    for (const protocol::BuildRequest& each : wanted)
+      if (auto sources = sources_for(each); !sources) return;
+  for (const protocol::BuildRequest& each : wanted) {
+    const auto running = std::ranges::count(ahead_, false, &Ahead::has_ended);
+    if (std::cmp_greater_equal(running, at_once_) || !taken_.contains(name_of_sources(each)))
+      return;
+    if (running > 0 && builds_that_fit() == 0) return;
+    auto started = start_ahead(each);
+    if (!started) return;
+    ahead_.push_back(std::move(*started));
+  }
+}
+
+Result<Builder::Ahead> Builder::start_ahead(const protocol::BuildRequest& request) {
+  int ends[2] = {};
+  if (!stop_ahead_) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+    stops_ahead_ = Fd(ends[0]);
+    stop_ahead_ = Fd(ends[1]);
+  }
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+  Fd from(ends[0]);
+  Fd to(ends[1]);
+  const pid_t us = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return fail_errno("cannot start a process");
+  if (pid > 0) return Ahead{.request = request, .pid = pid, .said = std::move(from)};
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  containment_ = machine::Containment::process_tree;
+  // The daemon's next request does not end a build that has begun; the worker does.
+  stop_fd_ = stops_ahead_.get();
+  if (getppid() != us || !machine::adopt_orphans()) _exit(1);
+  auto reply = known(request);
+  if (!reply) reply = find_or_build(request);
+  const auto written = write_all(to.get(), protocol::encode(*reply));
+  _exit(written ? 0 : 1);
+}
+
+bool Builder::runs_ahead() const {
+  return std::ranges::count(ahead_, false, &Ahead::has_ended) > 0;
+}
+
+// Until one of them says something or ends, or we are to stop. What they say is kept.
+void Builder::wait_for_one() {
+  std::vector<pollfd> polled;
+  for (const Ahead& each : ahead_)
+    polled.push_back({.fd = each.has_ended ? -1 : each.said.get(), .events = POLLIN, .revents = 0});
+  polled.push_back({.fd = is_stopping_ ? -1 : stop_fd_, .events = POLLIN, .revents = 0});
+  while (poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (polled.back().revents != 0) tell_to_stop();
+  char piece[4096];
+  for (std::size_t i = 0; i < ahead_.size(); ++i) {
+    if (polled[i].revents == 0) continue;
+    const ssize_t got = read(ahead_[i].said.get(), piece, sizeof piece);
+    if (got > 0) ahead_[i].text.append(piece, static_cast<std::size_t>(got));
+    if (got > 0 || (got < 0 && errno == EINTR)) continue;
+    ahead_[i].has_ended = true;
+    while (waitpid(ahead_[i].pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+// Nobody reads it, so that each of them sees it.
+void Builder::tell_to_stop() {
+  if (std::exchange(is_stopping_, true) || !stop_ahead_) return;
+  const auto written = write_all(stop_ahead_.get(), "x");
+  static_cast<void>(written);
+}
+
+void Builder::wait_for_all() {
+  while (runs_ahead()) wait_for_one();
+}
+
+void Builder::stop_ahead() {
+  if (!runs_ahead()) return;
+  tell_to_stop();
+  wait_for_all();
+}
+
+// What came of a build that was begun ahead. Nothing: it was not begun, or nobody knows how it ended.
+std::optional<protocol::BuildReply> Builder::take_ahead(const protocol::BuildRequest& request) {
+  const auto find = [&] {
+    return std::ranges::find_if(ahead_,
+                                [&](const Ahead& each) { return is_same(each.request, request); });
+  };
+  if (find() == ahead_.end()) return std::nullopt;
+  while (!find()->has_ended) {
+    wait_for_one();
+    begin_ahead(request);
+  }
+  const std::string text = std::move(find()->text);
+  ahead_.erase(find());
+  auto reply = protocol::decode<protocol::BuildReply>(text);
+  if (!reply) return std::nullopt;
+  if (reply->status == store::BuildStatus::failed) return std::move(*reply);
+  // The other process has given its lock back: nobody removes the entry from now on.
+  if (!cached({.cache = request.cache, .key = reply->key}, request)) return std::nullopt;
+  return std::move(*reply);
+}
+
+protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& request) {
+  const auto sources = sources_for(request);
+  if (!sources) return failed({}, sources.error().message);
+  Sha256 hash;
+  hash.add_field(cache_format);
+  hash.add_field(request.command);
+  hash.add_field(request.directory);
+  hash.add_field(sources->digest);
+  hash.add_field(request.keep_tree ? "tree" : "");
+  hash.add_field(toolchain(request.command, environment_, containment_));
+  const CacheFolder folder{.cache = request.cache, .key = hash.hex().substr(0, key_digits)};
+
+  for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
+    if (auto found = cached(folder, request)) return *found;
+    in_use_.erase(folder.path);  // we used it, and it has changed since
+    auto lock = lock_entry(folder.path, Hold::alone, wait_of(request));
+    if (!lock)
+      return failed(
+          {}, fmt::format(
+                  "cannot lock {}.lock: another experiment that builds or uses the build holds it",
+                  folder.path));
+    auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
+    if (!reply) reply = build_in(folder, request, *sources);
+    if (reply->status == store::BuildStatus::failed) return *reply;
+    if (!share(*lock, folder.path)) continue;
+    in_use_.insert_or_assign(folder.path, std::move(*lock));
+    return *reply;
+  }
+  return failed({}, fmt::format("{} keeps being removed", folder.path));
+}
+
+protocol::BuildReply Builder::build_in(const CacheFolder& folder,
+                                       const protocol::BuildRequest& request,
+                                       const Sources& sources) {
+  protocol::BuildReply reply = folder.reply();
+  std::error_code error;
+  fs::remove_all(folder.path, error);
+  fs::create_directories(folder.path, error);
+  if (error)
+    return failed(reply, fmt::format("cannot create {}: {}", folder.path, error.message()));
+  if (auto copied = copy_tree(sources.path, folder.tree()); !copied)
+    return failed(reply, copied.error().message);
+
+  machine::Launch launch;
+  launch.argv = {
+      "/bin/sh", "-c",
+      plan::substitute(request.command,
+                       {{"OUT", reply.out}, {"DIR", reply.directory}, {"SRC", request.directory}})};
+  launch.environment = environment_;
+  launch.directory = reply.directory;
+  launch.timeout = request.timeout;
+  launch.output_limit = max_build_output;
+  launch.merge_stderr = true;
+  launch.keep_aslr = true;
+  launch.bind = bind_;
+  launch.stop_fd = stop_fd_;
+  launch.containment = containment_;
+  const auto until = std::chrono::steady_clock::now() + request.timeout;
+  const machine::Ended ended = machine::run(launch);
+
+  const std::string printed = note_on(sources) + tail(ended.out, protocol::kept_output);
+  if (ended.how != machine::End::exited)
+    return failed(reply, fmt::format("{}\nthe build command {}", printed, ended.reason));
+  if (ended.exit_code != 0)
+    return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed,
+                                     ended.exit_code));
+  const auto binary =
+      digest_of(folder.out(), {.key = folder.key, .until = until, .stop_fd = stop_fd_});
+  if (!binary)
+    return failed(reply, fmt::format("{}\nthe build command succeeded, but {}", printed,
+                                     binary.error().message));
+  if (!*binary && request.command.contains("${OUT}"))
+    return failed(
+        reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
+  if (!request.keep_tree) fs::remove_all(folder.tree(), error);
+
+  reply.status = store::BuildStatus::built;
+  reply.binary_sha256 = binary->value_or("");
+  reply.compilers = compilers_of(reply.out);
+  reply.in_place = machine::why_no_library(reply.out);
+  reply.output = printed;
+  reply.duration_ns = ended.wall.count();
+  const std::int64_t cpu_ns = (ended.user + ended.system).count();
+  reply.readings = readings_of(reply.out, cpu_ns);
+  const json record{{"binary_sha256", reply.binary_sha256},
+                    {"duration_ns", reply.duration_ns},
+                    {"cpu_ns", cpu_ns}};
+  if (auto written = write_file_atomically(folder.complete(), record.dump()); !written)
+    return failed(reply, written.error().message);
+  return reply;
+}
+
+}  // namespace stab::worker

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Runs build commands, each distinct one once: in a private copy of the sources, cached by the
+// content of the command, the sources and the programs that it uses. Builds that come next run at the same time, as many as
+// there are CPUs and room in memory.
+//
+// Without a limit nothing is ever removed from the cache; with one, what no experiment uses
+// (cache.h). Links of what a build left are not followed.
+//
+// The cache: KEY/out (what ${OUT} named), KEY/tree (the copy of the sources, kept only if the
+// trials need it) and KEY/complete, written last. A folder without it, or whose binary has changed,
+// is built anew.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "machine/child.h"
+#include "machine/processes.h"
+#include "protocol/work.h"
+#include "worker/cache.h"
+#include "worker/sources.h"
+
+namespace stab::worker {
+
+class Builder {
+ public:
+  // `bind` is called in each build's process; a build stops when `stop_fd` becomes readable.
+  // `marker`: see protocol/containment.h.
+  Builder(machine::Containment containment, int stop_fd, std::string marker,
+          std::function<bool()> bind);
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // At most so many builds run at the same time; by default one does.
+  void run_at_once(std::size_t builds) { at_once_ = builds; }
+
+  // A failing build is a reply with its output, no error. The builds that come next may begin meanwhile and go on when this
+  // one has ended. Each of them has a process of its own, because the end of a build ends everything that it started.
+  protocol::BuildReply build(const protocol::BuildRequest& request);
+  // Whether a build that nobody has asked for yet runs.
+  [[nodiscard]] bool runs_ahead() const;
+  // Ends builds that nobody has asked for yet.
+  void stop_ahead();
+
+ private:
+  struct CacheFolder;
+  // A build that runs in a process of its own.
+  struct Ahead {
+    protocol::BuildRequest request;
+    pid_t pid = 0;
+    Fd said{};  // its reply, and then its end
+    std::string text{};
+    bool has_ended = false;
+  };
+  void begin_ahead(const protocol::BuildRequest& request);
+  Result<Ahead> start_ahead(const protocol::BuildRequest& request);
+  void wait_for_one();
+  void wait_for_all();
+  void tell_to_stop();
+  std::optional<protocol::BuildReply> take_ahead(const protocol::BuildRequest& request);
+  [[nodiscard]] machine::Launch git() const;
+  [[nodiscard]] LockWait wait_of(const protocol::BuildRequest& request) const;
+  std::optional<protocol::BuildReply> cached(const CacheFolder& folder,
+                                             const protocol::BuildRequest& request);
+  std::optional<protocol::BuildReply> known(const protocol::BuildRequest& request);
+  protocol::BuildReply find_or_build(const protocol::BuildRequest& request);
+  Result<Sources> sources_for(const protocol::BuildRequest& request);
+  protocol::BuildReply build_in(const CacheFolder& folder, const protocol::BuildRequest& request,
+                                const Sources& sources);
+
+  machine::Containment containment_;
+  int stop_fd_;
+  std::vector<std::string> environment_;
+  std::function<bool()> bind_;
+  std::map<std::string, Sources> taken_;  // by directory and names
+  std::map<std::string, Fd> in_use_;      // locks of entries of the cache, until we end
+  std::size_t at_once_ = 1;
+  std::vector<Ahead> ahead_;  // in the order of their requests
+  Fd stops_ahead_{};          // becomes readable when they are to stop, by
+  Fd stop_ahead_{};
+  bool is_stopping_ = false;
+};
+
+}  // namespace stab::worker

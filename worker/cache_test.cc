@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "worker/cache.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/testing.h"
+#include "machine/processes.h"
+#include "worker/builder.h"
+
+namespace stab::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t entry_bytes = 100'000;
+
+class CacheTest : public ::testing::Test {
+ protected:
+  // An entry that was used so many seconds after 1970.
+  void add(const std::string& name, std::int64_t used) const {
+    folder_.write("cache/" + name + "/out", std::string(entry_bytes, 'x'));
+    folder_.write("cache/" + name + ".lock", "");
+    const timespec times[2]{{used, 0}, {used, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, path(name + ".lock").c_str(), times, 0), 0);
+    ASSERT_EQ(utimensat(AT_FDCWD, path(name).c_str(), times, 0), 0);
+  }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return folder_ / ("cache/" + name);
+  }
+  [[nodiscard]] bool is_there(const std::string& name) const { return fs::exists(path(name)); }
+  [[nodiscard]] std::string cut(std::uint64_t limit) const {
+    return cut_cache(folder_ / "cache", limit, for_long());
+  }
+  static LockWait for_long() {
+    return {.stop_fd = -1, .until = std::chrono::steady_clock::now() + 1h};
+  }
+  static LockWait briefly() { return {.stop_fd = -1, .until = std::chrono::steady_clock::now()}; }
+
+  test::Folder folder_;
+};
+
+TEST_F(CacheTest, WithoutTimeNothingGoes) {
+  add("old", 1000);
+  EXPECT_EQ(cut_cache(folder_ / "cache", 1, briefly()), "");
+  EXPECT_TRUE(is_there("old"));
+}
+
+TEST_F(CacheTest, WhatWasNotUsedForTheLongestTimeGoes) {
+  add("new", 3000);
+  add("old", 1000);
+  add("sources-middle", 2000);
+  EXPECT_EQ(cut(10 * entry_bytes), "");
+  EXPECT_THAT(cut(2 * entry_bytes + 50'000), HasSubstr("1 of 3 builds"));
+  EXPECT_FALSE(is_there("old"));
+  EXPECT_FALSE(is_there("old.lock"));
+  EXPECT_TRUE(is_there("sources-middle"));
+  EXPECT_THAT(cut(1), HasSubstr("2 of 2 builds"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
+}
+
+TEST_F(CacheTest, WhatSomebodyUsesStaysAndCountsAsUsedNow) {
+  add("old", 1000);
+  add("older", 500);
+  {
+    const auto used = lock_entry(path("older"), Hold::shared, briefly());
+    ASSERT_TRUE(used);
+    EXPECT_THAT(cut(1), HasSubstr("1 of 2 builds"));
+    EXPECT_TRUE(is_there("older/out"));
+    EXPECT_FALSE(lock_entry(path("older"), Hold::alone, briefly()));
+    EXPECT_TRUE(lock_entry(path("older"), Hold::shared, briefly()));
+  }
+  add("young", 4000);
+  EXPECT_THAT(cut(entry_bytes + 50'000), HasSubstr("1 of 2 builds"));
+  EXPECT_TRUE(is_there("older"));
+}
+
+TEST_F(CacheTest, ALockWhoseEntryWasRemovedIsNotShared) {
+  add("entry", 1000);
+  const auto lock = lock_entry(path("entry"), Hold::shared, briefly());
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(share(*lock, path("entry")));
+  ASSERT_EQ(unlink(path("entry.lock").c_str()), 0);
+  EXPECT_FALSE(share(*lock, path("entry")));
+}
+
+TEST_F(CacheTest, LinksAreNotFollowed) {
+  folder_.write("outside/file", "precious");
+  add("entry", 1000);
+  fs::create_symlink(folder_ / "outside", path("entry/to-folder"));
+  fs::create_symlink(folder_ / "outside/file", path("entry/to-file"));
+  fs::create_symlink(folder_ / "outside", path("linked"));
+  fs::create_symlink(folder_ / "outside/made", path("planted.lock"));
+  folder_.write("cache/planted/out", "x");
+  ASSERT_FALSE(cut(1).empty());
+  EXPECT_FALSE(is_there("entry"));
+  EXPECT_TRUE(is_there("linked"));
+  EXPECT_EQ(folder_.read("outside/file"), "precious");
+  EXPECT_FALSE(fs::exists(folder_ / "outside/made"));
+}
+
+TEST_F(CacheTest, FoldersInWhichNothingCanBeRemovedGoToo) {
+  add("entry", 1000);
+  folder_.write("cache/entry/tree/locked/file", "x");
+  fs::permissions(path("entry/tree/locked"), fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_THAT(cut(1), HasSubstr("1 of 1 builds"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
+}
+
+TEST_F(CacheTest, WhatAKilledWorkerLeftGoesAfterADay) {
+  add("draft-aaaaaa", 1000);
+  fs::remove(path("draft-aaaaaa.lock"));
+  folder_.write("cache/draft-bbbbbb/file", "of one that copies sources now");
+  folder_.write("cache/mine.txt", "what is no entry");
+  EXPECT_FALSE(cut(std::uint64_t{1} << 40).empty());
+  EXPECT_FALSE(is_there("draft-aaaaaa"));
+  EXPECT_TRUE(is_there("draft-bbbbbb"));
+  EXPECT_TRUE(is_there("mine.txt"));
+}
+
+TEST_F(CacheTest, FilesAndDottedFoldersCountAndGoToo) {
+  const auto put = [this](const std::string& name, std::int64_t used) {
+    const timespec times[2]{{used, 0}, {used, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, path(name).c_str(), times, 0), 0);
+  };
+  folder_.write("cache/.hidden/deep/file", std::string(entry_bytes, 'x'));
+  put(".hidden", 1000);
+  folder_.write("cache/file.tar", std::string(entry_bytes, 'x'));
+  put("file.tar", 2000);
+  add("entry", 3000);
+  folder_.write("cache/entry.lock", std::string(entry_bytes, 'x'));
+  put("entry.lock", 3000);
+  EXPECT_EQ(cut(4 * entry_bytes), "");
+  EXPECT_TRUE(is_there(".hidden"));
+  EXPECT_EQ(fs::file_size(path("entry.lock")), 0U);
+  EXPECT_THAT(cut(entry_bytes * 5 / 2), HasSubstr("1 of 3 builds"));
+  EXPECT_FALSE(is_there(".hidden"));
+  EXPECT_TRUE(is_there("file.tar"));
+  EXPECT_FALSE(cut(entry_bytes * 3 / 2).empty());
+  EXPECT_FALSE(is_there("file.tar"));
+  EXPECT_TRUE(is_there("entry"));
+}
+
+// Two experiments, one of which goes on while the other's last build cuts the cache.
+TEST_F(CacheTest, NoBuildOfAnExperimentThatGoesOnIsRemoved) {
+  ASSERT_TRUE(machine::adopt_orphans());
+  folder_.write("plan/a.txt", "a");
+  const auto request = [&](const std::string& text, std::uint64_t limit) {
+    return protocol::BuildRequest{.command = "echo " + text + " >${OUT}",
+                                  .directory = folder_ / "plan",
+                                  .sources = {"a.txt"},
+                                  .cache = folder_ / "cache",
+                                  .timeout = 60s,
+                                  .cache_limit = limit};
+  };
+  const auto fresh = [] { return Builder(machine::Containment::process_tree, -1, "", nullptr); };
+  std::string key_of_ended;
+  {
+    Builder ended = fresh();
+    key_of_ended = ended.build(request("ended", 0)).key;
+  }
+  Builder goes_on = fresh();
+  const auto first = goes_on.build(request("one", 0));
+  Builder other = fresh();
+  const auto last = other.build(request("two", 1));
+  EXPECT_EQ(last.status, store::BuildStatus::built);
+  EXPECT_THAT(last.tidied, HasSubstr("removed from the cache"));
+  EXPECT_FALSE(is_there(key_of_ended));
+  EXPECT_TRUE(fs::exists(first.out));
+  EXPECT_TRUE(fs::exists(last.out));
+  EXPECT_EQ(goes_on.build(request("one", 0)).status, store::BuildStatus::cached);
+  EXPECT_EQ(goes_on.build(request("three", 0)).status, store::BuildStatus::built);
+}
+
+}  // namespace
+}  // namespace stab::worker

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+#include "worker/runtime_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "design/resolve.h"
+#include "plan/measures/regions.h"
+#include "plan/options.h"
+
+namespace stab::worker {
+namespace {
+
+using nlohmann::json;
+using store::Layout;
+using Count = std::optional<std::int64_t>;
+
+constexpr std::size_t max_note = 500;
+
+// One process, from its start line on.
+struct Process {
+  int pid = 0;
+  RuntimeReport report;
+};
+
+Count number_at(const json& line, const char* key) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_number_unsigned()) return std::nullopt;
+  const auto number = found->get<std::uint64_t>();
+  return std::in_range<std::int64_t>(number) ? Count(static_cast<std::int64_t>(number))
+                                             : std::nullopt;
+}
+
+std::string text_at(const json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What is beyond 64 bits is none of our runtime's: it stays the most that they hold.
+std::int64_t sum_of(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+
+void add(Count& sum, Count more) {
+  if (more) sum = sum_of(sum.value_or(0), *more);
+}
+
+void add_note(std::string& note, const std::string& more) {
+  if (more.empty() || note.contains(more) || note.size() > max_note) return;
+  note += (note.empty() ? "" : "; ") + one_line(more, max_note);
+}
+
+bool has_word(const std::string& kind, const std::string& word) {
+  return fmt::format(" {} ", kind).contains(fmt::format(" {} ", word));
+}
+
+// "code once", "code heap shuffled repeated 500ms": which flags are on, and how.
+std::string kind_of(const json& line) {
+  std::string kind;
+  for (const std::string& name : plan::option_names()) {
+    if (plan::find_option(name)->kind == plan::OptionKind::flag &&
+        text_at(line, name.c_str()) == "on")
+      kind += name + " ";
+    if (const std::string allocator = text_at(line, "allocator");
+        name == "heap" && !allocator.empty())
+      kind += allocator + " ";
+  }
+  kind += text_at(line, "rerandomize");
+  if (const Count period = number_at(line, "period_ns"))
+    kind += *period % 1'000'000 == 0 ? fmt::format(" {}ms", *period / 1'000'000)
+                                     : fmt::format(" {}us", *period / 1'000);
+  // 0 is "off", and 1 what goes without saying.
+  if (const Count percent = number_at(line, "budget_percent"); percent && *percent != 1)
+    kind += *percent == 0 ? " budget off" : fmt::format(" budget {}%", *percent);
+  return kind;
+}
+
+bool obeys(const std::string& kind, const plan::RuntimeOption& option, const std::string& value) {
+  const std::string name(option.name);
+  switch (option.kind) {
+    case plan::OptionKind::flag:
+      return has_word(kind, name) == (value == "1");
+    case plan::OptionKind::share:
+      return value == "1%" ? !has_word(kind, name) : has_word(kind, name + " " + value);
+    case plan::OptionKind::choice:
+    case plan::OptionKind::milliseconds:
+      break;
+  }
+  return has_word(kind, value);
+}
+
+void add_image(const json& line, Layout& layout) {
+  add(layout.functions, number_at(line, "functions"));
+  add(layout.moved_functions, number_at(line, "moved"));
+  add(layout.text_bytes, number_at(line, "text_bytes"));
+  add(layout.moved_bytes, number_at(line, "moved_bytes"));
+  add(layout.setup_ns, number_at(line, "setup_ns"));
+}
+
+Layout started(const json& line) {
+  Layout layout;
+  layout.randomized = text_at(line, "randomized") == "yes";
+  if (*layout.randomized) {
+    layout.kind = kind_of(line);
+    if (const auto seed = line.find("seed"); seed != line.end() && seed->is_number_unsigned())
+      layout.seed = seed->get<std::uint64_t>();
+  }
+  add_note(layout.note, text_at(line, "why"));
+  add_note(layout.note, text_at(line, "heap_why"));
+  add_note(layout.note, text_at(line, "why_no_pads"));
+  add_image(line, layout);
+  return layout;
+}
+
+void took_library(const json& line, Layout& layout) {
+  add_image(line, layout);
+  if (text_at(line, "randomized") != "yes")
+    add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
+}
+
+// Our runtime writes no other lines; a program can.
+constexpr const char* damaged_region = "a region of the report is damaged";
+
+std::optional<NamedRegion> region_in(const json& line) {
+  const Count ns = number_at(line, "ns");
+  const Count count = number_at(line, "count");
+  std::string name = text_at(line, "name");
+  if (!ns || !count || *count < 1 || !plan::is_region_name(name)) return std::nullopt;
+  return NamedRegion{.name = std::move(name), .ns = *ns, .count = *count};
+}
+
+void took_region(const json& line, RuntimeReport& report) {
+  const auto region = region_in(line);
+  if (!region || report.regions.size() == plan::max_regions ||
+      std::ranges::find(report.regions, region->name, &NamedRegion::name) != report.regions.end())
+    return add_note(report.layout.note, damaged_region);
+  report.regions.push_back(*region);
+  if (line.contains("open"))
+    add_note(report.layout.note,
+             fmt::format("the region {} was still open when the program ended", region->name));
+}
+
+void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& more,
+                 std::string& note) {
+  for (const NamedRegion& each : more) {
+    const auto found = std::ranges::find(all, each.name, &NamedRegion::name);
+    if (found != all.end()) {
+      found->ns = sum_of(found->ns, each.ns);
+      found->count = sum_of(found->count, each.count);
+    } else if (all.size() < plan::max_regions) {
+      all.push_back(each);
+    } else {
+      add_note(note,
+               fmt::format("only {} regions of several processes are measured", plan::max_regions));
+    }
+  }
+}
+
+void ended(const json& line, Layout& layout) {
+  layout.main_to_exit_ns = number_at(line, "run_ns");
+  layout.regions = number_at(line, "regions");
+  if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
+  if (line.contains("region_open"))
+    add_note(layout.note, "its region was still open when the program ended");
+  if (const Count refused = number_at(line, "regions_refused"))
+    add_note(layout.note,
+             fmt::format("{} regions were not measured: a name may have 1 to {} letters, digits, "
+                         "'_', '.' and '-', and a program may have {} regions",
+                         *refused, plan::max_region_name, plan::max_regions));
+  layout.heap_operations = number_at(line, "heap_operations");
+  layout.heap_bytes = number_at(line, "heap_bytes");
+  layout.heap_fixed_bytes = number_at(line, "heap_fixed_bytes");
+  if (!layout.randomized.value_or(false)) return;
+  layout.epochs = number_at(line, "epochs");
+  if (!has_word(layout.kind, "repeated")) return;
+  layout.given_up = number_at(line, "given_up");
+  layout.epochs_ns = number_at(line, "epochs_ns");
+  layout.longest_pause_ns = number_at(line, "longest_pause_ns");
+  add_note(layout.note, text_at(line, "why_given_up"));
+}
+
+void crashed(const json& line, Layout& layout) {
+  const std::string function = text_at(line, "function");
+  add_note(layout.note, fmt::format("signal {} in {}", number_at(line, "signal").value_or(0),
+                                    function.empty() ? "code that was not moved" : function));
+}
+
+class Reader {
+ public:
+  void read(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      read_line(text.substr(0, end), end < text.size());
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  // Nothing was reported: an empty layout with what there is to say.
+  [[nodiscard]] RuntimeReport result(int own) const {
+    const auto found = std::ranges::find(processes_, own, &Process::pid);
+    RuntimeReport report;
+    if (found != processes_.end())
+      report = found->report;
+    else if (!processes_.empty())
+      report = together();
+    add_note(report.layout.note, note_);
+    return report;
+  }
+
+ private:
+  void read_line(std::string_view text, bool complete) {
+    const json line = json::parse(text, nullptr, false);
+    const Count pid = line.is_object() ? number_at(line, "pid") : std::nullopt;
+    if (!complete || !pid || !std::in_range<int>(*pid)) {
+      add_note(note_, "a line of the report is damaged: " + one_line(text, 80));
+      return;
+    }
+    take(line, static_cast<int>(*pid));
+  }
+
+  // Events that later runtimes add are none of ours.
+  void take(const json& line, int pid) {
+    const std::string event = text_at(line, "event");
+    auto process = std::ranges::find(processes_, pid, &Process::pid);
+    if (event == "start") {
+      if (process == processes_.end())
+        process = processes_.insert(process, {.pid = pid, .report = {}});
+      process->report = {.layout = started(line), .regions = {}};
+      return;
+    }
+    const auto act = event == "library"  ? took_library
+                     : event == "exit"   ? ended
+                     : event == "signal" ? crashed
+                                         : nullptr;
+    if (act == nullptr && event != "region") return;
+    if (process == processes_.end())
+      add_note(note_, fmt::format("process {} reported its {} but not its start", pid, event));
+    else if (act != nullptr)
+      act(line, process->report.layout);
+    else
+      took_region(line, process->report);
+  }
+
+  [[nodiscard]] RuntimeReport together() const {
+    RuntimeReport report = processes_.front().report;
+    Layout& all = report.layout;
+    for (std::size_t i = 1; i < processes_.size(); ++i) {
+      const Layout& next = processes_[i].report.layout;
+      add_regions(report.regions, processes_[i].report.regions, all.note);
+      all.randomized = *all.randomized && *next.randomized;
+      if (all.kind != next.kind) all.kind = "mixed";
+      add_note(all.note, next.note);
+      if (next.epochs) all.epochs = std::min(all.epochs.value_or(*next.epochs), *next.epochs);
+      add(all.given_up, next.given_up);
+      add(all.epochs_ns, next.epochs_ns);
+      if (next.longest_pause_ns)
+        all.longest_pause_ns = std::max(all.longest_pause_ns.value_or(0), *next.longest_pause_ns);
+      add(all.functions, next.functions);
+      add(all.moved_functions, next.moved_functions);
+      add(all.text_bytes, next.text_bytes);
+      add(all.moved_bytes, next.moved_bytes);
+      add(all.setup_ns, next.setup_ns);
+      add(all.region_ns, next.region_ns);
+      add(all.regions, next.regions);
+      add(all.heap_operations, next.heap_operations);
+      add(all.heap_bytes, next.heap_bytes);
+      add(all.heap_fixed_bytes, next.heap_fixed_bytes);
+      // The sum of some only would be a wrong number.
+      if (!next.main_to_exit_ns)
+        all.main_to_exit_ns.reset();
+      else if (all.main_to_exit_ns)
+        add(all.main_to_exit_ns, next.main_to_exit_ns);
+    }
+    if (processes_.size() > 1)
+      add_note(all.note, fmt::format("{} processes taken together", processes_.size()));
+    return report;
+  }
+
+  std::vector<Process> processes_;
+  std::string note_;
+};
+
+std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
+  return fmt::format(
+      "the plan asks for {}={}, but the program's runtime did '{}': this version of the runtime "
+      "does not support it",
+      name, value, layout.kind.empty() ? "nothing" : layout.kind);
+}
+
+// Why a number of the runtime's last line is not there; "" if that line is.
+std::string last_line_fault(const Layout& layout) {
+  if (!layout.randomized)
+    return "the program has no runtime that measures regions: build it with szc";
+  if (!layout.main_to_exit_ns)
+    return "the last line of the program's runtime is missing: something outside ended the program";
+  return "";
+}
+
+}  // namespace
+
+std::string options_text(const plan::Variables& options, const RuntimeFiles& files) {
+  std::string text;
+  for (const auto& [name, value] : options) text += fmt::format("{}={}:", name, value);
+  if (!files.report.empty()) text += fmt::format("report={}:", files.report);
+  if (!files.places.empty()) text += fmt::format("places={}:", files.places);
+  if (text.size() < options_size) text.append(options_size - text.size(), ':');
+  return text;
+}
+
+RuntimeReport read_report(std::string_view text, int own) {
+  Reader reader;
+  reader.read(text);
+  return reader.result(own);
+}
+
+std::string layout_fault(const protocol::RunRequest& request, const Layout& layout, bool preloaded,
+                         std::string_view in_place) {
+  if (request.needs == plan::Needs::nothing) return "";
+  if (!layout.randomized && !in_place.empty())
+    return fmt::format("the plan asks for a random layout, but this program can't have one: {}",
+                       in_place);
+  if (!layout.randomized)
+    return fmt::format(
+        "the plan asks for a random layout, but the program has no runtime that makes one: build "
+        "it with szc, as with CC = \"szc\" in [variables]{}{}",
+        layout.note.empty() ? "" : "; ", layout.note);
+  const bool must = preloaded ? plan::wants_heap(request.options).value_or(false)
+                              : request.needs == plan::Needs::randomized;
+  if (must && !*layout.randomized)
+    return fmt::format("the program was not randomized: {}", layout.note);
+  for (const auto& [name, value] : plan::acting(request.options)) {
+    const plan::RuntimeOption* option = plan::find_option(name);
+    if (option == nullptr ||
+        std::ranges::find(request.by_default, name) != request.by_default.end())
+      continue;
+    if (!obeys(layout.kind, *option, value)) return disobeyed(name, value, layout);
+  }
+  return "";
+}
+
+std::string response_fault(const protocol::RunRequest& request, const Layout& layout) {
+  const bool region = request.response == "region";
+  if (!region && request.response != "main_to_exit") return "";
+  if (const std::string fault = last_line_fault(layout); !fault.empty())
+    return fmt::format("the response is {}, and {}", request.response, fault);
+  if (region && !layout.region_ns)
+    return "the response is region, but the program marked none: put STAB_BEGIN() and STAB_END() "
+           "of stabilizer.h around it";
+  return "";
+}
+
+std::vector<counters::Reading> region_readings(const RuntimeReport& report,
+                                               const std::vector<std::string>& wanted) {
+  std::vector<counters::Reading> readings;
+  const std::string fault = last_line_fault(report.layout);
+  // Of processes one of which said nothing the sum would be a wrong number.
+  for (const NamedRegion& each : fault.empty() ? report.regions : std::vector<NamedRegion>{}) {
+    readings.push_back(counters::counted(plan::region_time(each.name), "ns", each.ns));
+    readings.push_back(counters::counted(plan::region_count(each.name), "", each.count));
+  }
+  for (const std::string& name : wanted) {
+    const auto region = plan::region_of(name);
+    if (!region || std::ranges::find(readings, name, &counters::Reading::name) != readings.end())
+      continue;
+    readings.push_back(counters::absent(
+        name, name == plan::region_time(*region) ? "ns" : "",
+        fault.empty() ? fmt::format("the program did not enter the region: put "
+                                    "STAB_BEGIN_REGION(\"{0}\") and STAB_END_REGION(\"{0}\") of "
+                                    "stabilizer.h around it",
+                                    *region)
+                      : fault));
+  }
+  return readings;
+}
+
+}  // namespace stab::worker

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "worker/sources.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/output_mark.h"
+#include "base/text.h"
+#include "worker/cache.h"
+
+namespace stab::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Copied {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> left_out{};  // that somebody may look for
+};
+
+Result<void> count(const fs::path& file, Copied& counted) {
+  std::error_code error;
+  ++counted.files;
+  if (fs::is_regular_file(fs::symlink_status(file, error)))
+    counted.bytes += fs::file_size(file, error);
+  if (counted.files <= max_source_files && counted.bytes <= max_source_bytes) return {};
+  return fail(
+      fmt::format("the sources have more than {} files or {} MiB: list the ones that the build "
+                  "reads in 'sources' of the benchmark",
+                  max_source_files, max_source_bytes >> 20));
+}
+
+Result<void> copy_entry(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(from, error);
+  fs::create_directories(to.parent_path(), error);
+  if (fs::is_symlink(status) && !fs::is_symlink(fs::symlink_status(to, error)))
+    fs::copy_symlink(from, to, error);
+  else if (fs::is_regular_file(status))
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  else if (fs::is_directory(status))
+    fs::create_directories(to, error);
+  if (error) return fail(fmt::format("cannot copy {}: {}", from.string(), error.message()));
+  return {};
+}
+
+constexpr std::uint64_t longest_plan = 1 << 20;
+
+// A plan: a comment in it is no change of what is built.
+bool is_plan(const fs::path& path) {
+  std::error_code error;
+  if (path.extension() != ".toml" || !fs::is_regular_file(fs::symlink_status(path, error)))
+    return false;
+  const auto text = read_file(path.string(), longest_plan);
+  if (!text) return false;
+  const std::string lines = "\n" + *text;
+  return lines.contains("\n[experiment]") && lines.contains("\n[[benchmark]]");
+}
+
+// The folder of a `stabctl run`, with nothing else in it.
+bool is_of_a_run(const fs::path& path) {
+  constexpr std::array<std::string_view, 4> others{"run.sock", "worker.json", "quiesce.undo",
+                                                   "experiments.undo"};
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(path, error)) ||
+      !fs::is_regular_file(path / "stabd.db", error))
+    return false;
+  fs::directory_iterator it(path, error);
+  for (; !error && it != fs::end(it); it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with("stabd.") && std::ranges::find(others, name) == others.end())
+      return false;
+  }
+  return !error;
+}
+
+// Of a whole folder; what `sources` names is copied whatever it is. Nobody sees in the copy what is
+// left out, and the build's output says what it was.
+bool is_left_out(const fs::path& path, const fs::path& from, const fs::path& cache) {
+  std::error_code error;
+  return path.filename() == ".git" || fs::equivalent(path, cache, error) || is_of_a_run(path) ||
+         is_marked_as_output(path.string()) || (path.parent_path() == from && is_plan(path));
+}
+
+Result<void> copy_folder(const fs::path& from, const fs::path& to, const fs::path& cache,
+                         Copied& counted) {
+  std::error_code error;
+  std::error_code ignored;
+  fs::create_directories(to, error);
+  for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it);
+       it.increment(error)) {
+    if (is_left_out(it->path(), from, cache)) {
+      if (it->path().filename() != ".git" && !fs::equivalent(it->path(), cache, ignored))
+        counted.left_out.push_back(it->path().lexically_relative(from).string());
+      it.disable_recursion_pending();
+      continue;
+    }
+    if (auto within = count(it->path(), counted); !within) return within;
+    auto copied = copy_entry(it->path(), to / it->path().lexically_relative(from));
+    if (!copied) return copied;
+  }
+  if (error) return fail(fmt::format("cannot read {}: {}", from.string(), error.message()));
+  return {};
+}
+
+Result<void> copy_named(const fs::path& directory, const std::string& name, const fs::path& to,
+                        const fs::path& cache, Copied& counted) {
+  const fs::path relative = fs::path(name).lexically_normal();
+  if (relative.is_absolute() || relative.begin()->string() == "..")
+    return fail(fmt::format(
+        "the source {} lies outside the plan's directory: move the plan up or the source in",
+        name));
+  std::error_code error;
+  const fs::path from = directory / relative;
+  const fs::file_status status = fs::status(from, error);
+  if (fs::is_directory(status)) return copy_folder(from, to / relative, cache, counted);
+  if (!fs::is_regular_file(status))
+    return fail(fmt::format("the source {} does not exist in {}", name, directory.string()));
+  if (auto within = count(from, counted); !within) return within;
+  return copy_entry(from, to / relative);
+}
+
+Result<std::string> digest_of(const fs::path& tree) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (auto it = fs::recursive_directory_iterator(tree, error); !error && it != fs::end(it);
+       it.increment(error))
+    entries.push_back(it->path());
+  if (error) return fail(fmt::format("cannot read {}: {}", tree.string(), error.message()));
+  std::ranges::sort(entries);
+  Sha256 hash;
+  for (const fs::path& entry : entries) {
+    const fs::file_status status = fs::symlink_status(entry, error);
+    hash.add_field(entry.lexically_relative(tree).string());
+    hash.add_field(fmt::format("{}:{:o}", static_cast<int>(status.type()),
+                               static_cast<unsigned>(status.permissions())));
+    if (fs::is_symlink(status)) hash.add_field(fs::read_symlink(entry, error).string());
+    if (!fs::is_regular_file(status)) continue;
+    const auto content = read_file(entry.string(), max_source_bytes);
+    if (!content) return std::unexpected(content.error());
+    hash.add_field(*content);
+  }
+  return hash.hex().substr(0, 32);
+}
+
+Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
+  const auto digest = digest_of(draft);
+  if (!digest) return std::unexpected(digest.error());
+  const fs::path path = cache / ("sources-" + *digest);
+  std::error_code error;
+  // An equal copy may be there already; one that somebody has changed since is replaced.
+  if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest &&
+      !remove_entry(cache, path)) {
+    fs::remove_all(draft, error);
+    return fail(
+        fmt::format("{} was changed after it was copied, and cannot be replaced: try again when no "
+                    "experiment uses it, or remove it",
+                    path.string()));
+  }
+  fs::rename(draft, path, error);
+  fs::remove_all(draft, error);
+  if (!fs::is_directory(path, error)) return fail(fmt::format("cannot write {}", path.string()));
+  return Sources{*digest, path.string()};
+}
+
+std::string words_of(std::vector<std::string> names) {
+  constexpr std::size_t most = 5;
+  constexpr std::size_t longest = 100;
+  std::ranges::sort(names);
+  std::string words;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+    words += (i == 0 ? "" : ", ") + one_line(names[i], longest);
+  if (names.size() > most) words += fmt::format(" and {} more", names.size() - most);
+  return words;
+}
+
+}  // namespace
+
+Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
+                             const std::string& cache) {
+  std::error_code error;
+  fs::create_directories(cache, error);
+  std::string folder = cache + "/draft-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
+  const fs::path draft = folder;
+  Copied counted;
+  Result<void> copied;
+  if (names.empty()) copied = copy_folder(directory, draft, cache, counted);
+  for (const std::string& name : names)
+    if (copied) copied = copy_named(directory, name, draft, cache, counted);
+  if (copied) {
+    auto kept = keep(draft, cache);
+    if (kept) kept->left_out = words_of(counted.left_out);
+    return kept;
+  }
+  fs::remove_all(draft, error);
+  return std::unexpected(copied.error());
+}
+
+Result<void> copy_tree(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::remove_all(to, error);
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
+  if (error) return fail(fmt::format("cannot copy {} to {}: {}", from, to, error.message()));
+  return {};
+}
+
+}  // namespace stab::worker
