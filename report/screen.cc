@@ -111,7 +111,7 @@ class ScreenTable {
     });
     for (const stats::Effect* each : effects) {
       Row row{.subject = analysis.suite > 0 || has_many_subjects(analysis)
-                             ? row_label(analysis, each->subject, each->scope).text
+                             ? row_label(analysis, each->subject, each->scope)
                              : "",
               .what = fmt::format("{}{}: {} -> {}",
                                   numbers_.size() > 1 ? analysis.spec.response + " " : "",

@@ -29,13 +29,16 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
 }
 
 std::string full_sections(const Analysis& analysis, const TextOptions& options) {
-  return calibration_section(analysis, options) + effects_section(analysis, options) +
-         typical_section(analysis, options) + aliases_section(analysis, options) +
-         means_section(analysis, options) + interactions_section(analysis, options) +
-         spread_section(analysis, options) + components_section(analysis, options) +
-         padding_section(analysis, options) + anova_section(analysis, options) +
-         randomization_section(analysis, options) + assumptions_section(analysis, options) +
-         alternatives_section(analysis, options);
+  std::string text =
+      section_text(calibration_section(analysis), options) + effects_section(analysis, options) +
+      section_text(typical_section(analysis, true), options) + aliases_section(analysis, options);
+  for (const Section& each :
+       {means_section(analysis), interactions_section(analysis), spread_section(analysis),
+        components_section(analysis), padding_section(analysis), anova_section(analysis),
+        randomization_section(analysis), assumptions_section(analysis),
+        alternatives_section(analysis)})
+    text += section_text(each, options);
+  return text;
 }
 
 bool shows_means(const Analysis& analysis) {
@@ -43,10 +46,11 @@ bool shows_means(const Analysis& analysis) {
 }
 
 std::string short_sections(const Analysis& analysis, const TextOptions& options) {
-  std::string text = calibration_section(analysis, options) + effects_section(analysis, options) +
-                     typical_section(analysis, options) + aliases_section(analysis, options) +
-                     padding_section(analysis, options);
-  if (shows_means(analysis)) text += means_section(analysis, options);
+  std::string text =
+      section_text(calibration_section(analysis), options) + effects_section(analysis, options) +
+      section_text(typical_section(analysis, false), options) + aliases_section(analysis, options) +
+      section_text(padding_section(analysis), options);
+  if (shows_means(analysis)) text += section_text(means_section(analysis), options);
   if (const std::string rejected = rejected_assumptions(analysis); !rejected.empty())
     text += labelled("Assumptions: ", rejected, options) + "\n";
   return text;
@@ -54,8 +58,7 @@ std::string short_sections(const Analysis& analysis, const TextOptions& options)
 
 // What a short report leaves out.
 std::string more(const Analysis& analysis, const TextOptions& options) {
-  using Section = std::string (*)(const Analysis&, const TextOptions&);
-  static constexpr std::array<std::pair<const char*, Section>, 7> sections{
+  static constexpr std::array<std::pair<const char*, Section (*)(const Analysis&)>, 7> sections{
       {{"interactions", interactions_section},
        {"changes of the variance", spread_section},
        {"where the variance comes from", components_section},
@@ -69,8 +72,7 @@ std::string more(const Analysis& analysis, const TextOptions& options) {
                           [](const auto& chain) { return !std::has_single_bit(chain.effect); }))
     text += std::string(text.empty() ? "" : ", ") + "aliases of interactions";
   for (const auto& [title, section] : sections)
-    if (!section(analysis, {.full = true}).empty())
-      text += (text.empty() ? "" : ", ") + std::string(title);
+    if (!section(analysis).parts.empty()) text += (text.empty() ? "" : ", ") + std::string(title);
   return text.empty() ? "" : labelled("With --full: ", text + ".", options);
 }
 
@@ -102,13 +104,12 @@ std::string text(const Document& document, const TextOptions& options) {
         fmt::format("'stabctl logs {}' shows their output; after 'stabctl run' add --folder FOLDER",
                     document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
-  return header(document, options) +
-         body(document.analysis,
-              causal_section(document, options) + responses_section(document, options) +
-                  exclusions_section(document, options) +
-                  counters_section(document.counters, options) +
-                  measures_section(document.measures, options) + samples_section(document, options),
-              failures, options);
+  std::string tables = causal_section(document, options) + responses_section(document, options);
+  for (const Section& each : {exclusions_section(document), without_rules_section(document),
+                              counters_section(document.counters),
+                              measures_section(document.measures), samples_section(document)})
+    tables += section_text(each, options);
+  return header(document, options) + body(document.analysis, tables, failures, options);
 }
 
 std::string analysis_text(std::string_view title, const Analysis& analysis,

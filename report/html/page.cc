@@ -16,6 +16,7 @@
 #include "report/html/head.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
+#include "report/sections/sections.h"
 #include "report/words/answer.h"
 
 namespace stab::report::html {
@@ -128,9 +129,10 @@ std::string page(const Document& document, const Background& background) {
   markup.add(head_part(document.experiment + " - stabd", policy_part(page_policy)));
   markup.open("body").add(summary_part(document)).open("main");
   add_pictures(markup, document, background);
-  markup.add(anova_part(document.analysis))
-      .add(components_part(document.analysis))
-      .add(counters_part(document))
+  markup.add(section_part("anova", anova_section(document.analysis)))
+      .add(section_part("components", components_section(document.analysis)))
+      .add(section_part("counters", counters_section(document.counters)))
+      .add(section_part("measures", measures_section(document.measures)))
       .add(machine_part(document, background))
       .add(chance_part(background))
       .add(plan_part(document, background))

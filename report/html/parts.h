@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <string>
 
+#include "report/drawing/figure.h"
 #include "report/drawing/markup.h"
 #include "report/html/background.h"
 #include "report/model.h"
+#include "report/sections/section.h"
 
 namespace stab::report::html {
 
@@ -37,9 +39,9 @@ std::string colour_of(const stats::Analysis& analysis, const stats::Effect& effe
 // Question, answer and how much to trust it.
 Markup summary_part(const Document& document);
 
-Markup anova_part(const stats::Analysis& analysis);
-Markup components_part(const stats::Analysis& analysis);
-Markup counters_part(const Document& document);
+// A section of the report with its tables, as many as a picture has rows.
+Markup section_part(Literal id, const Section& section);
+Table page_table(const Part& part);
 
 // Where it comes from.
 Markup machine_part(const Document& document, const Background& background);

@@ -7,13 +7,12 @@
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
-#include "report/words/grid.h"
 #include "report/words/quantity.h"
 
 namespace stab::report {
 namespace {
 
-using stats::Analysis;
+constexpr std::size_t longest_term = 60;
 
 std::string share_text(const stats::AnovaRow& row) {
   if (!row.omega2) return "";
@@ -25,47 +24,34 @@ std::string df_text(double df) {
   return df == std::floor(df) ? fmt::format("{:.0f}", df) : fmt::format("{:.6g}", df);
 }
 
-struct Columns {
-  bool strata = false;
-  bool epsilon = false;
-};
-
-Columns columns_of(const stats::AnovaTable& table) {
-  Columns columns;
-  for (const stats::AnovaRow& row : table.rows) {
-    columns.strata = columns.strata || !row.stratum.empty();
-    columns.epsilon = columns.epsilon || row.epsilon;
-  }
-  return columns;
-}
-
-Grid grid_for(const stats::AnovaTable& table) {
-  const Columns columns = columns_of(table);
-  Grid grid;
-  if (columns.strata) grid.column("stratum", Align::left);
-  grid.column("term", Align::left);
-  for (const char* header : {"df", "sum of squares", "mean square", "F"})
-    grid.column(header, Align::right);
-  if (columns.epsilon) grid.column("epsilon", Align::right);
-  for (const char* header : {"p", "partial omega2"}) grid.column(header, Align::right);
-  return grid;
-}
-
-void add_row(Grid& grid, const stats::AnovaRow& row, const std::string& stratum, Columns columns) {
-  const auto optional = [](std::optional<double> x) {
-    return x ? short_number(*x) : std::string();
+Row anova_row(const stats::AnovaTable& table, const stats::AnovaRow& row) {
+  const auto number = [](std::optional<double> x) { return x ? short_number(*x) : ""; };
+  return {
+      json_only("benchmark", known(table.subject)),
+      json_only("programs", known(scope_word(table.scope))),
+      column("stratum", known(row.stratum), "stratum", row.stratum)
+          .named(longest_term)
+          .once()
+          .rare(),
+      column("term", row.term, "term", row.term)
+          .named(longest_term)
+          .in(row.f ? Style::bold : Style::plain)
+          .and_on_page(row.aliases.empty() ? "" : " (or " + row.aliases + ")"),
+      json_only("aliases", known(row.aliases)),
+      column("df", row.df, "df", df_text(row.df)),
+      column("ss", row.ss, "sum of squares", short_number(row.ss)),
+      column("ms", known(row.ms), "mean square", number(row.ms)),
+      column("F", known(row.f), "F", number(row.f)),
+      // People see it beside the F whose degrees of freedom it corrects, JSON has it below.
+      shown_only("epsilon", row.epsilon ? fmt::format("{:.3f}", *row.epsilon) : "").rare(),
+      column("p", known(row.p), "p", row.p ? p_text(*row.p) : ""),
+      json_only("p_adjusted", known(row.p_adjusted)),
+      json_only("epsilon", known(row.epsilon)),
+      json_only("partial_eta2", known(row.eta2)),
+      column("partial_omega2", known(row.omega2), "partial omega2", share_text(row)),
+      json_only("partial_eta2_low", known(row.eta2_low)),
+      json_only("partial_eta2_high", known(row.eta2_high)),
   };
-  std::vector<Cell> cells;
-  if (columns.strata) cells.push_back({one_line(stratum, 60)});
-  cells.push_back({one_line(row.term, 60), row.f ? Style::bold : Style::plain});
-  cells.push_back({df_text(row.df)});
-  cells.push_back({short_number(row.ss)});
-  cells.push_back({optional(row.ms)});
-  cells.push_back({optional(row.f)});
-  if (columns.epsilon) cells.push_back({row.epsilon ? fmt::format("{:.3f}", *row.epsilon) : ""});
-  cells.push_back({row.p ? p_text(*row.p) : ""});
-  cells.push_back({share_text(row)});
-  grid.row(std::move(cells));
 }
 
 // Terms with more degrees of freedom than their units allow.
@@ -75,54 +61,43 @@ std::string untested_words(const stats::AnovaTable& table) {
   std::string terms;
   for (const stats::AnovaRow& row : table.rows)
     if (!row.f && row.df > units.df && row.stratum == units.stratum + ":" + row.term)
-      terms += (terms.empty() ? "" : ", ") + one_line(row.term, 60);
+      terms += (terms.empty() ? "" : ", ") + one_line(row.term, longest_term);
   if (terms.empty()) return "";
   return fmt::format(
       "No F for {0}: a term with this many degrees of freedom needs more than {2:.0f} levels of "
       "{1}. The table of changes compares the levels one by one.",
-      terms, one_line(units.stratum, 60), units.df + 1);
+      terms, one_line(units.stratum, longest_term), units.df + 1);
 }
 
-std::string table_text(const Analysis& analysis, const stats::AnovaTable& table,
-                       const TextOptions& options) {
-  const std::string label = label_of(analysis, table.subject, table.scope);
-  const std::string who = label.empty() ? "" : label + ": ";
-  std::string text =
-      "  " + styled(who + one_line(table.formula, 200), Style::bold, options.colour) + "\n";
-  if (table.rows.empty()) return text + "\n";
-  Grid grid = grid_for(table);
-  std::string last;
-  for (const stats::AnovaRow& row : table.rows) {
-    add_row(grid, row, row.stratum == last ? "" : row.stratum, columns_of(table));
-    last = row.stratum;
-  }
-  text += grid.render(options.colour);
-  const std::string untested = untested_words(table);
-  return text + (untested.empty() ? "" : paragraph("  ", untested, options.width)) + "\n";
+Part anova_part(const stats::Analysis& analysis, const stats::AnovaTable& table) {
+  Part part{.owner = label_of(analysis, table.subject, table.scope), .title = table.formula};
+  for (const stats::AnovaRow& row : table.rows) part.rows.push_back(anova_row(table, row));
+  const std::string untested = table.rows.empty() ? "" : untested_words(table);
+  if (!untested.empty()) part.below.push_back(untested);
+  return part;
 }
 
-bool has_epsilon(const Analysis& analysis) {
-  return std::ranges::any_of(analysis.tables,
-                             [](const auto& table) { return columns_of(table).epsilon; });
+bool has_epsilon(const stats::AnovaTable& table) {
+  return std::ranges::any_of(table.rows, [](const auto& row) { return row.epsilon.has_value(); });
 }
 
 }  // namespace
 
-std::string anova_section(const Analysis& analysis, const TextOptions& options) {
-  if (analysis.tables.empty()) return "";
-  std::string words =
-      "F is the ratio of a term's mean square to the mean square of the residuals in the same "
-      "stratum. A small p means that the term matters. Partial omega2 estimates a term's share of "
-      "the variance that the term and the error cause together. The interval of partial "
-      "omega2 excludes 0 if p is below alpha.";
-  if (has_epsilon(analysis))
-    words +=
+Section anova_section(const stats::Analysis& analysis) {
+  Section section{
+      .title = "Analysis of variance",
+      .words =
+          "F is the ratio of a term's mean square to the mean square of the residuals in the same "
+          "stratum. A small p means that the term matters. Partial omega2 estimates a term's share "
+          "of the variance that the term and the error cause together. The interval of partial "
+          "omega2 excludes 0 if p is below alpha."};
+  if (std::ranges::any_of(analysis.tables, has_epsilon))
+    section.words +=
         " Epsilon (Greenhouse and Geisser) is 1 if a term's contrasts vary equally between units. "
         "To compute p, the degrees of freedom of F are multiplied by epsilon.";
-  std::string text = heading("Analysis of variance", words, options);
   for (const stats::AnovaTable& table : analysis.tables)
-    text += table_text(analysis, table, options);
-  return text;
+    section.parts.push_back(anova_part(analysis, table));
+  return section;
 }
 
 }  // namespace stab::report

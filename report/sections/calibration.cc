@@ -6,7 +6,6 @@
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
 #include "report/words/answer.h"
-#include "report/words/grid.h"
 
 namespace stab::report {
 namespace {
@@ -15,47 +14,61 @@ std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
-void add_floor(Grid& grid, std::string label, const stats::Floor& floor) {
-  const double n = static_cast<double>(floor.comparisons);
-  grid.row(
-      {{std::move(label), Style::bold},
-       {fmt::format("{}", floor.comparisons)},
-       {fmt::format("{}", floor.significant)},
-       {floor.share ? percent(static_cast<double>(floor.significant) / n) : "-"},
-       {floor.share ? fmt::format("{} to {}", percent(floor.share->low), percent(floor.share->high))
-                    : "-"},
-       {floor.margin ? margin_words(*floor.margin) : "-", Style::bold},
-       {floor.interval ? fmt::format("{} to {}", margin_words(floor.interval->low),
-                                     margin_words(floor.interval->high))
-                       : "-"}});
+std::string range_of(const std::optional<stats::Interval>& interval, auto&& words) {
+  return interval ? fmt::format("{} to {}", words(interval->low), words(interval->high)) : "-";
+}
+
+Value low_of(const std::optional<stats::Interval>& interval) {
+  return interval ? Value(interval->low) : Value();
+}
+
+Value high_of(const std::optional<stats::Interval>& interval) {
+  return interval ? Value(interval->high) : Value();
 }
 
 }  // namespace
 
-std::string calibration_section(const stats::Analysis& analysis, const TextOptions& options) {
-  if (!analysis.calibration) return "";
+Row floor_row(const stats::Spec& spec, std::string label, const stats::Floor& floor) {
+  const std::string level = level_text(spec.alpha);
+  const double n = static_cast<double>(floor.comparisons);
+  return {
+      column("benchmark", known(floor.subject), name(spec.subject), std::move(label))
+          .named(longest_name)
+          .in(Style::bold),
+      column("comparisons", floor.comparisons, "comparisons", fmt::format("{}", floor.comparisons)),
+      column("significant", floor.significant, "significant", fmt::format("{}", floor.significant)),
+      shown_only("share", floor.share ? percent(static_cast<double>(floor.significant) / n) : "-"),
+      shown_only(level + " interval", range_of(floor.share, percent)),
+      json_only("share_low", low_of(floor.share)),
+      json_only("share_high", high_of(floor.share)),
+      column("noise_floor", known(floor.margin), "noise floor",
+             floor.margin ? margin_words(*floor.margin) : "-")
+          .in(Style::bold),
+      shown_only(level + " interval", range_of(floor.interval, margin_words)),
+      json_only("low", low_of(floor.interval)),
+      json_only("high", high_of(floor.interval)),
+  };
+}
+
+Section calibration_section(const stats::Analysis& analysis) {
+  if (!analysis.calibration) return {};
   const stats::Calibration& calibration = *analysis.calibration;
-  const std::string level = level_text(analysis.spec.alpha);
-  Grid grid;
-  grid.column(name(analysis.spec.subject), Align::left);
-  for (const char* title : {"comparisons", "significant", "share"})
-    grid.column(title, Align::right);
-  grid.column(level + " interval", Align::right);
-  grid.column("noise floor", Align::right);
-  grid.column(level + " interval", Align::right);
+  Part part;
   for (const stats::Floor& floor : calibration.benchmarks)
-    add_floor(grid, name(floor.subject), floor);
-  grid.gap();
-  add_floor(grid, "any one of them", calibration.any);
-  if (calibration.suite.comparisons > 0) add_floor(grid, "their mean", calibration.suite);
-  return table_section(
-      "A/A comparisons",
-      fmt::format("Each benchmark is compared with itself in {} blocks, again and again. A "
-                  "comparison is significant if p < {:.3g}; although nothing differs, expect this "
-                  "in {} of the comparisons. The noise "
-                  "floor is the change that {} of these comparisons do not exceed.",
-                  calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha), level),
-      grid, options);
+    part.rows.push_back(floor_row(analysis.spec, floor.subject, floor));
+  part.rows.emplace_back();
+  part.rows.push_back(floor_row(analysis.spec, "any one of them", calibration.any));
+  if (calibration.suite.comparisons > 0)
+    part.rows.push_back(floor_row(analysis.spec, "their mean", calibration.suite));
+  return {
+      .title = "A/A comparisons",
+      .words = fmt::format(
+          "Each benchmark is compared with itself in {} blocks, again and again. A comparison is "
+          "significant if p < {:.3g}; although nothing differs, expect this in {} of the "
+          "comparisons. The noise floor is the change that {} of these comparisons do not exceed.",
+          calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha),
+          level_text(analysis.spec.alpha)),
+      .parts = {std::move(part)}};
 }
 
 std::string date_text(std::int64_t ns_since_1970) {

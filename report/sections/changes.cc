@@ -52,44 +52,6 @@ void shorten(Effects& effects) {
   if (effects.size() > most_rows) effects.resize(most_rows);
 }
 
-Grid grid_for(const Analysis& analysis, const TextOptions& options) {
-  Grid grid;
-  if (has_subjects(analysis)) grid.column(name(analysis.spec.subject), Align::left);
-  grid.column("comparison", Align::left);
-  grid.column("change", Align::right);
-  const bool family = has_family(analysis);
-  if (options.full || !family) {
-    grid.column(level_text(analysis.spec.alpha) + " interval", Align::right);
-    grid.column("p", Align::right);
-  }
-  if (family) grid.column("adjusted interval", Align::right);
-  if (family) grid.column("adjusted p", Align::right);
-  grid.column("verdict", Align::left);
-  return grid;
-}
-
-void add_effect(Grid& grid, const Analysis& analysis, const Effect& effect, Cell label,
-                const TextOptions& options) {
-  const ChangeWords words = change_words(analysis, effect);
-  const auto p = [](std::optional<double> value) { return value ? p_text(*value) : "-"; };
-  const bool family = has_family(analysis);
-  std::vector<Cell> row;
-  if (has_subjects(analysis)) row.push_back(std::move(label));
-  row.push_back({fmt::format("{}: {} -> {}{}", name(effect.treatment), name(effect.baseline),
-                             name(effect.level),
-                             stats::is_control(effect, analysis.spec) ? " (control)" : "")});
-  row.push_back({words.change, Style::bold});
-  if (options.full || !family) {
-    row.push_back({words.interval});
-    row.push_back({p(effect.p)});
-  }
-  if (family) row.push_back({words.adjusted});
-  if (family) row.push_back({p(effect.p_adjusted)});
-  row.push_back(
-      {std::string(verdict_word(effect.verdict, analysis.spec)), verdict_style(effect.verdict)});
-  grid.row(std::move(row));
-}
-
 // What the verdict looks at; nothing where there is no interval in percent.
 std::optional<ChangeInterval> drawn(const Analysis& analysis, const Effect& effect) {
   if (!change_words(analysis, effect).ratio) return std::nullopt;
@@ -138,35 +100,52 @@ Style verdict_style(Verdict verdict) {
   return Style::plain;
 }
 
+Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
+  const ChangeWords words = change_words(analysis, effect);
+  const auto p = [](std::optional<double> value) { return value ? p_text(*value) : "-"; };
+  const bool family = has_family(analysis);
+  return {
+      subject_column(analysis, effect.subject, effect.scope).once(),
+      shown_only("comparison",
+                 fmt::format("{}: {} -> {}{}", name(effect.treatment), name(effect.baseline),
+                             name(effect.level),
+                             stats::is_control(effect, analysis.spec) ? " (control)" : ""))
+          .left(),
+      shown_only("change", words.change).in(Style::bold),
+      shown_only(level_text(analysis.spec.alpha) + " interval", words.interval)
+          .on_page(family && !full),
+      shown_only("p", p(effect.p)).on_page(family && !full),
+      shown_only("adjusted interval", words.adjusted).on_page(!family),
+      shown_only("adjusted p", p(effect.p_adjusted)).on_page(!family),
+      shown_only("verdict", std::string(verdict_word(effect.verdict, analysis.spec)))
+          .left()
+          .in(verdict_style(effect.verdict))
+          .and_on_page(effect.reason.empty() ? "" : ": " + effect.reason),
+  };
+}
+
 std::string effects_section(const Analysis& analysis, const TextOptions& options,
                             std::string_view title) {
   if (analysis.effects.empty()) return "";
-  Grid grid = grid_for(analysis, options);
-  std::size_t hidden = 0;
+  Part part;
   Effects rows;  // null: an empty line
-  bool first = true;
+  std::size_t hidden = 0;
   for (const Scope scope : order(analysis)) {
     Effects effects = of_scope(analysis, scope);
     hidden += effects.size();
     if (scope == Scope::subject && !options.full) shorten(effects);
     hidden -= effects.size();
     if (effects.empty()) continue;
-    if (!first) {
-      grid.gap();
+    if (!rows.empty()) {
+      part.rows.emplace_back();
       rows.push_back(nullptr);
     }
-    first = false;
-    std::string last;
     for (const Effect* effect : effects) {
-      Cell label = row_label(analysis, effect->subject, scope);
-      if (label.text == last)
-        label.text.clear();
-      else
-        last = label.text;
-      add_effect(grid, analysis, *effect, std::move(label), options);
+      part.rows.push_back(effect_row(analysis, *effect, options.full));
       rows.push_back(effect);
     }
   }
+  Grid grid = grid_of(part);
   add_pictures(grid, analysis, rows, options.width);
   std::string text = heading(title, explanation(analysis.spec), options);
   text += grid.render(options.colour) + "\n";

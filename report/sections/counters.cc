@@ -4,10 +4,11 @@
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
-#include "report/words/grid.h"
 #include "report/words/quantity.h"
 
 namespace stab::report {
+namespace {
+
 std::string median_text(const Counter& counter) {
   if (!counter.median) return "-";
   if (counter.unit != "ns" && counter.unit != "bytes")
@@ -35,48 +36,53 @@ std::string counter_remark(const Counter& counter) {
   return one_line(text, longest);
 }
 
-namespace {
+Row counter_row(const Counter& each, const char* heading) {
+  const auto blocks = [&](std::uint64_t n) { return each.of_blocks > 0 ? Value(n) : Value(); };
+  return {
+      column("name", each.name, heading, each.name).named(longest_name),
+      json_only("unit", each.unit),
+      json_only("counted", each.counted),
+      json_only("scaled", each.scaled),
+      shown_only("trials", fmt::format("{}", each.counted + each.scaled)),
+      json_only("absent", each.absent),
+      json_only("left_out", each.left_out),
+      json_only("least_coverage", each.scaled > 0 ? Value(each.least_coverage) : Value()),
+      column("median", known(each.median), "median", median_text(each)),
+      shown_only("absent", fmt::format("{}", each.absent)).on_page(),
+      json_only("reason", known(each.reason)),
+      json_only("blocks", blocks(each.blocks)),
+      json_only("of_blocks", blocks(each.of_blocks)),
+      shown_only("remark", counter_remark(each)).left().on_page(),
+  };
+}
 
-// What they are and where they are from.
-struct Words {
-  const char* title;
-  const char* sentence;
-  const char* column;
-};
-
-std::string section(const std::vector<Counter>& counters, const Words& words,
-                    const TextOptions& options) {
-  if (counters.empty()) return "";
-  Grid grid;
-  grid.column(words.column, Align::left);
-  grid.column("trials", Align::right);
-  grid.column("median", Align::right);
-  std::string remarks;
+Section section_of(const std::vector<Counter>& counters, const char* title, const char* words,
+                   const char* heading) {
+  if (counters.empty()) return {};
+  Part part;
+  Part remarks{.is_for_text = true};
   for (const Counter& each : counters) {
-    grid.row(
-        {{name(each.name)}, {fmt::format("{}", each.counted + each.scaled)}, {median_text(each)}});
+    part.rows.push_back(counter_row(each, heading));
     if (const std::string text = counter_remark(each); !text.empty())
-      remarks += paragraph("  ", fmt::format("{}: {}", name(each.name), text), page_width);
+      remarks.below.push_back(fmt::format("{}: {}", name(each.name), text));
   }
-  std::string text = table_section(words.title, words.sentence, grid, options);
-  return remarks.empty() ? text : text + remarks + "\n";
+  Section section{.title = title, .words = words, .parts = {std::move(part)}};
+  if (!remarks.below.empty()) section.parts.push_back(std::move(remarks));
+  return section;
 }
 
 }  // namespace
 
-std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options) {
-  return section(counters,
-                 {"Counters", "Event counts in the successful trials of all cells.", "event"},
-                 options);
+Section counters_section(const std::vector<Counter>& counters) {
+  return section_of(counters, "Counters", "Event counts in the successful trials of all cells.",
+                    "event");
 }
 
-std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options) {
-  return section(measures,
-                 {"Measures",
-                  "Values that programs print, derived measures, region times and simulated "
-                  "counts, in the successful trials of all cells.",
-                  "measure"},
-                 options);
+Section measures_section(const std::vector<Counter>& measures) {
+  return section_of(measures, "Measures",
+                    "Values that programs print, derived measures, region times and simulated "
+                    "counts, in the successful trials of all cells.",
+                    "measure");
 }
 
 }  // namespace stab::report

@@ -8,95 +8,46 @@
 #include "report/sections/words.h"
 #include "report/words/answer.h"
 #include "report/words/changes.h"
-#include "report/words/grid.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::report {
 namespace {
-
-std::string rules_table(const Exclusions& exclusions, const TextOptions& options) {
-  Grid grid;
-  grid.column("rule", Align::left);
-  grid.column("attempts caught", Align::right);
-  grid.column("not judged", Align::right);
-  for (const Exclusions::Rule& rule : exclusions.rules)
-    grid.row({{rule.when},
-              {fmt::format("{}", rule.caught)},
-              {fmt::format("{}", rule.open), rule.open > 0 ? Style::warning : Style::plain}});
-  return table_section(
-      "Exclusions",
-      "If a trial matches one of the plan's rules, it counts as disturbed and runs again at the "
-      "end of its block. If the repeated trial is also disturbed, no comparison uses the trial.",
-      grid, options);
-}
-
-// Those with the most first.
-std::string cells_table(const Exclusions& exclusions, const TextOptions& options) {
-  if (exclusions.disturbed == 0) return "";
-  std::vector<Exclusions::Cell> cells = exclusions.cells;
-  std::ranges::sort(cells, [](const Exclusions::Cell& a, const Exclusions::Cell& b) {
-    return std::pair(b.disturbed, a.name) < std::pair(a.disturbed, b.name);
-  });
-  Grid grid;
-  grid.column("cell", Align::left);
-  grid.column("first attempts", Align::right);
-  grid.column("disturbed", Align::right);
-  for (const Exclusions::Cell& each : cells)
-    grid.row(
-        {{name(each.name)}, {fmt::format("{}", each.judged)}, {fmt::format("{}", each.disturbed)}});
-  return grid.render(options.colour) + "\n";
-}
 
 std::string shown_change(const stats::Analysis& analysis, const stats::Effect& effect) {
   const ChangeWords words = change_words(analysis, effect);
   return fmt::format("{} ({})", words.change, words.interval);
 }
 
-std::string without_table(const Document& document, const TextOptions& options) {
-  const stats::Analysis& analysis = document.analysis;
-  Grid grid;
-  if (has_subjects(analysis)) grid.column(name(analysis.spec.subject), Align::left);
-  grid.column("from -> to", Align::left);
-  grid.column("by the rules", Align::right);
-  grid.column("", Align::left);
-  grid.column("without them", Align::right);
-  grid.column("", Align::left);
-  const auto add = [&](const stats::Effect& effect, Cell change, Cell verdict,
-                       const stats::Effect& other) {
-    std::vector<Cell> cells;
-    if (has_subjects(analysis)) cells.push_back(row_label(analysis, effect.subject, effect.scope));
-    cells.push_back({name(effect.baseline) + " -> " + name(effect.level)});
-    cells.push_back(std::move(change));
-    cells.push_back(std::move(verdict));
-    cells.push_back({shown_change(analysis, other)});
-    cells.push_back({std::string(verdict_word(other.verdict, analysis.spec)),
-                     other.verdict == effect.verdict ? Style::plain : Style::warning});
-    grid.row(std::move(cells));
+// The comparison by the rules, and the same without them.
+Row both_row(const stats::Analysis& analysis, const stats::Effect& other, Cell change,
+             Cell verdict) {
+  return {
+      subject_column(analysis, other.subject, other.scope),
+      shown_only("from -> to", name(other.baseline) + " -> " + name(other.level)).left(),
+      shown_only("by the rules", std::move(change.text)).in(change.style),
+      shown_only("", verdict.text).left().in(verdict.style),
+      shown_only("without them", shown_change(analysis, other)),
+      shown_only("", std::string(verdict_word(other.verdict, analysis.spec)))
+          .left()
+          .in(verdict.text == verdict_word(other.verdict, analysis.spec) ? Style::plain
+                                                                         : Style::warning),
   };
-  std::size_t rows = document.exclusions->vanished.size();
-  for (const stats::Effect& other : document.exclusions->vanished)
-    add({.subject = other.subject,
-         .scope = other.scope,
-         .baseline = other.baseline,
-         .level = other.level},
-        {"no trials left", Style::warning}, {"unsure", Style::warning}, other);
-  for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
-    const auto other = std::ranges::find_if(
-        document.exclusions->without,
-        [&](const stats::Effect& each) { return stats::is_same_comparison(each, *effect); });
-    if (other == document.exclusions->without.end()) continue;
-    ++rows;
-    add(*effect, {shown_change(analysis, *effect)},
-        {std::string(verdict_word(effect->verdict, analysis.spec))}, *other);
-  }
-  if (rows == 0) return "";
-  return table_section("With the rules and without them",
-                       "Verdicts use the result with the plan's exclusion rules. The result "
-                       "without exclusion rules uses the first successful attempt at each trial.",
-                       grid, options);
 }
 
 }  // namespace
+
+Row rule_row(const Exclusions::Rule& rule) {
+  return {column("when", rule.when, "rule", rule.when).left(),
+          column("caught", rule.caught, "attempts caught", fmt::format("{}", rule.caught)),
+          column("not_judged", rule.open, "not judged", fmt::format("{}", rule.open))
+              .in(rule.open > 0 ? Style::warning : Style::plain)};
+}
+
+Row excluded_cell_row(const Exclusions::Cell& cell) {
+  return {column("cell", cell.name, "cell", cell.name).named(longest_name),
+          column("trials", cell.judged, "first attempts", fmt::format("{}", cell.judged)),
+          column("disturbed", cell.disturbed, "disturbed", fmt::format("{}", cell.disturbed))};
+}
 
 std::string dependence_text(const Exclusions& exclusions) {
   std::string text =
@@ -124,10 +75,51 @@ std::string dependence_text(const Exclusions& exclusions) {
   return text;
 }
 
-std::string exclusions_section(const Document& document, const TextOptions& options) {
-  if (!document.exclusions) return "";
-  return rules_table(*document.exclusions, options) + cells_table(*document.exclusions, options) +
-         without_table(document, options);
+Section exclusions_section(const Document& document) {
+  if (!document.exclusions) return {};
+  const Exclusions& exclusions = *document.exclusions;
+  Part rules;
+  for (const Exclusions::Rule& rule : exclusions.rules) rules.rows.push_back(rule_row(rule));
+  Section section{
+      .title = "Exclusions",
+      .words =
+          "If a trial matches one of the plan's rules, it counts as disturbed and runs again at "
+          "the end of its block. If the repeated trial is also disturbed, no comparison uses the "
+          "trial.",
+      .parts = {std::move(rules)}};
+  if (exclusions.disturbed == 0) return section;
+  // Those with the most first.
+  std::vector<Exclusions::Cell> cells = exclusions.cells;
+  std::ranges::sort(cells, [](const Exclusions::Cell& a, const Exclusions::Cell& b) {
+    return std::pair(b.disturbed, a.name) < std::pair(a.disturbed, b.name);
+  });
+  Part& disturbed = section.parts.emplace_back();
+  for (const Exclusions::Cell& each : cells) disturbed.rows.push_back(excluded_cell_row(each));
+  return section;
+}
+
+Section without_rules_section(const Document& document) {
+  if (!document.exclusions) return {};
+  const stats::Analysis& analysis = document.analysis;
+  const Exclusions& exclusions = *document.exclusions;
+  Part part;
+  for (const stats::Effect& other : exclusions.vanished)
+    part.rows.push_back(
+        both_row(analysis, other, {"no trials left", Style::warning}, {"unsure", Style::warning}));
+  for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
+    const auto other = std::ranges::find_if(exclusions.without, [&](const stats::Effect& each) {
+      return stats::is_same_comparison(each, *effect);
+    });
+    if (other != exclusions.without.end())
+      part.rows.push_back(both_row(analysis, *other, {shown_change(analysis, *effect)},
+                                   {std::string(verdict_word(effect->verdict, analysis.spec))}));
+  }
+  if (part.rows.empty()) return {};
+  return {.title = "With the rules and without them",
+          .words =
+              "Verdicts use the result with the plan's exclusion rules. The result without "
+              "exclusion rules uses the first successful attempt at each trial.",
+          .parts = {std::move(part)}};
 }
 
 }  // namespace stab::report

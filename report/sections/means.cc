@@ -7,7 +7,6 @@
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
 #include "report/words/answer.h"
-#include "report/words/grid.h"
 #include "report/words/quantity.h"
 
 namespace stab::report {
@@ -32,48 +31,50 @@ std::string sd_text(const stats::CellMean& mean) {
   return percent < 10 ? fmt::format("{:.2f} %", percent) : fmt::format("{:.3g} %", percent);
 }
 
-void add_mean(Grid& grid, const stats::CellMean& mean, const Scale& scale, bool first,
-              bool subjects) {
-  std::vector<Cell> row;
-  if (subjects) row.push_back({first ? name(mean.subject) : "", Style::bold});
-  for (const std::string& level : mean.levels) row.push_back({name(level)});
-  row.push_back({fmt::format("{}", mean.n)});
-  row.push_back({quantity(mean.mean, scale), Style::bold});
-  row.push_back(
-      {mean.low ? fmt::format("{} to {}", number(*mean.low, scale), quantity(*mean.high, scale))
-                : "-"});
-  row.push_back({sd_text(mean)});
-  grid.row(std::move(row));
+Row mean_row(const Analysis& analysis, const stats::CellMean& mean, const Scale& scale) {
+  const std::vector<std::string>& treatments = analysis.spec.treatments;
+  Row levels;
+  Row row{subject_column(analysis, mean.subject, stats::Scope::subject).once()};
+  for (std::size_t i = 0; i < treatments.size(); ++i) {
+    const bool is_known = i < mean.levels.size();
+    if (is_known) levels.push_back(json_only(treatments[i], mean.levels[i]));
+    row.push_back(
+        shown_only(name(treatments[i]), is_known ? mean.levels[i] : "").named(longest_name));
+  }
+  const std::string interval =
+      mean.low ? fmt::format("{} to {}", number(*mean.low, scale), quantity(*mean.high, scale))
+               : "-";
+  for (Field& field :
+       Row{json_only("levels", std::move(levels)),
+           column("n", mean.n, "trials", fmt::format("{}", mean.n)),
+           column("mean", mean.mean, "mean", quantity(mean.mean, scale)).in(Style::bold),
+           shown_only(level_text(analysis.spec.alpha) + " interval", interval),
+           json_only("low", known(mean.low)), json_only("high", known(mean.high)),
+           column("sd", known(mean.sd), "sd", sd_text(mean))})
+    row.push_back(std::move(field));
+  return row;
 }
 
 }  // namespace
 
-std::string means_section(const Analysis& analysis, const TextOptions& options) {
-  if (analysis.means.empty()) return "";
+Section means_section(const Analysis& analysis) {
+  if (analysis.means.empty()) return {};
   const stats::Spec& spec = analysis.spec;
-  const bool subjects = has_subjects(analysis);
-  Grid grid;
-  if (subjects) grid.column(name(spec.subject), Align::left);
-  for (const std::string& treatment : spec.treatments) grid.column(name(treatment), Align::left);
-  grid.column("trials", Align::right);
-  grid.column("mean", Align::right);
-  grid.column(level_text(spec.alpha) + " interval", Align::right);
-  grid.column("sd", Align::right);
+  Part part;
   for (auto begin = analysis.means.begin(); begin != analysis.means.end();) {
     const auto end = std::find_if(begin, analysis.means.end(),
                                   [&](const auto& mean) { return mean.subject != begin->subject; });
     const Scale scale = scale_for({begin, end}, spec.unit);
-    if (begin != analysis.means.begin() && end - begin > 2) grid.gap();
+    if (begin != analysis.means.begin() && end - begin > 2) part.rows.emplace_back();
     for (auto mean = begin; mean != end; ++mean)
-      add_mean(grid, *mean, scale, mean == begin, subjects);
+      part.rows.push_back(mean_row(analysis, *mean, scale));
     begin = end;
   }
-  return table_section(
-      response_title(spec),
-      fmt::format(
-          "{} means; {}. sd: standard deviation of the trials, as a percentage of the mean.",
-          spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
-      grid, options);
+  return {.title = response_title(spec),
+          .words = fmt::format(
+              "{} means; {}. sd: standard deviation of the trials, as a percentage of the mean.",
+              spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
+          .parts = {std::move(part)}};
 }
 
 }  // namespace stab::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of the text report; each is "" if the analysis has nothing for it.
+// The parts of a report. A Section has no parts, and a text is "", if the analysis has nothing for it.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/model.h"
+#include "report/sections/section.h"
 #include "report/text.h"
 #include "report/words/grid.h"
 #include "stats/verdicts/analysis.h"
@@ -36,11 +37,13 @@ std::string causal_section(const Document& document, const TextOptions& options)
 
 // The colour of a verdict.
 Style verdict_style(stats::Verdict verdict);
-std::string means_section(const stats::Analysis& analysis, const TextOptions& options);
+Section means_section(const stats::Analysis& analysis);
+// A row of the table of changes; a short report of several comparisons has fewer columns.
+Row effect_row(const stats::Analysis& analysis, const stats::Effect& effect, bool full);
 // A short report leaves out comparisons of single subjects where they are many.
 std::string effects_section(const stats::Analysis& analysis, const TextOptions& options,
                             std::string_view title = "Changes");
-std::string padding_section(const stats::Analysis& analysis, const TextOptions& options);
+Section padding_section(const stats::Analysis& analysis);
 // What a fractional design cannot tell apart; a short report has the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
 // The further responses' changes, and where times and counts disagree.
@@ -48,32 +51,34 @@ std::string responses_section(const Document& document, const TextOptions& optio
 // A sentence each: a comparison in which a time and a count both have verdicts, the one better and
 // the other worse.
 std::vector<std::string> disagreements(const Document& document);
-// "12.3 ms", or "-"; and what must be known of it, or "".
-std::string median_text(const Counter& counter);
-std::string counter_remark(const Counter& counter);
-std::string counters_section(const std::vector<Counter>& counters, const TextOptions& options);
-std::string measures_section(const std::vector<Counter>& measures, const TextOptions& options);
-std::string samples_section(const Document& document, const TextOptions& options);
-std::string components_section(const stats::Analysis& analysis, const TextOptions& options);
-std::string interactions_section(const stats::Analysis& analysis, const TextOptions& options);
-std::string spread_section(const stats::Analysis& analysis, const TextOptions& options);
-std::string assumptions_section(const stats::Analysis& analysis, const TextOptions& options);
+Section counters_section(const std::vector<Counter>& counters);
+Section measures_section(const std::vector<Counter>& measures);
+Section samples_section(const Document& document);
+Section components_section(const stats::Analysis& analysis);
+Section interactions_section(const stats::Analysis& analysis);
+Section spread_section(const stats::Analysis& analysis);
+Value spread_value(const std::optional<stats::Spread>& spread);
+Section assumptions_section(const stats::Analysis& analysis);
 // One sentence on those that do not hold.
 std::string rejected_assumptions(const stats::Analysis& analysis);
 // The averages that the verdicts are not about, of the comparisons that decide.
-std::string typical_section(const stats::Analysis& analysis, const TextOptions& options);
+Section typical_section(const stats::Analysis& analysis, bool full);
 // Where the order was drawn, the randomization test of each comparison.
-std::string randomization_section(const stats::Analysis& analysis, const TextOptions& options);
+Section randomization_section(const stats::Analysis& analysis);
 // The comparisons whose assumptions fail, beside tests that do not need them.
-std::string alternatives_section(const stats::Analysis& analysis, const TextOptions& options);
-std::string calibration_section(const stats::Analysis& analysis, const TextOptions& options);
+Section alternatives_section(const stats::Analysis& analysis);
+Section calibration_section(const stats::Analysis& analysis);
+Row floor_row(const stats::Spec& spec, std::string label, const stats::Floor& floor);
 // Rules of the plan, whom they caught, and the changes without them.
-std::string exclusions_section(const Document& document, const TextOptions& options);
+Section exclusions_section(const Document& document);
+Section without_rules_section(const Document& document);
+Row rule_row(const Exclusions::Rule& rule);
+Row excluded_cell_row(const Exclusions::Cell& cell);
 // "3 attempts were disturbed, 1 trial to the end. ..."
 std::string dependence_text(const Exclusions& exclusions);
 // "this machine's noise floor: 0.83 % ..."
 std::string noise_text(const NoiseFloor& floor);
 std::string date_text(std::int64_t ns_since_1970);  // "2026-11-20", UTC
-std::string anova_section(const stats::Analysis& analysis, const TextOptions& options);
+Section anova_section(const stats::Analysis& analysis);
 
 }  // namespace stab::report

@@ -13,18 +13,13 @@
 namespace stab::report {
 
 std::string name(const std::string& text) {
-  return one_line(text, 40);
+  return one_line(text, longest_name);
 }
 
 std::string heading(std::string_view title, std::string_view explanation,
                     const TextOptions& options) {
   return styled(title, Style::bold, options.colour) + "\n" +
          paragraph("  ", explanation, options.width) + "\n";
-}
-
-std::string table_section(std::string_view title, std::string_view explanation, const Grid& grid,
-                          const TextOptions& options) {
-  return heading(title, explanation, options) + grid.render(options.colour) + "\n";
 }
 
 std::string labelled(std::string_view label, const std::string& text, const TextOptions& options) {
@@ -53,10 +48,31 @@ std::string label_of(const stats::Analysis& analysis, const std::string& subject
                                       : fmt::format("{}s like these", kind);
 }
 
-Cell row_label(const stats::Analysis& analysis, const std::string& subject, stats::Scope scope) {
-  if (scope == stats::Scope::subject) return {name(subject), Style::bold};
-  return {scope == stats::Scope::these ? fmt::format("these {}", analysis.suite) : "like these",
-          Style::bold};
+std::string row_label(const stats::Analysis& analysis, const std::string& subject,
+                      stats::Scope scope) {
+  if (scope == stats::Scope::subject) return subject;
+  return scope == stats::Scope::these ? fmt::format("these {}", analysis.suite) : "like these";
+}
+
+Field subject_column(const stats::Analysis& analysis, const std::string& subject,
+                     stats::Scope scope) {
+  if (!has_subjects(analysis)) return json_only("benchmark", known(subject));
+  return column("benchmark", known(subject), name(analysis.spec.subject),
+                row_label(analysis, subject, scope))
+      .named(longest_name)
+      .in(Style::bold);
+}
+
+std::string_view scope_word(stats::Scope scope) {
+  switch (scope) {
+    case stats::Scope::subject:
+      return "";
+    case stats::Scope::these:
+      return "these";
+    case stats::Scope::like_these:
+      return "like-these";
+  }
+  return "";
 }
 
 stats::Scope model_scope(const stats::Analysis& analysis, const std::string& subject) {

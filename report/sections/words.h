@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/sections/section.h"
 #include "report/text.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
@@ -14,15 +15,12 @@
 namespace stab::report {
 
 // A name of the user's, safe for a terminal and not too long for a table.
+inline constexpr std::size_t longest_name = 40;
 std::string name(const std::string& text);
 
 // A heading with an explanation under it.
 std::string heading(std::string_view title, std::string_view explanation,
                     const TextOptions& options);
-// The same with a table below, and an empty line.
-std::string table_section(std::string_view title, std::string_view explanation, const Grid& grid,
-                          const TextOptions& options);
-
 // "Answer: ..." as a paragraph, its label in bold.
 std::string labelled(std::string_view label, const std::string& text, const TextOptions& options);
 
@@ -35,8 +33,15 @@ bool has_family(const stats::Analysis& analysis);
 std::string label_of(const stats::Analysis& analysis, const std::string& subject,
                      stats::Scope scope);
 
-// The same for a column that is headed by what the subjects are: "these 5", "like these".
-Cell row_label(const stats::Analysis& analysis, const std::string& subject, stats::Scope scope);
+// The same below a heading that says what the subjects are: "these 5", "like these".
+std::string row_label(const stats::Analysis& analysis, const std::string& subject,
+                      stats::Scope scope);
+// The column with these labels. Only JSON has it if the data has no subjects.
+Field subject_column(const stats::Analysis& analysis, const std::string& subject,
+                     stats::Scope scope);
+
+// What JSON calls a scope; "" for a single subject.
+std::string_view scope_word(stats::Scope scope);
 
 // Assumptions and variances without a subject belong to the model of subjects like these.
 stats::Scope model_scope(const stats::Analysis& analysis, const std::string& subject);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// A section of a report as a value. It is built once from the results, and rendered as text (section_text), as a part of
+// the page (report/html) and as JSON (report/json_analysis.h). A new column is a new Field in the function that makes
+// the section's rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "report/text.h"
+#include "report/words/grid.h"
+
+namespace stab::report {
+
+struct Field;
+// A cell for each column. Invariant S1: all rows of a part have the same keys and headings, in the same order, except
+// rows without cells, which are gaps in the text.
+using Row = std::vector<Field>;
+// What JSON has of a cell; the first one is null, and a Row is an object.
+using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::string, Row>;
+
+// A cell together with its column.
+struct Field {
+  std::string key{};  // the name in JSON; "": JSON does not have it
+  Value value{};
+  std::optional<std::string> heading{};  // none: only JSON has it
+  std::string text{};
+  Style style = Style::plain;
+  Align align = Align::right;
+  std::size_t longest_text =
+      0;  // text from users is cut to so many characters in a text report; 0: it is our own
+  std::string page_text{};   // stands behind `text` on the page, which has more room
+  bool is_once = false;      // a text report leaves the cell empty if the row above says the same
+  bool is_rare = false;      // the column is left out if none of its cells has text
+  bool is_for_page = false;  // a text report has no room for the column
+
+  // The field with a change, for the functions below.
+  [[nodiscard]] Field in(Style wanted) const { return changed(&Field::style, wanted); }
+  // A column of names: on the left, cut to `most` characters.
+  [[nodiscard]] Field named(std::size_t most) const {
+    return left().changed(&Field::longest_text, most);
+  }
+  [[nodiscard]] Field left() const { return changed(&Field::align, Align::left); }
+  [[nodiscard]] Field once() const { return changed(&Field::is_once, true); }
+  [[nodiscard]] Field rare() const { return changed(&Field::is_rare, true); }
+  [[nodiscard]] Field on_page(bool wanted = true) const {
+    return changed(&Field::is_for_page, wanted);
+  }
+  [[nodiscard]] Field and_on_page(std::string words) const {
+    return changed(&Field::page_text, std::move(words));
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] Field changed(T Field::* member, T wanted) const {
+    Field made = *this;
+    made.*member = std::move(wanted);
+    return made;
+  }
+};
+
+// null for what is absent or empty.
+Value known(std::optional<double> number);
+Value known(std::string_view text);
+
+// Only JSON has it.
+Field json_only(std::string key, Value value);
+// Only people see it.
+Field shown_only(std::string heading, std::string text);
+Field column(std::string key, Value value, std::string heading, std::string text);
+
+// A table, or paragraphs only.
+struct Part {
+  std::string owner{};  // above the table: what it is of, "benchmarks like these"; "": all
+  std::string title{};  // behind it
+  std::vector<Row> rows{};
+  std::vector<std::string> below{};  // paragraphs
+  bool is_for_text = false;          // the page has it elsewhere
+};
+
+struct Section {
+  std::string title{};
+  std::string words{};        // how to read it
+  std::vector<Part> parts{};  // none: the report leaves the section out
+};
+
+// "benchmarks like these: y ~ opt", the title cut to so many characters.
+std::string title_of(const Part& part, std::size_t most);
+
+// The columns that people see, by the number of their fields, and a row that has their headings.
+struct Shown {
+  std::vector<std::size_t> fields{};
+  const Row* headings = nullptr;  // null: the part has no rows, so it has no columns
+};
+Shown shown_columns(const Part& part, bool is_page);
+
+// The table of a part, for a text report; a row without cells is an empty line.
+Grid grid_of(const Part& part);
+std::string section_text(const Section& section, const TextOptions& options);
+
+}  // namespace stab::report
