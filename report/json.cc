@@ -20,38 +20,6 @@ using Json = nlohmann::ordered_json;
 // A field that changes its meaning raises it; doc/report.md describes all of them.
 constexpr int json_format = 1;
 
-Json samples_of(const std::vector<WithinTrials>& samples) {
-  Json list = Json::array();
-  for (const WithinTrials& each : samples)
-    list.push_back({{"benchmark", each.subject},
-                    {"samples_per_trial", each.samples},
-                    {"between", each.between},
-                    {"between_low", each.between_low},
-                    {"between_high", each.between_high},
-                    {"within", each.within},
-                    {"within_low", each.within_low},
-                    {"within_high", each.within_high},
-                    {"share_within", or_null(each.share)}});
-  return list;
-}
-
-Json counters_of(const std::vector<Counter>& counters) {
-  Json list = Json::array();
-  for (const Counter& each : counters)
-    list.push_back({{"name", each.name},
-                    {"unit", each.unit},
-                    {"counted", each.counted},
-                    {"scaled", each.scaled},
-                    {"absent", each.absent},
-                    {"left_out", each.left_out},
-                    {"least_coverage", each.scaled > 0 ? Json(each.least_coverage) : Json(nullptr)},
-                    {"median", each.median ? Json(*each.median) : Json(nullptr)},
-                    {"reason", or_null(each.reason)},
-                    {"blocks", each.of_blocks > 0 ? Json(each.blocks) : Json(nullptr)},
-                    {"of_blocks", each.of_blocks > 0 ? Json(each.of_blocks) : Json(nullptr)}});
-  return list;
-}
-
 Json layouts_of(const Layouts& layouts) {
   return {{"randomized", layouts.randomized},
           {"unrandomized", layouts.unrandomized},
@@ -96,11 +64,10 @@ Json stopping_of(const std::optional<Stopping>& stopping) {
 Json exclusions_of(const std::optional<Exclusions>& exclusions, const stats::Spec& spec) {
   if (!exclusions) return nullptr;
   Json rules = Json::array();
-  for (const Exclusions::Rule& rule : exclusions->rules)
-    rules.push_back({{"when", rule.when}, {"caught", rule.caught}, {"not_judged", rule.open}});
+  for (const Exclusions::Rule& rule : exclusions->rules) rules.push_back(row_json(rule_row(rule)));
   Json cells = Json::array();
   for (const Exclusions::Cell& cell : exclusions->cells)
-    cells.push_back({{"cell", cell.name}, {"trials", cell.judged}, {"disturbed", cell.disturbed}});
+    cells.push_back(row_json(excluded_cell_row(cell)));
   const auto listed = [&](const std::vector<stats::Effect>& list) {
     stats::Analysis analysis;
     analysis.spec = spec;
@@ -223,9 +190,9 @@ std::string json(const Document& document) {
             {"exclusions", exclusions_of(document.exclusions, analysis.spec)},
             {"looked_early", document.looked_early},
             {"layouts", layouts_of(document.layouts)},
-            {"counters", counters_of(document.counters)},
-            {"measures", counters_of(document.measures)},
-            {"samples", samples_of(document.samples)},
+            {"counters", rows_json(counters_section(document.counters))},
+            {"measures", rows_json(measures_section(document.measures))},
+            {"samples", rows_json(samples_section(document))},
             {"causal", causal_of(document)},
             {"causal_loads", causal_loads_of(document)},
             {"responses", responses_of(document.others)},

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "report/json_analysis.h"
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
 #include <string_view>
+#include <variant>
 
 #include "report/json_studies.h"
 #include "report/or_null.h"
+#include "report/sections/sections.h"
+#include "report/sections/words.h"
 #include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
 
@@ -48,74 +52,13 @@ std::string_view word(stats::Verdict verdict) {
   return verdict_word(verdict, stats::Spec{});
 }
 
-// Of a suite, what its results speak of.
-Json scope_word(stats::Scope scope) {
-  switch (scope) {
-    case stats::Scope::subject:
-      return nullptr;
-    case stats::Scope::these:
-      return "these";
-    case stats::Scope::like_these:
-      return "like-these";
-  }
-  return nullptr;
-}
-
 Json models(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::AnovaTable& table : analysis.tables)
     list.push_back({{"benchmark", or_null(table.subject)},
                     {"formula", table.formula},
-                    {"programs", scope_word(table.scope)}});
+                    {"programs", or_null(std::string(scope_word(table.scope)))}});
   return list;
-}
-
-Json anova(const stats::Analysis& analysis) {
-  Json list = Json::array();
-  for (const stats::AnovaTable& table : analysis.tables)
-    for (const stats::AnovaRow& row : table.rows)
-      list.push_back({{"benchmark", or_null(table.subject)},
-                      {"programs", scope_word(table.scope)},
-                      {"stratum", or_null(row.stratum)},
-                      {"term", row.term},
-                      {"aliases", or_null(row.aliases)},
-                      {"df", row.df},
-                      {"ss", row.ss},
-                      {"ms", or_null(row.ms)},
-                      {"F", or_null(row.f)},
-                      {"p", or_null(row.p)},
-                      {"p_adjusted", or_null(row.p_adjusted)},
-                      {"epsilon", or_null(row.epsilon)},
-                      {"partial_eta2", or_null(row.eta2)},
-                      {"partial_omega2", or_null(row.omega2)},
-                      {"partial_eta2_low", or_null(row.eta2_low)},
-                      {"partial_eta2_high", or_null(row.eta2_high)}});
-  return list;
-}
-
-Json means(const stats::Analysis& analysis) {
-  Json list = Json::array();
-  for (const stats::CellMean& mean : analysis.means) {
-    Json levels = Json::object();
-    for (std::size_t i = 0; i < mean.levels.size() && i < analysis.spec.treatments.size(); ++i)
-      levels[analysis.spec.treatments[i]] = mean.levels[i];
-    list.push_back({{"benchmark", or_null(mean.subject)},
-                    {"levels", levels},
-                    {"n", mean.n},
-                    {"mean", mean.mean},
-                    {"low", or_null(mean.low)},
-                    {"high", or_null(mean.high)},
-                    {"sd", or_null(mean.sd)}});
-  }
-  return list;
-}
-
-Json spread(const std::optional<stats::Spread>& spread) {
-  if (!spread) return nullptr;
-  return {{"ratio", or_null(spread->ratio)},
-          {"low", or_null(spread->low)},
-          {"high", or_null(spread->high)},
-          {"p", or_null(spread->p)}};
 }
 
 Json alternative(const stats::Alternative& other) {
@@ -201,38 +144,6 @@ Json assumptions(const stats::Analysis& analysis) {
   return list;
 }
 
-Json interactions(const stats::Analysis& analysis) {
-  Json list = Json::array();
-  for (const stats::Interaction& each : analysis.interactions)
-    list.push_back({{"benchmark", or_null(each.subject)},
-                    {"programs", scope_word(each.scope)},
-                    {"term", each.term},
-                    {"aliases", or_null(each.aliases)},
-                    {"ratio", or_null(each.ratio)},
-                    {"difference", or_null(each.difference)},
-                    {"low", or_null(each.low)},
-                    {"high", or_null(each.high)},
-                    {"p", or_null(each.p)},
-                    {"p_adjusted", or_null(each.p_adjusted)},
-                    {"variance", spread(each.spread)}});
-  return list;
-}
-
-Json components(const stats::Analysis& analysis) {
-  Json list = Json::array();
-  for (const stats::VarianceComponents& c : analysis.components)
-    list.push_back({{"benchmark", or_null(c.subject)},
-                    {"factor", c.seed},
-                    {"between", or_null(c.between)},
-                    {"between_low", or_null(c.between_low)},
-                    {"between_high", or_null(c.between_high)},
-                    {"within", or_null(c.within)},
-                    {"within_low", or_null(c.within_low)},
-                    {"within_high", or_null(c.within_high)},
-                    {"p", or_null(c.p)}});
-  return list;
-}
-
 Json spec_of(const stats::Spec& spec) {
   return {{"design", design_name(spec.design)},
           {"response", spec.response},
@@ -249,13 +160,37 @@ Json spec_of(const stats::Spec& spec) {
           {"treatments", spec.treatments}};
 }
 
+Json value_json(const Value& value) {
+  if (const auto* const number = std::get_if<double>(&value)) return or_null(*number);
+  if (const auto* const row = std::get_if<Row>(&value)) return row_json(*row);
+  if (const auto* const text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* const count = std::get_if<std::uint64_t>(&value)) return *count;
+  if (const auto* const is = std::get_if<bool>(&value)) return *is;
+  return nullptr;
+}
+
 }  // namespace
+
+Json row_json(const Row& row) {
+  Json made = Json::object();
+  for (const Field& field : row)
+    if (!field.key.empty()) made[field.key] = value_json(field.value);
+  return made;
+}
+
+Json rows_json(const Section& section) {
+  Json list = Json::array();
+  for (const Part& part : section.parts)
+    for (const Row& row : part.rows)
+      if (!row.empty()) list.push_back(row_json(row));
+  return list;
+}
 
 Json effects_json(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::Effect& effect : analysis.effects)
     list.push_back({{"benchmark", or_null(effect.subject)},
-                    {"programs", scope_word(effect.scope)},
+                    {"programs", or_null(std::string(scope_word(effect.scope)))},
                     {"treatment", effect.treatment},
                     {"baseline", effect.baseline},
                     {"level", effect.level},
@@ -293,7 +228,7 @@ Json effects_json(const stats::Analysis& analysis) {
                     {"loss_high", or_null(effect.loss_high)},
                     {"loss_p", or_null(effect.loss_p)},
                     {"alternatives", alternatives(effect)},
-                    {"variance", spread(effect.spread)},
+                    {"variance", value_json(spread_value(effect.spread))},
                     {"control", stats::is_control(effect, analysis.spec)},
                     {"control_reach", effect.reach ? or_null(effect.reach->share) : Json(nullptr)},
                     {"held_back", effect.held_back ? Json(word(*effect.held_back)) : Json(nullptr)},
@@ -323,12 +258,12 @@ void add_analysis_json(Json& root, const stats::Analysis& analysis) {
   root["analysis"] = spec_of(analysis.spec);
   root["model"] = analysis.tables.empty() ? Json(nullptr) : Json(analysis.tables.front().formula);
   root["models"] = models(analysis);
-  root["anova"] = anova(analysis);
+  root["anova"] = rows_json(anova_section(analysis));
   root["assumptions"] = assumptions(analysis);
-  root["means"] = means(analysis);
+  root["means"] = rows_json(means_section(analysis));
   root["effects"] = effects_json(analysis);
-  root["interactions"] = interactions(analysis);
-  root["variance_components"] = components(analysis);
+  root["interactions"] = rows_json(interactions_section(analysis));
+  root["variance_components"] = rows_json(components_section(analysis));
   root["padding_study"] = padding_json(analysis);
   root["calibration"] = calibration_json(analysis);
   root["notes"] = analysis.notes;

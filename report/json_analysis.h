@@ -5,8 +5,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "report/model.h"
+#include "report/sections/section.h"
 
 namespace stab::report {
+
+// The fields of a row that have keys, and the rows of a section, as JSON (section.h).
+nlohmann::ordered_json row_json(const Row& row);
+nlohmann::ordered_json rows_json(const Section& section);
 
 nlohmann::ordered_json effects_json(const stats::Analysis& analysis);
 

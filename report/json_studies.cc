@@ -3,28 +3,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/json_analysis.h"
 #include "report/or_null.h"
+#include "report/sections/sections.h"
 
 namespace stab::report {
 namespace {
-
 using Json = nlohmann::ordered_json;
-
-Json floor_of(const stats::Floor& floor) {
-  return {{"benchmark", or_null(floor.subject)},
-          {"comparisons", floor.comparisons},
-          {"significant", floor.significant},
-          {"share_low", floor.share ? Json(floor.share->low) : Json(nullptr)},
-          {"share_high", floor.share ? Json(floor.share->high) : Json(nullptr)},
-          {"noise_floor", or_null(floor.margin)},
-          {"low", floor.interval ? Json(floor.interval->low) : Json(nullptr)},
-          {"high", floor.interval ? Json(floor.interval->high) : Json(nullptr)}};
-}
-
 }  // namespace
 
 nlohmann::ordered_json calibration_json(const stats::Analysis& analysis) {
   if (!analysis.calibration) return nullptr;
+  const auto floor_of = [&](const stats::Floor& floor) {
+    return row_json(floor_row(analysis.spec, "", floor));
+  };
   Json benchmarks = Json::array();
   for (const stats::Floor& floor : analysis.calibration->benchmarks)
     benchmarks.push_back(floor_of(floor));

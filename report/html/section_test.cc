@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A section is built once: the text and the page have its columns and no others.
+// A section is built once: text, page and JSON have its columns and no others.
 #include "report/sections/section.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "report/drawing/testing.h"
 #include "report/html/parts.h"
+#include "report/json_analysis.h"
 #include "report/sample_document.h"
 #include "report/sections/sections.h"
 
@@ -78,6 +80,13 @@ TEST(Section, ThePageHasWholeNamesAndTheColumnsThatATextHasNoRoomFor) {
   EXPECT_THAT(part, HasSubstr("<h3>sort: y ~ opt</h3>"));
   EXPECT_THAT(part, HasSubstr("More is not known."));
   EXPECT_EQ(section_part("sizes", {.title = "Sizes"}).str(), "");
+}
+
+TEST(Section, JsonHasTheKeysInTheirOrder) {
+  EXPECT_EQ(rows_json(a_section("no"))[1].dump(),
+            R"({"name":"a<b","low":null,"size":22.0,"levels":{"opt":"O2","trials":3}})");
+  EXPECT_EQ(rows_json(a_section("no")).size(), 3U);
+  EXPECT_EQ(rows_json({}).dump(), "[]");
 }
 
 TEST(Section, TheVarianceOnThePageHasEpsilonAndTheIntervalOfTheShare) {
