@@ -11,6 +11,7 @@
 #include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
+#include "report/sections/sections.h"
 #include "report/words/answer.h"
 
 namespace stab::report::html {
@@ -188,23 +189,14 @@ std::vector<Figure> seeds(const Analysis& analysis) {
 std::vector<Figure> floors(const Analysis& analysis) {
   if (!analysis.calibration) return {};
   std::vector<Bar> bars;
-  Table numbers{.columns = {{"of"},
-                            {"noise floor", true},
-                            {"its interval", true},
-                            {"comparisons", true},
-                            {"significant", true}}};
+  Part numbers;
   const auto add = [&](const stats::Floor& floor, const std::string& name,
                        const std::string& colour) {
     if (!floor.margin) return;
     Bar bar{.name = name, .colour = colour, .percent = 100 * *floor.margin};
     if (floor.interval)
       bar.interval = {.low = 100 * floor.interval->low, .high = 100 * floor.interval->high};
-    numbers.rows.push_back(
-        {name, margin_words(*floor.margin),
-         floor.interval ? fmt::format("{} to {}", margin_words(floor.interval->low),
-                                      margin_words(floor.interval->high))
-                        : "-",
-         fmt::format("{}", floor.comparisons), fmt::format("{}", floor.significant)});
+    numbers.rows.push_back(floor_row(analysis.spec, name, floor));
     bars.push_back(std::move(bar));
   };
   // The first ones are drawn if not all can be.
@@ -225,7 +217,7 @@ std::vector<Figure> floors(const Analysis& analysis) {
           : "");
   figure.picture =
       draw(bars, figure.title, "noise floor of " + response_words(analysis.spec) + ", %");
-  figure.numbers = std::move(numbers);
+  figure.numbers = page_table(numbers);
   return {std::move(figure)};
 }
 

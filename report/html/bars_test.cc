@@ -145,7 +145,8 @@ TEST(Floors, EachHasItsBar) {
   ASSERT_EQ(figures.size(), 1U);
   ASSERT_EQ(figures[0].numbers.rows.size(), 2U);
   EXPECT_EQ(figures[0].numbers.rows[0][0], "any one program");
-  EXPECT_EQ(figures[0].numbers.rows[1][1], "0.40 %");
+  EXPECT_EQ(figures[0].numbers.columns[5].title, "noise floor");
+  EXPECT_EQ(figures[0].numbers.rows[1][5], "0.40 %");
   const auto bars = bars_of(figures[0]);
   ASSERT_EQ(bars.size(), 2U);
   EXPECT_NEAR(std::stod(bars[0].attributes.at("width")),

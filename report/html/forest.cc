@@ -11,6 +11,7 @@
 #include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
+#include "report/sections/sections.h"
 #include "report/sections/words.h"
 #include "report/words/answer.h"
 #include "report/words/changes.h"
@@ -23,7 +24,7 @@ using stats::Analysis;
 using stats::Effect;
 
 // A change as the picture has it: in percent, or in the unit of the scale.
-struct Row {
+struct Change {
   const Effect* effect = nullptr;
   std::string name{};
   double value = 0;
@@ -40,12 +41,12 @@ std::string name_of(const Analysis& analysis, const Effect& effect) {
                      stats::is_control(effect, analysis.spec) ? " (control)" : "");
 }
 
-std::vector<Row> percent_rows(const Analysis& analysis) {
+std::vector<Change> percent_rows(const Analysis& analysis) {
   const auto percent = [](std::optional<double> ratio) -> std::optional<double> {
     if (!ratio || !std::isfinite(*ratio)) return std::nullopt;
     return 100 * (*ratio - 1);
   };
-  std::vector<Row> rows;
+  std::vector<Change> rows;
   for (const Effect& effect : analysis.effects)
     if (change_words(analysis, effect).ratio && percent(effect.ratio))
       rows.push_back({.effect = &effect,
@@ -58,12 +59,12 @@ std::vector<Row> percent_rows(const Analysis& analysis) {
   return rows;
 }
 
-std::vector<Row> difference_rows(const Analysis& analysis, const Scale& scale) {
+std::vector<Change> difference_rows(const Analysis& analysis, const Scale& scale) {
   const auto scaled = [&](std::optional<double> value) -> std::optional<double> {
     if (!value || !std::isfinite(*value)) return std::nullopt;
     return *value / scale.factor;
   };
-  std::vector<Row> rows;
+  std::vector<Change> rows;
   for (const Effect& effect : analysis.effects)
     if (!change_words(analysis, effect).ratio && scaled(effect.difference))
       rows.push_back({.effect = &effect,
@@ -76,23 +77,10 @@ std::vector<Row> difference_rows(const Analysis& analysis, const Scale& scale) {
   return rows;
 }
 
-Table numbers_of(const Analysis& analysis, const std::vector<Row>& rows) {
-  Table table{.columns = {{"comparison"},
-                          {"change", true},
-                          {level_text(analysis.spec.alpha) + " interval", true},
-                          {"for all together", true},
-                          {"p", true},
-                          {"corrected p", true},
-                          {"verdict"}}};
-  const auto p = [](std::optional<double> x) { return x ? p_text(*x) : std::string("-"); };
-  for (const Row& row : rows) {
-    const ChangeWords words = change_words(analysis, *row.effect);
-    table.rows.push_back({row.name, words.change, words.interval, words.adjusted, p(row.effect->p),
-                          p(row.effect->p_adjusted),
-                          std::string(verdict_word(row.effect->verdict, analysis.spec)) +
-                              (row.effect->reason.empty() ? "" : ": " + row.effect->reason)});
-  }
-  return table;
+Table numbers_of(const Analysis& analysis, const std::vector<Change>& rows) {
+  Part part;
+  for (const Change& row : rows) part.rows.push_back(effect_row(analysis, *row.effect, true));
+  return page_table(part);
 }
 
 std::string unit_of(const Scale& scale) {
@@ -103,12 +91,12 @@ std::string unit_of(const Scale& scale) {
 constexpr double row_height = 23;  // below its label
 constexpr double top = 6;
 
-std::string_view words_at_end(const Analysis& analysis, const Row& row) {
+std::string_view words_at_end(const Analysis& analysis, const Change& row) {
   return verdict_word(row.effect->verdict, analysis.spec);
 }
 
-void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Row& row, double y,
-              double middle) {
+void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Change& row,
+              double y, double middle) {
   const std::string colour = colour_of(analysis, *row.effect);
   const ChangeWords words = change_words(analysis, *row.effect);
   canvas.label(y, row.name, words_at_end(analysis, row));
@@ -123,8 +111,8 @@ void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const 
 }
 
 // What its parts stand for. Facts, and what nothing could be computed for, have no interval.
-std::string legend_of(const Analysis& analysis, const std::vector<Row>& rows, bool margin) {
-  const auto has_bar = [](const Row& row) { return row.low && row.high; };
+std::string legend_of(const Analysis& analysis, const std::vector<Change>& rows, bool margin) {
+  const auto has_bar = [](const Change& row) { return row.low && row.high; };
   std::string text;
   if (std::ranges::any_of(rows, has_bar)) {
     text = fmt::format(
@@ -132,7 +120,7 @@ std::string legend_of(const Analysis& analysis, const std::vector<Row>& rows, bo
         level_text(analysis.spec.alpha));
     if (!std::ranges::all_of(rows, has_bar)) text += "; dots without a bar have no interval";
   } else {
-    text = std::ranges::all_of(rows, [](const Row& row) { return row.effect->exact; })
+    text = std::ranges::all_of(rows, [](const Change& row) { return row.effect->exact; })
                ? "Dots are the exact changes, which have no intervals"
                : "Dots are changes without intervals";
   }
@@ -140,14 +128,14 @@ std::string legend_of(const Analysis& analysis, const std::vector<Row>& rows, bo
   return text + " " + std::string(colour_words);
 }
 
-Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::string& unit) {
+Figure picture_of(const Analysis& analysis, std::vector<Change> rows, const std::string& unit) {
   // Of many those of all programs together come first.
-  std::ranges::sort(rows, {}, [](const Row& row) {
+  std::ranges::sort(rows, {}, [](const Change& row) {
     return std::pair(row.effect->scope == stats::Scope::subject, row.effect);
   });
   const std::size_t shown = std::min(rows.size(), most_lines);
   std::ranges::sort(std::span(rows).first(shown), {},
-                    [](const Row& row) { return std::pair(row.value, row.effect); });
+                    [](const Change& row) { return std::pair(row.value, row.effect); });
   Range range;
   range.include(0);
   for (std::size_t i = 0; i < shown; ++i)
@@ -182,7 +170,7 @@ Figure picture_of(const Analysis& analysis, std::vector<Row> rows, const std::st
   figure.picture = canvas.finish();
   figure.words = legend_of(analysis, rows, margin);
   const bool controlled = std::ranges::any_of(
-      rows, [&](const Row& row) { return stats::is_control(*row.effect, analysis.spec); });
+      rows, [&](const Change& row) { return stats::is_control(*row.effect, analysis.spec); });
   if (controlled)
     figure.words +=
         " The control is a second measurement of the first level, and never gets a verdict itself. "
