@@ -2,16 +2,10 @@
 # SPDX-License-Identifier: MIT
 # 'stabctl analyze' of tables (tables/) that a plain test of means answers wrongly, or with advice that can't help.
 set -euo pipefail
-stabctl=$2/bin/stabctl
+. "$1/tests/lib.sh"
 tables=$1/client/tables
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 analyze() { # analyze EXPECTED-EXIT-CODE TABLE ARGUMENTS...; the output is left in out and err, and in words as one line
   local expected=$1 table=$2 code=0
   shift 2

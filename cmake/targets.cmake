@@ -140,7 +140,7 @@ function(stab_test_program target)
 endfunction()
 
 # stab_script_test(a_test.sh [SLOW] [PROCESSORS N]): a script that is run with the source and the build directory as arguments.
-# What it cannot test it says by tests/skips.sh.
+# What it cannot test it says by tests/lib.sh.
 function(stab_script_test source)
   cmake_parse_arguments(arg "SLOW" "TIMEOUT;PROCESSORS" "ENVIRONMENT" ${ARGN})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)

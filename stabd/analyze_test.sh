@@ -2,15 +2,8 @@
 # SPDX-License-Identifier: MIT
 # 'stabctl analyze' as a user calls it: verdicts as exit codes when they are asked for as such, JSON, and what it says of bad input.
 set -euo pipefail
-stabctl=$2/bin/stabctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$1/tests/lib.sh"
 cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 
 # analyze EXPECTED-EXIT-CODE ARGUMENTS...; the output is left in out and err
 analyze() {

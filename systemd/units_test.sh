@@ -2,26 +2,24 @@
 # SPDX-License-Identifier: MIT
 # systemd understands the units, and nothing in them filters the system calls of trials or hides things from them.
 set -euo pipefail
-build_dir=$2
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$1/tests/lib.sh"
 # What is installed is what is looked at.
-cmake -DCMAKE_INSTALL_PREFIX="$folder/prefix" -P "$build_dir/systemd/cmake_install.cmake" >/dev/null
+cmake -DCMAKE_INSTALL_PREFIX="$work/prefix" -P "$build_directory/systemd/cmake_install.cmake" >/dev/null
 for unit in stabd.service stabd.socket; do
-  [[ -f $folder/prefix/lib/systemd/system/$unit ]] || { echo "FAILED: $unit is not installed"; exit 1; }
+  [[ -f $work/prefix/lib/systemd/system/$unit ]] || { echo "FAILED: $unit is not installed"; exit 1; }
 done
-sed "s#^ExecStart=.*#ExecStart=$build_dir/bin/stabd#" "$folder/prefix/lib/systemd/system/stabd.service" >"$folder/stabd.service"
-cp "$folder/prefix/lib/systemd/system/stabd.socket" "$folder"
+sed "s#^ExecStart=.*#ExecStart=$build_directory/bin/stabd#" "$work/prefix/lib/systemd/system/stabd.service" >"$work/stabd.service"
+cp "$work/prefix/lib/systemd/system/stabd.socket" "$work"
 
-said=$(systemd-analyze verify "$folder/stabd.service" "$folder/stabd.socket" 2>&1) || { echo "FAILED: $said"; exit 1; }
+said=$(systemd-analyze verify "$work/stabd.service" "$work/stabd.socket" 2>&1) || { echo "FAILED: $said"; exit 1; }
 [[ -z $said ]] || { echo "FAILED: systemd says: $said"; exit 1; }
 # What it does not know it says.
-echo 'ProtectSytem=full' >>"$folder/stabd.service"
-said=$(systemd-analyze verify "$folder/stabd.service" 2>&1 || true)
+echo 'ProtectSytem=full' >>"$work/stabd.service"
+said=$(systemd-analyze verify "$work/stabd.service" 2>&1 || true)
 [[ $said == *ProtectSytem* ]] || { echo "FAILED: systemd-analyze does not see mistakes: $said"; exit 1; }
-sed -i '$d' "$folder/stabd.service"
+sed -i '$d' "$work/stabd.service"
 
-secured=$(systemd-analyze security --offline=true --json=short "$folder/stabd.service" |
+secured=$(systemd-analyze security --offline=true --json=short "$work/stabd.service" |
   grep -oP '\{"set":true,"name":"\K[^"]+' | sort)
 for wanted in 'CapabilityBoundingSet=~CAP_SYS_MODULE' 'CapabilityBoundingSet=~CAP_SYS_BOOT' 'UMask=' 'KeyringMode='; do
   grep -qxF "$wanted" <<<"$secured" || { echo "FAILED: $wanted is not secured"; exit 1; }
@@ -34,12 +32,12 @@ if bad=$(grep -E "$harmful" <<<"$secured"); then
   exit 1
 fi
 for line in "ExecReload=/bin/kill -HUP \$MAINPID" Type=notify KillMode=mixed OOMPolicy=continue TasksMax=infinity; do
-  grep -qx "$line" "$folder/stabd.service" || { echo "FAILED: the service lacks $line"; exit 1; }
+  grep -qx "$line" "$work/stabd.service" || { echo "FAILED: the service lacks $line"; exit 1; }
 done
 
 # What is open has its reason in doc/security.md.
 document=$1/doc/security.md
-exposure=$(systemd-analyze security --offline=true "$folder/stabd.service" | grep -oP 'exposure level.*: \K[0-9.]+')
+exposure=$(systemd-analyze security --offline=true "$work/stabd.service" | grep -oP 'exposure level.*: \K[0-9.]+')
 grep -qF "an exposure of $exposure" "$document" || { echo "FAILED: $document does not say that the exposure is $exposure"; exit 1; }
 mapfile -t reasons < <(awk '/^## What the unit leaves open/ { on = 1; next } /^## / { on = 0 } on && /^\| `/' "$document" |
   cut -d'|' -f2 | grep -oP '`\K[^`]+')
@@ -48,4 +46,4 @@ while read -r name; do
   for reason in "${reasons[@]}"; do [[ $name == "$reason"* ]] && continue 2; done
   echo "FAILED: $document has no reason why $name is open"
   exit 1
-done < <(systemd-analyze security --offline=true --json=short "$folder/stabd.service" | grep -oP '"set":(false|null),"name":"\K[^"]+')
+done < <(systemd-analyze security --offline=true --json=short "$work/stabd.service" | grep -oP '"set":(false|null),"name":"\K[^"]+')

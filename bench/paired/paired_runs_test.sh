@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: MIT
 # paired_runs from outside: real programs, wrong output, failures, and what it writes.
 set -euo pipefail
-build=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-tool=$build/bench/paired_runs
+. "$1/tests/lib.sh"
+tool=$build_directory/bench/paired_runs
 fail() { echo "FAILED: $*" >&2; cat "$work"/out "$work"/err >&2 || true; exit 1; }
 
 cat >"$work/shell" <<'SH'

@@ -3,13 +3,11 @@
 # A short form of bench/soundness: verdicts are as seldom wrong as reports say, also on events that take turns, and
 # 'stabctl analyze' says of the same data what the simulated functions say; beside a control, no verdict contradicts it.
 set -euo pipefail
-build_dir=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-"$build_dir/bench/soundness" --experiments 60
+. "$1/tests/lib.sh"
+"$build_directory/bench/soundness" --experiments 60
 # The campaign through the command goes on where it was stopped, and makes the page's table.
 cp "$1/doc/statistics.md" "$work/page"
-campaign=("$build_dir/bench/soundness" --command "$build_dir/bin/stabctl" --results "$work/results")
+campaign=("$build_directory/bench/soundness" --command "$build_directory/bin/stabctl" --results "$work/results")
 "${campaign[@]}" --experiments 2 --only "two levels, 5 blocks"
 "${campaign[@]}" --experiments 4 --only "two levels, 5 blocks"
 [[ $(awk -F '\t' '{ print $2 }' "$work/results" | paste -sd' ') == "2 4" ]]
@@ -17,6 +15,6 @@ campaign=("$build_dir/bench/soundness" --command "$build_dir/bin/stabctl" --resu
 grep -c '^| two levels, 5 blocks, interaction 2 % | 4 |' "$work/page"
 # The other lines keep their rows.
 [[ $(grep -cvxFf "$1/doc/statistics.md" "$work/page") == 1 ]]
-"$build_dir/bench/soundness" --through "$build_dir/bin/stabctl" --experiments 3
-"$build_dir/bench/turns_soundness" "$build_dir/bin/stabctl" 150
-"$build_dir/bench/control_soundness" "$build_dir/bin/stabctl" 40 --nothing-only
+"$build_directory/bench/soundness" --through "$build_directory/bin/stabctl" --experiments 3
+"$build_directory/bench/turns_soundness" "$build_directory/bin/stabctl" 150
+"$build_directory/bench/control_soundness" "$build_directory/bin/stabctl" 40 --nothing-only

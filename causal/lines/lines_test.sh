@@ -3,13 +3,10 @@
 # stab-lines over programs that clang made: each version of DWARF, inlined code, separate debug files,
 # scopes, and files that are damaged.
 set -euo pipefail
+. "$1/tests/lib.sh"
 lines=$2/bin/stab-lines
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+cd "$work"
 fail() { echo "$*"; exit 1; }
-# shellcheck source=tests/skips.sh
-. "$1/tests/skips.sh"
 
 mkdir src other
 cat >src/main.c <<'END'
@@ -40,11 +37,11 @@ bytes_of() {
 }
 
 for version in 2 3 4 5; do
-  clang-19 -O1 -gdwarf-$version -o p$version "$folder/src/main.c"
+  clang-19 -O1 -gdwarf-$version -o p$version "$work/src/main.c"
   "$lines" --scope '*.[ch]' p$version >map$version
   grep -q "^object	1	p$version$" map$version || fail "DWARF $version: no object"
   for line in src/main.c:5 src/main.c:6 other/inner.h:3; do
-    grep -q "^line	$folder/$line$" map$version || fail "DWARF $version: no $line"
+    grep -q "^line	$work/$line$" map$version || fail "DWARF $version: no $line"
   done
   # Ranges ascend and do not overlap.
   awk -F '\t' '$1 == "range" { print $2, $3 }' map$version | while read -r start size; do
@@ -54,7 +51,7 @@ for version in 2 3 4 5; do
   # Inlined code belongs to the innermost line in scope.
   "$lines" --scope main.c p$version >only
   ! grep -q inner.h only || fail "DWARF $version: inner.h is out of scope"
-  grep -q "^line	$folder/src/main.c:6$" only || fail "DWARF $version: no caller of inlined code"
+  grep -q "^line	$work/src/main.c:6$" only || fail "DWARF $version: no caller of inlined code"
   whole=$(($(bytes_of map$version main.c:6) + $(bytes_of map$version inner.h:3)))
   [[ $(bytes_of map$version inner.h:3) -gt 0 && $(bytes_of only main.c:6) -eq $whole ]] ||
     fail "DWARF $version: inlined code is not its caller's"
@@ -64,7 +61,7 @@ done
 (cd src && "$lines" ../p5) >here
 grep -q "src/main.c" here || fail "nothing below the current directory"
 ! grep -q "inner.h" here || fail "inner.h is not below the current directory"
-(cd /proc && "$lines" "$folder/p5") >all
+(cd /proc && "$lines" "$work/p5") >all
 grep -q "inner.h" all || fail "all sources that are not of the system"
 ! grep -q "^line	/usr/" all || fail "the system's sources"
 
@@ -80,47 +77,47 @@ objcopy --add-gnu-debuglink=p5.debug p5
 mkdir .debug && mv p5.debug .debug/
 "$lines" --scope main.c p5 | grep ^range | cmp - wanted || fail ".debug is not looked at"
 # Of another build it is none of this object's.
-clang-19 -O1 -g -Wl,--build-id -DOTHER -o linked_id "$folder/src/main.c"
+clang-19 -O1 -g -Wl,--build-id -DOTHER -o linked_id "$work/src/main.c"
 objcopy --only-keep-debug linked_id .debug/p5.debug
-clang-19 -O2 -g -Wl,--build-id -o mine "$folder/src/main.c"
+clang-19 -O2 -g -Wl,--build-id -o mine "$work/src/main.c"
 strip --strip-debug mine
 cp .debug/p5.debug mine.debug
 objcopy --add-gnu-debuglink=mine.debug mine
 "$lines" --scope main.c mine >another
 grep -q "^object	0	mine" another || fail "lines of another build"
-grep -q "^stranger	$folder/mine.debug$" another || fail "the file of another build is not named"
+grep -q "^stranger	$work/mine.debug$" another || fail "the file of another build is not named"
 # Without build ids it is the checksum of the debug link that tells.
-clang-19 -O1 -g -Wl,--build-id=none -o old "$folder/src/main.c"
+clang-19 -O1 -g -Wl,--build-id=none -o old "$work/src/main.c"
 objcopy --only-keep-debug old old.debug
 strip --strip-debug old
 objcopy --add-gnu-debuglink=old.debug old
 "$lines" --scope main.c old | grep -q "^object	1	old" || fail "no lines of a file with this checksum"
-clang-19 -O2 -g -Wl,--build-id=none -o newer "$folder/src/main.c"
+clang-19 -O2 -g -Wl,--build-id=none -o newer "$work/src/main.c"
 objcopy --only-keep-debug newer old.debug
 "$lines" --scope main.c old >another
 grep -q "^object	0	old" another || fail "lines of a file with another checksum"
-grep -q "^stranger	$folder/old.debug$" another || fail "the file with another checksum is not named"
+grep -q "^stranger	$work/old.debug$" another || fail "the file with another checksum is not named"
 
 # Each file that decides the map is named as it is, or with zeros if it is missing.
 names() { awk -F '\t' -v path="$2" '$1 == "file" && $7 == path { print $2, $3, $4 }' "$1"; }
 [[ $(names linked p5) == "$(stat -c '%d %i %s' p5)" ]] || fail "the object is not named"
-[[ -n $(names linked "$folder/p5.debug") ]] || fail "the debug file is not named"
+[[ -n $(names linked "$work/p5.debug") ]] || fail "the debug file is not named"
 "$lines" --scope main.c mine >without
-[[ $(names without "$folder/mine.debug") == "$(stat -c '%d %i %s' mine.debug)" ]] ||
+[[ $(names without "$work/mine.debug") == "$(stat -c '%d %i %s' mine.debug)" ]] ||
   fail "a debug file of another build is not named"
-[[ $(names without "$folder/.debug/mine.debug") == "0 0 0" ]] || fail "a missing file is not named"
+[[ $(names without "$work/.debug/mine.debug") == "0 0 0" ]] || fail "a missing file is not named"
 for version in 4 5; do
-  clang-19 -O1 -gdwarf-$version -gsplit-dwarf -c -o split.o "$folder/src/main.c"
+  clang-19 -O1 -gdwarf-$version -gsplit-dwarf -c -o split.o "$work/src/main.c"
   clang-19 -o split split.o
   "$lines" --scope main.c split >divided
-  [[ $(names divided "$folder/split.dwo") == "$(stat -c '%d %i %s' split.dwo)" ]] ||
+  [[ $(names divided "$work/split.dwo") == "$(stat -c '%d %i %s' split.dwo)" ]] ||
     fail "DWARF $version: the file of split debug information is not named"
   [[ $(names divided split.dwp) == "0 0 0" ]] || fail "DWARF $version: a missing package is not named"
 done
 
 # By the build id, below /usr/lib/debug.
 id=$(readelf -n mine | sed -n 's/.*Build ID: //p')
-clang-19 -O2 -g -Wl,--build-id -o mine_whole "$folder/src/main.c"
+clang-19 -O2 -g -Wl,--build-id -o mine_whole "$work/src/main.c"
 [[ $(readelf -n mine_whole) == *"$id"* ]] || fail "a second build has another id"
 mkdir -p "system/.build-id/${id:0:2}"
 objcopy --only-keep-debug mine_whole "system/.build-id/${id:0:2}/${id:2}.debug"

@@ -2,14 +2,7 @@
 # SPDX-License-Identifier: MIT
 # stabctl demo: one program in two link orders, in fixed and in random layouts; text of 80 columns, and JSON.
 set -euo pipefail
-stabctl=$2/bin/stabctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-fail() {
-  echo "FAILED: $*"
-  failures=1
-}
+. "$1/tests/lib.sh"
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
 
@@ -36,4 +29,3 @@ mkdir "$work/bin"
 cp "$stabctl" "$work/bin/"
 said=$(PATH=/nowhere "$work/bin/stabctl" demo 2>&1) && fail "it succeeds without szc"
 grep -q 'demo: szc could not build the program' <<<"$said" || fail "without szc it says: $said"
-exit $failures

@@ -2,15 +2,8 @@
 # SPDX-License-Identifier: MIT
 # 'stabctl sql' answers any SELECT, and changes nothing whatever it is given.
 set -euo pipefail
-stabctl=$2/bin/stabctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$1/tests/lib.sh"
 cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 
 printf '[experiment]\nname = "kept"\n[[benchmark]]\nname = "b"\nrun = ["true"]\nrepetitions = 3\n' >plan.toml
 "$stabctl" run --state run plan.toml >/dev/null 2>log || fail "$(cat log)"

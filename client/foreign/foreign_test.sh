@@ -2,15 +2,9 @@
 # SPDX-License-Identifier: MIT
 # 'stabctl analyze' of what hyperfine and Google Benchmark wrote, and of several files.
 set -euo pipefail
-stabctl=$2/bin/stabctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$1/tests/lib.sh"
 cd "$work"
 
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 analyze() { # analyze EXPECTED-EXIT-CODE ARGUMENTS...; the output is left in out and err, text in one line in words
   local expected=$1 code=0
   shift

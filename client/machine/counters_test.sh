@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 # counters_test.sh SOURCE BUILD: stabctl counters, on this machine.
 set -u
-stabctl=$2/bin/stabctl
-bad=0
-fail() { echo "FAILED: $*"; bad=1; }
+. "$1/tests/lib.sh"
 expect() { [[ $2 == *"$3"* ]] || fail "$1: no '$3' in: $2"; }
 
 [[ -e /proc/sys/kernel/perf_event_paranoid ]] || { echo "skipped: this kernel shows no perf events"; exit 0; }
@@ -27,4 +25,4 @@ expect --json "$("$stabctl" counters cs --json)" '"status"'
 
 out=$("$stabctl" counters cycels 2>&1) && fail "a name that is none ends with 0"
 expect "a name that is none" "$out" "did you mean 'cycles'?"
-exit $bad
+finish

@@ -2,11 +2,7 @@
 # SPDX-License-Identifier: MIT
 # machine_test.sh SOURCE BUILD: stabctl doctor and quiesce, over a folder that stands for a machine.
 set -u
-stabctl=$2/bin/stabctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
-fail() { echo "FAILED: $*"; bad=1; }
+. "$1/tests/lib.sh"
 expect() { [[ $2 == *"$3"* ]] || fail "$1: no '$3' in: $2"; }
 put() { mkdir -p "$(dirname "$work$1")" && echo "$2" >"$work$1"; }
 holds() { [ "$(head -1 "$work$1")" = "$2" ] || fail "$3: $1 holds $(head -1 "$work$1"), not $2"; }
@@ -26,7 +22,6 @@ holds $swappiness 60 "doctor changes nothing"
 
 # doctor says which parts of a program can be random. For a static program it says why none can, and the grade of the machine stays.
 printf 'int main(void) { return 0; }\n' >"$work/p.c"
-szc=$2/bin/szc
 "$szc" --stab-quiet -static "$work/p.c" -o "$work/static" && "$szc" --stab-quiet -static-pie "$work/p.c" -o "$work/static_pie" &&
   "$szc" "$work/p.c" -o "$work/moves" && "$szc" --stab-off "$work/p.c" -o "$work/plain" || fail "szc ends with $?"
 for program in static static_pie; do
@@ -89,4 +84,4 @@ holds $watchdog 0 "without --strict"
 holds $watchdog 1 "at the end"
 
 "$stabctl" quiesce 2>/dev/null && fail "quiesce without a verb ends with 0"
-exit $bad
+finish

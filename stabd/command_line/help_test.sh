@@ -2,16 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Help and completion of stabctl as users and their shells meet them, and what users meet when they err.
 set -euo pipefail
+. "$1/tests/lib.sh"
 export PATH=$2/bin:$PATH
-work=$(mktemp -d)
 daemon=
-trap '[[ -z $daemon ]] || { kill "$daemon" && wait "$daemon" || true; }; rm -rf "$work"' EXIT
+at_end() { [[ -z $daemon ]] || { kill "$daemon" && wait "$daemon"; }; }
 cd "$work"
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
 
 # Each verb, and each part of one, ends its help with examples of itself.
 verbs=$(stabctl help --json | awk -F'"' '/"verbs": \[/ { inside = 1 } inside && /^      "name":/ { print $4 }')

@@ -2,13 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The manual pages have all that --help has, roff takes them without a warning, and they are installed.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
+. "$1/tests/lib.sh"
 
 pages=$2/stabd/manual
 for page in stabctl.1 stabd.8 szc.1; do

@@ -3,22 +3,19 @@
 # The page of `stabctl watch --web` in a real browser: it updates itself, leaves open what is open, stays where it is, and
 # says when nobody answers any more.
 set -euo pipefail
-build_dir=$2
-folder=$(mktemp -d)
+. "$1/tests/lib.sh"
 browser='' daemon='' watch=''
-cleanup() {
+at_end() {
   for process in $browser $watch $daemon; do kill "$process" 2>/dev/null && wait "$process" 2>/dev/null || true; done
-  rm -rf "$folder"
 }
-trap cleanup EXIT
 fail() {
   echo "FAILED: $*"
-  tail -n 5 "$folder"/{watch,browser} 2>/dev/null
+  tail -n 5 "$work"/{watch,browser} 2>/dev/null
   exit 1
 }
-stabctl() { "$build_dir/bin/stabctl" --socket "$folder/s.sock" "$@"; }
+stabctl() { "$build_directory/bin/stabctl" --socket "$work/s.sock" "$@"; }
 
-cat >"$folder/plan.toml" <<'END'
+cat >"$work/plan.toml" <<'END'
 [experiment]
 name = "<i>live</i>"
 [[benchmark]]
@@ -28,21 +25,21 @@ run = ["sleep", "${S}"]
 [factor.s]
 levels = { few = { S = "0.02" }, many = { S = "0.04" } }
 END
-: >"$folder/stabd.toml"
-mkfifo "$folder/ready" "$folder/to" "$folder/from"
-"$build_dir/bin/stabd" --config "$folder/stabd.toml" --state "$folder/state" --socket "$folder/s.sock" \
-  --cache "$folder/cache" --ready-fd 5 5<>"$folder/ready" 2>"$folder/log" &
+: >"$work/stabd.toml"
+mkfifo "$work/ready" "$work/to" "$work/from"
+"$build_directory/bin/stabd" --config "$work/stabd.toml" --state "$work/state" --socket "$work/s.sock" \
+  --cache "$work/cache" --ready-fd 5 5<>"$work/ready" 2>"$work/log" &
 daemon=$!
-read -r -t 60 <"$folder/ready" || fail "stabd did not begin: $(cat "$folder/log")"
-stabctl submit "$folder/plan.toml" >/dev/null
+read -r -t 60 <"$work/ready" || fail "stabd did not begin: $(cat "$work/log")"
+stabctl submit "$work/plan.toml" >/dev/null
 
 # Sets url and watch.
 begin_watch() {
-  : >"$folder/watch"
-  "$build_dir/bin/stabctl" --socket "$folder/s.sock" watch --web 1 >"$folder/watch" 2>&1 &
+  : >"$work/watch"
+  "$build_directory/bin/stabctl" --socket "$work/s.sock" watch --web 1 >"$work/watch" 2>&1 &
   watch=$!
   for _ in {1..300}; do
-    url=$(grep -o 'http://[^ ]*/$' "$folder/watch" || true)
+    url=$(grep -o 'http://[^ ]*/$' "$work/watch" || true)
     [[ -z $url ]] || return 0
     sleep 0.1
   done
@@ -50,10 +47,10 @@ begin_watch() {
 }
 
 # The browser's own protocol, over two pipes: messages end with a byte of zero.
-exec 6<>"$folder/to" 7<>"$folder/from"
+exec 6<>"$work/to" 7<>"$work/from"
 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking \
-  --disable-component-update --remote-debugging-pipe --user-data-dir="$folder/profile" \
-  3<&6 4>&7 2>"$folder/browser" >/dev/null &
+  --disable-component-update --remote-debugging-pipe --user-data-dir="$work/profile" \
+  3<&6 4>&7 2>"$work/browser" >/dev/null &
 browser=$!
 number=0 session='' events=''
 ask() { # ask METHOD PARAMETERS: sets answer

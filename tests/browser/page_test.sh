@@ -3,9 +3,7 @@
 # The report as a page in a real browser, light and dark: it asks for nothing, complains of nothing, can be read, and fits
 # a phone.
 set -euo pipefail
-source_dir=$1 build_dir=$2
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+. "$1/tests/lib.sh"
 failed=0
 
 # look PAGE [OPTION...]: what the harness saw in `seen`, and what the browser complained of in `console`. A browser that
@@ -13,24 +11,24 @@ failed=0
 look() {
   local shown=$1
   shift
-  sed "s|PAGE|$shown|" "$source_dir/tests/browser/harness.html" >"$folder/harness.html"
+  sed "s|PAGE|$shown|" "$source_directory/tests/browser/harness.html" >"$work/harness.html"
   for _ in 1 2 3; do
     timeout -k 5 200 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
       --disable-background-networking --disable-component-update --allow-file-access-from-files --enable-logging=stderr \
-      --user-data-dir="$folder/profile" --virtual-time-budget=60000 "$@" --dump-dom "file://$folder/harness.html" \
-      >"$folder/dom" 2>"$folder/stderr" || true
-    rm -rf "$folder/profile"
-    seen=$(sed -n '/<pre id="seen">/,/<\/pre>/p' "$folder/dom")
-    console=$(grep ':CONSOLE' "$folder/stderr" || true)
+      --user-data-dir="$work/profile" --virtual-time-budget=60000 "$@" --dump-dom "file://$work/harness.html" \
+      >"$work/dom" 2>"$work/stderr" || true
+    rm -rf "$work/profile"
+    seen=$(sed -n '/<pre id="seen">/,/<\/pre>/p' "$work/dom")
+    console=$(grep ':CONSOLE' "$work/stderr" || true)
     [[ $seen != *finished* ]] || return 0
   done
   echo "the browser did not finish:"
-  tail -n 20 "$folder/stderr"
+  tail -n 20 "$work/stderr"
   exit 1
 }
 expect() { grep -qF -- "$1" <<<"$seen" || { echo "$page: not seen: $1"; failed=1; }; }
 
-cat >"$folder/script.sh" <<'END'
+cat >"$work/script.sh" <<'END'
 cat <<JSON
 {"context": {}, "benchmarks": [
  {"name": "<script>alert(1)</script>", "run_type": "iteration", "real_time": $1.$((RANDOM % 90 + 10)), "time_unit": "us"},
@@ -38,7 +36,7 @@ cat <<JSON
   "run_type": "iteration", "real_time": $1.$((RANDOM % 90 + 10)), "time_unit": "us"}]}
 JSON
 END
-cat >"$folder/plan.toml" <<'END'
+cat >"$work/plan.toml" <<'END'
 [experiment]
 name = "page"
 question = "Is it <b>faster</b>?"
@@ -56,9 +54,9 @@ google_benchmark = "real_time"
 [analysis]
 response = "time"
 END
-sed -i 's|"${N}"\]|"${N}", "${O}"]|' "$folder/plan.toml"
-"$build_dir/bin/stabctl" run "$folder/plan.toml" --state "$folder/state" --html "$folder/page.html" --fail-on trials \
-  >/dev/null 2>"$folder/run" || { cat "$folder/run"; exit 1; }
+sed -i 's|"${N}"\]|"${N}", "${O}"]|' "$work/plan.toml"
+"$build_directory/bin/stabctl" run "$work/plan.toml" --state "$work/state" --html "$work/page.html" --fail-on trials \
+  >/dev/null 2>"$work/run" || { cat "$work/run"; exit 1; }
 
 for dark in false true; do
   page="page.html, dark: $dark"
@@ -77,7 +75,7 @@ done
 # The same look finds what is wrong with a page on which all of it is.
 page=broken.html
 sed -e "s|</main>|<p style=\"color: \#777; background: \#888\">pale</p><script>1</script><img src=\"http://127.0.0.1:9/x.png\"/><div style=\"width: 1300px\">x</div></main>|" \
-  -e '0,/<text [^>]*>/s||<text x="470" y="20">much longer than the place</text><text x="4" y="20">over the other |' "$folder/page.html" >"$folder/broken.html"
+  -e '0,/<text [^>]*>/s||<text x="470" y="20">much longer than the place</text><text x="4" y="20">over the other |' "$work/page.html" >"$work/broken.html"
 look $page
 expect "narrow scripts: 1"
 expect "narrow cut: 1"

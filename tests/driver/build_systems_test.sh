@@ -111,7 +111,7 @@ cmake_test() {
   expect 'cmake with clang' env -u CC -u CXX cmake -B reference -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19
   expect 'cmake' env -u CC -u CXX cmake -B ours -DCMAKE_C_COMPILER="$szc" -DCMAKE_CXX_COMPILER="$szcxx" -DCMAKE_BUILD_TYPE=Release
   # The directory of stabilizer.h is ours to add.
-  sed "s,;$build/include,,g" ours/facts >facts
+  sed "s,;$build_directory/include,,g" ours/facts >facts
   cmp -s facts reference/facts || { fail 'cmake learns other things'; diff reference/facts facts >&2; }
   expect 'cmake --build' cmake --build ours
   checked ours/prog

@@ -6,7 +6,6 @@ source_directory=$1
 export HOME=$work/home CCACHE_DIR=${CCACHE_DIR:-$HOME/.cache/ccache}
 mkdir "$HOME"
 passes=$HOME/.local/share/stabd/passes
-stabctl=$build/bin/stabctl
 
 cat >part.cc <<'C'
 #include <cstdio>
@@ -63,8 +62,8 @@ for version in 16 19 22; do
     pads "$clang${flags// /_}" ./program
   done
   # The pass itself, and frames in every mode of compilation.
-  STAB_CLANG=$clang expect "the pass of $clang" bash "$source_directory/instrumenter/pass/pass_test.sh" "$source_directory" "$build"
-  [ "$version" = 19 ] || STAB_CLANG=$clang expect "frames of $clang" bash "$source_directory/tests/szc_stack_test.sh" "$source_directory" "$build"
+  STAB_CLANG=$clang expect "the pass of $clang" bash "$source_directory/instrumenter/pass/pass_test.sh" "$source_directory" "$build_directory"
+  [ "$version" = 19 ] || STAB_CLANG=$clang expect "frames of $clang" bash "$source_directory/tests/szc/stack_test.sh" "$source_directory" "$build_directory"
 done
 "$szc" --stab-version >out
 has 'the version names them' out 'pads: for clang 16, 19 or 22'

@@ -2,21 +2,11 @@
 # shellcheck shell=bash disable=SC2034
 # For the tests of szc: sourced by each, with the source and the build directory as arguments.
 set -u
-build=$2
-szc=$build/bin/szc
-szcxx=$build/bin/szc++
-. "$1/tests/skips.sh"
+. "$1/tests/lib.sh"
+szcxx=$build_directory/bin/szc++
 unset CCACHE_EXTRAFILES STABILIZER_OPTIONS CFLAGS CXXFLAGS LDFLAGS CC CXX
 for variable in $(env | sed -n 's/^\(STAB_[A-Z_]*\)=.*/\1/p'); do unset "$variable"; done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*" >&2
-  failures=$((failures + 1))
-}
 
 # expect NAME COMMAND...: the command succeeds.
 expect() {
@@ -45,8 +35,3 @@ stays() { ! "$szc" --stab-explain "$2" >/dev/null 2>&1 || fail "$1: $2 is random
 
 # have PROGRAM: it is installed.
 have() { command -v "$1" >/dev/null || { skipped "$1 is not installed"; return 1; }; }
-
-finish() {
-  [ "$failures" -eq 0 ] || { echo "$failures failures" >&2; exit 1; }
-  exit 0
-}

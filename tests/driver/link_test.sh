@@ -129,8 +129,8 @@ cmp -s on.dis off.dis || fail 'the code of the baseline is not the same'
 # If the post-link step fails the program is there, and the user knows.
 mkdir -p broken/bin broken/libexec
 cp -P "$szc" broken/bin/szc
-cp "$build"/libexec/ld.stab broken/libexec/
-ln -s "$build"/lib "$build"/include broken/
+cp "$build_directory"/libexec/ld.stab broken/libexec/
+ln -s "$build_directory"/lib "$build_directory"/include broken/
 printf '#!/bin/sh\necho "stab-link: $2: cannot" >&2\nexit 1\n' >broken/libexec/stab-link
 chmod +x broken/libexec/stab-link
 expect 'a failing step' broken/bin/szc main.c -o prog
@@ -152,8 +152,8 @@ has 'a missing ld.stab: says so' .err 'ld.stab is missing'
 # An installed copy finds its parts elsewhere.
 mkdir -p inst/usr/bin inst/usr/libexec/stabd inst/usr/lib/stabd
 cp "$szc" inst/usr/bin/szc
-cp "$build"/libexec/* inst/usr/libexec/stabd/
-cp "$build"/lib/stab-*.o inst/usr/lib/stabd/
+cp "$build_directory"/libexec/* inst/usr/libexec/stabd/
+cp "$build_directory"/lib/stab-*.o inst/usr/lib/stabd/
 expect 'installed' inst/usr/bin/szc main.c -o prog
 [ ! -s .err ] || { fail 'installed: speaks'; cat .err >&2; }
 moves 'installed' prog

@@ -3,22 +3,16 @@
 # install_test.sh SOURCE BUILD: an installed tree works from any prefix and knows nothing of where it was built; CMake and
 # pkg-config find it.
 set -euo pipefail
-source_dir=$1 build_dir=$2 here=$1/tests/packaging
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$1/tests/lib.sh"
+here=$source_directory/tests/packaging
 for variable in $(env | sed -n 's/^\(STAB[A-Z_]*\)=.*/\1/p') CFLAGS CXXFLAGS LDFLAGS CC CXX DESTDIR; do unset "$variable"; done
 export PATH=/usr/local/bin:/usr/bin:/bin CCACHE_DIR=$work/ccache
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-
 prefix=$work/prefix
-cmake --install "$build_dir" --prefix "$prefix" --strip >/dev/null
+cmake --install "$build_directory" --prefix "$prefix" --strip >/dev/null
 
 # Nothing points back.
 grep -qF "ExecStart=\"$prefix/bin/stabd\"" "$prefix/lib/systemd/system/stabd.service" || fail "the unit starts another stabd"
-if grep -rlaF -e "$build_dir" -e "$source_dir" "$prefix" >"$work/found"; then
+if grep -rlaF -e "$build_directory" -e "$source_directory" "$prefix" >"$work/found"; then
   fail "these know where they were built: $(cat "$work/found")"
 fi
 while read -r file; do
@@ -115,7 +109,7 @@ prefix=$work/moved
 profiled
 
 # DESTDIR is where it lies meanwhile, and nothing of it gets in.
-DESTDIR=$work/root cmake --install "$build_dir" --prefix /opt/stabd --strip >/dev/null
+DESTDIR=$work/root cmake --install "$build_directory" --prefix /opt/stabd --strip >/dev/null
 grep -qxF 'ExecStart="/opt/stabd/bin/stabd"' "$work/root/opt/stabd/lib/systemd/system/stabd.service" || fail "DESTDIR is in the unit"
 [[ $(ls "$work/root") == opt ]] || fail "with DESTDIR something is installed beside the prefix: $(ls "$work/root")"
 ! grep -rlaF -e "$work" "$work/root" || fail "DESTDIR is known"

@@ -3,23 +3,18 @@
 # packages_test.sh SOURCE BUILD: Debian's packages are installed, run and purged in a copy of this root whose changes are
 # kept apart (overlayfs), where neither sources nor build tree are; afterwards those changes are looked through.
 set -euo pipefail
-source_dir=$1 build_dir=$2
-fail() {
-  echo "FAILED: $*" >&2
-  exit 1
-}
-. "$source_dir/tests/skips.sh"
-
+. "$1/tests/lib.sh"
 if [[ ${3-} != inside ]]; then
   reason=$(unshare -m true 2>&1) || skip_all "no mounts of its own here: $reason"
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
   # Mounts end with their namespace, however the test ends.
   code=0
-  unshare -m "$0" "$source_dir" "$build_dir" inside "$work" || code=$?
+  unshare -m "$0" "$source_directory" "$build_directory" inside "$work" || code=$?
   exit "$code"
 fi
 
+# The script outside removes its folder when all mounts in it are gone.
+rmdir "$work"
+trap - EXIT
 work=$4
 # mounted ARGUMENT...: where that is forbidden nothing can be tried.
 mounted() {
@@ -39,12 +34,12 @@ mounted --rbind /dev "$root/dev"
 mounted -t tmpfs tmpfs "$root/run"
 mounted -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 
-(cd "$work" && cpack -G DEB --config "$build_dir/CPackConfig.cmake" -B "$work/packages" >"$work/said" 2>&1) || fail "$(cat "$work/said")"
+(cd "$work" && cpack -G DEB --config "$build_directory/CPackConfig.cmake" -B "$work/packages" >"$work/said" 2>&1) || fail "$(cat "$work/said")"
 [[ $(find "$work/packages" -maxdepth 1 -name '*.deb' | wc -l) == 4 ]] || fail "cpack made $(ls "$work/packages")"
 cp "$work/packages"/*.deb "$root/tmp"
-cp -r "$source_dir/tests/packaging" "$root/tmp/packaging"
+cp -r "$source_directory/tests/packaging" "$root/tmp/packaging"
 # What is not in the packages is nowhere. Its own tmpfs hides a root below /tmp already.
-for folder in "$source_dir" "$build_dir"; do
+for folder in "$source_directory" "$build_directory"; do
   [[ ! -d $root$folder ]] || mount -t tmpfs tmpfs "$root$folder"
 done
 for folder in etc var/lib var/cache; do [[ ! -e $root/$folder/stabd ]] || fail "another stabd's /$folder/stabd is seen"; done
@@ -59,7 +54,7 @@ step() { inside "$2" >"$work/said" 2>&1 || fail "$1: $(cat "$work/said")"; }
 step 'installation' 'cd /tmp; dpkg -i ./*.deb'
 grep -iE 'warning|error' "$work/said" && fail "dpkg warns"
 [[ -x $root/usr/bin/stabd && -e $root/usr/lib/systemd/system/stabd.socket ]] || fail "the daemon is not installed"
-[[ $(<"$root/usr/lib/pam.d/stabd") == "$(<"$source_dir/packaging/stabd/pam")" ]] || fail "PAM has no service for users' limits"
+[[ $(<"$root/usr/lib/pam.d/stabd") == "$(<"$source_directory/packaging/stabd/pam")" ]] || fail "PAM has no service for users' limits"
 # Nothing is started, nor will be at the next start of the machine.
 [[ ! -e $root/run/stabd && -z $(find "$work/upper/etc/systemd" -name '*stabd*' 2>/dev/null) ]] || fail "the daemon is enabled"
 

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# heap_others_test.sh SOURCE BUILD: beside another allocator (linked, linked statically, preloaded) a program of szc's and one under
+# libstabheap.so run as ever, and with heap=1 the report says whose heap serves.
+set -u
+. "$1/tests/lib.sh"
+library=$build_directory/lib/libstabheap.so
+new=$build_directory/lib/libstabnew.so
+cd "$work" || exit 1
+tested=0
+unset STABILIZER_OPTIONS LD_PRELOAD
+program=$source_directory/tests/programs/other_allocators.cpp
+
+# runs TITLE OPTIONS COMMAND...: the program finds no failures, and is not killed.
+runs() {
+  local title=$1 options=$2 output
+  shift 2
+  output=$(STABILIZER_OPTIONS=$options timeout 120 "$@" 2>&1)
+  [ $? -eq 0 ] && [[ $output == "0 failures"* ]] || fail "$title, $options: $(echo "$output" | head -3)"
+}
+
+# refuses TITLE WHY COMMAND...: heap=1 is refused for this reason, and the program runs with the other allocator; heap=0 as well.
+refuses() {
+  local title=$1 why=$2 allocator
+  shift 2
+  tested=$((tested + 1))
+  runs "$title" heap=0 "$@"
+  for allocator in shuffled bitmap system stretched; do
+    rm -f report
+    runs "$title" "heap=1:allocator=$allocator:seed=1:report=report" "$@"
+    grep -q '"heap": "off"' report && grep -q "\"heap_why\": \".*$why" report || fail "$title, $allocator: the report: $(cat report)"
+  done
+}
+
+# keeps TITLE FILE COMMAND...: with allocator=layer the program has a random heap above its own allocator, which the report names.
+keeps() {
+  local title=$1 file=$2 seed
+  shift 2
+  for seed in 1 2; do
+    rm -f report
+    runs "$title" "heap=1:strict=1:allocator=layer:seed=$seed:report=report" "$@"
+    grep -q '"heap": "on", "allocator": "layer"' report && grep -q "\"other_allocator\": \".*$file" report && grep -q '"heap_operations": [0-9][0-9]' report || fail "$title, layer: the report: $(cat report)"
+  done
+}
+
+# all_new TITLE COMMAND...: with libstabnew.so the layer serves all that the program takes by new, and it runs as ever.
+all_new() {
+  local title=$1 seed taken
+  shift
+  for seed in 1 2; do
+    rm -f report
+    runs "$title, libstabnew.so" "heap=1:strict=1:allocator=layer:seed=$seed:report=report" "$@"
+    taken=$(sed -n 's/.*"heap_operations": \([0-9]*\).*/\1/p' report)
+    [ "${taken:-0}" -ge 9000 ] || fail "$title, libstabnew.so: the layer did only $taken operations"
+  done
+}
+
+# strict TITLE COMMAND...: strict=1 ends a program whose heap=1 is refused.
+strict() {
+  local title=$1
+  shift
+  STABILIZER_OPTIONS=heap=1:strict=1 "$@" >/dev/null 2>&1
+  [ $? -eq 125 ] || fail "$title: strict=1"
+}
+
+build() { "$1" -O2 -w -pthread -o "$2" "$program" "${@:3}"; }
+
+build "$szc++" alone && build "$szc++" alone_own_new -DOWN_NEW && build clang++-19 plain_alone -DOWN_NEW || exit 1
+for allocator in shuffled power2 bitmap tlsf system stretched layer; do
+  runs "libc's heap" "heap=1:strict=1:allocator=$allocator" ./alone
+  runs "libc's heap, operator new of its own" "heap=1:strict=1:allocator=$allocator" ./alone_own_new
+  runs "libc's heap, preloaded" "strict=1:allocator=$allocator" env "LD_PRELOAD=$library" ./plain_alone
+done
+
+other="an allocator other.*other_allocator\": \".*"
+for name in jemalloc tcmalloc_minimal mimalloc; do
+  build clang++-19 plain "-l$name" 2>/dev/null || { skipped "there is no lib$name to link with"; continue; }
+  file=$(ldd plain | awk -v name="lib$name.so" 'index($1, name) == 1 { print $3 }')
+  build "$szc++" ours "-l$name" && build "$szc++" ours_own_new -DOWN_NEW "-l$name" || exit 1
+  refuses "linked with $name" "$other$name" ./ours
+  refuses "linked with $name, operator new of its own" "$other$name" ./ours_own_new
+  strict "linked with $name" ./ours
+  keeps "linked with $name" $name ./ours
+  keeps "linked with $name, operator new of its own" $name ./ours_own_new
+  all_new "linked with $name" env "LD_PRELOAD=$new" ./ours
+  all_new "$name preloaded" env "LD_PRELOAD=$new $file" ./alone
+  all_new "libstabheap.so under a program with $name" env "LD_PRELOAD=$library $new" ./plain
+  runs "operator new of its own, libstabnew.so" heap=1:strict=1:allocator=layer env "LD_PRELOAD=$new" ./ours_own_new
+  keeps "$name preloaded" $name env "LD_PRELOAD=$file" ./alone
+  keeps "libstabheap.so under a program with $name" $name env "LD_PRELOAD=$library" ./plain
+  keeps "libstabheap.so before $name" $name env "LD_PRELOAD=$library $file" ./plain_alone
+  refuses "$name preloaded" "$other$name" env "LD_PRELOAD=$file" ./alone
+  refuses "libstabheap.so and $name preloaded" "$other$name" env "LD_PRELOAD=$library $file" ./alone
+  refuses "$name preloaded, operator new of its own" "$other$name" env "LD_PRELOAD=$file" ./alone_own_new
+  refuses "libstabheap.so under a program with $name" "$other$name" env "LD_PRELOAD=$library" ./plain
+  strict "libstabheap.so under a program with $name" env "LD_PRELOAD=$library" ./plain
+  refuses "libstabheap.so before $name" "$other$name" env "LD_PRELOAD=$library $file" ./plain_alone
+  refuses "libstabheap.so behind $name" "its own malloc" env "LD_PRELOAD=$file $library" ./plain_alone
+  archive=${file%/*}/lib$name.a
+  [ $name != mimalloc ] || { not_to_be_had "mimalloc linked statically: Debian has no archive of it"; continue; }
+  build "$szc++" ours "$archive" -ldl -lm || exit 1
+  refuses "$name linked statically" "its own malloc" ./ours
+  strict "$name linked statically" ./ours
+done
+echo "$tested ways"
+finish

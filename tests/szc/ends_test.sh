@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_ends_test.sh SOURCE BUILD: however a program ends, its report has one last line: when main returns while other threads leave
+# by _exit, when several leave at once, and behind the program's own functions at quick_exit.
+set -u
+. "$1/tests/lib.sh"
+. "$source_directory/tests/programs/build.sh"
+cd "$work" || exit 1
+# one_line OPTIONS STATUS COMMAND...: this ends so, and its report has one line of the end.
+one_line() {
+  local options=$1 expected=$2
+  rm -f report
+  STABILIZER_OPTIONS=$options:report=report timeout 60 "${@:3}" >said
+  local status=$?
+  [ $status = "$expected" ] || fail "${*:3}, $options: status $status, not $expected"
+  [ "$(grep -c '"event": "exit"' report)" = 1 ] || fail "${*:3}, $options: $(cat report)"
+}
+
+cat >leave.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int ready, go;
+static int returning;
+static void *leave(void *delay) {
+  __sync_fetch_and_add(&ready, 1);
+  while (!go) {}
+  for (volatile long i = (long)delay; i > 0; --i) {}
+  _exit(0);
+}
+/* COUNT threads leave, while main returns (or leaves, too), each after a busy wait that differs from try to try. */
+int main(int count, char **arguments) {
+  const int threads = atoi(arguments[1]), try = atoi(arguments[2]);
+  returning = count > 3;
+  for (int i = 0; i < threads; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, leave, (void *)(long)(try * 331 % 20000 * (i + 1)))) return 1;
+  }
+  while (ready < threads) {}
+  go = 1;
+  for (volatile int i = 0; i < try * 577 % 20000; ++i) {}
+  if (!returning) _exit(0);
+  return 0;
+}
+C
+$szc -O1 -pthread leave.c -o leave || exit 1
+for ((try = 0; try < 100; ++try)); do
+  one_line code=0 0 ./leave $((1 + try % 3)) $try $([ $((try % 2)) = 0 ] || echo returning)
+  [ $failures = 0 ] || break
+done
+
+cat >quick.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "stabilizer.h"
+static void first(void) { STAB_BEGIN_REGION("quick"); STAB_END_REGION("quick"); puts("first"); fflush(stdout); }
+static void second(void) { puts("second"); fflush(stdout); }
+static void leave(void) { _exit(8); }
+static void *from_thread(void *unused) { quick_exit(7); return unused; }
+int main(int count, char **arguments) {
+  const char *how = arguments[1];
+  pthread_t thread;
+  at_quick_exit(first);
+  at_quick_exit(second);
+  atexit(leave);
+  if (strcmp(how, "leaves") == 0) at_quick_exit(leave);
+  if (strcmp(how, "child") == 0) {
+    int status = 0;
+    if (fork() == 0) quick_exit(0);
+    wait(&status);
+    return status + count - 2;
+  }
+  if (strcmp(how, "thread") == 0 && pthread_create(&thread, NULL, from_thread, NULL) == 0) pthread_join(thread, NULL);
+  quick_exit(7);
+}
+C
+$szc -O1 -pthread -I"$build_directory/include" quick.c -o quick || exit 1
+for options in code=0 code=1:period=1ms code=1:heap=1:allocator=bitmap; do
+  for how in program thread; do
+    one_line $options 7 ./quick $how
+    [ "$(xargs <said)" = "second first" ] || fail "functions at quick_exit, $options: $(cat said)"
+    grep -q '"event": "region".*"name": "quick".*"count": 1' report || fail "the line comes before what runs at quick_exit: $(cat report)"
+  done
+  one_line $options 8 ./quick leaves
+  one_line $options 8 ./quick child
+done
+[ "$(STABILIZER_OPTIONS=code=0 ./quick program | xargs)" = "second first" ] || fail "without a report"
+
+# A program that forbids itself all system calls but a few, by an instruction of its own.
+cat >narrow.c <<'C'
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static long call(long number, long a, long b, long c, long d, long e) {
+  long result;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+  return result;
+}
+#define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+int main(int count, char **arguments) {
+  struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                 ALLOW(SYS_write), ALLOW(SYS_fstat), ALLOW(SYS_getpid), ALLOW(SYS_clock_gettime),
+                                 ALLOW(SYS_exit_group), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&program, 0, 0) != 0) return 9;
+  if (count > 1) _exit(0);
+  return 0;
+}
+C
+$szc -O1 narrow.c -o narrow || exit 1
+for how in '' leave; do
+  STABILIZER_OPTIONS=rerandomize=once:report=7 timeout 60 ./narrow $how 7>report
+  status=$?
+  [ $status = 9 ] && break # no filters here
+  [ $status = 0 ] || fail "in a sandbox of its own, $how: status $status"
+  [ "$(grep -c '"event": "exit"' report)" = 1 ] || fail "in a sandbox of its own, $how: $(cat report)"
+done
+finish
