@@ -11,7 +11,6 @@
 #include "report/or_null.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
-#include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::report {
@@ -47,11 +46,6 @@ std::string_view unit_name(stats::Unit unit) {
   return "";
 }
 
-// Verdicts have the same four words for every response.
-std::string_view word(stats::Verdict verdict) {
-  return verdict_word(verdict, stats::Spec{});
-}
-
 Json models(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::AnovaTable& table : analysis.tables)
@@ -59,62 +53,6 @@ Json models(const stats::Analysis& analysis) {
                     {"formula", table.formula},
                     {"programs", or_null(std::string(scope_word(table.scope)))}});
   return list;
-}
-
-Json alternative(const stats::Alternative& other) {
-  return {{"method", other.method},
-          {"ratio", or_null(other.ratio)},
-          {"low", or_null(other.low)},
-          {"high", or_null(other.high)},
-          {"p", other.p}};
-}
-
-Json alternatives(const stats::Effect& effect) {
-  Json list = Json::array();
-  for (const stats::Alternative& other : effect.alternatives) list.push_back(alternative(other));
-  return list;
-}
-
-Json beside(const stats::Effect& effect) {
-  if (!effect.beside) return nullptr;
-  return alternative(*effect.beside);
-}
-
-Json averages(const stats::Effect& effect) {
-  Json list = Json::array();
-  for (const stats::Alternative& each : effect.averages) list.push_back(alternative(each));
-  return list;
-}
-
-Json loss_bounds(const stats::Effect& effect) {
-  if (!effect.loss_bounds) return nullptr;
-  return *effect.loss_bounds == stats::Losses::monotone ? "monotone" : "extremes";
-}
-
-Json randomization(const stats::Effect& effect) {
-  if (!effect.randomization) return nullptr;
-  const stats::Randomization& test = *effect.randomization;
-  return {{"p", test.p},
-          {"p_low", test.p_low},
-          {"p_high", test.p_high},
-          {"p_adjusted", or_null(test.p_adjusted)},
-          {"p_equivalence", or_null(test.p_same)},
-          {"p_equivalence_adjusted", or_null(test.p_same_adjusted)},
-          {"low", or_null(test.low)},
-          {"high", or_null(test.high)},
-          {"units", test.units},
-          {"draws", test.draws},
-          {"all", test.all},
-          {"seed", test.seed},
-          {"skewness", or_null(test.skewness)},
-          {"influential", or_null(test.influential)},
-          {"without_it", or_null(test.without)}};
-}
-
-// Of units in the order of time that the error allows to depend on each other.
-Json in_time(const stats::Effect& effect, double stats::Estimate::* number) {
-  if (!effect.estimate || effect.estimate->in_time == 0) return nullptr;
-  return *effect.estimate.*number;
 }
 
 std::string_view property_name(stats::Property property) {
@@ -160,9 +98,17 @@ Json spec_of(const stats::Spec& spec) {
           {"treatments", spec.treatments}};
 }
 
+Json list_json(const std::vector<Row>& rows) {
+  Json list = Json::array();
+  for (const Row& row : rows)
+    if (!row.empty()) list.push_back(row_json(row));
+  return list;
+}
+
 Json value_json(const Value& value) {
   if (const auto* const number = std::get_if<double>(&value)) return or_null(*number);
   if (const auto* const row = std::get_if<Row>(&value)) return row_json(*row);
+  if (const auto* const rows = std::get_if<std::vector<Row>>(&value)) return list_json(*rows);
   if (const auto* const text = std::get_if<std::string>(&value)) return *text;
   if (const auto* const count = std::get_if<std::uint64_t>(&value)) return *count;
   if (const auto* const is = std::get_if<bool>(&value)) return *is;
@@ -181,66 +127,22 @@ Json row_json(const Row& row) {
 Json rows_json(const Section& section) {
   Json list = Json::array();
   for (const Part& part : section.parts)
-    for (const Row& row : part.rows)
-      if (!row.empty()) list.push_back(row_json(row));
+    for (Json& row : list_json(part.rows)) list.push_back(std::move(row));
   return list;
 }
 
 Json effects_json(const stats::Analysis& analysis) {
   Json list = Json::array();
   for (const stats::Effect& effect : analysis.effects)
-    list.push_back({{"benchmark", or_null(effect.subject)},
-                    {"programs", or_null(std::string(scope_word(effect.scope)))},
-                    {"treatment", effect.treatment},
-                    {"baseline", effect.baseline},
-                    {"level", effect.level},
-                    {"ratio", or_null(effect.ratio)},
-                    {"low", or_null(effect.low)},
-                    {"high", or_null(effect.high)},
-                    {"difference", or_null(effect.difference)},
-                    {"difference_low", or_null(effect.difference_low)},
-                    {"difference_high", or_null(effect.difference_high)},
-                    {"low_adjusted", or_null(effect.low_adjusted)},
-                    {"high_adjusted", or_null(effect.high_adjusted)},
-                    {"equivalence_low", or_null(effect.tost_low)},
-                    {"equivalence_high", or_null(effect.tost_high)},
-                    {"df", or_null(effect.df)},
-                    {"p", or_null(effect.p)},
-                    {"p_adjusted", or_null(effect.p_adjusted)},
-                    {"p_equivalence", or_null(effect.p_same)},
-                    {"p_equivalence_adjusted", or_null(effect.p_same_adjusted)},
-                    {"error", effect.method},
-                    {"unit", or_null(effect.unit)},
-                    {"units", effect.units},
-                    {"detectable", or_null(effect.detectable)},
-                    {"needed_units", effect.needed ? Json(*effect.needed) : Json(nullptr)},
-                    {"reason", or_null(effect.reason)},
-                    {"exact", effect.exact},
-                    {"aliases", or_null(effect.aliases)},
-                    {"autocorrelation", in_time(effect, &stats::Estimate::autocorrelation)},
-                    {"independent_units", in_time(effect, &stats::Estimate::independent)},
-                    {"estimand", stats::estimand_name(effect.estimand)},
-                    {"beside", beside(effect)},
-                    {"averages", averages(effect)},
-                    {"randomization", randomization(effect)},
-                    {"loss_bounds", loss_bounds(effect)},
-                    {"loss_low", or_null(effect.loss_low)},
-                    {"loss_high", or_null(effect.loss_high)},
-                    {"loss_p", or_null(effect.loss_p)},
-                    {"alternatives", alternatives(effect)},
-                    {"variance", value_json(spread_value(effect.spread))},
-                    {"control", stats::is_control(effect, analysis.spec)},
-                    {"control_reach", effect.reach ? or_null(effect.reach->share) : Json(nullptr)},
-                    {"held_back", effect.held_back ? Json(word(*effect.held_back)) : Json(nullptr)},
-                    {"verdict", word(effect.verdict)}});
+    list.push_back(row_json(effect_row(analysis, effect, true)));
   return list;
 }
 
 Json verdict_json(const stats::Analysis& analysis) {
   Json common = nullptr;
   for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
-    if (common.is_null()) common = word(effect->verdict);
-    if (common != Json(word(effect->verdict))) return "mixed";
+    if (common.is_null()) common = json_word(effect->verdict);
+    if (common != Json(json_word(effect->verdict))) return "mixed";
   }
   return common;
 }

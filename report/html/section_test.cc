@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Row row_of(const std::string& name, double size, const std::string& remark) {
-  return {column("name", known(name), "name", name).named(12).once().and_on_page("!"),
+  return {column("name", known(name), "name", name).named(12).once().on_page_as(name + "!"),
           json_only("low", known(std::nullopt)),
           column("size", size, "size", fmt::format("{:.1f} ms", size)),
           shown_only("remark", remark).left().rare(),

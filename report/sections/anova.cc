@@ -36,7 +36,7 @@ Row anova_row(const stats::AnovaTable& table, const stats::AnovaRow& row) {
       column("term", row.term, "term", row.term)
           .named(longest_term)
           .in(row.f ? Style::bold : Style::plain)
-          .and_on_page(row.aliases.empty() ? "" : " (or " + row.aliases + ")"),
+          .on_page_as(row.aliases.empty() ? "" : row.term + " (or " + row.aliases + ")"),
       json_only("aliases", known(row.aliases)),
       column("df", row.df, "df", df_text(row.df)),
       column("ss", row.ss, "sum of squares", short_number(row.ss)),

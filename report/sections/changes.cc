@@ -77,6 +77,48 @@ void add_pictures(Grid& grid, const Analysis& analysis, const Effects& rows, std
       grid.append(i, {axis.draw(*interval)});
 }
 
+Row alternative_fields(const stats::Alternative& other) {
+  return {json_only("method", other.method), json_only("ratio", known(other.ratio)),
+          json_only("low", known(other.low)), json_only("high", known(other.high)),
+          json_only("p", other.p)};
+}
+
+std::vector<Row> all_fields(const std::vector<stats::Alternative>& others) {
+  std::vector<Row> rows;
+  for (const stats::Alternative& other : others) rows.push_back(alternative_fields(other));
+  return rows;
+}
+
+Value randomization_value(const std::optional<stats::Randomization>& test) {
+  if (!test) return {};
+  return Row{json_only("p", test->p),
+             json_only("p_low", test->p_low),
+             json_only("p_high", test->p_high),
+             json_only("p_adjusted", known(test->p_adjusted)),
+             json_only("p_equivalence", known(test->p_same)),
+             json_only("p_equivalence_adjusted", known(test->p_same_adjusted)),
+             json_only("low", known(test->low)),
+             json_only("high", known(test->high)),
+             json_only("units", test->units),
+             json_only("draws", test->draws),
+             json_only("all", test->all),
+             json_only("seed", test->seed),
+             json_only("skewness", known(test->skewness)),
+             json_only("influential", known(test->influential)),
+             json_only("without_it", known(test->without))};
+}
+
+Value losses_value(const std::optional<stats::Losses>& losses) {
+  if (!losses) return {};
+  return std::string(*losses == stats::Losses::monotone ? "monotone" : "extremes");
+}
+
+// Numbers about units in the order of time, if the error allows them to depend on each other.
+Value in_time(const Effect& effect, double stats::Estimate::* number) {
+  if (!effect.estimate || effect.estimate->in_time == 0) return {};
+  return *effect.estimate.*number;
+}
+
 std::string explanation(const stats::Spec& spec) {
   return fmt::format("Change in {} from {} to another level; negative means {}, and {}.",
                      one_line(response_words(spec), 60),
@@ -85,6 +127,10 @@ std::string explanation(const stats::Spec& spec) {
 }
 
 }  // namespace
+
+std::string_view json_word(Verdict verdict) {
+  return verdict_word(verdict, stats::Spec{});
+}
 
 Style verdict_style(Verdict verdict) {
   switch (verdict) {
@@ -101,26 +147,71 @@ Style verdict_style(Verdict verdict) {
 }
 
 Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
+  const stats::Spec& spec = analysis.spec;
   const ChangeWords words = change_words(analysis, effect);
   const auto p = [](std::optional<double> value) { return value ? p_text(*value) : "-"; };
   const bool family = has_family(analysis);
+  const bool is_control = stats::is_control(effect, spec);
+  const char* const role = is_control ? " (control)" : "";
+  const std::string verdict(verdict_word(effect.verdict, spec));
   return {
       subject_column(analysis, effect.subject, effect.scope).once(),
-      shown_only("comparison",
-                 fmt::format("{}: {} -> {}{}", name(effect.treatment), name(effect.baseline),
-                             name(effect.level),
-                             stats::is_control(effect, analysis.spec) ? " (control)" : ""))
-          .left(),
+      json_only("programs", known(scope_word(effect.scope))),
+      shown_only("comparison", fmt::format("{}: {} -> {}{}", name(effect.treatment),
+                                           name(effect.baseline), name(effect.level), role))
+          .left()
+          .on_page_as(fmt::format("{} against {}{}", level_name(effect, effect.level),
+                                  level_name(effect, effect.baseline), role)),
+      json_only("treatment", effect.treatment),
+      json_only("baseline", effect.baseline),
+      json_only("level", effect.level),
       shown_only("change", words.change).in(Style::bold),
-      shown_only(level_text(analysis.spec.alpha) + " interval", words.interval)
-          .on_page(family && !full),
-      shown_only("p", p(effect.p)).on_page(family && !full),
+      json_only("ratio", known(effect.ratio)),
+      shown_only(level_text(spec.alpha) + " interval", words.interval).on_page(family && !full),
+      json_only("low", known(effect.low)),
+      json_only("high", known(effect.high)),
+      json_only("difference", known(effect.difference)),
+      json_only("difference_low", known(effect.difference_low)),
+      json_only("difference_high", known(effect.difference_high)),
+      json_only("low_adjusted", known(effect.low_adjusted)),
+      json_only("high_adjusted", known(effect.high_adjusted)),
+      json_only("equivalence_low", known(effect.tost_low)),
+      json_only("equivalence_high", known(effect.tost_high)),
+      json_only("df", known(effect.df)),
+      column("p", known(effect.p), "p", p(effect.p)).on_page(family && !full),
       shown_only("adjusted interval", words.adjusted).on_page(!family),
-      shown_only("adjusted p", p(effect.p_adjusted)).on_page(!family),
-      shown_only("verdict", std::string(verdict_word(effect.verdict, analysis.spec)))
+      column("p_adjusted", known(effect.p_adjusted), "adjusted p", p(effect.p_adjusted))
+          .on_page(!family),
+      json_only("p_equivalence", known(effect.p_same)),
+      json_only("p_equivalence_adjusted", known(effect.p_same_adjusted)),
+      json_only("error", effect.method),
+      json_only("unit", known(effect.unit)),
+      json_only("units", effect.units),
+      json_only("detectable", known(effect.detectable)),
+      json_only("needed_units", effect.needed ? Value(*effect.needed) : Value()),
+      json_only("reason", known(effect.reason)),
+      json_only("exact", effect.exact),
+      json_only("aliases", known(effect.aliases)),
+      json_only("autocorrelation", in_time(effect, &stats::Estimate::autocorrelation)),
+      json_only("independent_units", in_time(effect, &stats::Estimate::independent)),
+      json_only("estimand", std::string(stats::estimand_name(effect.estimand))),
+      json_only("beside", effect.beside ? Value(alternative_fields(*effect.beside)) : Value()),
+      json_only("averages", all_fields(effect.averages)),
+      json_only("randomization", randomization_value(effect.randomization)),
+      json_only("loss_bounds", losses_value(effect.loss_bounds)),
+      json_only("loss_low", known(effect.loss_low)),
+      json_only("loss_high", known(effect.loss_high)),
+      json_only("loss_p", known(effect.loss_p)),
+      json_only("alternatives", all_fields(effect.alternatives)),
+      json_only("variance", spread_value(effect.spread)),
+      json_only("control", is_control),
+      json_only("control_reach", effect.reach ? known(effect.reach->share) : Value()),
+      json_only("held_back",
+                effect.held_back ? Value(std::string(json_word(*effect.held_back))) : Value()),
+      column("verdict", std::string(json_word(effect.verdict)), "verdict", verdict)
           .left()
           .in(verdict_style(effect.verdict))
-          .and_on_page(effect.reason.empty() ? "" : ": " + effect.reason),
+          .on_page_as(effect.reason.empty() ? "" : verdict + ": " + effect.reason),
   };
 }
 

@@ -22,8 +22,9 @@ struct Field;
 // A cell for each column. Invariant S1: all rows of a part have the same keys and headings, in the same order, except
 // rows without cells, which are gaps in the text.
 using Row = std::vector<Field>;
-// What JSON has of a cell; the first one is null, and a Row is an object.
-using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::string, Row>;
+// What JSON has of a cell. The first one is null, a Row is an object, and several are a list of objects.
+using Value =
+    std::variant<std::monostate, bool, std::uint64_t, double, std::string, Row, std::vector<Row>>;
 
 // A cell together with its column.
 struct Field {
@@ -52,7 +53,7 @@ struct Field {
   [[nodiscard]] Field on_page(bool wanted = true) const {
     return changed(&Field::is_for_page, wanted);
   }
-  [[nodiscard]] Field and_on_page(std::string words) const {
+  [[nodiscard]] Field on_page_as(std::string words) const {
     return changed(&Field::page_text, std::move(words));
   }
 

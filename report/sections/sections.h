@@ -35,6 +35,8 @@ std::string answer_of(const Document& document);
 // A causal profile of each cell.
 std::string causal_section(const Document& document, const TextOptions& options);
 
+// JSON has the same four words for the verdicts about every response.
+std::string_view json_word(stats::Verdict verdict);
 // The colour of a verdict.
 Style verdict_style(stats::Verdict verdict);
 Section means_section(const stats::Analysis& analysis);

@@ -35,9 +35,11 @@ bool has_subjects(const stats::Analysis& analysis) {
 }
 
 bool has_family(const stats::Analysis& analysis) {
-  return std::ranges::count_if(analysis.effects, [&](const auto& effect) {
-           return effect.p && !stats::is_control(effect, analysis.spec);
-         }) > 1;
+  std::size_t tested = 0;
+  return std::ranges::any_of(analysis.effects, [&](const auto& effect) {
+    tested += effect.p && !stats::is_control(effect, analysis.spec) ? 1 : 0;
+    return tested > 1;
+  });
 }
 
 std::string label_of(const stats::Analysis& analysis, const std::string& subject,
