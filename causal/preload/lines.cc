@@ -8,7 +8,7 @@
 #include "causal/preload/known_objects.h"
 #include "causal/preload/shared_file.h"
 #include "runtime/base/memory.h"
-#include "runtime/walk/header.h"
+#include "runtime/walk/description.h"
 #include "runtime/walk/walk.h"
 
 // Of the runtime in a program that szc built, whose functions move.

@@ -1,9 +1,56 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/base/options.h"
 
+#include <errno.h>
+#include <sys/auxv.h>
+
 #include "runtime/base/memory.h"
+#include "runtime/base/os.h"
+
+// The dynamic linker defines this: the place where the kernel put the arguments.
+extern "C" void* __libc_stack_end;
 
 namespace stab::rt {
+namespace {
+
+// Asks libc, which kept the kernel's answer. The words behind the environment can't be trusted: if
+// ld.so removes variables from a privileged program, the words are no longer at the end of the
+// environment.
+bool runs_with_more_rights() {
+  const int before = errno;
+  errno = 0;
+  const bool secure = getauxval(AT_SECURE) != 0 || errno != 0;
+  errno = before;
+  return secure;
+}
+
+}  // namespace
+
+const char* options_text(char** environment) {
+  constexpr char name[] = "STABILIZER_OPTIONS=";
+  if (runs_with_more_rights()) return nullptr;
+  for (; *environment != nullptr; ++environment)
+    if (equal(*environment, name, sizeof name - 1)) return *environment + sizeof name - 1;
+  return nullptr;
+}
+
+char** initial_environment() {
+  auto** words = static_cast<char**>(__libc_stack_end);
+  const auto arguments = reinterpret_cast<uint64_t>(words[0]);
+  return words + 1 + arguments + 1;
+}
+
+uint64_t run_seed(const Options& options) {
+  static uint64_t drawn;
+  static bool is_drawn;
+  if (options.seed_given) return options.seed;
+  if (is_drawn) return drawn;
+  if (os::random_bytes(&drawn, sizeof drawn) != sizeof drawn)
+    drawn = os::monotonic_ns() ^ static_cast<uint64_t>(os::process_id()) << 40;
+  is_drawn = true;
+  return drawn;
+}
+
 namespace {
 
 bool parse(Text value, uint64_t& number) {
@@ -54,7 +101,7 @@ bool parse(Text value, Base& base) {
   return false;
 }
 
-// A number of bytes with K or M behind it, or "never".
+// Reads a number of bytes with K or M behind it, or "never".
 bool parse_size(Text value, uint64_t& bytes) {
   if (spells("never", value.start, value.size)) {
     bytes = UINT64_MAX;
@@ -69,7 +116,7 @@ bool parse_size(Text value, uint64_t& bytes) {
   return true;
 }
 
-// A number from 1 to 100 with % behind it, or "off".
+// Reads a number from 1 to 100 with % behind it, or "off".
 bool parse_share(Text value, uint64_t& percent) {
   if (spells("off", value.start, value.size)) {
     percent = 0;
@@ -83,7 +130,7 @@ bool parse_share(Text value, uint64_t& percent) {
   return true;
 }
 
-// A number with its unit, from 20 us to an hour.
+// Reads a number with its unit, from 20 us to an hour.
 bool parse_duration(Text value, uint64_t& nanoseconds) {
   struct Unit {
     const char* name;
@@ -170,7 +217,7 @@ Options parse_options(const char* text, Line& complaints) {
 
 void describe_options(void (*print)(const char* line, size_t size)) {
   print("STABILIZER_OPTIONS=name=value:...\n", 34);
-  // 500_ms is written 500ms, and 1_percent 1%.
+  // The table writes 500ms as 500_ms, and 1% as 1_percent.
   const auto value = [](Line& line, const char* text) {
     for (; *text != '\0'; ++text) {
       if (spells("_percent", text, length_of(text))) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The options of a run, from one environment variable. The table is options.inc.
+// The options of a run, and the seed, from one environment variable. The table of options is
+// options.inc.
 #pragma once
 
 #include <stddef.h>
@@ -9,14 +10,14 @@
 
 namespace stab::rt {
 
-// A piece of the environment, not zero-terminated.
+// A piece of the environment. No zero byte ends it.
 struct Text {
   const char* start = nullptr;
   size_t size = 0;
 };
 
 enum class When : uint8_t { once, repeated };
-// What serves the program's blocks while heap=1.
+// The allocator that serves the program's blocks if heap=1.
 enum class Base : uint8_t { shuffled, power2, bitmap, tlsf, system, stretched, layer };
 const char* name_of(Base base);
 
@@ -53,11 +54,23 @@ struct Options {
   [[nodiscard]] bool again() const { return rerandomize == When::repeated; }
 };
 
-// Values may be quoted ('a:b'). What is not understood is left at its default and added to
-// `complaints`, as "unknown option x, bad value of y"; nothing is added if all is well.
+// Values may be quoted ('a:b'). An option that is not understood keeps its default, and is added to
+// `complaints` as "unknown option x, bad value of y". Nothing is added if all options are
+// understood.
 Options parse_options(const char* text, Line& complaints);
 
-// One line for each option.
+// Prints one line for each option.
 void describe_options(void (*print)(const char* line, size_t size));
+
+// The value of STABILIZER_OPTIONS. It is nullptr if the variable is not set, or unless the kernel says
+// that the program has no more rights than its caller (AT_SECURE). Programs that such a program starts
+// read the variable if it is passed on to them.
+const char* options_text(char** environment);
+
+// The environment that the kernel passed to the program. It is available before libc has set environ.
+char** initial_environment();
+
+// The seed that the options give, or a fresh one. Every call returns the same seed.
+uint64_t run_seed(const Options& options);
 
 }  // namespace stab::rt

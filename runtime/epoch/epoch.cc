@@ -7,7 +7,7 @@
 #include "runtime/epoch/epoch_signal.h"
 #include "runtime/epoch/one_epoch.h"
 #include "runtime/epoch/schedule.h"
-#include "runtime/threads/threads.h"
+#include "runtime/epoch/threads.h"
 
 namespace stab::rt {
 namespace {

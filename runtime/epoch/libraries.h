@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "runtime/abi/abi.h"
+
 namespace stab::rt {
 
 enum class Libraries : uint8_t {
@@ -26,8 +28,30 @@ bool libraries_make_stacks();
 // hides addresses, later calls say so for as long as the process lives.
 Libraries look_at_libraries();
 
-// The handler calls this when layouts run out: it sets layouts_stay_for to whoever holds some of
-// them in a jmp_buf.
+// The handler calls this when layouts run out. It sets layouts_stay_for to the library that holds a
+// layout in a jmp_buf.
 void name_holder();
+
+// The function or library that the report names as the cause of something. A cause holds a copy of
+// the name, because its owner may be unmapped.
+class Cause {
+ public:
+  // Keeps the first name that is set.
+  void set(const char* name);
+  // nullptr if no cause was set.
+  [[nodiscard]] const char* text() const { return text_[0] == '\0' ? nullptr : text_; }
+
+ private:
+  static constexpr uint32_t longest = 160;
+  char text_[longest];
+};
+
+extern Cause layouts_stay_for;
+extern Cause pads_small_for;
+
+// The first function of the table that hides addresses of code, or nullptr.
+const char* first_hider(const abi::Header& table);
+// The first function of the table that makes stacks or switches to them, or nullptr.
+const char* first_with_stacks(const abi::Header& table);
 
 }  // namespace stab::rt

@@ -8,24 +8,55 @@
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/epoch/return_probes.h"
 #include "runtime/image/find_object.h"
 #include "runtime/image/images.h"
 #include "runtime/image/pads.h"
-#include "runtime/walk/header.h"
-#include "runtime/walk/memory.h"
+#include "runtime/walk/description.h"
+#include "runtime/walk/frame.h"
 #include "runtime/walk/walk.h"
 
 namespace stab::rt {
 namespace {
 
-// Of what is read without knowing the frames in it.
+// A return probe (a uretprobe of perf or bpftrace) replaces a return address on the stack by the
+// address of a page of the kernel, [uprobes] in /proc/self/maps. The kernel keeps the return
+// address where no program can read it. The processor can read that page, and so can system calls,
+// but process_vm_readv can't. This tells the page from all others, whatever code it holds.
+
+// An object looks at the words of one stack. Only the handler uses it.
+class ReturnProbes {
+ public:
+  // Whether a return address may be hidden behind this word. Returns true if this can't be found
+  // out.
+  bool may_hide(uint64_t word);
+
+ private:
+  static constexpr uint32_t most_questions = 1000;
+  static constexpr uint32_t remembered = 16;
+  uint64_t harmless_[remembered] = {};
+  uint32_t questions_ = 0;
+};
+
+bool ReturnProbes::may_hide(uint64_t word) {
+  constexpr uint64_t user_end = uint64_t{1} << 56;
+  if (word % os::page_size != 0 || word == 0 || word >= user_end) return false;
+  uint64_t& known = harmless_[word / os::page_size % remembered];
+  if (known == word) return false;
+  if (++questions_ > most_questions) return true;
+  uint8_t byte = 0;
+  const os::Piece there = {reinterpret_cast<void*>(word), sizeof byte};
+  if (!os::copy_own_memory(&byte, sizeof byte, &there, 1) && os::readable(word)) return true;
+  known = word;
+  return false;
+}
+
+// A limit on the words that are read without knowing the frames in them.
 constexpr uint64_t largest_stack = uint64_t{32} << 20;
 
 struct Spot {
   Location location;
   uint32_t function = no_copy;
-  uint64_t offset = 0;  // from the start of the copy; negative in the mark before it
+  uint64_t offset = 0;  // from the copy's start; negative in the mark before the copy
 
   [[nodiscard]] bool found() const { return function != no_copy; }
   [[nodiscard]] bool in_mark() const { return offset > UINT64_MAX - mark_bytes; }
@@ -46,7 +77,7 @@ bool has_frame_of(const Spot& spot, uint64_t address) {
          other.location.layout->pads[other.function] == spot.location.layout->pads[spot.function];
 }
 
-// The same spot in the present layout, or the address itself.
+// The address of the same instruction in the present layout, or the address itself.
 uint64_t present(const Spot& spot, uint64_t address) {
   if (!spot.found() || spot.in_mark() || spot.location.image->present == 0) return address;
   const Layout& now = spot.location.image->current();
@@ -66,8 +97,8 @@ bool is_code(const Spot& spot) {
   return spot.offset <= spot.location.image->functions()[spot.function].size;
 }
 
-// Of the function's values in this register: whether one that looks like the address of a jump table
-// is one. Below 4 GB numbers of 32 bits look like addresses, too.
+// Whether a value in this register that looks like the address of a jump table is one, in this
+// function. Below 4 GB, numbers of 32 bits look like addresses too.
 bool holds_addresses(const Spot& spot, uint32_t r) {
   if (!spot.found()) return false;
   const abi::Function& function = spot.location.image->functions()[spot.function];
@@ -75,7 +106,8 @@ bool holds_addresses(const Spot& spot, uint32_t r) {
          address_of(spot.location.layout->copy(spot.function)) > UINT32_MAX;
 }
 
-// The layout's own description: frames of its copies may be larger than the original's.
+// Uses the layout's own description, because frames of its copies may be larger than the
+// original's.
 bool describe(const Image& image, const Layout& layout, uint32_t f, uint64_t start,
               FrameDescription& description) {
   const abi::Function& function = image.functions()[f];
@@ -109,12 +141,12 @@ bool find_description(uint64_t pc, FrameDescription& description, void* /*contex
         {address_of(object.dlfo_map_start), address_of(object.dlfo_map_end)}, description);
   }
   if (!spot.found()) return false;
-  // The mark before a copy is as its first instruction.
+  // The mark before a copy counts as the copy's first instruction.
   const uint64_t start = is_code(spot) ? address_of(spot.location.layout->copy(spot.function)) : pc;
   return describe(*spot.location.image, *spot.location.layout, spot.function, start, description);
 }
 
-// A return address may lie at the very end of a copy, which is the start of something else.
+// A return address may be the end of a copy, where the next copy or table starts.
 Location locate_word(uint64_t word) {
   const Location location = locate(word);
   return location.layout != nullptr ? location : locate(word - 1);
@@ -127,13 +159,13 @@ void refer_to(const Location& location, Migration& migration) {
   if (layout->retired < migration.oldest) migration.oldest = layout->retired;
 }
 
-// A word that may be a reference, of which nothing more is known.
+// Handles a word that may be a reference, when nothing else is known about the word.
 void mark_word(uint64_t word, Migration& migration) {
   const Location location = locate_word(word);
   if (location.layout != nullptr) refer_to(location, migration);
 }
 
-// The words of a stack from `from` up to `to`, or to where it can no longer be read.
+// Looks at the words of a stack from `from` up to `to`, or up to the first unreadable page.
 class Stack {
  public:
   explicit Stack(uint64_t start)
@@ -167,8 +199,8 @@ void mark_stack(uint64_t from, Migration& migration) {
   if (stack.is_too_large()) migration.complete = false;
 }
 
-// Of a signal's frame: siginfo, ucontext and what lies around them. The vector registers behind
-// hold no addresses of code.
+// The part of a signal's frame with siginfo, ucontext and the words around them. The vector
+// registers behind this part hold no addresses of code.
 constexpr uint64_t signal_frame_size = 1152;
 
 class Migrator {
@@ -197,7 +229,7 @@ class Migrator {
     }
     if (last == Step::bottom) return;
     mark_stack(scanned_, migration_);
-    // What the signal interrupted lies on another stack.
+    // The interrupted code runs on another stack.
     if (is_on_signal_stack()) migration_.complete = false;
   }
 
@@ -234,13 +266,13 @@ class Migrator {
     follow(frame_.pc_slot, frame_.pc, spot, present(spot, frame_.pc - back) + back);
   }
 
-  // What stays in an old layout keeps it.
+  // A frame that stays in an old layout keeps the layout.
   void follow(uint64_t* where, uint64_t from, const Spot& spot, uint64_t to) {
     if (spot.found() && to == from) refer_to(spot.location, migration_);
     replace(where, from, to);
   }
 
-  // Whether this frame saved the register, so that what it holds in it is its own.
+  // Whether this frame saved the register, so that the value in the register belongs to the frame.
   [[nodiscard]] bool is_saved_here(uint32_t r) const {
     return walk_.saved[r] != frame_.saved[r] &&
            address_of(walk_.saved[r]) >= frame_.registers.value[rsp];
@@ -271,22 +303,23 @@ class Migrator {
       scan(frame_.saved[r]);
   }
 
-  // Of a held layout a jmp_buf may have a copy: what it says must stay the layout that is held.
+  // A jmp_buf may hold a copy of an address in a held layout, so the address keeps its layout.
   static bool may_move_table(const Spot& spot) {
     return spot.location.layout->state() != LayoutState::current &&
            !spot.location.layout->is_held();
   }
 
-  // Return addresses and registers were rewritten before. What else looks like an address in an old
-  // layout may be one that the program keeps, or left over from frames that are gone, with bytes of
-  // the program's over a part of it: such a word keeps its layout and its value.
+  // Return addresses and registers were rewritten before. Any other word that looks like an address
+  // in an old layout may be one that the program keeps, or may be left over from an earlier frame
+  // and partly overwritten. Such a word keeps its value, and its layout is kept too.
   void scan(const uint64_t* word) {
     const Location location = locate_word(*word);
     if (location.layout == nullptr || location.layout->state() == LayoutState::current) return;
     refer_to(location, migration_);
   }
 
-  // Where the pad of this frame lies, whose words are scanned next: nothing of the program's.
+  // Notes where the pad of this frame lies. The words of the frame are scanned next, and the
+  // program uses no word of the pad.
   void find_pad(const Spot& own, bool caller_is_known) {
     pad_end_ = 0;
     if (!caller_is_known || !own.found()) return;
@@ -300,7 +333,7 @@ class Migrator {
     STAB_EXPENSIVE(Pads, 3, spoil_pad());
   }
 
-  // What the program reads there is wrong from now on.
+  // The program would read a wrong address there from now on.
   [[nodiscard]] bool spoil_pad() const {
     if (pad_start_ < walk_.readable_start || pad_end_ > walk_.readable_end) return true;
     fill_bytes(reinterpret_cast<void*>(pad_start_), 0xdb, pad_end_ - pad_start_);
@@ -317,8 +350,8 @@ class Migrator {
 
   Migration& migration_;
   stack_t signal_stack_;
-  Walk walk_;                   // is at the caller of
-  Walk frame_;                  // this one
+  Walk walk_;                   // at the caller of frame_
+  Walk frame_;                  // the frame that is moved
   uint32_t kept_ = UINT32_MAX;  // registers that no callee can have changed
   uint64_t scanned_ = 0;
   uint64_t pad_start_ = 0;

@@ -3,15 +3,16 @@
 // in its registers is rewritten. Copies of a function have the same inner layout, so an address in
 // one has its counterpart in every other.
 //
-// What is rewritten:
+// The following words are rewritten:
 //   1. return addresses and interrupted program counters: found exactly, by walking the frames;
 //   2. registers that hold the address of a jump table of the frame's own function;
-//   3. in a frame that was interrupted, registers that hold a place in the function itself.
-// No other word is written: it may be left over, with bytes of the program's over a part of it.
-// A frame stays in its layout if frames of its function have another size in the present one.
-// The words of a pad are nobody's, where it is known which they are (abi::Frame::above).
-// Every other word that looks like an address in an old layout stays as it is (a handler may have
-// taken it from a ucontext_t, an unwinder may be at work), and the layout is kept for it.
+//   3. in a frame that was interrupted, registers that hold a place in the function itself. No
+//      other word is written, because it may be left over from an earlier frame and partly
+//      overwritten. A frame stays in its layout if frames of its function have another size in the
+//      present one. The program doesn't use the words of a pad, if the place of the pad is known
+//      (abi::Frame::above). Every other word that looks like an address in an old layout stays as
+//      it is (a handler may have taken it from a ucontext_t, an unwinder may be at work), and the
+//      layout is kept for it.
 #pragma once
 
 #include <stdint.h>

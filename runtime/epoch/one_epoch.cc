@@ -4,14 +4,13 @@
 #include "runtime/arch/private_stack.h"
 #include "runtime/base/check.h"
 #include "runtime/base/os.h"
-#include "runtime/debug/debugger.h"
-#include "runtime/epoch/causes.h"
 #include "runtime/epoch/epoch_signal.h"
 #include "runtime/epoch/libraries.h"
 #include "runtime/epoch/migrate.h"
+#include "runtime/epoch/threads.h"
+#include "runtime/image/debugger.h"
 #include "runtime/image/images.h"
 #include "runtime/image/pads.h"
-#include "runtime/threads/threads.h"
 
 namespace stab::rt {
 

@@ -2,8 +2,8 @@
 #include "runtime/epoch/schedule.h"
 
 #include "runtime/base/os.h"
-#include "runtime/threads/alarms.h"
-#include "runtime/threads/threads.h"
+#include "runtime/epoch/alarms.h"
+#include "runtime/epoch/threads.h"
 
 namespace stab::rt::schedule {
 namespace {

@@ -4,14 +4,233 @@
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/image/own_text.h"
+#include "runtime/base/place_file.h"
 #include "runtime/image/pads.h"
-#include "runtime/image/placement.h"
+#include "runtime/image/place.h"
 #include "runtime/image/relink.h"
 #include "runtime/image/unwind.h"
 
+// The image's records in the file of the option places=.
+
 namespace stab::rt {
 namespace {
+
+template <class T>
+T* items_of(places::Record* record) {
+  return reinterpret_cast<T*>(record + 1);
+}
+
+uint64_t names_size(const Image& image) {
+  uint64_t size = 0;
+  for (uint32_t f = 0; f < image.count(); ++f) size += length_of(image.name(f)) + 1;
+  return size;
+}
+
+}  // namespace
+
+void note_image(const Image& image, uint64_t time_ns) {
+  if (!places_wanted()) return;
+  const uint32_t count = image.count();
+  const uint64_t names = names_size(image);
+  places::Record* record = take_record(count * sizeof(places::Function) + names, time_ns);
+  if (record == nullptr) return;
+  record->count = count;
+  record->base = address_of(image.base);
+  record->bytes = names;
+  auto* function = items_of<places::Function>(record);
+  auto* text = reinterpret_cast<char*>(function + count);
+  uint32_t name = 0;
+  for (uint32_t f = 0; f < count; ++f) {
+    const auto length = static_cast<uint32_t>(length_of(image.name(f)) + 1);
+    copy_bytes(text + name, image.name(f), length);
+    function[f] = {copy_size(image.functions()[f]), name};
+    name += length;
+  }
+  give_kind(record, places::image);
+}
+
+void note_layout(const Image& image, const Layout& layout, uint64_t time_ns) {
+  if (!places_wanted()) return;
+  STAB_DEBUG(Places, 2, &layout == &image.first() || layout.state() == LayoutState::unused);
+  places::Record* record = take_record(layout.count * sizeof(places::Place), time_ns);
+  if (record == nullptr) return;
+  record->count = layout.count;
+  record->base = address_of(image.base);
+  record->start = address_of(layout.start);
+  record->bytes = layout.code_size;
+  record->lead = image.lead_code_of(layout);
+  auto* place = items_of<places::Place>(record);
+  for (uint32_t rank = 0; rank < layout.count; ++rank)
+    place[rank] = {layout.order[rank], layout.offsets[layout.order[rank]]};
+  give_kind(record, places::layout);
+}
+
+void note_stubs(const Image& image, uint64_t time_ns) {
+  const Switchboard& board = image.board;
+  if (!places_wanted() || !board.in_use()) return;
+  const uint32_t count = board.functions + board.labels;
+  places::Record* record = take_record(count * sizeof(places::Place), time_ns);
+  if (record == nullptr) return;
+  record->count = count;
+  record->base = address_of(image.base);
+  record->start = address_of(board.function_stub(0));
+  record->bytes = count * Switchboard::stub_bytes;
+  record->lead = 0;
+  auto* place = items_of<places::Place>(record);
+  const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
+  for (uint32_t i = 0; i < count; ++i)
+    place[i] = {i < board.functions ? i : labels[i - board.functions].function,
+                static_cast<uint32_t>(i * Switchboard::stub_bytes)};
+  give_kind(record, places::layout);
+}
+
+void note_gone(const Image& image, uint64_t time_ns) {
+  if (!places_wanted()) return;
+  places::Record* record = take_record(0, time_ns);
+  if (record == nullptr) return;
+  record->base = address_of(image.base);
+  give_kind(record, places::gone);
+}
+
+namespace {
+
+// A placement chooses the functions of a layout, memory with room for all of them, and a place for
+// each. An image has one placement at a time, because its arrays are the image's scratch memory.
+
+constexpr uint64_t scratch_numbers = 6;  // of each function
+
+// Arrays over the functions that take part.
+struct Placement {
+  uint32_t* functions;
+  uint32_t* sizes;
+  uint32_t* order;
+  uint32_t* positions;
+  uint32_t* scratch;
+  uint32_t count = 0;
+  uint64_t total = 0;
+
+  explicit Placement(const Image& image)
+      : functions(image.scratch),
+        sizes(functions + image.count()),
+        order(sizes + image.count()),
+        positions(order + image.count()),
+        scratch(positions + image.count()) {}
+
+  void add(uint32_t f, uint32_t bytes) {
+    functions[count] = f;
+    sizes[count++] = bytes / unit;
+    total += bytes / unit;
+  }
+};
+
+constexpr uint64_t largest_code = uint64_t{1} << 29;
+
+// Places functions in the order of the originals, each at the same offset in its page.
+uint64_t place_as_linked(const Image& image, Placement& placement) {
+  constexpr uint64_t page_units = os::page_size / unit;
+  uint64_t at = 0;
+  for (uint32_t rank = 0; rank < placement.count; ++rank) {
+    const uint64_t linked = address_of(image.original(placement.functions[rank])) / unit;
+    at += (linked - at) % page_units;
+    placement.order[rank] = rank;
+    placement.positions[rank] = static_cast<uint32_t>(at);
+    at += placement.sizes[rank];
+  }
+  return at;
+}
+
+// Units of memory that any placement of these functions fits in.
+uint64_t span_of(const Image& image, Placement& placement) {
+  return image.moves ? span_for(placement.total) : place_as_linked(image, placement);
+}
+
+uint64_t largest(const Image& image) {
+  uint64_t most = 0;
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    const uint64_t size = copy_size(image.functions()[f]);
+    most = size > most ? size : most;
+  }
+  return most + mark_bytes;
+}
+
+// Chooses for the first layout every function whose code is as it was linked. Changed code stays in
+// place, for example code with a debugger's breakpoint.
+void choose_functions(Image& image, Placement& placement) {
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    const abi::Function& function = image.functions()[f];
+    const uint8_t* code = image.original(f);
+    if (abi::hash_code(code, function.size) != function.hash) {
+      ++image.altered;
+      continue;
+    }
+    copy_bytes(image.saved + uint64_t{f} * saved_bytes, code,
+               function.size < saved_bytes ? function.size : saved_bytes);
+    placement.add(f, copy_size(function) + (image.marks_calls() ? mark_bytes : 0));
+    image.moved_bytes += function.size;
+  }
+}
+
+// Chooses for a later layout all functions that may move again, or only the called ones among them.
+void choose_all(const Image& image, Placement& placement) {
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (image.may_move_again(f)) placement.add(f, copy_size(image.functions()[f]));
+}
+
+void choose_called(const Image& image, Placement& placement) {
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (image.may_move_again(f) && image.was_called(f))
+      placement.add(f, copy_size(image.functions()[f]));
+}
+
+// Reserves memory that any placement of these functions fits in. Returns nullptr, or the reason why
+// it failed.
+const char* reserve(Image& image, Layout& layout, Placement& placement) {
+  if (layout.offsets == nullptr && !allocate_arrays(layout, image.count())) return "no memory";
+  const uint64_t span = span_of(image, placement) * unit;
+  if (span > largest_code) return "the code is too large";
+  layout.code_size = align_up(span + largest(image), os::page_size);
+  layout.unwind_size = align_up(unwind_bytes(image), os::page_size);
+  const auto low = address_of(image.base);
+  layout.start =
+      reserve_near(layout.size(), low, low + image.table->image_size, image.random, image.side);
+  if (layout.start == nullptr) return "no memory near the image";
+  count_bytes(layout);
+  // Most pages will hold a function anyway, so the kernel maps them at once.
+  if (2 * uint64_t{image.count()} > layout.code_size / os::page_size)
+    os::populate(address_of(layout.start), layout.code_size);
+  image.lowest = address_of(layout.start) < image.lowest ? address_of(layout.start) : image.lowest;
+  const uint64_t end = address_of(layout.start) + layout.code_size;
+  image.highest = end > image.highest ? end : image.highest;
+  return nullptr;
+}
+
+// Draws a place for each, or takes them in the order of the originals.
+void choose_places(Image& image, Placement& placement) {
+  if (image.moves)
+    place(placement.sizes, placement.count, span_for(placement.total), image.random,
+          placement.order, placement.positions, placement.scratch);
+  else
+    place_as_linked(image, placement);
+}
+
+// Notes in the layout where the placement's copies lie.
+void adopt_places(const Image& image, Layout& layout, const Placement& placement) {
+  const uint32_t lead = image.lead(layout);  // bytes of each place before the copy
+  STAB_ALWAYS(Layout, 2,
+              placement.count == 0 || (uint64_t{placement.positions[placement.count - 1]} +
+                                       placement.sizes[placement.order[placement.count - 1]]) *
+                                              unit <=
+                                          layout.code_size);
+  for (uint32_t i = 0; i < layout.count; ++i) layout.offsets[layout.order[i]] = no_copy;
+  layout.count = 0;
+  const auto add = [&](uint32_t f, uint64_t offset) {
+    layout.order[layout.count++] = f;
+    layout.offsets[f] = static_cast<uint32_t>(offset);
+  };
+  for (uint32_t rank = 0; rank < placement.count; ++rank)
+    add(placement.functions[placement.order[rank]],
+        uint64_t{placement.positions[rank]} * unit + lead);
+}
 
 Shape shape_of(const Elf64_Ehdr* elf, uint64_t base) {
   Shape shape;
@@ -45,7 +264,8 @@ bool table_is_mapped(const abi::Note& note, const Shape& shape, uint64_t base) {
   return false;
 }
 
-// Once for each slot: they may be read long after the image has gone.
+// Each slot of an image allocates its layouts once, because they may be read long after the image
+// was closed.
 bool allocate_layouts(Image& image) {
   if (image.layouts != nullptr) return true;
   const long memory =
@@ -96,8 +316,8 @@ const char* make_switchboard(Image& image) {
   return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
 }
 
-// Functions come in the order of the tables, so places, and later what is copied, lie anywhere: caches
-// are told before.
+// Prefetches a copy that is written soon, and the copy that it is made from. Functions come in the
+// order of the table, so their copies lie at random places.
 void fetch(const Image& image, const Layout& layout, uint32_t f) {
   constexpr uint64_t line = 64;
   constexpr uint64_t most_lines = 8;
@@ -126,7 +346,7 @@ void fill(const Image& image, Layout& layout) {
   build_unwind(image, layout);
 }
 
-// All of it: with the sizes of copies, and what lies before them.
+// Checks the whole layout, with the sizes of the copies and the bytes before them.
 bool is_valid(const Image& image, const Layout& layout) {
   if (!is_valid(layout, image.count())) return false;
   const uint32_t lead = image.lead(layout);
@@ -170,7 +390,8 @@ const char* build(Image& image, bool again) {
   const OwnText text(image);
   if (!patch_originals(image, text))
     return "the code cannot be made writable (mprotect was refused)";
-  // From here on there is no way back. Vtables that stay as they are lead to the entries.
+  // The changes from here on can't be undone. A vtable that stays as it is leads to the entries of
+  // the originals.
   set_pointers(image);
   text.take();
   return nullptr;
@@ -194,7 +415,7 @@ Layout* new_layout(Image& image) {
   return &layout;
 }
 
-// One that nothing refers to. Each one has room for all functions.
+// Finds a layout to which nothing refers. Each layout has room for all functions.
 Layout* take_layout(Image& image) {
   if (Layout* unused = unused_layout(image)) return unused;
   return new_layout(image);
@@ -243,7 +464,7 @@ const Layout* layout_of(const Image& image, uint64_t address) {
 
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf) {
   image.note = note;
-  // Such tools move notes and leave other bytes in their place.
+  // Tools that edit binaries move notes and leave other bytes in their place.
   if (note->desc_size != sizeof(abi::Note) - offsetof(abi::Note, abi_version))
     return "a tool has rewritten the binary since szc linked it (patchelf does); tell szc to make "
            "the change, as with -Wl,-rpath";
@@ -316,7 +537,8 @@ struct ClosedImage {
 
 void close_image(Image& image) {
   note_gone(image, os::monotonic_ns());
-  // One that found no memory near the image has arrays of this image's size, and is not in use.
+  // A layout that found no memory near the image has arrays of this image's size, and is not in
+  // use.
   for (uint32_t i = 0; image.layouts != nullptr && i < most_layouts; ++i)
     release(image.layouts[i], image.count(), ClosedImage::proof());
   if (image.board.in_use()) os::unmap(address_of(image.board.start), image.board.size());

@@ -9,6 +9,85 @@
 namespace stab::rt {
 namespace {
 
+uint64_t page_of(const Image& image, uint64_t offset) {
+  return ((reinterpret_cast<uint64_t>(image.base) & (os::page_size - 1)) + offset) / os::page_size;
+}
+
+uint64_t first_page(const Image& image) {
+  return reinterpret_cast<uint64_t>(image.base) & -os::page_size;
+}
+
+// An entry of /proc/self/pagemap describes one page. A page that was written to is present and does
+// not belong to the file.
+bool is_of_file(uint64_t entry) {
+  constexpr uint64_t of_file = uint64_t{1} << 61;
+  constexpr uint64_t somewhere = uint64_t{3} << 62;
+  return (entry & somewhere) == 0 || (entry & of_file) != 0;
+}
+
+void look_at(int pages_file, uint64_t start, uint64_t count, uint8_t* of_file) {
+  constexpr uint64_t at_a_time = 512;
+  uint64_t entries[at_a_time];
+  for (uint64_t done = 0; done < count; done += at_a_time) {
+    const uint64_t now = count - done < at_a_time ? count - done : at_a_time;
+    const uint64_t place = (start / os::page_size + done) * sizeof entries[0];
+    const long got = os::read_at(pages_file, entries, now * sizeof entries[0], place);
+    if (got != static_cast<long>(now * sizeof entries[0])) return;
+    for (uint64_t i = 0; i < now; ++i) of_file[done + i] = is_of_file(entries[i]) ? 1 : 0;
+  }
+}
+
+// The pages become executable before they move to the text, so that perf still knows them by the
+// file's name.
+void replace(uint64_t start, uint64_t size) {
+  const long memory = os::map(0, size, os::read | os::write);
+  if (os::failed(memory)) return;
+  const auto own = static_cast<uint64_t>(memory);
+  os::populate(own, size);
+  copy_bytes(reinterpret_cast<uint8_t*>(own), reinterpret_cast<const uint8_t*>(start), size);
+  if (!os::failed(os::protect(own, size, os::read | os::execute))) os::move_pages(own, size, start);
+  os::unmap(own, size);
+}
+
+}  // namespace
+
+OwnText::OwnText(const Image& image) : image_(image) {
+  const long file = os::open_read("/proc/self/pagemap");
+  if (os::failed(file)) return;
+  const uint64_t pages = page_of(image, image.table->image_size) + 1;
+  size_ = align_up(pages, os::page_size);
+  const long memory = os::map(0, size_, os::read | os::write);
+  if (!os::failed(memory)) {
+    of_file_ = reinterpret_cast<uint8_t*>(memory);
+    look_at(static_cast<int>(file), first_page(image), pages, of_file_);
+  }
+  os::close_file(static_cast<int>(file));
+}
+
+OwnText::~OwnText() {
+  if (of_file_ != nullptr) os::unmap(reinterpret_cast<uint64_t>(of_file_), size_);
+}
+
+void OwnText::take() const {
+  if (of_file_ == nullptr) return;
+  const auto* ranges = elements<abi::Range>(*image_.table, image_.table->ranges);
+  for (uint32_t i = 0; i < image_.table->ranges.count; ++i) {
+    if (ranges[i].kind != static_cast<uint32_t>(abi::RangeKind::code) || ranges[i].size == 0)
+      continue;
+    const uint64_t end = page_of(image_, ranges[i].start + ranges[i].size - 1) + 1;
+    for (uint64_t page = page_of(image_, ranges[i].start); page < end;) {
+      const uint64_t first = page;
+      while (page < end && of_file_[page] != 0) ++page;
+      if (page == first)
+        ++page;
+      else
+        replace(first_page(image_) + first * os::page_size, (page - first) * os::page_size);
+    }
+  }
+}
+
+namespace {
+
 constexpr uint8_t trap_opcode = 0xcc;
 
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __start_stab_text[];
@@ -24,22 +103,22 @@ bool fits_mark(const Image& image, uint32_t f) {
   return image.marks_calls() && !image.anchored(f);
 }
 
-// Where a function of the permanent layout is entered.
+// The address at which a function of the permanent layout is entered.
 uint8_t* first_entry(const Image& image, uint32_t f) {
   return image.first().copy(f) - (fits_mark(image, f) ? mark_code : 0);
 }
 
-// Where a branch of `f` in the first layout leads, that goes `inside` bytes behind the start of
+// The target of a branch of `f` in the first layout that goes `inside` bytes behind the start of
 // `callee`.
 uint8_t* branch_target(const Image& image, uint32_t f, uint32_t callee, uint64_t inside) {
   if (!image.first().has(callee)) return image.original(callee) + inside;
   if (inside != 0) return image.first().copy(callee) + inside;
-  // What stays in the permanent layout must not keep others there.
+  // A function that stays in the permanent layout must not keep other functions there.
   const bool by_stub = image.board.in_use() && image.anchored(f);
   return by_stub ? image.board.function_stub(callee) : first_entry(image, callee);
 }
 
-// A label whose address the code takes: its function never moves again.
+// The address of a label that the code takes. The label's function never moves again.
 uint64_t label_address(const Image& image, uint32_t label) {
   const abi::Label& place = elements<abi::Label>(*image.table, image.table->labels)[label];
   const uint32_t f = place.function;
@@ -62,9 +141,9 @@ uint32_t branch_value(const Image& image, uint32_t f, uint32_t offset, uint32_t 
                   address_of(branch_target(image, f, callee, inside)));
 }
 
-// Where the first layout's copy leads to a copy there, a later layout's leads to its own. `field` is
-// of the first one's. What has a copy in a later layout is not anchored, and is entered at its
-// start or at the mark before it.
+// If a copy of the first layout leads to another copy there, the copy in a later layout leads to
+// that layout's copy. `field` belongs to the first layout's copy. A function with a copy in a later
+// layout is not anchored, and is entered at its start or at the mark before it.
 uint32_t branch_again(const Image& image, const Layout& layout, const uint8_t* field,
                       const uint8_t* own_field, uint32_t callee) {
   const uint64_t target =
@@ -142,7 +221,7 @@ void restore(const Image& image) {
   }
 }
 
-// The frame grows by this pad, wherever its size is said.
+// Adds the pad to each field that contains the size of the frame.
 void pad_frame(const Image& image, uint8_t* copy, uint32_t f, uint32_t pad) {
   const abi::Frame* frame = frame_of(image, f);
   if (frame == nullptr || pad == 0) return;

@@ -1,40 +1,66 @@
 // SPDX-License-Identifier: MIT
-// Writes and links copies in a layout that is writable and whose places are chosen.
+// Writes and links copies in a writable layout whose places are chosen, and changes the text of the
+// originals.
 #pragma once
 
 #include "runtime/image/image.h"
 
 namespace stab::rt {
 
-class OwnText;
+// A kernel probe (a uprobe of perf or bpftrace) at the entry of an original would crash the program:
+// the kernel would execute the instruction that the file has there, and then continue behind it, in
+// the middle of our jump. The kernel sets probes only where memory is the file's. So the text that
+// patch_originals() changes becomes private memory with the same bytes, which no probe can hit. Pages
+// that hold a probe already stay, because the probe needs them.
+class OwnText {
+ public:
+  // Finds out which pages are the file's own while none of the text is changed: patch_originals
+  // asks for this object. Where that cannot be known (there is no /proc), all pages stay as they are.
+  explicit OwnText(const Image& image);
+  ~OwnText();
+  OwnText(const OwnText&) = delete;
+  OwnText& operator=(const OwnText&) = delete;
 
-// In the first layout: the bytes of the original (the entry as it was linked), padding, and jump
-// tables.
+  // Replaces those pages, once the text was changed and is executable again. Pages that the kernel
+  // refuses to replace (before Linux 5.7) stay.
+  void take() const;
+
+ private:
+  const Image& image_;
+  uint8_t* of_file_ = nullptr;  // for each page of the image
+  uint64_t size_ = 0;
+};
+
+// Writes a copy of the first layout: the bytes of the original (its entry as it was linked),
+// padding, and jump tables.
 void write_copy(const Image& image, const Layout& layout, uint32_t f);
 
-// Before a copy of the first layout: code that notes the first call and runs into the copy.
+// Writes code before a copy of the first layout that notes the first call and continues in the
+// copy.
 void write_mark(const Image& image, const Layout& layout, uint32_t f);
 
-// Gives every field of a copy of the first layout that depends on places its value.
+// Gives each field of a copy of the first layout its value, if the value depends on the copy's
+// place.
 void link_copy(const Image& image, const Layout& layout, uint32_t f);
 
-// In a later layout: the first one's copy, linked for this place. The original is not read: it may
-// have been changed since (a probe, say), and lies in no cache.
+// Writes a copy of a later layout: the copy of the first layout, linked for this place. It doesn't
+// read the original, which may have been changed since (by a probe, for example) and is in no
+// cache.
 void copy_again(const Image& image, const Layout& layout, uint32_t f);
 
-// Lets the stubs of functions and labels lead to the layout, as far as it has them.
+// Lets each stub of a function or label that the layout contains lead to the layout.
 void lead_to(const Image& image, const Layout& layout, StubsDraft& stubs);
 
-// Makes the originals jump to the copies of the first layout, or to their stubs, and sets
-// the slots in data. Returns false if the text could not be made writable; then nothing was
-// changed. If it cannot be made executable again, the process ends: it has nothing left to run.
-// `untouched` has seen the text as it was.
+// Makes the originals jump to the copies of the first layout, or to their stubs, and sets the slots
+// in data. Returns false, and changes nothing, if the text can't be made writable. If the text
+// can't be made executable again, the process ends, because it can't run any more. `untouched` has
+// seen the text before the change.
 bool patch_originals(const Image& image, const OwnText& untouched);
 
-// Makes vtables refer to the copies themselves where there is one layout, else to the stubs:
-// programs carry what they read from a vtable to places that the runtime cannot find (the frame of
-// a coroutine), and a stub is right for ever. The originals are patched: where the kernel refuses,
-// vtables go on to lead there.
+// Makes vtables refer to the copies if the image has one layout, and otherwise to the stubs, which
+// are always right: programs carry addresses from vtables to places that the runtime can't find,
+// such as the frame of a coroutine. The originals must be patched before. If the kernel refuses a
+// change, vtables still lead to the originals.
 void set_pointers(const Image& image);
 
 }  // namespace stab::rt

@@ -4,10 +4,9 @@
 #include "runtime/abi/validate.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/epoch/causes.h"
+#include "runtime/epoch/libraries.h"
 #include "runtime/image/find_object.h"
 #include "runtime/malloc/interface/choice.h"
-#include "runtime/malloc/interface/heap_report.h"
 #include "runtime/start/thread_stacks.h"
 
 namespace stab::rt {

@@ -2,27 +2,28 @@
 // The runtime's beginning and end. It runs before every constructor of the program and of its
 // libraries, when there is one thread and nothing of the program has run yet.
 #include <elf.h>
+#include <signal.h>
+#include <ucontext.h>
 
 #include "runtime/abi/note.h"
-#include "runtime/base/environment.h"
+#include "runtime/arch/private_stack.h"
+#include "runtime/arch/signal_return.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/base/place_file.h"
-#include "runtime/debug/debugger.h"
-#include "runtime/epoch/causes.h"
 #include "runtime/epoch/contexts.h"
 #include "runtime/epoch/epoch.h"
 #include "runtime/epoch/libraries.h"
+#include "runtime/image/debugger.h"
 #include "runtime/image/find_object.h"
 #include "runtime/image/images.h"
 #include "runtime/image/near_memory.h"
 #include "runtime/image/pads.h"
 #include "runtime/malloc/interface/choice.h"
-#include "runtime/start/crash.h"
 #include "runtime/start/first_frames.h"
 #include "runtime/start/last_line.h"
-#include "runtime/start/region.h"
+#include "runtime/start/region_clock.h"
 #include "runtime/start/report.h"
 #include "runtime/start/sandbox.h"
 #include "runtime/start/thread_stacks.h"
@@ -45,7 +46,65 @@ struct AtStartAndEnd {
 
 namespace {
 
+// A crash of the program has the same signal, exit status and core file as it would have without the
+// runtime. The runtime only writes a line first, on a stack of its own.
+
+constexpr int watched[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+alignas(16) uint8_t stack[16 << 10];
+bool stack_taken;
+
+struct Crash {
+  int number;
+  uint64_t pc;
+};
+
+void tell(void* argument) {
+  const auto* crash = static_cast<const Crash*>(argument);
+  report_signal(crash->number, crash->pc, locate(crash->pc));
+}
+
+// The program's alternate stack may have room for the kernel's frame and for little more.
+void tell_on_own_stack(Crash crash) {
+  if (__atomic_exchange_n(&stack_taken, true, __ATOMIC_RELAXED)) return tell(&crash);
+  call_on_stack(stack + sizeof stack, tell, &crash);
+}
+
+// A fault happens again when the handler returns, now with the default action. A signal that another
+// thread or process sent is sent again.
+void on_crash(int number, void* info, void* context) {
+  const auto* ucontext = static_cast<const ucontext_t*>(context);
+  const auto pc = static_cast<uint64_t>(ucontext->uc_mcontext.gregs[REG_RIP]);
+  if (report_wanted()) tell_on_own_stack({number, pc});
+  const os::SignalAction standard = {nullptr, os::flag_restorer, return_from_signal, 0};
+  os::signal_action(number, &standard, nullptr);
+  if (static_cast<siginfo_t*>(info)->si_code <= 0) os::queue_to_self(number, info);
+}
+
+// Only signals that a bad stack can cause run on the alternate stack: if the alternate stack is too
+// small for the kernel's frame, the signal becomes SIGSEGV.
+uint64_t flags_for(int number) {
+  const bool by_bad_stack = number == SIGSEGV || number == SIGBUS;
+  return os::flag_siginfo | os::flag_restorer | (by_bad_stack ? os::flag_onstack : 0);
+}
+
+// Installs our handler for each signal of a crash that has its default action. A handler that the
+// program installs later replaces ours.
+void watch_crashes() {
+  for (const int number : watched) {
+    os::SignalAction old = {};
+    // The handler blocks the signals of epochs, because a walk can't leave the handler's own stack.
+    const os::SignalAction ours = {on_crash, flags_for(number), return_from_signal, UINT64_MAX};
+    if (os::failed(os::signal_action(number, nullptr, &old)) || old.handler != nullptr) continue;
+    os::signal_action(number, &ours, nullptr);
+  }
+}
+
 constexpr int refusal_status = 125;
+
+// The regions between STAB_BEGIN() and STAB_END(), without names and with names.
+constinit RegionClock plain_region{};
+constinit NamedRegions named_regions{};
 
 constinit Options options;
 uint64_t seed;
@@ -137,8 +196,8 @@ void report_end() {
   const bool is_owner = report_wanted();
   if ((!is_owner && !report_wanted_by_child()) || !last_line.begin()) return;
   if (is_owner)
-    report_exit(main_began == 0 ? 0 : os::monotonic_ns() - main_began, plain_region(),
-                named_regions(), epoch_counts());
+    report_exit(main_began == 0 ? 0 : os::monotonic_ns() - main_began, plain_region, named_regions,
+                epoch_counts());
   else
     report_child(epoch_counts());
   last_line.end();
@@ -250,4 +309,24 @@ extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int
 }
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _Exit(int status) {
   _exit(status);
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_begin() {
+  plain_region.begin();
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_end() {
+  plain_region.end();
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_begin_region(const char* name) {
+  named_regions.begin(name);
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_end_region(const char* name) {
+  named_regions.end(name);
+}
+
+extern "C" __attribute__((visibility("default"))) void stab_randomize() {
+  randomize_now();
 }

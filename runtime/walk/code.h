@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What a walk recognises in machine code.
+// Recognises machine code that a walk must know: calls, signal trampolines and entries of PLTs.
 #pragma once
 
 #include <stdint.h>
 
 namespace stab::rt {
 
-// A call ends exactly at `end`; `count` bytes before it can be read.
+// Whether a call ends exactly at `end`. `count` bytes before `end` can be read.
 bool ends_with_call(const uint8_t* end, uint32_t count);
 constexpr uint32_t longest_call = 7;  // without prefixes
 
-// The stub that a signal handler returns to: eax = 15, syscall. The kernel's frame is at its stack
-// pointer.
+// Whether this is the stub to which a signal handler returns: eax = 15, syscall. The kernel's frame
+// is then at the stack pointer.
 bool is_trampoline(const uint8_t* code, uint32_t count);
 constexpr uint32_t longest_trampoline = 9;
-// Between its two instructions; `count` bytes before and 2 behind it can be read.
+// Whether `at` is between the stub's two instructions. `count` bytes before `at` and 2 bytes behind
+// it can be read.
 bool is_trampoline_end(const uint8_t* at, uint32_t count);
 
 // Linkers other than GNU's describe no PLT. Bytes that its code has pushed at this point, above

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/walk/rules.h"
-
 #include <gtest/gtest.h>
 
 #include "runtime/walk/code.h"
-#include "runtime/walk/expression.h"
-#include "runtime/walk/memory.h"
+#include "runtime/walk/description.h"
+#include "runtime/walk/frame.h"
 #include "runtime/walk/sample.h"
 
 namespace stab::rt {

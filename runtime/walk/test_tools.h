@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "runtime/walk/header.h"
+#include "runtime/walk/description.h"
 #include "runtime/walk/walk.h"
 
 namespace stab::rt::testing {

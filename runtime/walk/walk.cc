@@ -4,10 +4,8 @@
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/walk/code.h"
+#include "runtime/walk/description.h"
 #include "runtime/walk/frame.h"
-#include "runtime/walk/memory.h"
-#include "runtime/walk/rules.h"
-#include "runtime/walk/signal.h"
 
 namespace stab::rt {
 namespace {
@@ -64,8 +62,8 @@ bool grows(const Walk& walk, const Walk& caller) {
   return caller.registers.is_known(rsp) && (to > from || (walk.interrupted && to == from));
 }
 
-// Reads no more of the stack. Nothing is copied by assignment, since the compiler would call
-// memcpy.
+// Reads no more of the stack. It copies bytes by copy_bytes(), because the compiler would turn an
+// assignment into a call of memcpy.
 Step enter(Walk& walk, Walk& caller, FindDescription find, void* context) {
   STAB_DEBUG(Walks, 2, caller.interrupted || grows(walk, caller));
   look_up(caller, find, context);
@@ -111,7 +109,8 @@ bool at_process_start(Walk& walk) {
 bool in_plt(Walk& walk, uint64_t& pushed) {
   uint8_t code[2 * plt_window] = {};
   if (!walk.interrupted || !read_code(walk, walk.pc, code + plt_window, plt_window)) return false;
-  // Nothing before the first entry may be readable, and half of it read is as good.
+  // The memory before the first entry may be unreadable. In that case the bytes before it stay
+  // zero.
   read_code(walk, walk.pc - plt_window, code, plt_window);
   const int bytes = plt_pushed(code + plt_window);
   pushed = static_cast<uint64_t>(bytes);

@@ -11,7 +11,8 @@
 //      most_stack in all, so every walk ends. (It stays in a step out of an interrupted function that
 //      has taken its return address off the stack.)
 //   3. A return address is preceded by a call, or is a signal trampoline, or the end of the stack.
-//   4. Where a step is not sure it says `lost`; the walk then still describes the last sure frame.
+//   4. If a step isn't sure about the caller, it returns `lost`, and the walk still describes the
+//      last sure frame.
 #pragma once
 
 #include <stdint.h>
@@ -23,13 +24,14 @@ constexpr uint64_t red_zone = 128;
 constexpr uint64_t most_stack = uint64_t{1} << 30;
 constexpr uint32_t most_stacks = 64;
 
-// Readable in full: the description, its CIE, the code.
+// The description, its CIE and the code of the function are readable.
 struct FrameDescription {
-  const uint8_t* fde = nullptr;  // from its length on
+  const uint8_t* fde = nullptr;  // starts with its length
   uint64_t fde_size = 0;         // length included
   const uint8_t* cie = nullptr;
   uint64_t cie_size = 0;
-  // Where the code that the pc lies in is: for a copy the copy. The description's own is ignored.
+  // The function in which the pc lies; for a copy, this is the place of the copy. The walk ignores
+  // the place that the description names.
   uint64_t function_start = 0;
   uint64_t function_size = 0;
 };
@@ -37,13 +39,13 @@ struct FrameDescription {
 // Finds the description for a pc, which may be any number. Returns false if there is none.
 using FindDescription = bool (*)(uint64_t pc, FrameDescription& description, void* context);
 
-// By DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15.
+// Registers have DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15.
 constexpr uint32_t register_count = 16;
 constexpr uint32_t rbp = 6;
 constexpr uint32_t rsp = 7;
 
 struct Registers {
-  uint64_t value[register_count];  // nothing where the register is not known
+  uint64_t value[register_count];  // undefined for unknown registers
   uint32_t known = 0;              // a bit for each
 
   [[nodiscard]] bool is_known(uint32_t number) const { return (known >> number & 1) != 0; }
@@ -56,21 +58,23 @@ struct Registers {
 
 struct Walk {
   uint64_t pc = 0;  // the next instruction that the frame runs
-  // Nothing was called there: the pc itself is what is looked up, not the byte before it.
+  // The frame was interrupted at pc and has called nothing, so the walk looks up pc itself and not
+  // the byte before it.
   bool interrupted = true;
   Registers registers;
-  // Where pc is kept: on the stack, or in the context of a signal. Null: in a sleeping thread.
+  // The place that keeps pc, on the stack or in the context of a signal. It is null in a sleeping
+  // thread.
   uint64_t* pc_slot = nullptr;
-  // Where the value that a register has in this frame is kept. Null: in the register itself, or
-  // nobody knows. An interrupted prologue or epilogue may hold the same value at a second place,
-  // the other one of register and stack.
+  // The place that keeps the value of each register in this frame. It is null if the register
+  // itself holds the value, or if the place isn't known. An interrupted prologue or epilogue may
+  // hold the same value at a second place, the other one of register and stack.
   uint64_t* saved[register_count];
   // The walk may read the words between these addresses. A caller that knows of more readable
   // memory may raise the end after begin_walk.
   uint64_t readable_start = 0;
   uint64_t readable_end = 0;
 
-  // For step() only.
+  // The fields below are for step() only.
   enum class Code : uint8_t { not_looked_up, described, trampoline, unknown };
   Code code = Code::not_looked_up;
   FrameDescription description;
@@ -81,13 +85,15 @@ struct Walk {
 
 enum class Step : uint8_t {
   caller,  // the walk is at the caller now
-  bottom,  // there is none
-  lost,    // there may be one
+  bottom,  // the frame has no caller
+  lost,    // the caller can't be found
 };
 
-// At what a signal interrupted: a handler's third argument, into which pc_slot and saved point.
+// Begins at the interrupted code. `interrupted` is the third argument of a signal handler, and
+// pc_slot and saved point into it.
 void begin_walk(Walk& walk, ucontext_t& interrupted);
-// At a sleeping thread. Only these two are known; others become known where a frame saved them.
+// Begins at a sleeping thread. Only its pc and its stack pointer are known; other registers become
+// known when a frame has saved them.
 void begin_walk(Walk& walk, uint64_t pc, uint64_t stack_pointer);
 
 Step step(Walk& walk, FindDescription find, void* context);

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/walk/header.h"
+#include "runtime/walk/description.h"
 #include "runtime/walk/sample.h"
 #include "runtime/walk/walk.h"
 

@@ -16,7 +16,7 @@ cat >"$work/breaks.cpp" <<'CPP'
 #include <stdlib.h>
 #include "runtime/image/images.h"
 #include "runtime/image/pads.h"
-#include "runtime/malloc/memory/span.h"
+#include "runtime/malloc/memory/arena.h"
 #include "stabilizer.h"
 using namespace stab;
 static void* volatile block;

@@ -4,10 +4,10 @@
 
 #include <type_traits>
 
+#include "runtime/malloc/allocators/bitmap.h"
 #include "runtime/malloc/interface/testing.h"
 #include "runtime/malloc/memory/arena.h"
-#include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/slabs/slabs.h"
+#include "runtime/malloc/memory/slabs.h"
 
 namespace stab::heap {
 namespace {

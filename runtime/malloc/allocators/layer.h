@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/memory/cache.h"
 
 namespace stab::heap {
 

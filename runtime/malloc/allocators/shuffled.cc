@@ -5,10 +5,10 @@
 #include "runtime/malloc/allocators/blocks.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/cache.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/memory/misuse.h"
-#include "runtime/malloc/slabs/cache.h"
-#include "runtime/malloc/slabs/slabs.h"
+#include "runtime/malloc/memory/slabs.h"
 
 namespace stab::heap {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/malloc/interface/testing.h"
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/memory/cache.h"
 
 namespace stab::heap {
 namespace {

@@ -29,8 +29,9 @@ extern SystemRest system_rest;
 
 // Fills system_heap and system_rest. system_heap is libc's until then. Finds what usable_in_system calls.
 void find_system_heap();
-// The file of the system's allocator; nullptr: it is libc's. Others define more functions than we
-// do (operator new, sized delete, sdallocx), and blocks of ours must not reach those.
+// The file of the system's allocator, or nullptr if the allocator is libc's. Others define more
+// functions than we do (operator new, sized delete, sdallocx), and blocks of ours must not reach
+// those.
 const char* file_of_other_heap();
 
 // The largest request for which the system's allocator makes the same block as for this one: so says

@@ -2,15 +2,15 @@
 #include "runtime/malloc/interface/choice.h"
 
 #include "runtime/base/check.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/malloc/allocators/bitmap.h"
 #include "runtime/malloc/allocators/layer.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/interface/names.h"
 #include "runtime/malloc/interface/open.h"
+#include "runtime/malloc/memory/cache.h"
 #include "runtime/malloc/memory/large.h"
-#include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {
 namespace {
@@ -21,7 +21,7 @@ const char* problem;
 const char* others;
 
 const Allocator& decide() {
-  rt::Line complaints;  // nobody reads it: the start of the runtime reports the same ones
+  rt::Line complaints;  // unread: the start of the runtime reports the same complaints
   const rt::Options options = heap_options(complaints);
   find_system_heap();
   if (!options.heap) return plain;
@@ -91,6 +91,21 @@ const char* heap_problem() {
 
 const char* heap_of_others() {
   return others;
+}
+
+void add_start(rt::Line& line, const rt::Options& options) {
+  const bool on = is_heap_on();
+  line.field("heap", on ? "on" : "off");
+  if (on) line.field("allocator", rt::name_of(options.allocator));
+  if (options.heap && !on) line.field("heap_why", heap_problem());
+  if (heap_of_others() != nullptr) line.field("other_allocator", heap_of_others());
+}
+
+void add_counts(rt::Line& line) {
+  const HeapCounts counts = heap_counts();
+  if (!counts.known) return;
+  line.field("heap_operations", counts.operations).field("heap_bytes", counts.bytes);
+  line.field("heap_fixed_bytes", counts.unshuffled);
 }
 
 }  // namespace stab::heap

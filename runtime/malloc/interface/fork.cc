@@ -2,15 +2,15 @@
 #include "runtime/malloc/interface/fork.h"
 
 #include "runtime/base/random.h"
+#include "runtime/malloc/allocators/bitmap.h"
 #include "runtime/malloc/allocators/layer.h"
+#include "runtime/malloc/allocators/swapped.h"
 #include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/cache.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/metadata.h"
-#include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/optional/swapped.h"
-#include "runtime/malloc/slabs/cache.h"
-#include "runtime/malloc/slabs/slabs.h"
+#include "runtime/malloc/memory/slabs.h"
 
 extern "C" {
 __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);

@@ -2,12 +2,12 @@
 #include "runtime/malloc/interface/open.h"
 
 #include "runtime/base/check.h"
+#include "runtime/malloc/allocators/bitmap.h"
 #include "runtime/malloc/allocators/layer.h"
 #include "runtime/malloc/allocators/shuffled.h"
+#include "runtime/malloc/allocators/stretched.h"
+#include "runtime/malloc/allocators/swapped.h"
 #include "runtime/malloc/interface/fork.h"
-#include "runtime/malloc/optional/bitmap.h"
-#include "runtime/malloc/optional/stretched.h"
-#include "runtime/malloc/optional/swapped.h"
 
 namespace stab::heap {
 namespace {

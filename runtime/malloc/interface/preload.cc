@@ -2,12 +2,11 @@
 // What libstabheap.so does at its start and end. LD_PRELOAD loads it into programs that szc did not
 // link; in one that szc linked it is idle, because the malloc of the executable precedes its own.
 #include "runtime/abi/abi.h"
-#include "runtime/base/environment.h"
+#include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/base/report_file.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/interface/choice.h"
-#include "runtime/malloc/interface/heap_report.h"
 
 extern "C" __attribute__((weak)) void stab_add_image();
 

@@ -4,11 +4,129 @@
 // and limits on address space count only what is used.
 #pragma once
 
+#include <stdint.h>
+
 #include "runtime/base/random.h"
 #include "runtime/malloc/memory/lock.h"
-#include "runtime/malloc/memory/span.h"
 
 namespace stab::heap {
+
+// A span is a run of units of 64 KB with one purpose: a slab of equal slots, one large block, a
+// pool, or none. Its record lies apart from its memory. A directory of the address space leads from
+// the address of any block to the record.
+//
+// Invariants:
+//   1. The directory leads to spans that exist, or to no_span.
+//   2. Spans do not overlap. An unused span is in one of the arena's lists, once; others are not.
+//   3. The arena counts the units that are used.
+//   4. The arena is opened before it gives the first span, and not again.
+
+constexpr unsigned unit_bits = 16;
+constexpr uint64_t unit_size = uint64_t{1} << unit_bits;
+
+enum class Purpose : uint8_t { unused, slab, large, pool };
+// The backing of an unused span: written pages, zero pages, or no mapping.
+enum class Backing : uint8_t { written, zero, absent };
+
+// Only the arena writes the purpose, which it reads from the neighbours of a span that is given
+// back. All code may read it.
+class ArenasPurpose {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): it is read as what it holds.
+  operator Purpose() const { return is_; }
+
+ private:
+  friend class Arena;
+  Purpose is_;
+};
+
+constexpr uint8_t no_bag = 255;
+
+struct Span {
+  uint64_t start;
+  uint32_t units;
+  ArenasPurpose purpose;
+  Backing backing;
+  // The class whose bag takes any block of this slab as a slot. With no_bag, release() must look
+  // closer.
+  uint8_t bag;
+  uint8_t size_class;
+
+  // A slab has `slots` slots of `slot_size` bytes from `first` on. A bit in `free_bits` is set
+  // while the slot belongs neither to the program nor to a bag.
+  uint64_t first;
+  uint64_t reciprocal;
+  uint32_t slot_size;
+  uint32_t slots;
+  uint64_t* free_bits;
+
+  // The address of a large block.
+  uint64_t block;
+
+  // The fields below change often, so they sit on a cache line of their own: free() reads only the
+  // ones above. The links belong to the arena's list of unused spans, or to a class's list of slabs
+  // with free slots.
+  alignas(64) Span* previous;
+  Span* next;
+  uint32_t free_slots;
+  uint32_t hint;  // no word of free_bits below this one has a bit
+  uint32_t row;   // the next row is taken from this slot on
+
+  [[nodiscard]] uint64_t size() const { return uint64_t{units} << unit_bits; }
+  [[nodiscard]] uint64_t end() const { return start + size(); }
+  [[nodiscard]] uint32_t slot_at(uint64_t address) const {
+    return static_cast<uint32_t>(times_reciprocal(address) >> 64);
+  }
+  [[nodiscard]] bool begins_slot(uint64_t address) const {
+    return (address - first) * reciprocal < reciprocal;
+  }
+  // Whether the slot is neither the program's nor in a bag.
+  [[nodiscard]] bool is_free(uint32_t slot) const {
+    return (__atomic_load_n(&free_bits[slot / 64], __ATOMIC_RELAXED) >> (slot % 64) & 1) != 0;
+  }
+  [[nodiscard]] uint64_t address_of(uint32_t slot) const {
+    return first + uint64_t{slot} * slot_size;
+  }
+  __extension__ using Product = unsigned __int128;
+  [[nodiscard]] Product times_reciprocal(uint64_t address) const {
+    return Product{address - first} * reciprocal;
+  }
+};
+
+// For a 32-bit number, the high half of its product with this is the quotient, and the low half is
+// below this exactly if the remainder is 0 (Lemire, Kaser, Kurz: Faster remainder by direct
+// computation, 2019).
+constexpr uint64_t reciprocal_of(uint32_t size) {
+  return UINT64_MAX / size + 1;
+}
+
+constexpr unsigned leaf_bits = 32;
+constexpr uint64_t leaves = uint64_t{1} << (47 - leaf_bits);
+constexpr uint64_t leaf_entries = uint64_t{1} << (leaf_bits - unit_bits);
+extern Span** directory[leaves];
+
+// Stands for a span that was given back: unused, and without addresses.
+extern Span no_span;
+
+// The span of a block. For another address: nullptr if no span of ours was ever there, otherwise
+// some span or no_span.
+inline Span* span_of(const void* address) {
+  const auto a = reinterpret_cast<uint64_t>(address);
+  Span** leaf = __atomic_load_n(&directory[(a >> leaf_bits) & (leaves - 1)], __ATOMIC_ACQUIRE);
+  if (leaf == nullptr) return nullptr;
+  return __atomic_load_n(&leaf[(a >> unit_bits) & (leaf_entries - 1)], __ATOMIC_ACQUIRE);
+}
+
+// Makes room in the directory for these addresses. Returns false if there is no memory for it.
+bool prepare_directory(uint64_t start, uint64_t size);
+// The unit of this address leads to the span from now on. The directory must have room for it.
+void lead_to(uint64_t address, Span* span);
+// The first and the last unit of the span lead to it.
+void lead_to_ends(Span* span);
+// All units of the span lead to it.
+void lead_to_all(Span* span);
+// The units that led to this span, a large block or a slab, lead to no_span.
+void lead_nowhere(const Span* span);
 
 enum class Site : uint8_t { by_seed, anywhere };  // anywhere: where the kernel chooses
 // ThreadSanitizer allows no memory at the addresses that the seed may choose.
@@ -22,14 +140,14 @@ class Arena {
  public:
   // Before all others (Spans 4).
   void open(uint64_t seed, Site site = usual_site);
-  // A span of this many units, to which its first and last unit lead; nullptr: there is no memory.
-  // `zeroed` tells whether its pages are zero.
+  // Returns a span of this many units, to which its first and last unit lead, or nullptr if there
+  // is no memory. `zeroed` tells whether its pages are zero.
   Span* take(uint64_t units, Purpose purpose, bool& zeroed);
-  // The pages and the span object are the arena's again: whoever gives or resizes it once more is
-  // ended where that is seen (Spans 2).
+  // Gives the pages and the span object back to the arena. If the span is given or resized again,
+  // the program ends where this is noticed (Spans 2).
   void give(Span* span);
-  // Changes the size without moving the span; false: it is as it was. The content of new pages is
-  // undefined.
+  // Changes the size without moving the span. Returns false, and leaves the span as it was, if that
+  // fails. The content of new pages is undefined.
   bool resize(Span* span, uint64_t units);
   // Bytes of spans that are in use.
   uint64_t used();

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/malloc/memory/span.h"
+#include "runtime/malloc/memory/arena.h"
 
 namespace stab::heap {
 

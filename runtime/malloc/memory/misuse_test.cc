@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "runtime/malloc/interface/testing.h"
-#include "runtime/malloc/memory/span.h"
-#include "runtime/malloc/slabs/classes.h"
+#include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/slabs.h"
 
 namespace stab::heap {
 namespace {

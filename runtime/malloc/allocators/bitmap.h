@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/memory/cache.h"
 
 namespace stab::heap {
 

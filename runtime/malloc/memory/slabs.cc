@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/slabs/slabs.h"
+#include "runtime/malloc/memory/slabs.h"
 
 #include "runtime/base/check.h"
 #include "runtime/base/os.h"

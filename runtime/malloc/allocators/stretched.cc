@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/optional/stretched.h"
+#include "runtime/malloc/allocators/stretched.h"
 
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/memory/cache.h"
 
 namespace stab::heap {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/optional/bitmap.h"
+#include "runtime/malloc/allocators/bitmap.h"
 
 #include "runtime/base/check.h"
 #include "runtime/malloc/allocators/allocator.h"

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "runtime/base/check.h"
 #include "runtime/base/in_handler.h"
 
 namespace stab::rt {
@@ -39,7 +40,7 @@ struct Thread {
     const uint32_t word = __atomic_load_n(&state_word, __ATOMIC_ACQUIRE);
     return (word & state_mask) == static_cast<uint32_t>(from) && change_word(word, to);
   }
-  // Only if the slot has not been given to another thread since the word was read.
+  // Changes the state unless the slot was given to another thread after the word was read.
   bool change_word(uint32_t word, ThreadState to) {
     return __atomic_compare_exchange_n(&state_word, &word,
                                        (word & ~state_mask) | static_cast<uint32_t>(to), false,
@@ -49,30 +50,79 @@ struct Thread {
   static constexpr uint32_t state_mask = 7;  // above it: the round in which the slot was given
 };
 
-// Memory that is not used is not touched.
+// Unused slots cost no memory, because they are never touched.
 constexpr uint32_t most_threads = 16384;
 
-// nullptr, or why the other threads are not known (then none is stopped). One caller at a time.
-// Sleepers that have not run since the epoch `spared_since` are left asleep.
+// Stops the other threads. Returns nullptr, or the reason why the threads are not known; no thread
+// is stopped then. One caller at a time. Sleepers that have not run since the epoch `spared_since`
+// are left asleep.
 const char* stop_others(const InHandler& proof, int signal, const void* stop_value, uint64_t epoch,
                         uint64_t spared_since);
 constexpr uint64_t spare_all = UINT64_MAX;
 void resume_others(const InHandler& proof);
 
-// Those that the last call of stop_others found.
+// The number of threads that the last call of stop_others() found.
 uint32_t thread_count();
 
 Thread& thread(uint32_t index);
 
-// Whether it found this one, and it had not ended.
+// Whether that call found this thread, and the thread had not ended.
 bool is_listed(int id);
 
 // Keeps what this epoch found out about each thread for the next one.
 void remember_threads(uint64_t epoch, uint64_t own_clear_since);
-// In a child of fork: its one thread has another number, and nothing is known of it.
+// A child of fork calls this: its only thread has another number, and nothing is known about the
+// thread.
 void forget_threads();
 
-// In the handler of a thread that was asked to stop: returns when it may go on.
+// The handler of a thread that was asked to stop calls this. It returns when the thread may
+// continue.
 void stop_here(const InHandler& proof, ucontext_t* context);
+
+// Finds the place of a thread's record by the thread's number. An index of zero bytes is empty.
+//
+// Invariants:
+//   1. At most half of the slots are taken, so every search ends.
+//   2. A slot counts only if it was written since the last clear(), which leaves the slots alone.
+//   3. Each id is in the index once.
+template <uint32_t most>
+class IdIndex {
+ public:
+  void clear() {
+    ++round_;
+    count_ = 0;
+  }
+  // The id must not be there yet. Returns false if the index is full.
+  bool add(int id, uint32_t place) {
+    STAB_DEBUG(Index, 3, find(id) == nullptr);
+    if (count_ == most) return false;
+    ++count_;
+    uint32_t at = first(id);
+    while (is_taken(at)) at = (at + 1) % slot_count;
+    slots_[at] = {round_ + 1, id, place};
+    return true;
+  }
+  // Returns nullptr if the id is not in the index.
+  [[nodiscard]] const uint32_t* find(int id) const {
+    for (uint32_t at = first(id); is_taken(at); at = (at + 1) % slot_count)
+      if (slots_[at].id == id) return &slots_[at].place;
+    return nullptr;
+  }
+
+ private:
+  struct Slot {
+    uint64_t round;
+    int id;
+    uint32_t place;
+  };
+  static constexpr uint32_t slot_count = 2 * most;
+  [[nodiscard]] bool is_taken(uint32_t at) const { return slots_[at].round == round_ + 1; }
+  // Threads that were made one after the other have neighbouring slots, so few pages are touched.
+  static uint32_t first(int id) { return static_cast<uint32_t>(id) % slot_count; }
+
+  uint64_t round_ = 0;
+  uint32_t count_ = 0;
+  Slot slots_[slot_count] = {};
+};
 
 }  // namespace stab::rt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/threads/alarms.h"
+#include "runtime/epoch/alarms.h"
 
 #include "runtime/base/os.h"
 

@@ -9,8 +9,7 @@
 #include "runtime/base/random.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/misuse.h"
-#include "runtime/malloc/slabs/classes.h"
-#include "runtime/malloc/slabs/slabs.h"
+#include "runtime/malloc/memory/slabs.h"
 
 namespace stab::heap {
 

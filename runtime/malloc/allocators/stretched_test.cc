@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/malloc/interface/testing.h"
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/memory/cache.h"
 
 namespace stab::heap {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/optional/swapped.h"
+#include "runtime/malloc/allocators/swapped.h"
 
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/blocks.h"
 #include "runtime/malloc/allocators/system.h"
+#include "runtime/malloc/allocators/tlsf.h"
 #include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/cache.h"
 #include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/memory/metadata.h"
 #include "runtime/malloc/memory/misuse.h"
-#include "runtime/malloc/optional/tlsf.h"
-#include "runtime/malloc/slabs/cache.h"
 
 namespace stab::heap {
 namespace {

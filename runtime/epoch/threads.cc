@@ -1,17 +1,91 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/threads/threads.h"
+#include "runtime/epoch/threads.h"
 
+#include <asm/unistd.h>
 #include <errno.h>
 
+#include "runtime/base/line.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/threads/activity.h"
-#include "runtime/threads/id_index.h"
 
 namespace stab::rt {
 namespace {
 
-// How long a thread has for its answer: less after one that did not come, for it may never come.
+// Files of /proc tell what another thread of this process does. Reading one file costs as much as
+// ten look-ups of CPU time.
+
+enum class Activity : uint8_t {
+  runs,
+  sleeps,  // in the kernel, or is about to
+  lends,   // sleeps while a child runs in its memory, perhaps (vfork, posix_spawn)
+  unknown
+};
+
+// Reads a small file of /proc and ends it with a zero. Returns its size, or the kernel's error.
+long read_task_file(int thread, const char* file, char* buffer, size_t size) {
+  Line path;
+  path.text("/proc/self/task/").number(static_cast<uint64_t>(thread)).text(file);
+  const long fd = os::open_read(path.c_string());
+  if (os::failed(fd)) return fd;
+  const long got = os::read_some(static_cast<int>(fd), buffer, size - 1);
+  os::close_file(static_cast<int>(fd));
+  if (!os::failed(got)) buffer[got] = '\0';
+  return got;
+}
+
+bool makes_child(uint64_t call) {
+  return call == __NR_vfork || call == __NR_clone || call == __NR_clone3;
+}
+
+// The state letter in "id (name) state ...", or 0 if the line has none.
+char state_of(int thread, long& size) {
+  char text[128];
+  size = read_task_file(thread, "/stat", text, sizeof text);
+  for (long i = size; i-- > 1;)
+    if (text[i - 1] == ')' && text[i] == ' ') return text[i + 1];
+  return 0;
+}
+
+// Uses only files that every process may read, for a process that has given up privileges. A parent
+// that waits for vfork is in state D, in which other threads are for a moment only.
+Activity activity_by_state(int thread) {
+  long size = 0;
+  const char state = state_of(thread, size);
+  if (state == 'R') return Activity::runs;
+  if (state == 'D') return Activity::lends;
+  return state == 'S' ? Activity::sleeps : Activity::unknown;
+}
+
+// The file contains "running", or the number of the system call and its arguments.
+Activity activity_of(int thread) {
+  char text[256];
+  const long size = read_task_file(thread, "/syscall", text, sizeof text);
+  if (size == -EACCES || size == -EPERM) return activity_by_state(thread);
+  if (size <= 1) return Activity::unknown;
+  if (text[0] == 'r') return Activity::runs;
+  const char* at = text;
+  uint64_t call = 0;
+  return read_decimal(at, call) && makes_child(call) ? Activity::lends : Activity::sleeps;
+}
+
+// A thread that has ended may stay in the list; the first thread often does.
+bool has_ended(int thread) {
+  long size = 0;
+  const char state = state_of(thread, size);
+  if (size <= 0)
+    return size == 0 || size == -ENOENT || size == -ESRCH;  // not: no descriptor is free
+  return state == 'Z' || state == 'X';
+}
+
+// The number of threads in the list, or 0 if it is unknown. Threads that have ended but stay in the
+// list count.
+uint32_t threads_in_process() {
+  const long links = os::links_of("/proc/self/task");
+  return links > 2 ? static_cast<uint32_t>(links - 2) : 0;
+}
+
+// The time that a thread has for its answer. It is shorter after an answer that did not come,
+// because that answer may never come.
 constexpr uint64_t most_patience_ns = 20000000;
 constexpr uint64_t least_patience_ns = 1000000;
 constexpr uint64_t look_again_ns = 2000000;
@@ -19,7 +93,7 @@ constexpr uint64_t look_again_ns = 2000000;
 constinit Thread threads[most_threads];
 uint32_t count;
 constinit IdIndex<most_threads> places;
-// Of the last epoch in which all threads were listed.
+// The variables below describe the last epoch in which all threads were listed.
 struct Known {
   int id = 0;
   bool asleep = false;
@@ -34,7 +108,7 @@ constinit IdIndex<most_threads + 1> known_places;
 uint64_t listed_epoch;
 
 uint64_t patience_ns = most_patience_ns;
-uint32_t rounds;    // of stopping
+uint32_t rounds;    // how often threads were stopped
 uint32_t released;  // changes when the stopped ones may go on
 
 constexpr uint32_t name_at = 19;
@@ -46,14 +120,15 @@ struct Entry {  // struct linux_dirent64, ended by the name
   uint8_t type;
 };
 
-// CPU time that comes in ticks, or not at all, does not tell that a thread has run.
+// If the kernel counts CPU time in ticks or not at all, CPU time can't tell whether a thread has
+// run.
 bool clock_is_exact(int own) {
   for (int attempt = 0; attempt < 3; ++attempt)
     if (os::thread_cpu_ns(own) < os::thread_cpu_ns(own)) return true;
   return false;
 }
 
-// The kernel may refuse for want of room in the queue: that thread is not gone.
+// The kernel refuses a signal if the queue is full. The thread is not gone then.
 void ask(Thread& thread, int signal, const void* value) {
   const long result = os::queue_to_thread(thread.id, signal, value);
   if (os::failed(result))
@@ -76,10 +151,10 @@ bool is_spared(const Thread& thread, Activity activity, const Request& request) 
   return activity == Activity::sleeps && thread.asleep_since() <= request.spared_since;
 }
 
-// The thread's state. One whose CPU time is what it was when it was seen asleep has not run since:
-// that of a running thread is exact, for the kernel brings it up to date when it is asked. (Another
-// thread that has got the same number has another time.) Of those that are new, or have not run
-// since they were, only some are looked at in an epoch; the others are left alone until then.
+// Finds the thread's state. A thread has not run since it was seen asleep if its CPU time is the
+// same as then: the kernel updates the time of a running thread when it is asked. (A later thread
+// with the same number has another time.) An epoch looks at only some of the threads that are new
+// or have not run since they were; it leaves the others alone.
 const char* look_at(Thread& thread, bool may_wait, Request& request) {
   Activity activity = Activity::sleeps;
   if (!thread.asleep && may_wait && request.first_looks == 0) {
@@ -101,8 +176,9 @@ const char* look_at(Thread& thread, bool may_wait, Request& request) {
   return nullptr;
 }
 
-// What was known of it at the end of the last epoch. A thread that was not there then, or was made
-// while the list was, has met nothing older than what was present before that epoch.
+// Copies what was known about the thread at the end of the last epoch. A thread that began later,
+// or while the list was made, can refer only to layouts that were present before that epoch or are
+// newer.
 void recall(Thread& thread, const Known* before, uint64_t epoch) {
   const bool still = before != nullptr && thread.ran_ns != 0 && before->ran_ns == thread.ran_ns;
   if (before != nullptr)
@@ -113,7 +189,7 @@ void recall(Thread& thread, const Known* before, uint64_t epoch) {
   thread.asleep = still && before->asleep;
 }
 
-// `ran_ns` was read before: what it does, is looked at after.
+// `ran_ns` was read before, and the state of the thread is read after it.
 const char* add(int id, uint64_t ran_ns, const Known* before, Request& request) {
   if (!places.add(id, count)) return "too many threads";
   Thread& thread = threads[count];
@@ -131,8 +207,9 @@ const char* add(int id, uint64_t ran_ns, const Known* before, Request& request) 
   return nullptr;
 }
 
-// Whether those of the last epoch are all: they are as many as there were when this began, and each
-// was there before (the time of a younger one with the same number would be less).
+// Whether the threads of the last epoch are all threads: their number is the number of threads when
+// this epoch began, and each of them existed in the last epoch (a younger thread with the same
+// number would have less CPU time).
 bool known_are_all(const Request& request) {
   if (!request.exact_clock || known_places.find(request.own) == nullptr ||
       threads_in_process() != known_count)
@@ -159,7 +236,8 @@ const char* list_new(int id, Request& request) {
              place == nullptr ? nullptr : &known[*place], request);
 }
 
-// New ones only. `found` counts them; our own must be among those that exist.
+// Adds new threads only. `found` counts the threads in the list, which must contain the calling
+// thread.
 const char* list_threads(Request& request, uint32_t& found) {
   const long fd = os::open_directory("/proc/self/task");
   if (os::failed(fd)) return "/proc cannot be read";
@@ -188,8 +266,9 @@ const char* list_threads(Request& request, uint32_t& found) {
   return problem;
 }
 
-// By number. One that was made while another ended is missed: what that one may have met is kept,
-// for it was not stopped, and the younger one has met no more.
+// Whether all threads are listed, to judge by how many there are. A thread that was made while
+// another thread ended can be missed. The thread that ended was not stopped, so the layouts it may
+// refer to are kept, and the younger thread can refer to no others.
 bool all_are_listed() {
   uint32_t there = 1;
   for (uint32_t i = 0; i < count; ++i) there += threads[i].state() != ThreadState::gone;
@@ -279,7 +358,7 @@ const char* stop_others(const InHandler& proof, int signal, const void* stop_val
 }
 
 void resume_others(const InHandler& /*proof*/) {
-  // Who was asked and has not answered finds that it is too late.
+  // A thread that was asked and has not answered finds that it is too late.
   for (uint32_t i = 0; i < count; ++i)
     threads[i].change_state(ThreadState::asked, ThreadState::unreachable);
   __atomic_fetch_add(&released, 1, __ATOMIC_RELEASE);

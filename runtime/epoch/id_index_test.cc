@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/threads/id_index.h"
-
 #include <gtest/gtest.h>
+
+#include "runtime/epoch/threads.h"
 
 namespace stab::rt {
 namespace {

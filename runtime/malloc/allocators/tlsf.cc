@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/optional/tlsf.h"
+#include "runtime/malloc/allocators/tlsf.h"
 
 #include "runtime/malloc/memory/arena.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/slabs/cache.h"
+#include "runtime/malloc/memory/cache.h"
 
 #include <pthread.h>
 
