@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A plan while it is read: the values so far, where they stand, and what is wrong. First each table
-// is read by itself (read_*.cc), then the tables are checked against each other (check_*.cc).
+// is read by itself, and then the tables are checked against each other.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ struct DraftCell {
   Cell value;
 };
 
-// What the kinds of design that are no comparison of all cells say of themselves.
+// The keys of designs that don't compare all cells with each other.
 struct DraftStudy {
   std::optional<std::uint32_t> comparisons;
   std::vector<Template> generators;
@@ -90,8 +90,8 @@ struct Draft {
 // Every key a variable's name, every value a text.
 Variables variables_of(const Table& table);
 
-// One whole number up to `most`, or an array of some, each once; empty: none, or not so, which then
-// is a problem.
+// Reads one whole number up to `most`, or an array of different ones. The result is empty if the
+// key is missing or wrong; a wrong key becomes a problem.
 std::vector<std::uint32_t> whole_numbers(const Table& table, std::string_view key,
                                          std::uint32_t most);
 
@@ -115,7 +115,7 @@ void read_measure(const Table& root, Draft& draft);
 void read_own_measures(const Table& measure, Draft& draft);
 // After all tables: a rule and the response must not count the same.
 void check_exclude(Draft& draft);
-// Of [analysis], after [measure].
+// Reads analysis.response, after [measure].
 void read_response(const std::optional<Table>& analysis, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// [design].
+// Reads [design] and checks it: the cells that it lists, the size of the experiment, the stopping rule.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "plan/reading/draft.h"
 
 namespace stab::plan {
+
 namespace {
 
 constexpr std::array kinds{
@@ -93,6 +98,352 @@ void read_design(const Table& root, Draft& draft) {
   if (cells == nullptr && is_custom)
     draft.problems.add(draft.design_at,
                        R"('design.cells' is missing: a "custom" design lists its cells)");
+}
+
+// Checks that the kind of design fits the factors and the benchmarks, and that listed cells name
+// existing levels.
+
+namespace {
+
+// The treatments and their levels.
+using Treatments = std::map<std::string, Words>;
+
+Treatments treatments_of(const Draft& draft) {
+  Treatments treatments;
+  for (const DraftFactor& factor : draft.factors)
+    if (factor.value.is_treatment())
+      for (const Level& level : std::get<FixedLevels>(factor.value.levels).levels)
+        treatments[factor.value.name].push_back(level.name);
+  return treatments;
+}
+
+Words names_of(const Treatments& treatments) {
+  Words names;
+  for (const auto& [name, levels] : treatments) names.push_back(name);
+  return names;
+}
+
+void refuse_kind(Draft& draft, std::string_view needs, const Treatments& treatments) {
+  draft.problems.add(draft.design_at, fmt::format("a {} design needs {}, but this plan has {}{}{}",
+                                                  to_string(draft.plan.design.kind), needs,
+                                                  treatments.size(), treatments.empty() ? "" : ": ",
+                                                  fmt::join(names_of(treatments), ", ")));
+}
+
+void check_treatments(Draft& draft, const Treatments& treatments) {
+  const DesignKind kind = draft.plan.design.kind;
+  if (kind == DesignKind::one_way && treatments.size() != 1)
+    refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
+                treatments);
+  if (kind == DesignKind::within_subjects && treatments.empty())
+    refuse_kind(draft, "at least one treatment (a factor with two or more fixed levels)",
+                treatments);
+  if (kind == DesignKind::nested && treatments.size() > 1)
+    refuse_kind(draft, "at most one treatment (a factor with two or more fixed levels)",
+                treatments);
+  if (kind == DesignKind::custom && treatments.empty())
+    refuse_kind(draft, "at least one treatment (a factor with two or more fixed levels)",
+                treatments);
+  if (kind == DesignKind::padding_study && treatments.size() != 1)
+    refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
+                treatments);
+  if (kind == DesignKind::calibration && !treatments.empty())
+    refuse_kind(draft, "no treatment, because it compares programs with themselves", treatments);
+  if (kind == DesignKind::within_subjects && draft.benchmarks.size() == 1)
+    draft.problems.add(draft.design_at,
+                       "a within-subjects design compares over benchmarks and needs at least two, "
+                       "but this plan has 1");
+}
+
+bool has_seeds(DesignKind kind) {
+  return kind == DesignKind::nested || kind == DesignKind::padding_study;
+}
+
+void check_seeds(Draft& draft) {
+  const DraftFactor* nested = nullptr;
+  for (const DraftFactor& factor : draft.factors) {
+    const auto* seeds = std::get_if<RandomSeeds>(&factor.value.levels);
+    if (seeds == nullptr) continue;
+    if (nested != nullptr)
+      draft.problems.add(
+          factor.at,
+          fmt::format(
+              "only one factor can have random = {{ seeds, runs }}, and '{}' already has it",
+              nested->value.name));
+    else if (!has_seeds(draft.plan.design.kind))
+      draft.problems.add(factor.at,
+                         fmt::format("the factor '{}' with random = {{ seeds, runs }} needs "
+                                     "design.kind = \"nested\" or \"padding-study\"",
+                                     factor.value.name));
+    nested = &factor;
+  }
+  if (nested == nullptr) {
+    if (has_seeds(draft.plan.design.kind))
+      draft.problems.add(
+          draft.design_at,
+          fmt::format(
+              "a {} design needs a factor with random = {{ seeds, runs }}, such as link_order",
+              to_string(draft.plan.design.kind)));
+    return;
+  }
+  for (const Position at : draft.repetitions_at)
+    draft.problems.add(
+        at, fmt::format("'repetitions' must not be given: the runs of the factor '{}' are the "
+                        "repetitions",
+                        nested->value.name));
+}
+
+void check_cell(const DraftCell& cell, const Treatments& treatments, Problems& problems) {
+  const auto hint = [&](std::string_view word, const Words& candidates) {
+    return problems.is_crowded() ? "" : did_you_mean(word, candidates);
+  };
+  for (const auto& [factor, level] : cell.value) {
+    const auto found = treatments.find(factor);
+    if (found == treatments.end())
+      problems.add(cell.at,
+                   fmt::format("this cell contains '{}', which is not a treatment of this plan{}",
+                               shown(factor), hint(factor, names_of(treatments))));
+    else if (std::ranges::find(found->second, level) == found->second.end())
+      problems.add(
+          cell.at,
+          fmt::format("this cell contains the level '{}', which the factor '{}' does not have{}",
+                      shown(level), factor, hint(level, found->second)));
+  }
+  for (const auto& [factor, levels] : treatments)
+    if (!cell.value.contains(factor))
+      problems.add(cell.at,
+                   fmt::format("this cell leaves out '{}', but a cell must contain every treatment",
+                               factor));
+}
+
+void check_levels_are_used(Draft& draft, const Treatments& treatments) {
+  std::map<std::string, std::set<std::string>> used;
+  for (const DraftCell& cell : draft.cells)
+    for (const auto& [factor, level] : cell.value) used[factor].insert(level);
+  for (const DraftFactor& factor : draft.factors) {
+    const auto levels = treatments.find(factor.value.name);
+    if (levels == treatments.end()) continue;
+    for (const std::string& level : levels->second)
+      if (!used[factor.value.name].contains(level))
+        draft.problems.add(factor.at, fmt::format("no cell of the design has the level '{}' of the "
+                                                  "factor '{}': use or remove the level",
+                                                  level, factor.value.name));
+  }
+}
+
+void check_cells(Draft& draft, const Treatments& treatments) {
+  const std::size_t before = draft.problems.count();
+  std::set<Cell> seen;
+  for (const DraftCell& cell : draft.cells) {
+    check_cell(cell, treatments, draft.problems);
+    if (!seen.insert(cell.value).second)
+      draft.problems.add(cell.at, "this cell is listed twice: remove one");
+  }
+  if (draft.problems.count() == before) check_levels_are_used(draft, treatments);
+}
+
+}  // namespace
+
+void check_design(Draft& draft) {
+  if (!draft.factors_are_good || !draft.kind_is_good) return;
+  const std::size_t before = draft.problems.count();
+  const Treatments treatments = treatments_of(draft);
+  check_treatments(draft, treatments);
+  check_seeds(draft);
+  if (draft.plan.design.kind == DesignKind::custom && draft.cells_are_good && !draft.cells.empty())
+    check_cells(draft, treatments);
+  draft.kind_is_good = draft.problems.count() == before;
+}
+
+// Computes how large the experiment becomes, before anything is allocated.
+
+namespace {
+
+constexpr std::uint64_t saturated = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? saturated : product;
+}
+
+std::string number(std::uint64_t count) {
+  return count == saturated ? "more than 10^19" : fmt::format("{}", count);
+}
+
+// The number of cells of a factorial design. Too many cells are a problem at the last treatment.
+std::uint64_t factorial_cells(Draft& draft) {
+  std::uint64_t cells = 1;
+  std::vector<std::size_t> levels;
+  Position at;
+  for (const DraftFactor& factor : draft.factors) {
+    if (!factor.value.is_treatment()) continue;
+    levels.push_back(std::get<FixedLevels>(factor.value.levels).levels.size());
+    cells = times(cells, levels.back());
+    at = factor.at;
+  }
+  if (cells > max_cells)
+    draft.problems.add(at,
+                       fmt::format("the design has {} = {} cells, but at most {} are allowed: "
+                                   "remove levels or factors, or list the cells in a custom design",
+                                   fmt::join(levels, " x "), number(cells), max_cells));
+  return cells;
+}
+
+const RandomSeeds* seeds_of(const Draft& draft) {
+  for (const DraftFactor& factor : draft.factors)
+    if (const auto* seeds = std::get_if<RandomSeeds>(&factor.value.levels)) return seeds;
+  return nullptr;
+}
+
+}  // namespace
+
+void check_size(Draft& draft) {
+  if (!draft.factors_are_good || !draft.kind_is_good || !draft.cells_are_good) return;
+  const bool is_listed = lists_cells(draft.plan.design.kind);
+  const std::uint64_t cells = is_listed ? draft.cells.size() : factorial_cells(draft);
+  if (cells > max_cells) return;
+  const RandomSeeds* nested = seeds_of(draft);
+  const std::uint64_t per_block = cells * (nested != nullptr ? nested->seeds : 1);
+  std::uint64_t trials = 0;
+  for (const DraftBenchmark& benchmark : draft.benchmarks) {
+    const std::uint64_t blocks = nested != nullptr        ? nested->runs
+                                 : draft.plan.design.stop ? draft.plan.design.stop->max
+                                                          : benchmark.value.repetitions;
+    trials += per_block * (blocks + draft.plan.warmup);
+  }
+  if (trials <= max_trials) return;
+  const Position at = draft.plan.design.stop          ? draft.stop_at
+                      : !draft.repetitions_at.empty() ? draft.repetitions_at.front()
+                                                      : Position{};
+  draft.problems.add(
+      at, fmt::format("the plan has {} trials ({} benchmarks, {} in a block of each), but at most "
+                      "{} are allowed: lower the repetitions, or remove levels or benchmarks",
+                      trials, draft.benchmarks.size(), per_block, max_trials));
+}
+
+// Reads design.stop, the stopping rule, and refuses designs that the rule doesn't fit.
+
+namespace {
+
+constexpr std::uint32_t most_precise_looks = 100;  // each look reads all trials so far
+
+// Returns `count` evenly spaced numbers of blocks from min on, and then max, the end of the
+// experiment.
+std::vector<std::uint32_t> looks(std::uint32_t min, std::uint32_t max, std::uint32_t count) {
+  std::vector<std::uint32_t> result;
+  for (std::uint64_t i = 0; i < count; ++i)
+    result.push_back(min + static_cast<std::uint32_t>((max - min) * i / count));
+  return result;
+}
+
+void refuse_key(const Table& table, const char* key, const char* rule) {
+  if (const Pair* pair = table.find(key))
+    table.problems().add(
+        pair->at,
+        fmt::format("'{}' needs rule = \"{}\": set it, or remove the key", table.path(key), rule));
+}
+
+struct Bounds {
+  std::uint32_t min = 0;
+  std::uint32_t max = 0;
+};
+
+std::optional<Bounds> read_bounds(const Table& table, StopRule rule) {
+  table.require("max", "the largest number of blocks");
+  const auto min = given<"design.stop.min">(table, rule);
+  const auto max = given<"design.stop.max">(table, rule);
+  if (!max || (!min && table.find("min") != nullptr)) return std::nullopt;
+  const Bounds bounds{.min = min.value_or(standard_of<"design.stop.min">), .max = *max};
+  if (bounds.min < bounds.max) return bounds;
+  table.refuse(*table.find("max"),
+               fmt::format("more blocks than '{}', which is {}", table.path("min"), bounds.min));
+  return std::nullopt;
+}
+
+std::optional<Stop> read_precision(const Table& table) {
+  refuse_key(table, "looks", "sequential");
+  table.require("half_width", R"(what every interval must come down to, as in "0.5%")");
+  const auto half_width = given<"design.stop.half_width">(table);
+  const auto bounds = read_bounds(table, StopRule::precision);
+  if (!half_width || !bounds) return std::nullopt;
+  const auto [min, max] = *bounds;
+  return Stop{.rule = StopRule::precision,
+              .half_width = *half_width,
+              .max = max,
+              .looks = looks(min, max, std::min(max - min, most_precise_looks))};
+}
+
+std::optional<Stop> read_sequential(const Table& table) {
+  refuse_key(table, "half_width", "precision");
+  const auto count = given<"design.stop.looks">(table);
+  const auto bounds = read_bounds(table, StopRule::sequential);
+  if (!bounds || (!count && table.find("looks") != nullptr)) return std::nullopt;
+  const auto [min, max] = *bounds;
+  const std::uint32_t most = max - min + 1;
+  if (count && *count > most) {
+    table.refuse(*table.find("looks"), fmt::format("at most {}, one for each number of blocks from "
+                                                   "{} to {}",
+                                                   most, min, max));
+    return std::nullopt;
+  }
+  const std::uint32_t wanted = count.value_or(std::min(most, standard_of<"design.stop.looks">));
+  // The last look is at the end.
+  return Stop{.rule = StopRule::sequential,
+              .half_width = 0,
+              .max = max,
+              .looks = looks(min, max, wanted - 1)};
+}
+
+std::string_view why_not(DesignKind kind) {
+  switch (kind) {
+    case DesignKind::within_subjects:
+      return "its answer is about programs like these, and more blocks do not add programs";
+    case DesignKind::causal:
+      return "it compares nothing, and 'design.time' limits how long it takes";
+    case DesignKind::nested:
+      return "its treatments are tested against seeds, and more blocks do not add seeds";
+    default:
+      return "its error rate is unknown there";
+  }
+}
+
+}  // namespace
+
+void read_stop(const Table& design, Draft& draft) {
+  draft.plan.design.time = given<"design.time">(design);
+  if (const Pair* time = design.find("time")) draft.time_at = time->at;
+  const auto table = design.table("stop", names_below("design.stop"));
+  if (!table) return;
+  draft.stop_at = design.find("stop")->at;
+  table->require("rule", R"("precision" or "sequential")");
+  const auto rule = given<"design.stop.rule">(*table);
+  if (rule)
+    draft.plan.design.stop =
+        *rule == "precision" ? read_precision(*table) : read_sequential(*table);
+}
+
+void check_stop(Draft& draft) {
+  const Design& design = draft.plan.design;
+  if ((!design.stop && !design.time) || !draft.kind_is_good || !draft.factors_are_good) return;
+  const char* name = design.stop ? "stop" : "time";
+  const Position place = design.stop ? draft.stop_at : draft.time_at;
+  const DesignKind kind = design.kind;
+  if (kind == DesignKind::causal && !design.stop) return;
+  if (kind != DesignKind::full_factorial && kind != DesignKind::one_way &&
+      kind != DesignKind::custom)
+    return draft.problems.add(
+        place, fmt::format("'design.{}' does not apply to a {} design: {}; remove it, or "
+                           "choose a full-factorial, one-way or custom design",
+                           name, to_string(kind), why_not(kind)));
+  if (!design.stop) return;
+  if (std::ranges::none_of(draft.factors, &Factor::is_treatment, &DraftFactor::value))
+    draft.problems.add(draft.stop_at,
+                       "'design.stop' compares levels, but this plan has no treatment (a factor "
+                       "with two or more fixed levels)");
+  for (const Position at : draft.repetitions_at)
+    draft.problems.add(at,
+                       "'repetitions' must not be given: 'design.stop.max' is the largest number "
+                       "of blocks");
 }
 
 }  // namespace stab::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// [measure], and which of all that is measured is the response.
+// Reads [measure]: the events, the plan's own readings, the response, and trials under a simulator.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,20 +8,25 @@
 #include <span>
 #include <utility>
 
+#include "design/turns.h"
 #include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
+#include "plan/measures/google_benchmark.h"
+#include "plan/measures/output.h"
+#include "plan/measures/own_names.h"
 #include "plan/measures/regions.h"
 #include "plan/measures/simulated.h"
 #include "plan/reading/draft.h"
 #include "plan/rules.h"
 
 namespace stab::plan {
+
 namespace {
 
-// An event by whose name each trial has a reading that is no count of events.
+// An event whose name is also the name of a reading that each trial has without counting.
 constexpr std::string_view first_threads_own = "cpu-migrations";
 
-// Why a plan cannot count an event of this name; "" if it can.
+// The reason why a plan can't count an event of this name, or "" if it can.
 std::string why_no_event(const std::string& name, const Draft& draft) {
   if (name == first_threads_own)
     return fmt::format(
@@ -40,7 +45,7 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
   return "";
 }
 
-// Groups of events that each block counts, and sets of which each block counts one.
+// Reads groups of events that each block counts, and sets of which each block counts one.
 class CounterReader {
  public:
   explicit CounterReader(const Table& table, Draft& draft) : draft_(draft), table_(table) {}
@@ -58,7 +63,7 @@ class CounterReader {
     check_number(pair);
   }
 
-  // After the counters. An event may be in several sets.
+  // Sets come after the counters. An event may be in several sets.
   void read_rotated(const Items& items) {
     const Pair& pair = *table_.find("rotate");
     if (items.size() < least_sets || items.size() > max_sets)
@@ -78,7 +83,7 @@ class CounterReader {
   }
 
  private:
-  // Those that may be counted and are not in `seen`, which they become part of.
+  // Returns the events that may be counted and are not in `seen`, and adds them to `seen`.
   std::vector<std::string> names_of(const Pair& pair, std::span<const Value> items,
                                     std::set<std::string>& seen) {
     std::vector<std::string> names;
@@ -128,7 +133,7 @@ void check_all_are_built(Position at, Draft& draft) {
                       compile_time, shown(benchmark.value.name)));
 }
 
-// What is compared must be there in each benchmark.
+// Each benchmark must print the number that is compared.
 void check_all_print(const std::string& response, Position at, Draft& draft) {
   for (const std::string& part : parts_of(draft.plan, response)) {
     if (part == compile_time) check_all_are_built(at, draft);
@@ -243,6 +248,334 @@ void read_response(const std::optional<Table>& table, Draft& draft) {
       analysis.others.push_back({.name = name});
   }
   read_directions(*table, draft);
+}
+
+// Reads [[measure.output]] and [measure.derived], the readings that the plan defines.
+
+namespace {
+
+// The numbers that formulas can name.
+Words parts_for(const Plan& plan) {
+  Words names(words::responses.begin(), words::responses.end());
+  names.insert(names.end(), words::of_builds.begin(), words::of_builds.end());
+  if (plan.simulated)
+    for (const std::string_view name : simulated_names) names.emplace_back(name);
+  for (const std::string& name : counter_names(plan)) names.push_back(name);
+  for (const OutputMeasure& each : plan.outputs) names.push_back(each.name);
+  return names;
+}
+
+bool is_among(const Words& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// The reason why a measure can't have this name, or "" if the name is free. Each name is one column
+// of an export.
+std::string_view why_taken(const std::string& name, const Draft& draft) {
+  if (is_own_name(name)) return "is a name that every trial already uses";
+  if (is_among(parts_for(draft.plan), name)) return "is already measured";
+  if (std::ranges::find(draft.plan.derived, name, &DerivedMeasure::name) !=
+      draft.plan.derived.end())
+    return "is already measured";
+  if (std::ranges::any_of(draft.factors,
+                          [&](const DraftFactor& each) { return each.value.name == name; }))
+    return "is also a factor";
+  return "";
+}
+
+bool is_free(const std::string& name, Position at, Draft& draft) {
+  const std::string_view why = why_taken(name, draft);
+  if (why.empty()) return true;
+  draft.problems.add(at,
+                     fmt::format("'{}' {}: choose another name for the measure", shown(name), why));
+  return false;
+}
+
+void read_regex(const Table& table, OutputMeasure& measure) {
+  measure.regex = given<"measure.output.regex">(table).value_or("");
+  if (measure.regex.empty()) return;
+  if (const std::string fault = pattern_fault(measure.regex); !fault.empty())
+    table.problems().add(table.find("regex")->value.at,
+                         fmt::format("'measure.output.regex': {}", shown(fault)));
+}
+
+void read_json(const Table& table, OutputMeasure& measure) {
+  measure.json = given<"measure.output.json">(table);
+  if (!measure.json) return;
+  if (const std::string fault = pointer_fault(*measure.json); !fault.empty())
+    table.problems().add(table.find("json")->value.at,
+                         "'measure.output.json' is not a pointer: " + fault);
+}
+
+void read_google_benchmark(const Table& table, OutputMeasure& measure) {
+  measure.google_benchmark = given<"measure.output.google_benchmark">(table);
+  const Pair* unit = table.find("unit");
+  if (unit != nullptr && measure.google_benchmark && is_google_time(*measure.google_benchmark))
+    table.problems().add(unit->at,
+                         "'measure.output.unit' must be ns for times of Google Benchmark");
+}
+
+// Reads the keys that say where the number is, and checks them.
+void read_place(const Table& table, OutputMeasure& measure) {
+  const bool regex = table.find("regex") != nullptr;
+  const bool json = table.find("json") != nullptr;
+  const bool google = table.find("google_benchmark") != nullptr;
+  if (int{regex} + int{json} + int{google} != 1)
+    return table.problems().add(
+        table.at(),
+        "'measure.output' needs one of 'regex', 'json' and 'google_benchmark' to find the value");
+  if (regex) return read_regex(table, measure);
+  if (json)
+    read_json(table, measure);
+  else
+    read_google_benchmark(table, measure);
+  if (const Pair* take = table.find("take"))
+    table.problems().add(
+        take->at, fmt::format("'measure.output.take' is for 'regex': {}",
+                              json ? "'json' selects one value"
+                                   : "each repetition of a benchmark is a sample of the trial"));
+}
+
+void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draft& draft) {
+  const auto names = given<"measure.output.benchmarks">(table);
+  if (!names) return;
+  const Pair& pair = *table.find("benchmarks");
+  if (names->empty())
+    return table.refuse(pair, "an array of at least one name; leave it out for all benchmarks");
+  Words known;
+  for (const DraftBenchmark& each : draft.benchmarks) known.push_back(each.value.name);
+  const Items& items = std::get<Items>(pair.value.data);
+  for (std::size_t i = 0; i < names->size(); ++i)
+    if (!is_among(known, (*names)[i]))
+      table.problems().add(items[i].at,
+                           fmt::format("no benchmark has the name '{}'{}", shown((*names)[i]),
+                                       did_you_mean((*names)[i], known)));
+  measure.benchmarks = *names;
+}
+
+void read_output_measure(const Value& value, Draft& draft) {
+  const Table table(draft.problems, value, "measure.output", names_below("measure.output"));
+  OutputMeasure measure;
+  table.require("name", name_rule);
+  measure.name = given<"measure.output.name">(table).value_or("");
+  measure.unit = given<"measure.output.unit">(table).value_or("");
+  read_place(table, measure);
+  const auto take = plan::value<"measure.output.take">(table);
+  for (const Pick pick : {Pick::first, Pick::last, Pick::mean, Pick::sum, Pick::samples})
+    if (take == to_string(pick)) measure.pick = pick;
+  measure.from_stderr = plan::value<"measure.output.from">(table) == "stderr";
+  read_benchmark_names(table, measure, draft);
+  if (!measure.name.empty() && is_free(measure.name, table.find("name")->value.at, draft))
+    draft.plan.outputs.push_back(std::move(measure));
+}
+
+void read_outputs(const Table& measure, Draft& draft) {
+  const Items* items = measure.items("output", "an array of tables: write [[measure.output]]");
+  if (items == nullptr) return;
+  const Pair& pair = *measure.find("output");
+  if (items->size() > max_measures)
+    return draft.problems.add(
+        pair.at, fmt::format("a plan has at most {} 'measure.output' tables, but this one has {}",
+                             max_measures, items->size()));
+  for (const Value& item : *items)
+    if (std::holds_alternative<Pairs>(item.data))
+      read_output_measure(item, draft);
+    else
+      measure.refuse_item(pair, item, "a table: write [[measure.output]]");
+}
+
+// "; 'page-faults' stands in quotes": a hint if a longer name begins at the same place.
+std::string quotes_hint(std::string_view text, const Step& step, const Words& known) {
+  for (const std::string& name : known)
+    if (name.size() > step.name.size() && text.substr(step.at - 1).starts_with(name))
+      return fmt::format(": put '{}' in quotes", name);
+  return "";
+}
+
+void check_names_of(const std::string& path, Position at, const std::string& text,
+                    const Formula& formula, const Table& derived, Draft& draft) {
+  const Words known = parts_for(draft.plan);
+  for (const Step& step : formula) {
+    if (step.kind != Step::Kind::name) continue;
+    if (draft.plan.is_split(step.name))
+      draft.problems.add(
+          at, fmt::format("'{}', character {}: '{}' has a value for each of Google Benchmark's "
+                          "benchmarks, but a formula needs one value per trial",
+                          path, step.at, shown(step.name)));
+    if (is_among(known, step.name) || region_of(step.name)) continue;
+    std::string why = fmt::format("'{}' is not a counter, response or output measure{}",
+                                  shown(step.name), quotes_hint(text, step, known));
+    if (derived.find(step.name) != nullptr)
+      why = fmt::format("'{}' is also derived: write its formula here", shown(step.name));
+    else if (!why.ends_with("quotes"))
+      why += did_you_mean(step.name, known);
+    draft.problems.add(at, fmt::format("'{}', character {}: {}", path, step.at, why));
+  }
+}
+
+void read_derived(const Table& measure, Draft& draft) {
+  const auto table = measure.open_table("derived");
+  if (!table) return;
+  if (table->pairs().size() > max_measures)
+    return draft.problems.add(
+        table->at(), fmt::format("'measure.derived' has {} names, but at most {} are allowed",
+                                 table->pairs().size(), max_measures));
+  for (const Pair& pair : table->pairs()) {
+    const std::string path = table->path(shown(pair.key));
+    if (!is_name(pair.key)) {
+      draft.problems.add(
+          pair.at, fmt::format("'{}' is not a valid name for a measure: use {}", path, name_rule));
+      continue;
+    }
+    const auto text = table->text(pair.key, is_formula, formula_rule);
+    if (!text || !is_free(pair.key, pair.at, draft)) continue;
+    const auto formula = parse_formula(*text);
+    if (!formula)
+      draft.problems.add(pair.value.at, fmt::format("'{}', character {}: {}", path,
+                                                    formula.error().at, formula.error().message));
+    else
+      check_names_of(path, pair.value.at, *text, *formula, *table, draft);
+    if (!formula) continue;
+    draft.plan.derived.push_back({.name = pair.key, .formula = *text});
+    if (Turns(draft.plan, pair.key).in_no_set())
+      draft.problems.add(pair.value.at,
+                         fmt::format("'{}' is computed from events that no block counts together: "
+                                     "put them into one set of 'measure.rotate'",
+                                     path));
+  }
+}
+
+}  // namespace
+
+void read_own_measures(const Table& measure, Draft& draft) {
+  read_outputs(measure, draft);
+  read_derived(measure, draft);
+}
+
+// Checks measure.rotate: sets of events that take turns need enough blocks, and the response must
+// be counted in some of them.
+
+namespace {
+
+// The number of the benchmark's blocks, once the plan is read.
+std::uint32_t blocks_of(const Draft& draft, const DraftBenchmark& benchmark) {
+  if (draft.plan.design.stop) return draft.plan.design.stop->min();
+  for (const DraftFactor& factor : draft.factors)
+    if (const auto* seeds = std::get_if<RandomSeeds>(&factor.value.levels)) return seeds->runs;
+  return benchmark.value.repetitions;
+}
+
+void check_blocks(Draft& draft) {
+  const std::size_t sets = draft.plan.rotated.size();
+  for (const DraftBenchmark& benchmark : draft.benchmarks)
+    if (const std::uint32_t blocks = blocks_of(draft, benchmark); blocks < sets)
+      draft.problems.add(
+          draft.rotate_at,
+          fmt::format("'measure.rotate' has {} sets, but '{}' has {} block{}{}: each set needs at "
+                      "least one; use more blocks, or fewer sets",
+                      sets, shown(benchmark.value.name), blocks, blocks == 1 ? "" : "s",
+                      draft.plan.design.stop ? " before it may end" : ""));
+}
+
+void check_response(const std::string& name, Draft& draft) {
+  if (!Turns(draft.plan, name).takes_turns()) return;
+  if (const std::string_view why = why_not_by_turns(draft.plan); !why.empty())
+    draft.problems.add(
+        draft.response_at,
+        fmt::format("'analysis.response' is {}, which is counted in turn by 'measure.rotate', and "
+                    "{}: count it in 'measure.counters', or compare another response",
+                    shown(name), why));
+}
+
+}  // namespace
+
+void check_turns(Draft& draft) {
+  if (draft.plan.rotated.empty() || !draft.kind_is_good || !draft.factors_are_good) return;
+  check_blocks(draft);
+  check_response(draft.plan.analysis.response, draft);
+  for (const OtherResponse& other : draft.plan.analysis.others) check_response(other.name, draft);
+}
+
+// Checks measure.simulate: a plan whose trials run under a simulator can't ask for anything that
+// only real runs have.
+
+namespace {
+
+void refuse(Draft& draft, std::string_view what) {
+  draft.problems.add(*draft.simulate_at, fmt::format("'measure.simulate' {}", what));
+}
+
+void check_number(const std::string& name, Position at, Draft& draft) {
+  for (const std::string& part : parts_of(draft.plan, name))
+    if (is_of_real_runs(part))
+      draft.problems.add(
+          at, fmt::format(
+                  "{} cannot be measured under 'measure.simulate', because it would be the "
+                  "simulator's: compare {}",
+                  part == name ? shown(name) : fmt::format("{} of {}", shown(part), shown(name)),
+                  fmt::join(simulated_names, ", ")));
+}
+
+void check_numbers(Draft& draft) {
+  const bool given = draft.response_at.line != 0;
+  const Position at = given ? draft.response_at : *draft.simulate_at;
+  if (given)
+    check_number(draft.plan.analysis.response, at, draft);
+  else
+    refuse(draft, "measures no wall time: add [analysis] response = \"simulated-instructions\"");
+  for (const OtherResponse& each : draft.plan.analysis.others) check_number(each.name, at, draft);
+  for (const DerivedMeasure& each : draft.plan.derived)
+    check_number(each.name, *draft.simulate_at, draft);
+}
+
+void check_runtime(Draft& draft) {
+  const auto is_repeated = [](std::string_view name, const Level& level) {
+    return name == "period" || name == "budget" ||
+           (name == "rerandomize" && level.name == "repeated");
+  };
+  constexpr std::string_view why =
+      "gives programs built by szc only one layout per run, because layouts change with time: ";
+  for (const auto& [name, level] : draft.plan.randomize)
+    if (is_repeated(name, level))
+      refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));
+  for (const DraftFactor& factor : draft.factors) {
+    if (factor.value.kind == FactorKind::option &&
+        (factor.value.name == "rerandomize" || is_repeated(factor.value.name, {})))
+      refuse(draft, fmt::format("{}leave out the factor '{}'", why, factor.value.name));
+    if (factor.value.kind == FactorKind::aslr)
+      refuse(draft, "runs in the simulator's address space: leave out the factor 'aslr'");
+  }
+}
+
+}  // namespace
+
+void check_simulated(Draft& draft) {
+  if (!draft.plan.simulated) return;
+  const Plan& plan = draft.plan;
+  check_numbers(draft);
+  check_runtime(draft);
+  if (!plan.counters.empty() || !plan.rotated.empty())
+    refuse(draft,
+           "does its own counting, and events would count the simulator: leave out "
+           "'measure.counters' and 'measure.rotate'");
+  if (!plan.profile.empty())
+    refuse(draft, "measures no time to sample: leave out 'measure.profile'");
+  if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
+        return each.google_benchmark.has_value();
+      }))
+    refuse(draft,
+           "cannot be combined with Google Benchmark, which repeats its measurements by the clock");
+  if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
+    refuse(draft,
+           "counts things that other programs cannot disturb: leave out 'exclude', "
+           "'machine.wait_for_quiet' and 'machine.quiesce'");
+  if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
+  if (std::ranges::any_of(draft.benchmarks,
+                          [](const DraftBenchmark& each) { return each.value.memory_limit != 0; }))
+    refuse(draft, "needs memory of its own, which the limit would count: leave out 'memory_limit'");
+  if (std::ranges::any_of(draft.benchmarks,
+                          [](const DraftBenchmark& each) { return each.value.file_limit != 0; }))
+    refuse(draft, "writes files of its own, which the limit would stop: leave out 'file_limit'");
 }
 
 }  // namespace stab::plan

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The keys of [design] that belong to calibrations and to fractional designs, and [causal].
+// Calibrations, padding studies, fractional and causal designs: reads their keys in [design] and
+// [causal], and checks them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/duration.h"
 #include "design/fractional.h"
@@ -10,6 +13,7 @@
 #include "plan/rules.h"
 
 namespace stab::plan {
+
 namespace {
 
 bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& draft) {
@@ -38,7 +42,7 @@ void read_generators(const Table& table, Draft& draft) {
 
 using std::chrono::nanoseconds;
 
-// The bounds of 'stabctl causal'.
+// The bounds are those of `stabctl causal`.
 void check_time(const Table& table, const char* key, nanoseconds value, nanoseconds least,
                 nanoseconds most) {
   const Pair* pair = table.find(key);
@@ -94,6 +98,159 @@ void read_causal(const Table& root, Draft& draft) {
         table->find("speedup")->at,
         "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other experiments choose "
         "their speedups at random, because each run needs some at 0");
+}
+
+// These designs need more than others, and their arms and cells follow from a few keys.
+
+namespace {
+
+void refuse_setting(Draft& draft, const std::string& key, std::string_view why) {
+  if (const auto at = draft.study.analysis.find(key); at != draft.study.analysis.end())
+    draft.problems.add(at->second, fmt::format("'analysis.{}' {}: remove it", key, why));
+}
+
+void check_repetitions(Draft& draft) {
+  const std::uint32_t blocks = draft.benchmarks.front().value.repetitions;
+  for (const DraftBenchmark& benchmark : draft.benchmarks)
+    if (benchmark.value.repetitions != blocks)
+      draft.problems.add(
+          benchmark.at,
+          fmt::format("all comparisons of a calibration have the same size, but '{}' has {} "
+                      "repetitions and '{}' has {}: set only defaults.repetitions",
+                      benchmark.value.name, benchmark.value.repetitions,
+                      draft.benchmarks.front().value.name, blocks));
+  if (blocks < 2)
+    draft.problems.add(
+        draft.repetitions_at.empty() ? draft.design_at : draft.repetitions_at.front(),
+        "a calibration needs at least 2 repetitions, the blocks of a comparison");
+}
+
+void check_calibration(Draft& draft) {
+  const std::size_t before = draft.problems.count();
+  check_repetitions(draft);
+  if (!draft.plan.analysis.log_scale)
+    refuse_setting(draft, "log",
+                   "must be true in a calibration, because its differences are ratios");
+  for (const char* key : {"equivalence", "sums_of_squares"})
+    refuse_setting(draft, key, "has no effect in a calibration");
+  if (draft.problems.count() != before) return;
+  const std::uint32_t comparisons =
+      draft.study.comparisons.value_or(standard_of<"design.comparisons">);
+  draft.plan.design.comparisons = comparisons;
+  for (DraftBenchmark& benchmark : draft.benchmarks) benchmark.value.repetitions *= comparisons;
+  draft.factors.push_back(
+      {draft.design_at,
+       {.name = "arm",
+        .kind = FactorKind::arm,
+        .levels = FixedLevels{{{.name = "A", .variables = {}}, {.name = "B", .variables = {}}}}}});
+}
+
+void check_padding_study(Draft& draft) {
+  for (const DraftFactor& factor : draft.factors)
+    if (factor.value.is_treatment())
+      if (const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size(); levels != 2)
+        draft.problems.add(
+            factor.at,
+            fmt::format(
+                "a padding study has two arms, but the treatment '{}' has {} levels: remove {}",
+                factor.value.name, levels, levels - 2));
+  if (draft.plan.analysis.log_scale)
+    refuse_setting(draft, "log",
+                   "must be false in a padding study, because it compares plain means");
+  refuse_setting(draft, "sums_of_squares", "has no effect in a padding study");
+  draft.plan.analysis.log_scale = false;
+}
+
+// The treatments by name. Each treatment must have two levels.
+std::vector<const DraftFactor*> two_level_treatments(Draft& draft) {
+  std::vector<const DraftFactor*> treatments;
+  for (const DraftFactor& factor : draft.factors) {
+    if (!factor.value.is_treatment()) continue;
+    const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size();
+    if (levels != 2)
+      draft.problems.add(
+          factor.at, fmt::format("a fractional design needs treatments with two levels, but '{}' "
+                                 "has {}: remove levels, or list the cells in a custom design",
+                                 factor.value.name, levels));
+    treatments.push_back(&factor);
+  }
+  return treatments;
+}
+
+Result<FractionalDesign> design_of(const DraftStudy& study, const Words& names) {
+  if (study.resolution) return fractional_of_resolution(names, *study.resolution);
+  std::vector<Generator> generators;
+  for (const Template& text : study.generators) {
+    const auto generator = read_generator(text.text, names);
+    if (!generator)
+      return fail(
+          fmt::format("'{}' in 'design.generators': {}", text.text, generator.error().message));
+    generators.push_back(*generator);
+  }
+  return fractional_design(names, generators);
+}
+
+void check_fractional(Draft& draft) {
+  const std::size_t before = draft.problems.count();
+  const auto treatments = two_level_treatments(draft);
+  if (treatments.size() < 3 || treatments.size() > max_fractional_treatments)
+    draft.problems.add(
+        draft.design_at,
+        fmt::format("a fractional design needs 3 to {} treatments, but this plan has {}",
+                    max_fractional_treatments, treatments.size()));
+  if (draft.problems.count() != before) return;
+  Words names;
+  for (const DraftFactor* factor : treatments) names.push_back(factor->value.name);
+  const auto design = design_of(draft.study, names);
+  if (!design) return draft.problems.add(draft.study.at, design.error().message);
+  draft.plan.design.generators = design->generators;
+  for (const auto& levels : design->cells) {
+    DraftCell cell{.at = draft.study.at, .value = {}};
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      cell.value[names[i]] =
+          std::get<FixedLevels>(treatments[i]->value.levels).levels[levels[i]].name;
+    draft.cells.push_back(std::move(cell));
+  }
+}
+
+void check_arrivals(const DraftFactor& factor, Draft& draft) {
+  if (!draft.plan.is_causal())
+    draft.problems.add(
+        factor.at,
+        "'factor.arrival_speedup' needs design.kind = \"causal\": set it, or remove the factor");
+  else if (draft.plan.causal.arrival_speedup.count() != 0)
+    draft.problems.add(factor.at,
+                       "'factor.arrival_speedup' and 'causal.arrival_speedup' set the same thing: "
+                       "remove one of them");
+}
+
+}  // namespace
+
+void check_studies(Draft& draft) {
+  if (!draft.factors_are_good || !draft.kind_is_good || draft.benchmarks.empty()) return;
+  const std::size_t before = draft.problems.count();
+  if (draft.plan.design.kind == DesignKind::calibration) check_calibration(draft);
+  if (draft.plan.design.kind == DesignKind::padding_study) check_padding_study(draft);
+  if (draft.plan.design.kind == DesignKind::fractional) check_fractional(draft);
+  if (draft.problems.count() != before) draft.kind_is_good = false;
+}
+
+// Refuses keys that a causal design can't have, such as measures that virtual pauses would change.
+void check_causal(Draft& draft) {
+  for (const DraftFactor& factor : draft.factors)
+    if (factor.value.kind == FactorKind::arrival_speedup) check_arrivals(factor, draft);
+  if (!draft.plan.is_causal()) return;
+  if (draft.measure_at)
+    draft.problems.add(*draft.measure_at,
+                       "'measure' cannot be used in a causal design, because virtual pauses "
+                       "distort everything that its trials measure: leave it out");
+  for (const auto& [key, at] : draft.study.analysis)
+    if (key != "alpha")
+      draft.problems.add(
+          at,
+          fmt::format(
+              "'analysis.{}' has no effect in a causal design, which compares nothing: remove it",
+              shown(key)));
 }
 
 }  // namespace stab::plan

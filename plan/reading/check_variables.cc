@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nothing in a plan silently does nothing: builds make what is run, factors act on every benchmark.
+// Checks the variables of a plan, ${NAME}: each is defined, and each is used where it must be.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,9 +12,112 @@
 #include "design/expand.h"
 #include "design/resolve.h"
 #include "plan/reading/draft.h"
+#include "plan/rules.h"
 #include "plan/substitute.h"
 
 namespace stab::plan {
+
+namespace {
+
+constexpr std::size_t max_run_bytes = std::size_t{1} << 20;  // argv and environment together
+constexpr std::size_t link_flags_bytes = 400;                // what link_order adds, and more
+
+bool contains(const Words& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// The length of the longest value of each variable.
+std::map<std::string, std::size_t> longest_values(const Draft& draft) {
+  std::map<std::string, std::size_t> longest;
+  const auto add = [&](const Variables& variables) {
+    for (const auto& [name, value] : variables)
+      longest[name] = std::max(longest[name], value.size());
+  };
+  add(draft.plan.variables);
+  for (const DraftFactor& factor : draft.factors)
+    if (const auto* fixed = std::get_if<FixedLevels>(&factor.value.levels))
+      for (const Level& level : fixed->levels) add(level.variables);
+  longest["LDFLAGS"] += link_flags_bytes;
+  return longest;
+}
+
+class NameChecker {
+ public:
+  explicit NameChecker(Draft& draft)
+      : problems_(draft.problems), longest_(longest_values(draft)), known_(own_variables) {
+    for (const auto& [name, value] : draft.plan.variables) known_.push_back(name);
+    known_.insert(known_.end(), draft.declared.begin(), draft.declared.end());
+    std::ranges::sort(known_);
+    known_.erase(std::ranges::unique(known_).begin(), known_.end());
+  }
+
+  void check_defined(const Template& text) {
+    std::set<std::string> seen;
+    for (const std::string& name : names_in(text.text)) {
+      if (!seen.insert(name).second || std::ranges::binary_search(known_, name)) continue;
+      std::string hint = problems_.is_crowded() ? "" : did_you_mean(name, known_);
+      if (hint.empty())
+        hint = fmt::format(": define it in [variables], or write $${{{}}} for the shell's own",
+                           shown(name));
+      problems_.add(text.at, fmt::format("'{}' uses ${{{}}}, which is not defined{}", text.path,
+                                         shown(name), hint));
+    }
+  }
+
+  // The greatest size of the text, in bytes, after every name is replaced.
+  [[nodiscard]] std::size_t expanded(const Template& text) const {
+    std::size_t bytes = text.text.size();
+    for (const std::string& name : names_in(text.text))
+      if (const auto found = longest_.find(name); found != longest_.end())
+        bytes = bytes + found->second - (name.size() + 3);
+    return bytes;
+  }
+
+  void check_length(const Template& text, std::size_t bytes, std::size_t limit) {
+    if (bytes > limit)
+      problems_.add(text.at, fmt::format("'{}' is {} bytes long after its variables are replaced, "
+                                         "but at most {} are allowed: shorten it",
+                                         text.path, bytes, limit));
+  }
+
+  void check(const DraftBenchmark& benchmark) {
+    if (benchmark.build) {
+      check_defined(*benchmark.build);
+      check_length(*benchmark.build, expanded(*benchmark.build), max_word + link_flags_bytes);
+    }
+    std::size_t total = 0;
+    for (const Template& text : benchmark.run) {
+      check_defined(text);
+      const std::size_t bytes = expanded(text);
+      check_length(text, bytes, max_word + link_flags_bytes);
+      if (total <= max_run_bytes) check_length(text, total + bytes, max_run_bytes);
+      total += bytes;
+    }
+  }
+
+ private:
+  Problems& problems_;
+  std::map<std::string, std::size_t> longest_;
+  Words known_;
+};
+
+}  // namespace
+
+void check_names(Draft& draft) {
+  for (const Template& value : draft.values)
+    for (const std::string& name : names_in(value.text))
+      if (!contains(own_variables, name))
+        draft.problems.add(
+            value.at, fmt::format("'{}' uses ${{{}}}, but the value of a variable can use only "
+                                  "${{OUT}}, ${{DIR}} and ${{SRC}}: write the text itself",
+                                  value.path, shown(name)));
+  NameChecker checker(draft);
+  for (const DraftBenchmark& benchmark : draft.benchmarks) checker.check(benchmark);
+}
+
+// Nothing in a plan may silently do nothing: builds must make the program that is run, and factors
+// must act on every benchmark.
+
 namespace {
 
 using Names = std::set<std::string>;
@@ -23,7 +126,7 @@ void add_names(Names& names, const Template& text) {
   for (std::string& name : names_in(text.text)) names.insert(std::move(name));
 }
 
-// For each variable, the names that its values use: OUT, DIR or SRC.
+// The names that the values of each variable use: OUT, DIR or SRC.
 std::map<std::string, Names> names_in_values(const Draft& draft) {
   std::map<std::string, Names> inside;
   const auto add = [&](const Variables& variables) {
@@ -37,7 +140,7 @@ std::map<std::string, Names> names_in_values(const Draft& draft) {
   return inside;
 }
 
-// Those of the text, and through the values of its variables.
+// The names in the text, and in the values of the text's variables.
 Names names_of(const Template& text, const std::map<std::string, Names>& inside) {
   Names names;
   add_names(names, text);
@@ -78,7 +181,7 @@ void check_with_build(const DraftBenchmark& benchmark, const std::map<std::strin
                     benchmark.value.name));
 }
 
-// Levels that differ only in variables which this benchmark does not use.
+// Finds levels that differ only in variables that this benchmark does not use.
 void check_levels_differ(const DraftFactor& factor, const Names& used, const std::string& benchmark,
                          Problems& problems) {
   std::map<std::vector<std::string_view>, std::string_view> seen;
