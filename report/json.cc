@@ -7,7 +7,6 @@
 #include "report/json_analysis.h"
 #include "report/json_causal.h"
 #include "report/json_loads.h"
-#include "report/json_studies.h"
 #include "report/or_null.h"
 #include "report/sections/sections.h"
 #include "report/words/answer.h"
@@ -82,6 +81,21 @@ Json exclusions_of(const std::optional<Exclusions>& exclusions, const stats::Spe
           {"depends_on_cell", exclusions->depends()},
           {"effects_without", listed(exclusions->without)},
           {"effects_vanished", listed(exclusions->vanished)}};
+}
+
+Json noise_json(const std::optional<NoiseFloor>& noise) {
+  if (!noise) return nullptr;
+  return {{"noise_floor", noise->margin},
+          {"low", or_null(noise->low)},
+          {"high", or_null(noise->high)},
+          {"alpha", noise->alpha},
+          {"blocks", noise->blocks},
+          {"benchmarks", noise->benchmarks},
+          {"comparisons", noise->comparisons},
+          {"significant", noise->significant},
+          {"calibration", noise->calibration},
+          {"calibrated_ns", noise->at_ns},
+          {"calibrated_by", or_null(noise->by_user)}};
 }
 
 Json responses_of(const std::vector<stats::Analysis>& others) {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <variant>
 
-#include "report/json_studies.h"
 #include "report/or_null.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
@@ -80,6 +79,20 @@ Json assumptions(const stats::Analysis& analysis) {
                     {"holds", a.holds},
                     {"instead", or_null(a.instead)}});
   return list;
+}
+
+Json calibration_json(const stats::Analysis& analysis) {
+  if (!analysis.calibration) return nullptr;
+  const auto floor_of = [&](const stats::Floor& floor) {
+    return row_json(floor_row(analysis.spec, "", floor));
+  };
+  Json benchmarks = Json::array();
+  for (const stats::Floor& floor : analysis.calibration->benchmarks)
+    benchmarks.push_back(floor_of(floor));
+  return {{"blocks", analysis.calibration->blocks},
+          {"benchmarks", benchmarks},
+          {"any", floor_of(analysis.calibration->any)},
+          {"suite", floor_of(analysis.calibration->suite)}};
 }
 
 Json spec_of(const stats::Spec& spec) {
@@ -166,7 +179,7 @@ void add_analysis_json(Json& root, const stats::Analysis& analysis) {
   root["effects"] = effects_json(analysis);
   root["interactions"] = rows_json(interactions_section(analysis));
   root["variance_components"] = rows_json(components_section(analysis));
-  root["padding_study"] = padding_json(analysis);
+  root["padding_study"] = rows_json(padding_section(analysis));
   root["calibration"] = calibration_json(analysis);
   root["notes"] = analysis.notes;
 }

@@ -170,13 +170,11 @@ std::vector<Figure> seeds(const Analysis& analysis) {
     Figure figure{.title = fmt::format("{}{}{}={} against {}", each.subject,
                                        each.subject.empty() ? "" : ": ", each.treatment, each.level,
                                        each.baseline)};
-    figure.numbers.columns = {{"seed"}, {"change", true}};
     std::vector<Bar> bars;
-    for (std::size_t i = 0; i < each.seeds.size() && i < each.percent.size(); ++i) {
+    for (std::size_t i = 0; i < each.seeds.size() && i < each.percent.size(); ++i)
       bars.push_back({.name = "padding " + each.seeds[i], .percent = each.percent[i]});
-      figure.numbers.rows.push_back({each.seeds[i], fmt::format("{:+.2f} %", each.percent[i])});
-    }
     if (bars.empty()) continue;
+    figure.numbers = page_table({.rows = seed_rows(each)});
     if (bars.size() > most_lines)
       figure.words = fmt::format("The picture shows only the first {} of {} paddings.", most_lines,
                                  bars.size());

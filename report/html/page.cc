@@ -123,10 +123,14 @@ Markup head_part(const std::string& title, const Markup& first) {
   return std::move(markup.close());
 }
 
+void add_head(Markup& markup, const std::string& title) {
+  markup.add(head_part(title, policy_part(page_policy)));
+}
+
 std::string page(const Document& document, const Background& background) {
   Markup markup;
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
-  markup.add(head_part(document.experiment + " - stabd", policy_part(page_policy)));
+  add_head(markup, document.experiment + " - stabd");
   markup.open("body").add(summary_part(document)).open("main");
   add_pictures(markup, document, background);
   markup.add(section_part("anova", anova_section(document.analysis)))

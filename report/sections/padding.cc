@@ -18,6 +18,14 @@ std::string change(double percent) {
 
 }  // namespace
 
+std::vector<Row> seed_rows(const stats::PaddingSeeds& study) {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < std::min(study.seeds.size(), study.percent.size()); ++i)
+    rows.push_back({column("seed", study.seeds[i], "seed", study.seeds[i]).left(),
+                    column("percent", study.percent[i], "change", change(study.percent[i]))});
+  return rows;
+}
+
 Section padding_section(const stats::Analysis& analysis) {
   if (analysis.padding.empty()) return {};
   Part part;
@@ -25,6 +33,11 @@ Section padding_section(const stats::Analysis& analysis) {
     const stats::Moments percent = stats::moments(study.percent);
     part.rows.push_back({
         subject_column(analysis, study.subject, stats::Scope::subject),
+        json_only("treatment", study.treatment),
+        json_only("baseline", study.baseline),
+        json_only("level", study.level),
+        json_only("factor", analysis.spec.seed),
+        json_only("seeds", seed_rows(study)),
         shown_only("from -> to", name(study.baseline) + " -> " + name(study.level)).left(),
         shown_only("seeds", fmt::format("{}", study.percent.size())),
         shown_only("mean change", change(percent.mean)).in(Style::bold),

@@ -46,6 +46,7 @@ Row effect_row(const stats::Analysis& analysis, const stats::Effect& effect, boo
 std::string effects_section(const stats::Analysis& analysis, const TextOptions& options,
                             std::string_view title = "Changes");
 Section padding_section(const stats::Analysis& analysis);
+std::vector<Row> seed_rows(const stats::PaddingSeeds& study);
 // What a fractional design cannot tell apart; a short report has the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
 // The further responses' changes, and where times and counts disagree.
