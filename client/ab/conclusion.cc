@@ -10,6 +10,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
+#include "report/sections/section.h"
 
 namespace stab::client::ab {
 namespace {
@@ -393,8 +394,7 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
     return subject.noun == "peak memory" ? fmt::format("{:.3g} MB", mean / 1e6)
                                          : fmt::format("{:.6g}", mean);
   };
-  std::string text =
-      fmt::format("| version | {} | change | verdict |\n|---|---|---|---|\n", subject.noun);
+  report::Part table;
   const auto& treatments = document.analysis.spec.treatments;
   const auto treatment = std::ranges::find(treatments, "version") - treatments.begin();
   for (const stats::CellMean& mean : document.analysis.means) {
@@ -404,10 +404,13 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
     if (line != conclusion.lines.end() && line->verdict != "none")
       for (const stats::Effect& effect : document.analysis.effects)
         if (effect.level == version) change = numbers_of(effect, subject);
-    text += fmt::format("| `{}` | {} | {} | {} |\n", version, number(mean.mean), change,
-                        line == conclusion.lines.end() ? "" : line->verdict);
+    table.rows.push_back(
+        {report::shown_only("version", fmt::format("`{}`", version)),
+         report::shown_only(subject.noun, number(mean.mean)), report::shown_only("change", change),
+         report::shown_only("verdict", line == conclusion.lines.end() ? "" : line->verdict)});
   }
-  return fmt::format("{}\n- {}\n", text, fmt::join(conclusion.sentences(), "\n- "));
+  return fmt::format("{}\n- {}\n", report::markdown_table(table),
+                     fmt::join(conclusion.sentences(), "\n- "));
 }
 
 }  // namespace stab::client::ab

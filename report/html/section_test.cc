@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A section is built once: text, page and JSON have its columns and no others.
+// A section is built once: text, page, Markdown and JSON have its columns and no others.
 #include "report/sections/section.h"
 
 #include <fmt/format.h>
@@ -80,6 +80,14 @@ TEST(Section, ThePageHasWholeNamesAndTheColumnsThatATextHasNoRoomFor) {
   EXPECT_THAT(part, HasSubstr("<h3>sort: y ~ opt</h3>"));
   EXPECT_THAT(part, HasSubstr("More is not known."));
   EXPECT_EQ(section_part("sizes", {.title = "Sizes"}).str(), "");
+}
+
+TEST(Section, MarkdownHasTheColumnsOfThePage) {
+  Part part{.rows = {row_of("a|b", 1.5, "no"), Row()}};
+  EXPECT_EQ(markdown_table(part),
+            "| name | size | remark | why |\n|---|---|---|---|\n"
+            "| a\\|b! | 1.5 ms | no | it is so |\n");
+  EXPECT_EQ(markdown_table({}), "");
 }
 
 TEST(Section, JsonHasTheKeysInTheirOrder) {

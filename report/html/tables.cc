@@ -19,8 +19,7 @@ Table page_table(const Part& part) {
   for (const Row& row : part.rows) {
     if (row.empty()) continue;
     auto& cells = table.rows.emplace_back();
-    for (const std::size_t i : shown.fields)
-      cells.push_back(row[i].page_text.empty() ? row[i].text : row[i].page_text);
+    for (const std::size_t i : shown.fields) cells.push_back(text_on_page(row[i]));
   }
   return table;
 }

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "base/text.h"
+#include "report/sections/sections.h"
 #include "report/sections/words.h"
 
 namespace stab::report {
@@ -34,6 +35,10 @@ Field column(std::string key, Value value, std::string heading, std::string text
 
 std::string title_of(const Part& part, std::size_t most) {
   return (part.owner.empty() ? "" : part.owner + ": ") + one_line(part.title, most);
+}
+
+const std::string& text_on_page(const Field& field) {
+  return field.page_text.empty() ? field.text : field.page_text;
 }
 
 Shown shown_columns(const Part& part, bool is_page) {
@@ -89,6 +94,27 @@ std::string section_text(const Section& section, const TextOptions& options) {
     for (const std::string& each : part.below) text += paragraph("  ", each, options.width);
     text += "\n";
   }
+  return text;
+}
+
+std::string markdown_table(const Part& part) {
+  const Shown shown = shown_columns(part, true);
+  const auto line = [&](auto&& cell_of) {
+    std::string text = "|";
+    for (const std::size_t i : shown.fields) {
+      text += ' ';
+      for (const char c : one_line(cell_of(i), longest))
+        text += c == '|' ? "\\|" : std::string(1, c);
+      text += " |";
+    }
+    return text + "\n";
+  };
+  if (shown.headings == nullptr) return "";
+  std::string text = line([&](std::size_t i) { return *(*shown.headings)[i].heading; }) + "|";
+  for (std::size_t i = 0; i < shown.fields.size(); ++i) text += "---|";
+  text += "\n";
+  for (const Row& row : part.rows)
+    if (!row.empty()) text += line([&](std::size_t i) { return text_on_page(row[i]); });
   return text;
 }
 

@@ -91,6 +91,9 @@ struct Section {
   std::vector<Part> parts{};  // none: the report leaves the section out
 };
 
+// What the page shows of a cell.
+const std::string& text_on_page(const Field& field);
+
 // "benchmarks like these: y ~ opt", the title cut to so many characters.
 std::string title_of(const Part& part, std::size_t most);
 
@@ -104,5 +107,7 @@ Shown shown_columns(const Part& part, bool is_page);
 // The table of a part, for a text report; a row without cells is an empty line.
 Grid grid_of(const Part& part);
 std::string section_text(const Section& section, const TextOptions& options);
+// The same table in Markdown, with the columns and the words of the page.
+std::string markdown_table(const Part& part);
 
 }  // namespace stab::report
