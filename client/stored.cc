@@ -64,12 +64,14 @@ Result<Stored> open_stored(const std::string& folder) {
   return Stored{.path = path, .reader = std::move(*reader)};
 }
 
-Result<Analysed> analyse_stored(const std::string& folder, store::Id id) {
+Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
+                                const std::string& response) {
   auto stored = open_stored(folder);
   if (!stored) return std::unexpected(stored.error());
   auto experiment = find(*stored, id);
   if (!experiment) return std::unexpected(experiment.error());
-  auto document = results::make_document(*stored->reader, *experiment, stored->path);
+  auto document =
+      results::make_document(*stored->reader, *experiment, stored->path, {.response = response});
   if (!document) return std::unexpected(document.error());
   return Analysed{.stored = std::move(*stored),
                   .experiment = std::move(*experiment),
@@ -106,6 +108,13 @@ Result<protocol::ReportReply> answer_stored(const std::string& folder,
     experiments.push_back(std::move(*found));
   }
   return results::answer_compare(*stored->reader, experiments, request);
+}
+
+Result<protocol::ResultsReply> answer_stored(const std::string& folder,
+                                             const protocol::ResultsRequest& request) {
+  auto analysed = analyse_stored(folder, request.id, request.response);
+  if (!analysed) return std::unexpected(analysed.error());
+  return protocol::ResultsReply{.document = std::move(analysed->document)};
 }
 
 Result<protocol::ExportReply> answer_stored(const std::string& folder,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "client/exit_code.h"
+#include "protocol/document.h"
 #include "protocol/messages.h"
 #include "report/model.h"
 #include "store/reader.h"
@@ -31,13 +32,17 @@ struct Analysed {
   [[nodiscard]] Result<protocol::ReportReply> as(const protocol::ReportRequest& form) const;
   [[nodiscard]] Ending ending() const;
 };
-Result<Analysed> analyse_stored(const std::string& folder, store::Id id);
+// Of this response; "": the plan's.
+Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
+                                const std::string& response = "");
 
 // As the daemon of that folder would answer. An id of 0, or no ids: the only experiment there is.
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
                                             const protocol::ReportRequest& request);
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
                                             const protocol::CompareRequest& request);
+Result<protocol::ResultsReply> answer_stored(const std::string& folder,
+                                             const protocol::ResultsRequest& request);
 Result<protocol::ExportReply> answer_stored(const std::string& folder,
                                             const protocol::ExportRequest& request);
 // Runs by 'stabctl run' have their builds where the user's own are.

@@ -49,10 +49,6 @@ Parsed whole(std::string_view line, std::size_t values = max_values) {
   return std::move(*object);
 }
 
-std::unexpected<Error> no_message(const std::exception& error) {
-  return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 300)));
-}
-
 Result<void> decode_into(std::string_view line, const Shape& shape, void* message) {
   try {
     read_message(whole(line), shape, message);
@@ -112,6 +108,10 @@ Result<std::variant<M...>> decode_any(std::string_view line, std::string_view un
 }
 
 }  // namespace
+
+std::unexpected<Error> no_message(const std::exception& error) {
+  return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 300)));
+}
 
 void refuse(std::string_view where, const std::string& wanted, const Parsed& found) {
   throw Mismatch(fmt::format("'{}' must be {}, not {}", where, wanted, shown(found)));
@@ -239,24 +239,6 @@ Result<Reply> decode_reply(std::string_view line) {
   return reply;
 }
 
-template <class T>
-std::string to_text(const T& value, int indent) {
-  return dump(write(value), indent);
-}
-
-template <class T>
-Result<T> from_text(std::string_view text) {
-  T value{};
-  try {
-    const auto from = parse(text);
-    if (!from) throw Mismatch(from.error().message);
-    read(*from, value, Field{}, "it");
-  } catch (const std::exception& error) {
-    return no_message(error);
-  }
-  return value;
-}
-
 std::string encode_refusal(const std::string& error) {
   const Refusal refusal{.error = error};
   json object;
@@ -309,6 +291,7 @@ STAB_VERB(Remove);
 STAB_VERB(Logs);
 STAB_VERB(Report);
 STAB_MESSAGE(CompareRequest);
+STAB_VERB(Results);
 STAB_VERB(Export);
 STAB_VERB(Import);
 STAB_VERB(Replay);
@@ -344,6 +327,6 @@ template std::string to_text(const LogEntry&, int);
 template std::string to_text(const ReplayReply&, int);
 template std::string to_text(const Progress&, int);
 template std::string to_text(const std::vector<KnownMachine>&, int);
-template Result<std::vector<KnownMachine>> from_text(std::string_view);
+template Result<std::vector<KnownMachine>> from_text(std::string_view, std::size_t);
 
 }  // namespace stab::protocol

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A described value to JSON and back. Only codec.cc and its tests instantiate these.
+// A described value to JSON and back. codec.cc instantiates the messages. A source file that keeps a
+// described value of its own in a file includes this header for to_text() and from_text().
 // read() throws Mismatch, whose text names the field and what must stand there.
 // Each described type is a table of its members; what walks the tables is compiled once, not once a
 // type.
@@ -22,6 +23,7 @@
 
 #include "base/text.h"
 #include "design/resolve.h"
+#include "protocol/document.h"
 #include "protocol/field.h"
 #include "protocol/json.h"
 #include "protocol/reading.h"
@@ -87,10 +89,44 @@ json write_enum(E value) {
 std::optional<int> number_in(const Parsed& from, int last, std::string_view where);
 std::string text_in(const Parsed& from, std::string_view where);
 
+// A row for each enumeration that is written as a number. An enumeration without a row doesn't compile.
 template <class E>
-E numbered(const Parsed& from, E last, E otherwise, std::string_view where) {
-  const auto known = number_in(from, static_cast<int>(last), where);
-  return known ? static_cast<E>(*known) : otherwise;
+struct Numbered {
+  E last;
+  E otherwise;  // stands for an unknown number
+};
+template <class E>
+inline constexpr auto numbered = nullptr;
+template <>
+inline constexpr Numbered numbered<store::BuildStatus>{store::BuildStatus::failed,
+                                                       store::BuildStatus::failed};
+template <>
+inline constexpr Numbered numbered<counters::Status>{counters::Status::absent,
+                                                     counters::Status::absent};
+template <>
+inline constexpr Numbered numbered<Reading>{Reading::plan, Reading::verify};
+template <>
+inline constexpr Numbered numbered<plan::Pick>{plan::Pick::samples, plan::Pick::only};
+template <>
+inline constexpr Numbered numbered<plan::Needs>{plan::Needs::randomized, plan::Needs::randomized};
+template <>
+inline constexpr Numbered numbered<stats::Unit>{stats::Unit::number, stats::Unit::number};
+template <>
+inline constexpr Numbered numbered<stats::Scope>{stats::Scope::like_these,
+                                                 stats::Scope::like_these};
+template <>
+inline constexpr Numbered numbered<stats::Verdict>{stats::Verdict::unsure, stats::Verdict::unsure};
+template <>
+inline constexpr Numbered numbered<stats::causal::PointKind>{stats::causal::PointKind::latency,
+                                                             stats::causal::PointKind::throughput};
+template <>
+inline constexpr Numbered numbered<stats::causal::Finding>{stats::causal::Finding::unclear,
+                                                           stats::causal::Finding::too_few};
+
+template <class E>
+void read_enum(const Parsed& from, E& to, std::string_view where) {
+  const auto known = number_in(from, static_cast<int>(numbered<E>.last), where);
+  to = known ? static_cast<E>(*known) : numbered<E>.otherwise;
 }
 inline void read_enum(const Parsed& from, store::TrialStatus& to, std::string_view where) {
   to = store::trial_status(text_in(from, where)).value_or(store::TrialStatus::not_started);
@@ -100,22 +136,6 @@ inline void read_enum(const Parsed& from, store::CalibrationScope& to, std::stri
   if (!scope) refuse(where, "benchmark, any or suite", from);
   to = *scope;
 }
-inline void read_enum(const Parsed& from, store::BuildStatus& to, std::string_view where) {
-  to = numbered(from, store::BuildStatus::failed, store::BuildStatus::failed, where);
-}
-inline void read_enum(const Parsed& from, counters::Status& to, std::string_view where) {
-  to = numbered(from, counters::Status::absent, counters::Status::absent, where);
-}
-inline void read_enum(const Parsed& from, Reading& to, std::string_view where) {
-  to = numbered(from, Reading::plan, Reading::verify, where);
-}
-inline void read_enum(const Parsed& from, plan::Pick& to, std::string_view where) {
-  to = numbered(from, plan::Pick::samples, plan::Pick::only, where);
-}
-inline void read_enum(const Parsed& from, plan::Needs& to, std::string_view where) {
-  to = numbered(from, plan::Needs::randomized, plan::Needs::randomized, where);
-}
-
 template <class T>
 json write(const T& value);
 template <class T>
@@ -239,6 +259,26 @@ constexpr auto table_of() {
   return []<template <class...> class List, class... D>(List<D...>) {
     return std::array<Member, sizeof...(D)>{member_of<T>(D{})...};
   }(Members<T>{});
+}
+
+std::unexpected<Error> no_message(const std::exception& error);
+
+template <class T>
+std::string to_text(const T& value, int indent) {
+  return dump(write(value), indent);
+}
+
+template <class T>
+Result<T> from_text(std::string_view text, std::size_t values) {
+  T value{};
+  try {
+    const auto from = parse(text, values);
+    if (!from) throw Mismatch(from.error().message);
+    read(*from, value, Field{}, "it");
+  } catch (const std::exception& error) {
+    return no_message(error);
+  }
+  return value;
 }
 
 }  // namespace stab::protocol

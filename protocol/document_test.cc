@@ -53,6 +53,48 @@ template <>
 constexpr std::string_view name_of<counters::Profile> = "profile";
 template <>
 constexpr std::string_view name_of<counters::ProfiledFunction> = "profiled function";
+template <>
+constexpr std::string_view name_of<report::Document> = "document";
+template <>
+constexpr std::string_view name_of<report::TrialCounts> = "trial counts";
+template <>
+constexpr std::string_view name_of<report::Stopping> = "stopping";
+template <>
+constexpr std::string_view name_of<report::Layouts> = "layouts";
+template <>
+constexpr std::string_view name_of<report::Source> = "source";
+template <>
+constexpr std::string_view name_of<report::CausalCell> = "causal cell";
+template <>
+constexpr std::string_view name_of<stats::Analysis> = "analysis";
+template <>
+constexpr std::string_view name_of<stats::Spec> = "specification";
+template <>
+constexpr std::string_view name_of<stats::AnovaTable> = "anova table";
+template <>
+constexpr std::string_view name_of<stats::AnovaRow> = "anova row";
+template <>
+constexpr std::string_view name_of<stats::CellMean> = "cell mean";
+template <>
+constexpr std::string_view name_of<stats::Effect> = "effect";
+template <>
+constexpr std::string_view name_of<stats::VarianceComponents> = "variance components";
+template <>
+constexpr std::string_view name_of<stats::Interval> = "interval";
+template <>
+constexpr std::string_view name_of<stats::causal::Profile> = "causal profile";
+template <>
+constexpr std::string_view name_of<stats::causal::Point> = "progress point";
+template <>
+constexpr std::string_view name_of<stats::causal::Analysis> = "causal analysis";
+template <>
+constexpr std::string_view name_of<stats::causal::PointResult> = "point result";
+template <>
+constexpr std::string_view name_of<stats::causal::Line> = "line";
+template <>
+constexpr std::string_view name_of<stats::causal::Step> = "step";
+template <>
+constexpr std::string_view name_of<stats::causal::Gain> = "gain";
 
 // What an element says of its type.
 template <class T>
@@ -141,12 +183,45 @@ TEST(Document, HasAParagraphForEachMessage) {
   wanted.push_back(work<SetupRequest, SetupReply>());
   wanted.push_back(work<BuildRequest, BuildReply>());
   wanted.push_back(work<RunRequest, RunReply>());
-  for (const std::string& each :
-       {part<Summary>(), part<Progress>(), part<Change>(), part<store::Event>(), part<LogEntry>(),
-        part<LogPlace>(), part<NextBuild>(), part<KnownMachine>(), part<store::Calibration>(),
-        part<plan::Check>(), part<CausalRequest>(), part<plan::OutputMeasure>(),
-        part<plan::DerivedMeasure>(), part<store::Layout>(), part<counters::Reading>(),
-        part<counters::Samples>(), part<counters::Profile>(), part<counters::ProfiledFunction>()})
+  for (const std::string& each : {part<Summary>(),
+                                  part<Progress>(),
+                                  part<Change>(),
+                                  part<store::Event>(),
+                                  part<LogEntry>(),
+                                  part<LogPlace>(),
+                                  part<NextBuild>(),
+                                  part<KnownMachine>(),
+                                  part<store::Calibration>(),
+                                  part<plan::Check>(),
+                                  part<CausalRequest>(),
+                                  part<plan::OutputMeasure>(),
+                                  part<plan::DerivedMeasure>(),
+                                  part<store::Layout>(),
+                                  part<counters::Reading>(),
+                                  part<counters::Samples>(),
+                                  part<counters::Profile>(),
+                                  part<counters::ProfiledFunction>(),
+                                  part<report::Document>(),
+                                  part<report::TrialCounts>(),
+                                  part<report::Stopping>(),
+                                  part<report::Layouts>(),
+                                  part<report::Source>(),
+                                  part<report::CausalCell>(),
+                                  part<stats::Analysis>(),
+                                  part<stats::Spec>(),
+                                  part<stats::AnovaTable>(),
+                                  part<stats::AnovaRow>(),
+                                  part<stats::CellMean>(),
+                                  part<stats::Effect>(),
+                                  part<stats::VarianceComponents>(),
+                                  part<stats::Interval>(),
+                                  part<stats::causal::Profile>(),
+                                  part<stats::causal::Point>(),
+                                  part<stats::causal::Analysis>(),
+                                  part<stats::causal::PointResult>(),
+                                  part<stats::causal::Line>(),
+                                  part<stats::causal::Step>(),
+                                  part<stats::causal::Gain>()})
     wanted.push_back(each);
   std::ifstream document(STAB_SOURCE_DIR "/doc/protocol.md");
   const auto there = paragraphs(document);

@@ -4,6 +4,7 @@
 // doc/protocol.md follow from these.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -32,6 +33,9 @@ struct Field {
 template <auto Member>
 inline constexpr Field field{};
 
+// Of one text. A document takes up to 100 bytes a value, so that those of a hostile line fit in
+// some megabytes.
+inline constexpr std::size_t max_values = std::size_t{1} << 18;
 inline constexpr std::uint64_t most_text = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t most_items = std::uint64_t{1} << 16;
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "protocol/field.h"
 
 namespace stab::protocol {
 
@@ -17,9 +18,6 @@ using json = nlohmann::ordered_json;
 using Parsed = nlohmann::json;
 
 inline constexpr std::size_t max_depth = 16;
-// Of one text. A document takes up to 100 bytes a value, so that those of a hostile line fit in
-// some megabytes.
-inline constexpr std::size_t max_values = std::size_t{1} << 18;
 
 // Looks at depth and number of values before anything is allocated.
 Result<Parsed> parse(std::string_view text, std::size_t values = max_values);

@@ -33,7 +33,7 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 namespace stab::protocol {
 
 // Of both conversations. It rises with every change of a message.
-inline constexpr std::uint32_t version = 9;
+inline constexpr std::uint32_t version = 10;
 
 struct Refusal {
   std::string error{};
@@ -323,8 +323,9 @@ BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
 using Request =
     std::variant<HelloRequest, VersionRequest, SubmitRequest, ListRequest, StatusRequest,
                  WatchRequest, CancelRequest, PauseRequest, ResumeRequest, RetryRequest,
-                 RemoveRequest, ReportRequest, CompareRequest, ExportRequest, ImportRequest,
-                 ReplayRequest, ProfileRequest, LogsRequest, CalibrationsRequest, LearnRequest>;
+                 RemoveRequest, ReportRequest, CompareRequest, ResultsRequest, ExportRequest,
+                 ImportRequest, ReplayRequest, ProfileRequest, LogsRequest, CalibrationsRequest,
+                 LearnRequest>;
 
 // One line. Of a message of any of the two conversations.
 template <class M>
@@ -340,10 +341,10 @@ template <class Reply>
 Result<Reply> decode_reply(std::string_view line);
 std::string encode_refusal(const std::string& error);
 
-// Values outside of a conversation, for files and people.
+// Values outside of a conversation, for files and people. codec.h has these for every described type.
 template <class T>
 std::string to_text(const T& value, int indent);
 template <class T>
-Result<T> from_text(std::string_view text);
+Result<T> from_text(std::string_view text, std::size_t values = max_values);
 
 }  // namespace stab::protocol

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "protocol/document.h"
 #include "protocol/json.h"
 
 namespace stab::protocol {
@@ -144,6 +146,65 @@ TEST(Replies, ProgressGoesThereAndBackWithAndWithoutNumbers) {
   EXPECT_EQ(read.done, 0U);
   EXPECT_EQ(read.left_ns, -5);
   EXPECT_TRUE(read.final);
+}
+
+report::Document measured() {
+  report::Document document{.experiment = "nightly", .id = 7, .simulated = true};
+  document.stopping = {.rule = "sequential", .blocks = 20};
+  document.settings = {"CC = clang-19"};
+  document.analysis.spec.treatments = {"opt"};
+  document.analysis.spec.unit = stats::Unit::bytes;
+  document.analysis.means = {{.subject = "sort", .levels = {"O2"}, .n = 4, .mean = 0.1 + 0.2}};
+  document.analysis.effects = {{.scope = stats::Scope::these,
+                                .level = "O3",
+                                .ratio = 0.9,
+                                .high = INFINITY,
+                                .verdict = stats::Verdict::faster}};
+  document.causal.emplace().push_back({.name = "sort", .profile = {.lines = {"a.c:1"}}});
+  document.causal->front().profile.points = {
+      {.name = "p", .kind = stats::causal::PointKind::latency}};
+  document.causal->front().analysis.emplace().points = {
+      {.lines = {{.finding = stats::causal::Finding::helps,
+                  .steps = {{.speedup = 0.5, .near = {.value = 0.3, .interval = {0.2, 0.4}}}}}}}};
+  return document;
+}
+
+TEST(Results, CarryWhatClientsComputeWith) {
+  const std::string line = encode(ResultsReply{.document = measured()});
+  const auto reply = decode_reply<ResultsReply>(line);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(encode(*reply), line);
+  const json written = json::parse(line)["document"];
+  EXPECT_EQ(written["analysis"]["spec"]["unit"], 1);
+  EXPECT_EQ(written["analysis"]["effects"][0]["scope"], 1);
+  EXPECT_EQ(written["analysis"]["effects"][0]["verdict"], 1);
+  EXPECT_EQ(written["causal"][0]["profile"]["points"][0]["kind"], 1);
+  EXPECT_EQ(written["causal"][0]["analysis"]["points"][0]["lines"][0]["finding"], 1);
+  const report::Document& document = reply->document;
+  EXPECT_EQ(document.id, 7);
+  EXPECT_EQ(document.stopping->blocks, 20U);
+  EXPECT_EQ(document.analysis.spec.unit, stats::Unit::bytes);
+  EXPECT_EQ(document.analysis.means[0].mean, 0.1 + 0.2);
+  const stats::Effect& effect = document.analysis.effects[0];
+  EXPECT_EQ(effect.scope, stats::Scope::these);
+  EXPECT_EQ(effect.ratio, 0.9);
+  EXPECT_FALSE(effect.high) << "a number that is not finite is absent";
+  EXPECT_EQ(effect.verdict, stats::Verdict::faster);
+  const report::CausalCell& cell = document.causal->front();
+  EXPECT_EQ(cell.profile.points[0].kind, stats::causal::PointKind::latency);
+  EXPECT_EQ(cell.analysis->points[0].lines[0].steps[0].near.interval.low, 0.2);
+  EXPECT_EQ(cell.analysis->points[0].lines[0].finding, stats::causal::Finding::helps);
+}
+
+TEST(Results, AnUnknownVerdictIsUnsure) {
+  json reply = json::parse(encode(ResultsReply{.document = measured()}));
+  json& verdict = reply["document"]["analysis"]["effects"][0]["verdict"];
+  verdict = 99;
+  const auto unknown = decode_reply<ResultsReply>(reply.dump());
+  ASSERT_TRUE(unknown);
+  EXPECT_EQ(unknown->document.analysis.effects[0].verdict, stats::Verdict::unsure);
+  verdict = "faster";
+  EXPECT_FALSE(decode_reply<ResultsReply>(reply.dump()));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ inline constexpr Field field<&store::Experiment::plan>{.most = plan::max_plan_by
 enum class Reading {
   report,   // ReportReply
   compare,  // ReportReply
+  results,  // ResultsReply
   rows,     // ExportReply, in `format` (results::write_export)
   replay,   // ReplayReply
   profile,  // ProfileReply
@@ -52,7 +53,7 @@ struct ReadRequest {
   std::string cell{};                            // of rows, as results::write_export has it
   bool colour = false;
   bool full = false;
-  std::string response{};  // of a report or a comparison, as Asked of results/trials.h
+  std::string response{};  // of a report, a comparison or results, as Asked of results/trials.h
   std::string better{};
   std::optional<std::uint32_t> width{};
   std::uint32_t blocks = 0;  // of a look

@@ -84,6 +84,21 @@ inline constexpr Field field<&CompareRequest::better>{.most = 20, .may_lack = tr
 template <>
 inline constexpr Field field<&CompareRequest::width>{.may_lack = true};
 
+struct ResultsReply;
+
+// What an experiment measured, as values: the document of its report (document.h).
+struct ResultsRequest {
+  using Reply = ResultsReply;
+  static constexpr Tag tag{.key = "verb", .value = "results"};
+  std::int64_t id = 0;
+  std::string response{};  // as Asked of results/trials.h
+};
+BOOST_DESCRIBE_STRUCT(ResultsRequest, (), (id, response))
+template <>
+inline constexpr Field field<&ResultsRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&ResultsRequest::response>{.most = 200, .may_lack = true};
+
 struct ExportReply {
   static constexpr Tag tag = ok;
   std::string text{};

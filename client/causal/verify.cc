@@ -16,13 +16,20 @@
 #include "client/plan_file.h"
 #include "client/run/run.h"
 #include "client/stored.h"
+#include "protocol/document.h"
 #include "protocol/messages.h"
+#include "report/json_causal.h"
+#include "report/model.h"
+#include "report/words/causal.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::client::causal {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
+using report::causal_gain_json;
+using stats::causal::Finding;
+using stats::causal::Gain;
 
 constexpr std::string_view way_out =
     "run the program for longer or more often, or ask about another line";
@@ -32,74 +39,60 @@ struct Prediction {
   std::string line;
   bool is_latency = false;
   double speedup = 0;
-  Share gain;
+  Gain gain;
 };
 
 struct Measured {
   std::string response;
   std::string level;     // "version=new"
   std::string baseline;  // too
-  Share gain;
+  Gain gain;
 };
 
-Result<json> parsed(const Result<protocol::ReportReply>& reply) {
-  if (!reply) return std::unexpected(reply.error());
-  json report = json::parse(reply->text, nullptr, false);
-  if (!report.is_object()) return fail("the report cannot be read");
-  return report;
-}
-
-Result<json> report_of(const Common& common, std::int64_t id) {
-  const protocol::ReportRequest request{.id = id, .format = "json"};
-  if (!common.state.empty()) return parsed(answer_stored(common.state, request));
+Result<protocol::ResultsReply> results_of(const Common& common, std::int64_t id) {
+  const protocol::ResultsRequest request{.id = id};
+  if (!common.state.empty()) return answer_stored(common.state, request);
   auto client = Client::connect(common.sockets);
   if (!client) return std::unexpected(client.error());
-  return parsed(client->ask(request));
+  return client->ask(request);
 }
 
-Result<json> cell_of(const json& report, const VerifyOptions& options) {
-  if (!report.contains("causal") || !report["causal"].is_array())
+// One with an analysis.
+Result<const report::CausalCell*> cell_of(const report::Document& profile,
+                                          const VerifyOptions& options) {
+  if (!profile.causal)
     return fail(
         fmt::format("experiment {} is not a causal profile: its plan has no design.kind = "
                     "\"causal\"",
                     options.id));
   std::string names;
-  for (const json& cell : report["causal"]) {
-    const std::string name = cell.at("cell");
-    if (name == options.cell || (options.cell.empty() && report["causal"].size() == 1)) {
-      if (!cell.contains("points")) return fail(cell.value("reason", "it has no profile"));
-      return cell;
+  for (const report::CausalCell& cell : *profile.causal) {
+    if (cell.name == options.cell || (options.cell.empty() && profile.causal->size() == 1)) {
+      if (!cell.analysis) return fail(cell.reason.empty() ? "it has no profile" : cell.reason);
+      return &cell;
     }
-    names += (names.empty() ? "'" : ", '") + one_line(name, 200) + "'";
+    names += (names.empty() ? "'" : ", '") + one_line(cell.name, 200) + "'";
   }
   if (names.empty()) return fail(fmt::format("experiment {} has no profile", options.id));
   return fail("several cells have a profile; choose one with --cell: " + names);
 }
 
-Share gain_in(const json& value) {
-  return {.value = value.at("value"), .low = value.at("low"), .high = value.at("high")};
-}
-
 // Between the steps of the curve that are next to it; before the first of them from no gain on.
-Result<Share> gain_at(const json& line, double speedup) {
-  constexpr double at_quarter = 0.25;
-  if (std::fabs(speedup - at_quarter) < 1e-9) return gain_in(line.at("at_quarter"));
-  Share before;
+Result<Gain> gain_at(const stats::causal::Line& line, double speedup) {
+  if (std::fabs(speedup - stats::causal::ranked_speedup) < 1e-9) return line.at_quarter;
+  Gain before;
   double from = 0;
-  for (const json& step : line.at("steps")) {
-    const double to = step.at("speedup");
-    if (!step.contains("near"))
-      return fail("the daemon is too old: its profiles only say what 25 % would give");
-    const Share gain = gain_in(step.at("near"));
-    if (to >= speedup) {
-      const double part = to > from ? (speedup - from) / (to - from) : 1;
+  for (const stats::causal::Step& step : line.steps) {
+    const Gain& gain = step.near;
+    if (step.speedup >= speedup) {
+      const double part = step.speedup > from ? (speedup - from) / (step.speedup - from) : 1;
       const auto between = [&](double a, double b) { return a + part * (b - a); };
-      return Share{.value = between(before.value, gain.value),
-                   .low = between(before.low, gain.low),
-                   .high = between(before.high, gain.high)};
+      return Gain{.value = between(before.value, gain.value),
+                  .interval = {.low = between(before.interval.low, gain.interval.low),
+                               .high = between(before.interval.high, gain.interval.high)}};
     }
     before = gain;
-    from = to;
+    from = step.speedup;
   }
   return fail(fmt::format(
       "no experiment made the line that much faster: the profile ends at {:.0f} %", 100 * from));
@@ -110,22 +103,25 @@ bool is_meant(const std::string& name, const std::string& wanted) {
   return name.ends_with("/" + wanted);
 }
 
-Result<Prediction> predict(const json& report, const VerifyOptions& options) {
+Result<Prediction> predict(const report::Document& profile, const VerifyOptions& options) {
   const auto percent = read_speedup(options.speedup);
   if (!percent) return std::unexpected(percent.error());
   const double speedup = *percent / 100;
-  const auto cell = cell_of(report, options);
-  if (!cell) return std::unexpected(cell.error());
-  for (const json& point : cell->at("points"))
-    for (const json& line : point.at("lines")) {
-      const std::string finding = line.at("finding");
-      if (!is_meant(line.at("line"), options.line)) continue;
-      if (options.line.empty() ? finding != "helps" : finding == "too few") continue;
+  const auto found = cell_of(profile, options);
+  if (!found) return std::unexpected(found.error());
+  const report::CausalCell& cell = **found;
+  for (const stats::causal::PointResult& result : cell.analysis->points)
+    for (const stats::causal::Line& line : result.lines) {
+      const std::string& name = cell.profile.lines.at(line.line);
+      if (!is_meant(name, options.line)) continue;
+      if (options.line.empty() ? line.finding != Finding::helps : line.finding == Finding::too_few)
+        continue;
       const auto gain = gain_at(line, speedup);
       if (!gain) return std::unexpected(gain.error());
-      return Prediction{.point = point.at("name"),
-                        .line = line.at("line"),
-                        .is_latency = point.at("kind") == "latency",
+      const stats::causal::Point& point = cell.profile.points.at(result.point);
+      return Prediction{.point = point.name,
+                        .line = name,
+                        .is_latency = point.kind == stats::causal::PointKind::latency,
                         .speedup = speedup,
                         .gain = *gain};
     }
@@ -135,11 +131,11 @@ Result<Prediction> predict(const json& report, const VerifyOptions& options) {
       fmt::format("the profile has no result for {}: {}", one_line(options.line, 200), way_out));
 }
 
-Result<Measured> measured_in(const json& report) {
-  const json* only = nullptr;
+Result<Measured> measured_in(const stats::Analysis& analysis) {
+  const stats::Effect* only = nullptr;
   std::size_t count = 0;
-  for (const json& effect : report.at("effects")) {
-    if (effect.value("control", false)) continue;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (stats::is_control(effect, analysis.spec)) continue;
     only = &effect;
     ++count;
   }
@@ -148,68 +144,63 @@ Result<Measured> measured_in(const json& report) {
         fmt::format("the plan makes {} comparisons, but needs exactly one: use one benchmark, and "
                     "a factor with the program before and after the change",
                     count));
-  for (const char* key : {"ratio", "low", "high"})
-    if (!only->at(key).is_number())
-      return fail("the plan's result contains no change with an interval: see 'stabctl report'");
-  const std::string treatment = only->at("treatment");
-  return Measured{.response = report.at("analysis").at("response"),
-                  .level = treatment + "=" + only->at("level").get<std::string>(),
-                  .baseline = treatment + "=" + only->at("baseline").get<std::string>(),
-                  .gain = {.value = 1 - only->at("ratio").get<double>(),
-                           .low = 1 - only->at("high").get<double>(),
-                           .high = 1 - only->at("low").get<double>()}};
+  const auto is_known = [](std::optional<double> value) { return value && std::isfinite(*value); };
+  if (!is_known(only->ratio) || !is_known(only->low) || !is_known(only->high))
+    return fail("the plan's result contains no change with an interval: see 'stabctl report'");
+  return Measured{
+      .response = analysis.spec.response,
+      .level = only->treatment + "=" + only->level,
+      .baseline = only->treatment + "=" + only->baseline,
+      .gain = {.value = 1 - *only->ratio, .interval = {1 - *only->high, 1 - *only->low}}};
 }
 
-std::string words(const Share& share) {
-  return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * share.value, 100 * share.low,
-                     100 * share.high);
+bool agrees(const Gain& apart) {
+  return apart.interval.low <= 0 && apart.interval.high >= 0;
 }
 
-bool agrees(const Share& apart) {
-  return apart.low <= 0 && apart.high >= 0;
-}
-
-std::string sentence(const Prediction& predicted, const Measured& measured, const Share& apart) {
+std::string sentence(const Prediction& predicted, const Measured& measured, const Gain& apart) {
   return fmt::format(
       "Predicted for {:.4g} % less time in {}: {} less {}; measured, {} against {}: {} less {}: {} "
       "(difference {}).\n",
-      100 * predicted.speedup, one_line(predicted.line, 500), words(predicted.gain),
+      100 * predicted.speedup, one_line(predicted.line, 500), report::causal_gain(predicted.gain),
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
-      one_line(measured.baseline, 200), words(measured.gain), one_line(measured.response, 200),
+      one_line(measured.baseline, 200), report::causal_gain(measured.gain),
+      one_line(measured.response, 200),
       agrees(apart) ? "the change gave what was predicted, as far as these measurements can tell"
                     : "the change gave something other than what was predicted",
-      words(apart));
+      report::causal_gain(apart));
 }
 
-ordered_json object(const Share& share) {
-  return {{"value", share.value}, {"low", share.low}, {"high", share.high}};
-}
-
-std::string as_json(const Prediction& predicted, const Measured& measured, const Share& apart) {
-  const ordered_json root{{"line", predicted.line},        {"point", predicted.point},
-                          {"speedup", predicted.speedup},  {"predicted", object(predicted.gain)},
-                          {"response", measured.response}, {"level", measured.level},
-                          {"baseline", measured.baseline}, {"measured", object(measured.gain)},
-                          {"difference", object(apart)},   {"agrees", agrees(apart)}};
-  return root.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+std::string as_json(const Prediction& predicted, const Measured& measured, const Gain& apart) {
+  const ordered_json root{{"line", predicted.line},
+                          {"point", predicted.point},
+                          {"speedup", predicted.speedup},
+                          {"predicted", causal_gain_json(predicted.gain)},
+                          {"response", measured.response},
+                          {"level", measured.level},
+                          {"baseline", measured.baseline},
+                          {"measured", causal_gain_json(measured.gain)},
+                          {"difference", causal_gain_json(apart)},
+                          {"agrees", agrees(apart)}};
+  return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
-Share difference(const Share& predicted, const Share& measured) {
+Gain difference(const Gain& predicted, const Gain& measured) {
   const double value = measured.value - predicted.value;
-  const double half =
-      std::hypot((predicted.high - predicted.low) / 2, (measured.high - measured.low) / 2);
-  return {.value = value, .low = value - half, .high = value + half};
+  const auto half = [](const stats::Interval& each) { return (each.high - each.low) / 2; };
+  const double both = std::hypot(half(predicted.interval), half(measured.interval));
+  return {.value = value, .interval = {.low = value - both, .high = value + both}};
 }
 
 Result<int> verify(const Common& common, const VerifyOptions& options) {
   const auto file = read_plan_file(options.plan);
   if (!file) return std::unexpected(file.error());
-  const auto profile = report_of(common, options.id);
+  const auto profile = results_of(common, options.id);
   if (!profile) return std::unexpected(profile.error());
   // Before anything is measured: whether there is something to compare it with.
-  const auto predicted = predict(*profile, options);
+  const auto predicted = predict(profile->document, options);
   if (!predicted) return std::unexpected(predicted.error());
   RunOptions how;
   how.plan_path = options.plan;
@@ -219,12 +210,11 @@ Result<int> verify(const Common& common, const VerifyOptions& options) {
     tell("paused; run the same command to continue");
     return exit_interrupted + ran->signal;
   }
-  const auto report =
-      parsed(answer_stored(ran->state, protocol::ReportRequest{.id = ran->id, .format = "json"}));
-  if (!report) return std::unexpected(report.error());
-  const auto measured = measured_in(*report);
+  const auto change = analyse_stored(ran->state, ran->id);
+  if (!change) return std::unexpected(change.error());
+  const auto measured = measured_in(change->document.analysis);
   if (!measured) return std::unexpected(measured.error());
-  const Share apart = difference(predicted->gain, measured->gain);
+  const Gain apart = difference(predicted->gain, measured->gain);
   if (auto written = write_output(common.json ? as_json(*predicted, *measured, apart)
                                               : sentence(*predicted, *measured, apart),
                                   "", Colours::none);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "client/verbs.h"
+#include "stats/causal/analyse.h"
 
 namespace stab::client::causal {
 
@@ -21,13 +22,8 @@ struct VerifyOptions {
 // Runs the plan as 'stabctl run' does, or goes on with it, and prints one sentence.
 Result<int> verify(const Common& common, const VerifyOptions& options);
 
-// A share of the time with its interval.
-struct Share {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-};
-// Of predicted and measured, which are independent of each other.
-Share difference(const Share& predicted, const Share& measured);
+// How much more was gained than predicted. The two gains are independent of each other.
+stats::causal::Gain difference(const stats::causal::Gain& predicted,
+                               const stats::causal::Gain& measured);
 
 }  // namespace stab::client::causal

@@ -11,12 +11,14 @@
 namespace stab::client::causal {
 namespace {
 
+using stats::causal::Gain;
+
 TEST(Verify, TheDifferenceHasTheErrorsOfBoth) {
-  const Share apart = difference({.value = 0.1, .low = 0.07, .high = 0.13},
-                                 {.value = 0.08, .low = 0.04, .high = 0.12});
+  const Gain apart = difference({.value = 0.1, .interval = {.low = 0.07, .high = 0.13}},
+                                {.value = 0.08, .interval = {.low = 0.04, .high = 0.12}});
   EXPECT_NEAR(apart.value, -0.02, 1e-12);
-  EXPECT_NEAR(apart.low, -0.07, 1e-12);
-  EXPECT_NEAR(apart.high, 0.03, 1e-12);
+  EXPECT_NEAR(apart.interval.low, -0.07, 1e-12);
+  EXPECT_NEAR(apart.interval.high, 0.03, 1e-12);
 }
 
 // Uniform on (0, 1].
@@ -34,12 +36,12 @@ TEST(Verify, ItContradictsATruePredictionAsOftenAsItsIntervalsAreWrong) {
   Random random(1);
   const auto drawn = [&](double sd) {
     const double value = 0.1 + sd * normal(random);
-    return Share{.value = value, .low = value - 1.96 * sd, .high = value + 1.96 * sd};
+    return Gain{.value = value, .interval = {.low = value - 1.96 * sd, .high = value + 1.96 * sd}};
   };
   constexpr int times = 20'000;
   int contradicted = 0;
   for (int i = 0; i < times; ++i) {
-    const Share apart = difference(drawn(0.02), drawn(0.005));
+    const stats::Interval apart = difference(drawn(0.02), drawn(0.005)).interval;
     contradicted += apart.low > 0 || apart.high < 0 ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(contradicted) / times, 0.05, 0.006);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/duration.h"
 #include "client/analyze.h"
@@ -32,6 +33,8 @@
 #include "plan/measures/simulated.h"
 #include "plan/options.h"
 #include "plan/reading/reader.h"
+#include "protocol/document.h"
+#include "report/model.h"
 #include "stabd/daemon/session/builds.h"
 #include "toml/problems.h"
 
@@ -43,8 +46,8 @@ using nlohmann::ordered_json;
 // An earlier experiment of the same name that a daemon knows.
 struct Pilot {
   std::int64_t id = 0;
-  std::chrono::nanoseconds duration{0};  // scaled to this plan's number of trials
-  nlohmann::json report{};               // what came out; empty if it cannot be had
+  std::chrono::nanoseconds duration{0};     // scaled to this plan's number of trials
+  std::optional<report::Document> found{};  // what came out, if that can be had
 };
 
 struct Design {
@@ -63,11 +66,10 @@ struct Design {
 
 // It may have stopped before its last trial.
 void correct_for_early_stop(Pilot& pilot) {
-  const auto counts = pilot.report.value("trials", nlohmann::json::object());
-  const double run =
-      counts.value("ok", 0.0) + counts.value("failed", 0.0) + counts.value("disturbed", 0.0);
-  const double planned = counts.value("planned", 0.0) - counts.value("skipped", 0.0);
-  if (!pilot.report.value("stopping", nlohmann::json()).is_null() && run > 0 && planned > run)
+  const report::TrialCounts& counts = pilot.found->trials;
+  const auto run = static_cast<double>(counts.ok + counts.failed + counts.disturbed);
+  const double planned = static_cast<double>(counts.planned) - static_cast<double>(counts.skipped);
+  if (pilot.found->stopping && run > 0 && planned > run)
     pilot.duration = std::chrono::nanoseconds(
         static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
 }
@@ -89,11 +91,11 @@ std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, st
     pilot = Pilot{row.id, std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)), {}};
   }
   if (!pilot) return pilot;
-  const auto report = client->ask(protocol::ReportRequest{.id = pilot->id, .format = "json"});
-  if (report) pilot->report = nlohmann::json::parse(report->text, nullptr, false);
-  if (!pilot->report.is_object()) return pilot;
+  auto results = client->ask(protocol::ResultsRequest{.id = pilot->id});
+  if (!results) return pilot;
   // Under the simulator trials take and vary otherwise.
-  if (pilot->report.value("simulated", false) != plan.simulated) return std::nullopt;
+  if (results->document.simulated != plan.simulated) return std::nullopt;
+  pilot->found = std::move(results->document);
   correct_for_early_stop(*pilot);
   return pilot;
 }
@@ -469,8 +471,8 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     const auto share = read_share("--sd", sd);
     if (!share) return std::unexpected(share.error());
     variation = {.all_trials = *share, .benchmarks = *share};
-  } else if (design.pilot && design.pilot->report.is_object()) {
-    variation = variation_of(design.pilot->report, design.plan);
+  } else if (design.pilot && design.pilot->found) {
+    variation = variation_of(*design.pilot->found, design.plan);
   }
   design.detectable = detectable(design.plan, variation);
   design.blocks_for_precision = blocks_for_precision(design.plan, variation);

@@ -4,11 +4,11 @@
 
 #include <compare>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "plan/plan.h"
+#include "report/model.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::client {
@@ -39,8 +39,8 @@ struct Variation {
   std::map<std::string, SeedVariation> seeds{};
 };
 
-// From the report of an earlier experiment (doc/protocol.md), if it measured the same response on
-// the same scale; else nothing is known. If its cells were others, `own` is an approximation.
-Variation variation_of(const nlohmann::json& report, const plan::Plan& plan);
+// From what an earlier experiment found, if it measured the same response on the same scale; else
+// nothing is known. If its cells were others, `own` is an approximation.
+Variation variation_of(const report::Document& earlier, const plan::Plan& plan);
 
 }  // namespace stab::client

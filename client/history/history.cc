@@ -17,6 +17,7 @@
 #include "client/history/words.h"
 #include "client/output.h"
 #include "client/stored.h"
+#include "protocol/document.h"
 #include "protocol/messages.h"
 
 namespace stab::client {
@@ -68,10 +69,10 @@ class Source {
 
   Result<history::Experiment> report(std::int64_t id, const std::string& response,
                                      const std::string& benchmark) {
-    const protocol::ReportRequest request{.id = id, .format = "json", .response = response};
+    const protocol::ResultsRequest request{.id = id, .response = response};
     const auto answer = client_ ? client_->ask(request) : answer_stored(folder_, request);
     if (!answer) return std::unexpected(answer.error());
-    return history::read_report(answer->text, benchmark);
+    return history::experiment_in(answer->document, benchmark);
   }
 
  private:

@@ -115,7 +115,7 @@ class Picture {
     canvas.dot(
         x, place(point.mean.mean), 3, "c0",
         fmt::format("{} {}, {}{}{}: {}", experiment.id, one_line(experiment.name, 60),
-                    source_of(experiment), experiment.commit.empty() ? "" : ", ",
+                    source_of(experiment), experiment.source.commit.empty() ? "" : ", ",
                     local_time(experiment.at_ns), report::quantity(point.mean.mean, scale_)));
   }
 

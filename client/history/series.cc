@@ -14,62 +14,8 @@
 namespace stab::client::history {
 namespace {
 
-using nlohmann::json;
-
-std::string text_or_none(const json& value) {
-  return value.is_string() ? value.get<std::string>() : "";
-}
-
-std::optional<double> number_or_none(const json& value) {
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-void read_means(const json& report, const std::string& benchmark, Experiment& experiment) {
-  for (const json& each : report.at("means")) {
-    const std::string name = text_or_none(each.at("benchmark"));
-    if (name != benchmark) {
-      if (std::ranges::find(experiment.others, name) == experiment.others.end())
-        experiment.others.push_back(name);
-      continue;
-    }
-    Mean mean{.levels = each.at("levels").get<Levels>(), .n = each.at("n").get<std::size_t>()};
-    const auto value = number_or_none(each.at("mean"));
-    if (!value || !std::isfinite(*value)) continue;
-    mean.mean = *value;
-    mean.low = number_or_none(each.at("low"));
-    mean.high = number_or_none(each.at("high"));
-    experiment.means.push_back(std::move(mean));
-  }
-}
-
-// A size without a verdict may be that of a few of many builds.
-bool has_facts(const json& report) {
-  return report.at("analysis").at("response") == plan::code_size &&
-         std::ranges::none_of(report.at("effects"),
-                              [](const json& effect) { return effect.at("verdict") == "unsure"; });
-}
-
-Experiment read(const json& report, const std::string& benchmark) {
-  const json& analysis = report.at("analysis");
-  const json& layouts = report.at("layouts");
-  Experiment experiment{.id = report.at("id").get<std::int64_t>(),
-                        .name = text_or_none(report.at("experiment")),
-                        .at_ns = report.at("from_ns").get<std::int64_t>(),
-                        .machine = text_or_none(report.at("machine")),
-                        .settings = report.at("settings").get<std::vector<std::string>>(),
-                        .branch = text_or_none(report.value("branch", json())),
-                        .commit = text_or_none(report.value("commit", json())),
-                        .response = text_or_none(analysis.at("response")),
-                        .unit = text_or_none(analysis.at("unit")),
-                        .log_scale = analysis.at("log_scale").get<bool>(),
-                        .higher_is_better = analysis.at("higher_is_better").get<bool>(),
-                        .simulated = report.at("simulated").get<bool>()};
-  experiment.all_moved = layouts.at("randomized").get<std::uint64_t>() > 0 &&
-                         layouts.at("unrandomized").get<std::uint64_t>() == 0 &&
-                         layouts.at("without_runtime").get<std::uint64_t>() == 0;
-  experiment.facts = has_facts(report);
-  read_means(report, benchmark, experiment);
-  return experiment;
+std::optional<double> finite(std::optional<double> value) {
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 // The machine without its software, as facts of it are written in a line.
@@ -235,13 +181,41 @@ void test_all(History& history) {
 
 }  // namespace
 
-Result<Experiment> read_report(const std::string& report, const std::string& benchmark) {
-  try {
-    return read(json::parse(report), benchmark);
-  } catch (const json::exception& error) {
-    return fail(std::string("a report has a format that this version of stabctl does not know: ") +
-                one_line(error.what(), 200));
+Experiment experiment_in(const report::Document& document, const std::string& benchmark) {
+  const stats::Analysis& analysis = document.analysis;
+  const report::Layouts& layouts = document.layouts;
+  Experiment experiment{.id = document.id,
+                        .name = document.experiment,
+                        .at_ns = document.from_ns,
+                        .machine = document.machine,
+                        .settings = document.settings,
+                        .source = document.source,
+                        .response = analysis.spec.response,
+                        .unit = analysis.spec.unit,
+                        .log_scale = analysis.spec.log_scale,
+                        .higher_is_better = analysis.spec.higher_is_better,
+                        .simulated = document.simulated,
+                        .all_moved = layouts.randomized > 0 && layouts.unrandomized == 0 &&
+                                     layouts.without_runtime == 0};
+  // A size without a verdict may be that of a few of many builds.
+  experiment.facts = experiment.response == plan::code_size &&
+                     std::ranges::none_of(analysis.effects, [](const stats::Effect& each) {
+                       return each.verdict == stats::Verdict::unsure;
+                     });
+  for (const stats::CellMean& each : analysis.means) {
+    if (each.subject != benchmark) {
+      if (std::ranges::find(experiment.others, each.subject) == experiment.others.end())
+        experiment.others.push_back(each.subject);
+    } else if (std::isfinite(each.mean)) {
+      experiment.means.push_back(
+          {.n = each.n, .mean = each.mean, .low = finite(each.low), .high = finite(each.high)});
+      Levels& levels = experiment.means.back().levels;
+      const std::vector<std::string>& names = analysis.spec.treatments;
+      for (std::size_t i = 0; i < std::min(names.size(), each.levels.size()); ++i)
+        levels[names[i]] = each.levels[i];
+    }
   }
+  return experiment;
 }
 
 History make_history(const std::string& benchmark, std::vector<Experiment> experiments,

@@ -7,12 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "report/model.h"
 #include "stats/series/change_points.h"
 #include "stats/series/watch.h"
 
@@ -28,17 +27,15 @@ struct Mean {
   std::optional<double> high{};
 };
 
-// Of its report.
 struct Experiment {
   std::int64_t id = 0;
   std::string name{};
   std::int64_t at_ns = 0;  // when its first trial began
   std::string machine{};
   std::vector<std::string> settings{};
-  std::string branch{};  // what was checked out when it was submitted; "": not known
-  std::string commit{};
+  report::Source source{};  // what was checked out when it was submitted
   std::string response{};
-  std::string unit{};  // "ns", "bytes", ""
+  stats::Unit unit = stats::Unit::number;
   bool log_scale = false;
   bool higher_is_better = false;
   bool simulated = false;
@@ -47,7 +44,7 @@ struct Experiment {
   std::vector<Mean> means{};  // of the benchmark; empty: it was not measured
   std::vector<std::string> others{};  // benchmarks that were
 };
-Result<Experiment> read_report(const std::string& report, const std::string& benchmark);
+Experiment experiment_in(const report::Document& document, const std::string& benchmark);
 
 struct Point {
   std::size_t experiment = 0;  // of History::experiments

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +31,7 @@ Experiment experiment(std::int64_t id, double mean) {
           .machine = "lab: a CPU, 2 CPUs, Linux 6.1, Debian",
           .settings = {"CC = clang-19"},
           .response = "wall",
-          .unit = "ns",
+          .unit = stats::Unit::nanoseconds,
           .log_scale = true,
           .means = {{.n = 30, .mean = mean, .low = mean * 0.99, .high = mean * 1.01}}};
 }
@@ -71,7 +73,7 @@ TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
     all.push_back(experiment(static_cast<std::int64_t>(all.size()) + 1, size));
   for (Experiment& each : all) {
     each.response = "code-size";
-    each.unit = "bytes";
+    each.unit = stats::Unit::bytes;
     each.facts = true;
     each.means[0].low = each.means[0].high = std::nullopt;
   }
@@ -129,7 +131,7 @@ TEST(History, WhatIsNotComparableWithTheLatestIsLeftOutWithTheReason) {
   all[1].response = "user";
   all[2].simulated = true;
   all[3].log_scale = false;
-  all[4].unit = "bytes";
+  all[4].unit = stats::Unit::bytes;
   all[5].machine = "";
   const History history = make_history("sort", all, {});
   EXPECT_EQ(history.experiments.size(), 10U);
@@ -240,12 +242,35 @@ TEST(History, FalseAlarmsAreAsRareAsAlphaSaysForAllSeriesTogether) {
   EXPECT_GE(alarms, 4) << "a test that finds too little";
 }
 
-TEST(History, AReportThatIsNotAsItShouldBeIsAnError) {
-  for (const char* text : {"", "[]", "{}", R"({"analysis":{},"layouts":7})", "{\"means\":"}) {
-    const auto read = read_report(text, "sort");
-    ASSERT_FALSE(read) << text;
-    EXPECT_THAT(read.error().message, HasSubstr("a report has a format that this version"));
-  }
+TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
+  report::Document document{.layouts = {.randomized = 3}};
+  document.analysis.spec.treatments = {"opt", "heap"};
+  document.analysis.means = {{.subject = "sort", .levels = {"O2", "on"}, .n = 4, .mean = 2},
+                             {.subject = "sort", .levels = {"O3", "on"}, .n = 4, .mean = NAN},
+                             {.subject = "zip", .levels = {"O2", "on"}, .n = 4, .mean = 3}};
+  document.analysis.means[0].low = 1;
+  document.analysis.means[0].high = INFINITY;
+  const Experiment found = experiment_in(document, "sort");
+  ASSERT_EQ(found.means.size(), 1U) << "a number that is not finite is no mean";
+  EXPECT_EQ(found.means[0].levels, (Levels{{"heap", "on"}, {"opt", "O2"}}));
+  EXPECT_EQ(found.means[0].low, 1);
+  EXPECT_EQ(found.means[0].high, std::nullopt);
+  EXPECT_THAT(found.others, ElementsAre("zip"));
+  EXPECT_TRUE(found.all_moved);
+  document.layouts.without_runtime = 1;
+  EXPECT_FALSE(experiment_in(document, "sort").all_moved);
+}
+
+TEST(History, OnlyASizeWithVerdictsIsAFact) {
+  report::Document document;
+  document.analysis.spec.response = "code-size";
+  EXPECT_TRUE(experiment_in(document, "sort").facts);
+  document.analysis.effects = {{.verdict = stats::Verdict::faster}, {}};
+  EXPECT_FALSE(experiment_in(document, "sort").facts);
+  document.analysis.effects.pop_back();
+  EXPECT_TRUE(experiment_in(document, "sort").facts);
+  document.analysis.spec.response = "wall";
+  EXPECT_FALSE(experiment_in(document, "sort").facts);
 }
 
 }  // namespace

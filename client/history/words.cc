@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -26,10 +27,8 @@ constexpr std::size_t page_width = 100;
 constexpr std::size_t axis_width = 24;
 constexpr std::size_t longest_name = 40;
 
-stats::Unit unit_of(const std::string& unit) {
-  return unit == "ns"      ? stats::Unit::nanoseconds
-         : unit == "bytes" ? stats::Unit::bytes
-                           : stats::Unit::number;
+const char* unit_word(stats::Unit unit) {
+  return unit == stats::Unit::nanoseconds ? "ns" : unit == stats::Unit::bytes ? "bytes" : "";
 }
 
 // From the least to the greatest number of a series.
@@ -147,7 +146,7 @@ class Text {
 
   [[nodiscard]] bool has_sources() const {
     return std::ranges::any_of(history_.experiments,
-                               [](const Experiment& each) { return !each.commit.empty(); });
+                               [](const Experiment& each) { return !each.source.commit.empty(); });
   }
 
   void note(const std::string& words) { text_ += report::paragraph("  - ", words, page_width); }
@@ -284,7 +283,7 @@ report::Scale scale_of(const History& history, const Series& series) {
   for (const Point& each : series.points)
     means.push_back(
         {.n = each.mean.n, .mean = each.mean.mean, .low = each.mean.low, .high = each.mean.high});
-  return report::scale_for(means, unit_of(history.experiments.back().unit));
+  return report::scale_for(means, history.experiments.back().unit);
 }
 
 std::string change_words(const Change& change, const Series& series, const History& history,
@@ -297,8 +296,7 @@ std::string change_words(const Change& change, const Series& series, const Histo
 }
 
 std::string source_of(const Experiment& experiment) {
-  return one_line(report::to_text({.branch = experiment.branch, .commit = experiment.commit}),
-                  longest_name);
+  return one_line(report::to_text(experiment.source), longest_name);
 }
 
 std::string as_text(const History& history) {
@@ -314,8 +312,8 @@ std::string as_json(const History& history) {
                            {"experiment", each.name},
                            {"from_ns", each.at_ns},
                            {"machine", each.machine},
-                           {"branch", each.branch.empty() ? Json() : Json(each.branch)},
-                           {"commit", each.commit.empty() ? Json() : Json(each.commit)},
+                           {"branch", or_null(each.source.branch)},
+                           {"commit", or_null(each.source.commit)},
                            {"layouts_random", each.all_moved},
                            {"remarks", history.remarks[i]}});
   }
@@ -326,7 +324,7 @@ std::string as_json(const History& history) {
     left_out.push_back({{"id", each.id}, {"experiment", each.name}, {"reason", each.reason}});
   const Json all{{"benchmark", history.benchmark},
                  {"response", latest.response},
-                 {"unit", latest.unit.empty() ? Json() : Json(latest.unit)},
+                 {"unit", or_null(unit_word(latest.unit))},
                  {"log_scale", latest.log_scale},
                  {"higher_is_better", latest.higher_is_better},
                  {"method", "e-divisive"},

@@ -94,6 +94,10 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
   return reading_as(protocol::Reading::compare, request);
 }
 
+Result<protocol::ReadRequest> reading_of(const protocol::ResultsRequest& request) {
+  return protocol::ReadRequest{.reading = protocol::Reading::results, .response = request.response};
+}
+
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {
   using protocol::Reading;
   if (request.format == "archive") return protocol::ReadRequest{.reading = Reading::archive};

@@ -15,6 +15,7 @@ namespace stab::daemon {
 // are not.
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ResultsRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ProfileRequest& request);

@@ -226,6 +226,7 @@ template <class Request>
 concept NeedsReader =
     std::same_as<Request, protocol::ReportRequest> ||
     std::same_as<Request, protocol::CompareRequest> ||
+    std::same_as<Request, protocol::ResultsRequest> ||
     std::same_as<Request, protocol::ExportRequest> ||
     std::same_as<Request, protocol::ReplayRequest> ||
     std::same_as<Request, protocol::ProfileRequest> || std::same_as<Request, protocol::LogsRequest>;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/reading/reader.h"
+#include "protocol/document.h"
 #include "protocol/json.h"
 #include "results/answers.h"
 #include "results/calibrations.h"
@@ -43,6 +45,13 @@ Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFil
   const auto reply = results::answer_compare(store, request.experiments,
                                              asked_in<protocol::CompareRequest>(request));
   return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> document(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  auto made = results::make_document(store, request.experiments.front(), request.database,
+                                     {.response = request.response});
+  if (!made) return std::unexpected(made.error());
+  return file.add(protocol::encode(protocol::ResultsReply{.document = std::move(*made)}));
 }
 
 // ExportReply as it grows: the whole of it may be larger than the memory.
@@ -120,6 +129,8 @@ Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile
       return report(store, request, file);
     case Reading::compare:
       return compare(store, request, file);
+    case Reading::results:
+      return document(store, request, file);
     case Reading::replay:
       return replay(store, request, file);
     case Reading::profile:
