@@ -2,7 +2,12 @@
 // The folders in which a worker leaves builds, and their users find them.
 #pragma once
 
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
+
+#include "protocol/field.h"
 
 namespace stab::protocol {
 
@@ -13,5 +18,15 @@ inline std::string build_output(const std::string& cache, const std::string& key
 inline std::string build_tree(const std::string& cache, const std::string& key) {
   return cache + "/" + key + "/tree";
 }
+
+// KEY/complete, the last file of a build.
+struct Complete {
+  std::string binary_sha256{};
+  std::int64_t duration_ns = 0;
+  std::optional<std::int64_t> cpu_ns{};  // absent in builds of earlier versions
+};
+BOOST_DESCRIBE_STRUCT(Complete, (), (binary_sha256, duration_ns, cpu_ns))
+template <>
+inline constexpr Field field<&Complete::cpu_ns>{.may_lack = true};
 
 }  // namespace stab::protocol

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -29,6 +28,7 @@
 #include "plan/measures/builds.h"
 #include "plan/substitute.h"
 #include "protocol/cache.h"
+#include "protocol/codec.h"
 #include "worker/binary.h"
 #include "worker/cache.h"
 #include "worker/checkout.h"
@@ -38,7 +38,6 @@ namespace stab::worker {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::string_view cache_format = "stabd build 1";
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
@@ -157,24 +156,19 @@ struct Builder::CacheFolder {
                                                            const Reading& reading) const {
     const auto text = read_file(complete(), 1 << 20);
     if (!text || (needs_tree && !fs::is_directory(tree()))) return std::nullopt;
-    const json record = json::parse(*text, nullptr, false);
-    if (!record.is_object() || !record.contains("binary_sha256") || !record.contains("duration_ns"))
-      return std::nullopt;
+    const auto record = protocol::from_text<protocol::Complete>(*text);
+    if (!record) return std::nullopt;
     const auto binary = digest_of(out(), reading);
     if (!binary) return std::nullopt;
     const std::string digest = binary->value_or("");
     protocol::BuildReply answer = reply();
-    if (record["binary_sha256"] != digest) return std::nullopt;
+    if (record->binary_sha256 != digest) return std::nullopt;
     answer.status = store::BuildStatus::cached;
     answer.binary_sha256 = digest;
     answer.compilers = compilers_of(out());
     answer.in_place = machine::why_no_library(out());
-    answer.duration_ns =
-        record["duration_ns"].is_number_integer() ? record["duration_ns"].get<std::int64_t>() : 0;
-    const auto cpu = record.find("cpu_ns");
-    const bool has_cpu = cpu != record.end() && cpu->is_number_integer();
-    answer.readings =
-        readings_of(out(), has_cpu ? std::optional(cpu->get<std::int64_t>()) : std::nullopt);
+    answer.duration_ns = record->duration_ns;
+    answer.readings = readings_of(out(), record->cpu_ns);
     return answer;
   }
 };
@@ -480,10 +474,10 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   reply.duration_ns = ended.wall.count();
   const std::int64_t cpu_ns = (ended.user + ended.system).count();
   reply.readings = readings_of(reply.out, cpu_ns);
-  const json record{{"binary_sha256", reply.binary_sha256},
-                    {"duration_ns", reply.duration_ns},
-                    {"cpu_ns", cpu_ns}};
-  if (auto written = write_file_atomically(folder.complete(), record.dump()); !written)
+  const protocol::Complete record{
+      .binary_sha256 = reply.binary_sha256, .duration_ns = reply.duration_ns, .cpu_ns = cpu_ns};
+  if (auto written = write_file_atomically(folder.complete(), protocol::to_text(record, -1));
+      !written)
     return failed(reply, written.error().message);
   return reply;
 }

@@ -20,6 +20,7 @@
 #include "machine/environment.h"
 #include "stats/tests/estimate.h"
 #include "stats/tests/student.h"
+#include "stats/verdicts/analysis.h"
 #include "worker/trial.h"
 
 namespace stab::client::ab {
@@ -151,8 +152,9 @@ class Demo {
       std::string bar;
       for (int i = 0; i < columns; ++i) bar += "█";
       for (int i = columns; i < bar_columns; ++i) bar += ' ';
-      text += fmt::format("  {:<7}  {} {:+.1f} % [{:+.1f}, {:+.1f}]  {}\n", name, bar,
-                          100 * each->change, 100 * each->low, 100 * each->high, each->verdict);
+      text +=
+          fmt::format("  {:<7}  {} {:+.1f} % [{:+.1f}, {:+.1f}]  {}\n", name, bar,
+                      100 * each->change, 100 * each->low, 100 * each->high, words(each->verdict));
     }
     return text + "\n" + conclusion(fixed, random) +
            "\nNext: stabctl ab --program ./old ./new -- ARGUMENTS\n";
@@ -169,7 +171,7 @@ class Demo {
       json[name] = {{"change", each.change},
                     {"low", each.low},
                     {"high", each.high},
-                    {"verdict", each.verdict}};
+                    {"verdict", words(each.verdict)}};
     }
     return json.dump();
   }
@@ -182,8 +184,16 @@ class Demo {
     double change = 0;
     double low = 0;
     double high = 0;
-    std::string verdict;
+    stats::Verdict verdict = stats::Verdict::unsure;
   };
+
+  static std::string words(stats::Verdict verdict) {
+    using stats::Verdict;
+    if (verdict == Verdict::same) return fmt::format("as fast within {:.0f} %", 100 * margin);
+    return verdict == Verdict::slower   ? "slower"
+           : verdict == Verdict::faster ? "faster"
+                                        : "cannot tell";
+  }
 
   [[nodiscard]] std::string program(std::size_t order) const {
     return fmt::format("{}/order-{}", folder_, order + 1);
@@ -240,35 +250,30 @@ class Demo {
   [[nodiscard]] Shown shown(std::size_t kind) const {
     Shown result;
     auto estimate = stats::paired(fast_runs_[kind], slow_runs_[kind]);
-    if (!estimate) {
-      result.verdict = "cannot tell";
-      return result;
-    }
+    if (!estimate) return result;
     estimate->log = true;
     const auto interval = stats::ratio_interval(*estimate, alpha);
     result.change = std::exp(estimate->difference) - 1;
     result.low = interval ? interval->low - 1 : -1;
     result.high = interval ? interval->high - 1 : std::numeric_limits<double>::max();
     if (const auto same = stats::p_same(*estimate, margin); same && *same < alpha)
-      result.verdict = fmt::format("as fast within {:.0f} %", 100 * margin);
+      result.verdict = stats::Verdict::same;
     else if (interval && interval->low > 1)
-      result.verdict = "slower";
+      result.verdict = stats::Verdict::slower;
     else if (interval && interval->high < 1)
-      result.verdict = "faster";
-    else
-      result.verdict = "cannot tell";
+      result.verdict = stats::Verdict::faster;
     return result;
   }
 
   static std::string conclusion(const Shown& fixed, const Shown& random) {
     const auto differs = [](const Shown& each) {
-      return each.verdict == "slower" || each.verdict == "faster";
+      return each.verdict == stats::Verdict::slower || each.verdict == stats::Verdict::faster;
     };
     if (!differs(fixed))
       return "On this machine the order of these functions changes little,\n"
              "even in a single layout.\n";
     if (differs(random)) return "A difference between the orders remains over many layouts.\n";
-    if (random.verdict.starts_with("as fast"))
+    if (random.verdict == stats::Verdict::same)
       return "In a single layout, one link order is faster than the other. Over many\n"
              "layouts, the difference disappears.\n";
     return "In a single layout, one link order is faster than the other. There are\n"

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -19,16 +20,41 @@
 #include "client/ab/prepare.h"
 #include "client/run/folder.h"
 #include "client/stored.h"
+#include "protocol/codec.h"
 #include "revisions/git.h"
 #include "revisions/revisions.h"
+
+namespace stab::client::ab {
+
+constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
+
+BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
+BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
+BOOST_DESCRIBE_STRUCT(Begun, (),
+                      (call, own_files, plan, work, time, heap, why_no_heap, heap_cost,
+                       heap_changes, pads, why_no_pads))
+
+}  // namespace stab::client::ab
+
+namespace stab::protocol {
+
+// A working tree may have many files that git does not track.
+template <>
+inline constexpr Field field<&client::ab::Call::command>{.most = client::ab::most_described};
+template <>
+inline constexpr Field field<&client::ab::Call::untracked>{.most = client::ab::most_described};
+template <>
+inline constexpr Field field<&client::ab::Begun::own_files>{.most = client::ab::most_described};
+template <>
+inline constexpr Field field<&client::ab::Begun::time>{.name = "time_ns"};
+
+}  // namespace stab::protocol
 
 namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
 
 std::string digest_of_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -101,87 +127,38 @@ void add_files_of(const std::string& command, const std::string& directory,
   }
 }
 
-json as_json(const std::optional<HeapCost>& cost) {
-  if (!cost) return nullptr;
-  return {{"change", cost->change},
-          {"low", cost->low ? json(*cost->low) : json()},
-          {"high", cost->high ? json(*cost->high) : json()},
-          {"pairs", cost->pairs}};
-}
-
-std::optional<HeapCost> heap_cost_of(const json& read) {
-  if (read.is_null()) return std::nullopt;
-  HeapCost cost{.change = read.at("change").get<double>(),
-                .pairs = read.at("pairs").get<std::size_t>()};
-  if (!read.at("low").is_null()) cost.low = read.at("low").get<double>();
-  if (!read.at("high").is_null()) cost.high = read.at("high").get<double>();
-  return cost;
-}
-
-json as_json(const Begun& begun) {
-  return {{"command", begun.call.command},
-          {"inputs", begun.call.inputs},
-          {"untracked", begun.call.untracked},
-          {"own_files", begun.own_files},
-          {"plan", begun.plan},
-          {"work", begun.work},
-          {"time_ns", begun.time.count()},
-          {"heap", begun.heap},
-          {"why_no_heap", begun.why_no_heap},
-          {"heap_cost", as_json(begun.heap_cost)},
-          {"heap_changes", begun.heap_changes},
-          {"pads", begun.pads},
-          {"why_no_pads", begun.why_no_pads}};
-}
-
 // Nothing for what no `ab` of this version has left there.
 std::optional<Begun> read_begun(const std::string& folder) {
   const auto text = read_file(folder + "/" + ab_mark, most_described);
   if (!text) return std::nullopt;
-  const json read = json::parse(*text, nullptr, false);
-  try {
-    return Begun{
-        .call = {.command = read.at("command"),
-                 .inputs = read.at("inputs").get<std::map<std::string, std::string>>(),
-                 .untracked = read.at("untracked").get<std::map<std::string, std::string>>()},
-        .own_files = read.at("own_files").get<std::vector<std::string>>(),
-        .plan = read.at("plan").get<std::string>(),
-        .work = read.at("work").get<std::string>(),
-        .time = std::chrono::nanoseconds(read.at("time_ns").get<std::int64_t>()),
-        .heap = read.at("heap").get<bool>(),
-        .why_no_heap = read.at("why_no_heap").get<std::string>(),
-        .heap_cost = heap_cost_of(read.at("heap_cost")),
-        .heap_changes = read.at("heap_changes").get<std::string>(),
-        .pads = read.at("pads").get<bool>(),
-        .why_no_pads = read.at("why_no_pads").get<std::string>()};
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
+  auto read = protocol::from_text<Begun>(*text, most_described);
+  return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
 }  // namespace
 
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory) {
   Call call;
-  call.command = {{"version", STAB_VERSION},
-                  {"directory", directory},
-                  {"programs", options.programs},
-                  {"words", options.words},
-                  {"build", options.build},
-                  {"run", options.run},
-                  {"prepare", options.prepare},
-                  {"cleanup", options.cleanup},
-                  {"same", options.same},
-                  {"env", options.env},
-                  {"budget", options.budget},
-                  {"margin", options.margin},
-                  {"response", options.response},
-                  {"exit_codes", options.exit_codes},
-                  {"cpus", options.cpus},
-                  {"seed", options.seed},
-                  {"heap", static_cast<int>(options.heap)},
-                  {"pads", static_cast<int>(options.pads)},
-                  {"control", options.control}};
+  call.command = json{{"version", STAB_VERSION},
+                      {"directory", directory},
+                      {"programs", options.programs},
+                      {"words", options.words},
+                      {"build", options.build},
+                      {"run", options.run},
+                      {"prepare", options.prepare},
+                      {"cleanup", options.cleanup},
+                      {"same", options.same},
+                      {"env", options.env},
+                      {"budget", options.budget},
+                      {"margin", options.margin},
+                      {"response", options.response},
+                      {"exit_codes", options.exit_codes},
+                      {"cpus", options.cpus},
+                      {"seed", options.seed},
+                      {"heap", static_cast<int>(options.heap)},
+                      {"pads", static_cast<int>(options.pads)},
+                      {"control", options.control}}
+                     .dump(-1, ' ', false, json::error_handler_t::replace);
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
   for (const Version& version : comparison.versions) {
@@ -239,7 +216,7 @@ Result<void> write_begun(const std::string& folder, const Begun& begun) {
   const Fd file(
       open((folder + "/" + ab_mark).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) return fail_errno(fmt::format("cannot write {}/{}", folder, ab_mark));
-  return write_all(file.get(), as_json(begun).dump(1, ' ', false, json::error_handler_t::replace));
+  return write_all(file.get(), protocol::to_text(begun, 1));
 }
 
 void forget_begun(const std::string& folder) {

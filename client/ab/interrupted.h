@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ namespace stab::client::ab {
 
 // What decides whether a command is the same. Times, and the pace that was measured, are not in it.
 struct Call {
-  nlohmann::json command{};                   // its folder, words and options
+  std::string command;                        // its folder, words and options, as one text
   std::map<std::string, std::string> inputs;  // what they name, and its commit, digest or value
   // Files of the working tree that git does not track, and their digests.
   std::map<std::string, std::string> untracked{};
@@ -40,7 +39,7 @@ class OwnFiles {
   std::map<std::string, std::string> before_;
 };
 
-// What a run leaves beside its database until it has ended.
+// What a run leaves beside its database until it has ended: the file ab_mark of run/folder.h.
 struct Begun {
   Call call;
   std::vector<std::string> own_files{};  // paths from the top of the working tree

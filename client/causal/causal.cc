@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "client/exit_code.h"
@@ -52,22 +53,22 @@ Result<std::string> words_of(const CausalOptions& options, const Profile& profil
 
 // The numbers of all loads together, and the points of each with its load.
 ordered_json all_of(const Profile& profile, const Loads& loads, double alpha) {
-  ordered_json made;
+  stats::causal::Analysis all{.is_end_to_end = true};
+  std::vector<std::size_t> load_of;  // of each point
   for (const AtLoad& at : loads.loads) {
-    ordered_json one = report::causal_json(profile, at.analysis, alpha);
-    for (ordered_json& point : one["points"])
-      point["load"] = report::asked_json(profile.loads[at.load]);
-    if (made.is_null()) {
-      made = std::move(one);
-      continue;
-    }
-    for (const char* sum : {"runs", "experiments"})
-      made[sum] = made[sum].get<std::size_t>() + one[sum].get<std::size_t>();
-    made["hours"] = made["hours"].get<double>() + one["hours"].get<double>();
-    for (const char* both : {"runs_are_clusters", "end_to_end", "phase_known"})
-      made[both] = made[both].get<bool>() && one[both].get<bool>();
-    for (ordered_json& point : one["points"]) made["points"].push_back(std::move(point));
+    const stats::causal::Analysis& one = at.analysis;
+    all.runs += one.runs;
+    all.experiments += one.experiments;
+    all.hours += one.hours;
+    all.runs_are_clusters = all.runs_are_clusters && one.runs_are_clusters;
+    all.is_end_to_end = all.is_end_to_end && one.is_end_to_end;
+    all.is_phase_known = all.is_phase_known && one.is_phase_known;
+    all.points.insert(all.points.end(), one.points.begin(), one.points.end());
+    load_of.resize(all.points.size(), at.load);
   }
+  ordered_json made = report::causal_json(profile, all, alpha);
+  for (std::size_t i = 0; i < load_of.size(); ++i)
+    made["points"][i]["load"] = report::asked_json(profile.loads[load_of[i]]);
   made.update(report::loads_json(profile, loads));
   return made;
 }

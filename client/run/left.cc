@@ -28,7 +28,7 @@ bool is_in_use(const std::string& folder) {
 }
 
 void count_trials(store::Reader& reader, LeftRun& run) {
-  const auto progress = reader.progress(run.id);
+  const auto progress = reader.progress(*run.id);
   if (!progress) {
     run.problem = progress.error().message;
     return;
@@ -50,7 +50,7 @@ LeftRun run_of(store::Reader& reader, const std::string& folder, const store::Ex
       !run.running && row.ended_ns == 0 &&
       is_unfinished(folder, {.experiment = row.name, .plan = row.plan, .directory = row.directory});
   std::error_code error;
-  run.of_ab = fs::exists(folder + "/" + ab_mark, error);
+  if (run.goes_on) run.verb = fs::exists(folder + "/" + ab_mark, error) ? "ab" : "run";
   count_trials(reader, run);
   return run;
 }

@@ -8,14 +8,14 @@
 #include "client/run/folder.h"
 #include "client/run/left.h"
 #include "client/verbs.h"
-#include "protocol/json.h"
+#include "protocol/codec.h"
 
 namespace stab::client {
 namespace {
 
 // A row says `running` also after a kill.
 std::string state_of(const LeftRun& run) {
-  if (run.running || run.ended_ns || run.id == 0) return run.state;
+  if (run.running || run.ended_ns || !run.id) return run.state;
   return "interrupted";
 }
 
@@ -24,30 +24,9 @@ std::string line_of(const LeftRun& run) {
       "{:<11}  {:>7} of {:>7} trials  {:<19}  {}  {}", state_of(run),
       run.done ? std::to_string(*run.done) : "?", run.trials, local_time(run.submitted_ns),
       run.name.empty() ? "?" : one_line(run.name, 100), for_terminal(run.folder));
-  if (run.goes_on)
-    line += fmt::format("  (run the same 'stabctl {}' to continue)", run.of_ab ? "ab" : "run");
+  if (run.verb) line += fmt::format("  (run the same 'stabctl {}' to continue)", *run.verb);
   if (!run.problem.empty()) line += "  (" + one_line(run.problem, 300) + ")";
   return line;
-}
-
-std::string json_of(const std::vector<LeftRun>& found) {
-  using protocol::json;
-  json list = json::array();
-  for (const LeftRun& run : found)
-    list.push_back({{"folder", run.folder},
-                    {"id", run.id == 0 ? json() : json(run.id)},
-                    {"name", run.name},
-                    {"state", run.state},
-                    {"reason", run.reason},
-                    {"trials", run.trials},
-                    {"done", run.done ? json(*run.done) : json()},
-                    {"submitted_ns", run.submitted_ns},
-                    {"ended_ns", run.ended_ns ? json(*run.ended_ns) : json()},
-                    {"running", run.running},
-                    {"goes_on", run.goes_on},
-                    {"verb", run.goes_on ? json(run.of_ab ? "ab" : "run") : json()},
-                    {"problem", run.problem}});
-  return protocol::dump(list, 2);
 }
 
 }  // namespace
@@ -57,7 +36,7 @@ Result<int> runs(const Common& common) {
   const auto found = left_runs(folder);
   if (!found) return std::unexpected(found.error());
   if (common.json) {
-    if (auto printed = write_json(json_of(*found)); !printed)
+    if (auto printed = write_json(protocol::to_text(*found, 2)); !printed)
       return std::unexpected(printed.error());
     return exit_ok;
   }
@@ -72,7 +51,7 @@ std::vector<std::string> completed_folders(const std::string& beginning) {
   auto found = left_runs(folder_of_runs());
   if (!found) return lines;
   for (const LeftRun& run : *found | std::views::reverse)
-    if (run.id != 0 && run.folder.starts_with(beginning))
+    if (run.id && run.folder.starts_with(beginning))
       lines.push_back(
           fmt::format("{}\t{} ({})", run.folder, one_line(run.name, 60), one_line(run.state, 20)));
   return lines;

@@ -11,10 +11,11 @@
 
 #include <array>
 #include <csignal>
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/duration.h"
 #include "base/text.h"
+#include "protocol/codec.h"
 #include "protocol/containment.h"
 
 namespace stab::daemon {
@@ -30,32 +31,25 @@ constexpr int max_send_waits = 10'000;  // about a second
 constexpr std::chrono::milliseconds killing{10'000};
 constexpr std::chrono::seconds turn{1};
 
-using nlohmann::json;
+// The worker that the daemon's folder names. pid 0: none.
+struct Recorded {
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::string boot{};
+  bool isolated = false;
+};
+BOOST_DESCRIBE_STRUCT(Recorded, (), (pid, start_ticks, boot, isolated))
 
 Result<void> remember(const std::string& record, pid_t pid, machine::Containment containment) {
   const auto identity = machine::identify(pid);
   if (!identity) return fail("the worker ended immediately");
-  const json value{{"pid", identity->pid},
-                   {"start_ticks", identity->start_ticks},
-                   {"boot", identity->boot},
-                   {"isolated", containment == machine::Containment::pid_namespace}};
-  return write_file_atomically(record, value.dump());
-}
-
-struct Recorded {
-  machine::ProcessId worker;  // pid 0 if the text names none
-  bool isolated = false;
-};
-
-Recorded parse(const std::string& text) {
-  try {
-    const json value = json::parse(text);
-    return {.worker = {value.at("pid").get<pid_t>(), value.at("start_ticks").get<std::uint64_t>(),
-                       value.at("boot").get<std::string>()},
-            .isolated = value.at("isolated").get<bool>()};
-  } catch (const json::exception&) {
-    return {};
-  }
+  return write_file_atomically(
+      record,
+      protocol::to_text(Recorded{.pid = identity->pid,
+                                 .start_ticks = identity->start_ticks,
+                                 .boot = identity->boot,
+                                 .isolated = containment == machine::Containment::pid_namespace},
+                        -1));
 }
 
 // Without a namespace the end of a worker is not the end of all that it started.
@@ -304,15 +298,16 @@ void WorkerProcess::close_handles() {
 Result<void> end_recorded_worker(const std::string& record, const std::string& token) {
   bool isolated = false;
   if (const auto text = read_file(record, 65536)) {
-    const Recorded recorded = parse(*text);
+    const Recorded recorded = protocol::from_text<Recorded>(*text).value_or(Recorded{});
     isolated = recorded.isolated;
-    const auto gone = machine::end_process(recorded.worker, killing);
+    const auto gone = machine::end_process(
+        {.pid = recorded.pid, .start_ticks = recorded.start_ticks, .boot = recorded.boot}, killing);
     if (!gone) return std::unexpected(gone.error());
     if (!*gone)
       spdlog::warn(
           "the worker {} of an interrupted trial was killed but does not end: a process outside "
           "the trial traces one of its processes, or the process waits in the kernel",
-          recorded.worker.pid);
+          recorded.pid);
     unlink(record.c_str());
   }
   if (isolated) return {};
