@@ -285,6 +285,25 @@ TEST(Page, FurtherResponsesHaveTheirChanges) {
   EXPECT_THAT(page(document, {}), HasSubstr("Changes in percent of page-faults"));
 }
 
+TEST(Page, SaysAboutTheTrialsWhatTheTextSays) {
+  Document document = sample_document();
+  document.settings = {"CC = szc", "opt: O1 sets CFLAGS = -O1"};
+  document.from_ns = document.to_ns = 1'700'000'000'000'000'000;
+  document.source = {.branch = "main", .commit = std::string(40, 'a')};
+  stats::Analysis count = document.analysis;
+  count.spec.response = "instructions";
+  count.spec.unit = stats::Unit::number;
+  for (stats::Effect& effect : count.effects) effect.verdict = stats::Verdict::slower;
+  document.others = {count};
+  document.counts = {"instructions"};
+  const std::string text = page(document, {});
+  for (const char* each : {"<dt>Sets</dt>\n<dd>CC = szc</dd>", "<dd>opt: O1 sets CFLAGS = -O1</dd>",
+                           "<dt>Measured</dt>\n<dd>2023-11-14 22:13 to 22:13 UTC</dd>",
+                           "<dt>Source</dt>\n<dd>main aaaaaaaa</dd>",
+                           "the time and the count disagree about which is better.</dd>"})
+    EXPECT_THAT(text, HasSubstr(each));
+}
+
 TEST(Table, OfTooManyRowsThePageSaysHowManyThereAre) {
   Table numbers{.columns = {{"n", true}}};
   for (std::size_t i = 0; i < most_rows + 1; ++i) numbers.rows.push_back({"1"});

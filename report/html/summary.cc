@@ -38,10 +38,6 @@ std::string kind_of(const Document& document) {
   return better ? "answer better" : "answer alike";
 }
 
-void item(Markup& markup, std::string_view label, std::string_view words) {
-  if (!words.empty()) markup.leaf("dt", label).leaf("dd", words);
-}
-
 // The others stand behind a line that opens them.
 constexpr std::size_t most_open = 3;
 
@@ -63,22 +59,8 @@ void add_list(Markup& markup, std::string_view title, const std::vector<std::str
 
 void add_trust(Markup& markup, const Document& document) {
   markup.leaf("h3", "How much to trust this result").open("dl");
-  item(markup, "State", document.state + (document.reason.empty() ? "" : ": " + document.reason));
-  item(markup, "Trials", trials_text(document));
-  if (document.stopping) item(markup, "Stopping", document.stopping->words);
-  if (document.exclusions) item(markup, "Excluded", dependence_text(*document.exclusions));
-  item(markup, "Random", drawn_text(document.drawn));
-  item(markup, "Layouts", layouts_text(document.layouts));
-  if (document.simulated) item(markup, "Simulated", simulated_text());
-  item(markup, "Quiet", quiet_text(document.quietness));
-  item(markup, "Load", load_text(document.load));
-  item(markup, "Output", outputs_text(document.outputs));
-  item(markup, "Noise floor",
-       document.noise ? noise_text(*document.noise)
-       : document.analysis.calibration
-           ? ""
-           : "this machine is not calibrated for this response (see plans/calibration.toml)");
-  item(markup, "Assumptions", rejected_assumptions(document.analysis));
+  for (const KnownFact& each : known_facts(document))
+    if (each.where != Where::text) markup.leaf("dt", each.label).leaf("dd", each.text);
   markup.close();
 }
 

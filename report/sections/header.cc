@@ -161,37 +161,57 @@ std::string to_text(const Source& source) {
                      source.commit.substr(0, digits));
 }
 
-std::string header(const Document& document, const TextOptions& options) {
-  const auto line = [&](std::string_view label, const std::string& value) {
-    return value.empty()
-               ? ""
-               : paragraph(fmt::format("  {:<10}", label), one_line(value, longest), options.width);
+std::vector<KnownFact> known_facts(const Document& document) {
+  std::vector<KnownFact> facts;
+  const auto add = [&](std::string label, std::string text, Where where = Where::everywhere) {
+    if (!text.empty()) facts.push_back({std::move(label), std::move(text), where});
   };
+  // The text has the state in its first line.
+  add("State", document.state + (document.reason.empty() ? "" : ": " + document.reason),
+      Where::page);
+  add("Reason", document.reason, Where::text);
+  add("Trials", trials_text(document));
+  add("Stopping", document.stopping ? document.stopping->words : "");
+  add("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
+  add("Random", drawn_text(document.drawn));
+  add("Layout", layouts_text(document.layouts));
+  add("Simulated", document.simulated ? simulated_text() : "");
+  add("Measured", measured_text(document));
+  for (const std::string& settings : document.settings) add("Sets", settings);
+  add("Source", to_text(document.source));
+  // The page has them in parts of their own.
+  add("Versions", document.versions, Where::text);
+  add("Machine", document.machine, Where::text);
+  add("Quiet", quiet_text(document.quietness));
+  add("Load", load_text(document.load));
+  add("Output", outputs_text(document.outputs));
+  if (document.noise)
+    add("Noise", noise_text(*document.noise));
+  else if (!document.analysis.calibration)
+    add("Noise", "this machine is not calibrated for this response (see plans/calibration.toml)",
+        Where::page);
+  // The text has tables of them.
+  for (const std::string& each : disagreements(document)) add("Disagree", each, Where::page);
+  add("Assumptions", rejected_assumptions(document.analysis), Where::page);
+  add("Seed", fmt::format("{}", document.seed), Where::text);
+  add("Database", document.database, Where::text);
+  return facts;
+}
+
+std::string header(const Document& document, const TextOptions& options) {
   std::string text =
       styled(one_line(document.experiment, 80), Style::bold, options.colour) +
       fmt::format("  (experiment {}, {})\n", document.id, one_line(document.state, 40));
   if (!document.question.empty())
     text += paragraph("", one_line(document.question, longest), options.width);
   text += "\n" + answer_text(document, options) + "\n";
-  text += line("Reason", document.reason);
-  text += line("Trials", trials_text(document));
-  if (document.stopping) text += line("Stopping", document.stopping->words);
-  text += line("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
-  text += line("Random", drawn_text(document.drawn));
-  text += line("Layout", layouts_text(document.layouts));
-  if (document.simulated) text += line("Simulated", simulated_text());
-  text += line("Measured", measured_text(document));
-  for (const std::string& settings : document.settings)
-    text += line(&settings == &document.settings.front() ? "Sets" : "", settings);
-  text += line("Source", to_text(document.source));
-  text += line("Versions", document.versions);
-  text += line("Machine", document.machine);
-  text += line("Quiet", quiet_text(document.quietness));
-  text += line("Load", load_text(document.load));
-  text += line("Output", outputs_text(document.outputs));
-  text += line("Noise", document.noise ? noise_text(*document.noise) : "");
-  text += line("Seed", fmt::format("{}", document.seed));
-  text += line("Database", document.database);
+  std::string above;
+  for (const KnownFact& each : known_facts(document)) {
+    if (each.where == Where::page) continue;
+    text += paragraph(fmt::format("  {:<10}", each.label == above ? "" : each.label),
+                      one_line(each.text, longest), options.width);
+    above = each.label;
+  }
   return text + "\n";
 }
 

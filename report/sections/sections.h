@@ -17,6 +17,14 @@ namespace stab::report {
 
 inline constexpr std::size_t longest = 2000;  // of a text that is not ours, on one line
 
+// What the report says before its tables, in this order; facts without a text are absent.
+enum class Where : std::uint8_t { everywhere, text, page };
+struct KnownFact {
+  std::string label{};  // facts with the same label follow each other
+  std::string text{};
+  Where where = Where::everywhere;
+};
+std::vector<KnownFact> known_facts(const Document& document);
 std::string header(const Document& document, const TextOptions& options);
 // What the header says of them; "" if there is nothing to say.
 std::string trials_text(const Document& document);
