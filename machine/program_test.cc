@@ -39,6 +39,7 @@ std::string elf_with(std::uint16_t type, std::initializer_list<std::uint32_t> se
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
   header.e_type = type;
   header.e_phoff = sizeof header;
   header.e_phentsize = sizeof(Elf64_Phdr);
