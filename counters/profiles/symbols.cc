@@ -1,58 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "counters/profiles/symbols.h"
 
-#include <elf.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <optional>
 #include <tuple>
 #include <utility>
+
+#include "base/elf.h"
 
 namespace stab::counters {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;  // of one table
 constexpr int most_enclosing = 16;  // functions that begin between an address and its own function
-
-// All or nothing.
-bool read_at(int fd, std::uint64_t offset, void* to, std::size_t size) {
-  auto* at = static_cast<char*>(to);
-  while (size > 0) {
-    const ssize_t n = pread(fd, at, size, static_cast<off_t>(offset));
-    if (n <= 0) return false;
-    at += n;
-    offset += static_cast<std::uint64_t>(n);
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-template <class T>
-std::optional<std::vector<T>> read_table(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  if (bytes > most_bytes || offset > most_bytes * most_bytes) return std::nullopt;
-  const off_t end = lseek(fd, 0, SEEK_END);
-  if (end < 0 || offset > static_cast<std::uint64_t>(end) ||
-      bytes > static_cast<std::uint64_t>(end) - offset)
-    return std::nullopt;
-  std::vector<T> table(bytes / sizeof(T));
-  if (!read_at(fd, offset, table.data(), table.size() * sizeof(T))) return std::nullopt;
-  return table;
-}
 
 }  // namespace
 
 class SymbolReader {
  public:
-  explicit SymbolReader(int fd) : fd_(fd) {}
+  explicit SymbolReader(const ElfReader& elf) : elf_(elf) {}
 
   Symbols read() {
-    Elf64_Ehdr header{};
-    if (!read_at(fd_, 0, &header, sizeof header) || !is_ours(header)) return {};
-    read_segments(header);
-    read_sections(header);
+    read_segments();
+    read_sections();
     std::ranges::sort(symbols_.functions_, [](const auto& a, const auto& b) {
       return a.start != b.start ? a.start < b.start : a.end < b.end;
     });
@@ -60,30 +29,16 @@ class SymbolReader {
   }
 
  private:
-  static bool is_ours(const Elf64_Ehdr& header) {
-    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-           header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
-           header.e_phentsize == sizeof(Elf64_Phdr) &&
-           (header.e_shnum == 0 || header.e_shentsize == sizeof(Elf64_Shdr));
-  }
-
-  void read_segments(const Elf64_Ehdr& header) {
-    const auto segments = read_table<Elf64_Phdr>(
-        fd_, header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
+  void read_segments() {
+    const auto segments = elf_.segments();
     if (!segments) return;
     for (const Elf64_Phdr& each : *segments)
       if (each.p_type == PT_LOAD && (each.p_flags & PF_X) != 0)
         symbols_.segments_.push_back({each.p_offset, each.p_filesz, each.p_vaddr});
   }
 
-  void read_sections(const Elf64_Ehdr& header) {
-    std::uint64_t count = header.e_shnum;
-    if (header.e_shoff == 0) return;
-    Elf64_Shdr first{};
-    // More sections than the header can say.
-    if (count == 0 && read_at(fd_, header.e_shoff, &first, sizeof first)) count = first.sh_size;
-    if (count > most_bytes / sizeof(Elf64_Shdr)) return;
-    const auto sections = read_table<Elf64_Shdr>(fd_, header.e_shoff, count * sizeof(Elf64_Shdr));
+  void read_sections() {
+    const auto sections = elf_.sections();
     if (!sections) return;
     for (const std::uint32_t type : {SHT_SYMTAB, SHT_DYNSYM})
       for (const Elf64_Shdr& each : *sections)
@@ -95,8 +50,8 @@ class SymbolReader {
   }
 
   void read_symbols(const Elf64_Shdr& table, const Elf64_Shdr& names) {
-    const auto list = read_table<Elf64_Sym>(fd_, table.sh_offset, table.sh_size);
-    const auto text = read_table<char>(fd_, names.sh_offset, names.sh_size);
+    const auto list = elf_.symbols(table);
+    const auto text = elf_.bytes(names.sh_offset, names.sh_size);
     if (!list || !text) return;
     // Names may share their ends, but not all of themselves.
     const std::size_t most_names = symbols_.names_.size() + 2 * text->size();
@@ -104,25 +59,24 @@ class SymbolReader {
       const auto type = ELF64_ST_TYPE(each.st_info);
       if ((type != STT_FUNC && type != STT_GNU_IFUNC) || each.st_shndx == SHN_UNDEF) continue;
       if (each.st_size == 0 || each.st_value + each.st_size < each.st_value) continue;
-      if (each.st_name >= text->size()) continue;
-      const auto begin = text->begin() + static_cast<std::ptrdiff_t>(each.st_name);
-      const auto end = std::find(begin, text->end(), '\0');
-      if (begin == end || end == text->end()) continue;
-      if (symbols_.names_.size() + static_cast<std::size_t>(end - begin) > most_names) return;
+      const std::string_view name = ElfReader::text_at(*text, each.st_name);
+      if (name.empty()) continue;
+      if (symbols_.names_.size() + name.size() > most_names) return;
       symbols_.functions_.push_back({.start = each.st_value,
                                      .end = each.st_value + each.st_size,
                                      .name = symbols_.names_.size(),
                                      .is_global = ELF64_ST_BIND(each.st_info) != STB_LOCAL});
-      symbols_.names_.append(begin, end).push_back('\0');
+      symbols_.names_.append(name).push_back('\0');
     }
   }
 
-  int fd_;
+  const ElfReader& elf_;
   Symbols symbols_;
 };
 
 Symbols Symbols::of(int fd) {
-  return SymbolReader(fd).read();
+  const auto elf = ElfReader::of(fd);
+  return elf ? SymbolReader(*elf).read() : Symbols();
 }
 
 // Of several names for the same code the shortest that is global, and of those the first by the
