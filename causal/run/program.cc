@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "causal/run/program.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <glob.h>
@@ -16,12 +15,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <initializer_list>
 #include <utility>
 
+#include "base/elf.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "causal/run/map_text.h"
@@ -44,25 +42,10 @@ std::string first_in(const fs::path& here, std::initializer_list<const char*> fo
 
 enum class Kind { dynamic, fixed, no_elf };
 
-bool read_at(int fd, std::uint64_t offset, void* to, std::size_t size) {
-  return offset <= INT64_MAX &&
-         pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
-
 Kind kind_of(int fd) {
-  Elf64_Ehdr header{};
-  if (!read_at(fd, 0, &header, sizeof header) ||
-      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-      header.e_phentsize != sizeof(Elf64_Phdr))
-    return Kind::no_elf;
-  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr part{};
-    if (header.e_phoff > INT64_MAX ||
-        !read_at(fd, header.e_phoff + i * sizeof part, &part, sizeof part))
-      break;
-    if (part.p_type == PT_INTERP) return Kind::dynamic;
-  }
-  return Kind::fixed;
+  const auto elf = ElfReader::of(fd);
+  if (!elf || elf->header().e_phentsize != sizeof(Elf64_Phdr)) return Kind::no_elf;
+  return elf->has_segment(PT_INTERP) ? Kind::dynamic : Kind::fixed;
 }
 
 // Such a program gets no LD_PRELOAD.
