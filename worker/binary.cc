@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "worker/binary.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -9,13 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "base/elf.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -69,44 +67,12 @@ constexpr std::size_t most_comment = 64U << 10;
 constexpr std::size_t most_makers = 8;
 constexpr std::size_t longest_maker = 100;
 
-bool read_at(int fd, std::uint64_t offset, void* to, std::size_t size) {
-  return offset <= INT64_MAX &&
-         pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-}
-
-bool is_known(const Elf64_Ehdr& header) {
-  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
-         header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shstrndx < header.e_shnum;
-}
-
-// The end of the section's bytes may lie behind what is wanted.
-std::string content_of(int fd, const Elf64_Shdr& section, std::size_t most) {
-  std::string content(std::min<std::uint64_t>(section.sh_size, most), '\0');
-  if (!read_at(fd, section.sh_offset, content.data(), content.size())) content.clear();
-  return content;
-}
-
-bool has_name(int fd, const Elf64_Shdr& names, const Elf64_Shdr& section, std::string_view name) {
-  std::array<char, 16> found{};
-  return section.sh_name < names.sh_size &&
-         read_at(fd, names.sh_offset + section.sh_name, found.data(), name.size() + 1) &&
-         std::string_view(found.data(), name.size() + 1) ==
-             std::string_view(name.data(), name.size() + 1);
-}
-
-std::string comment_of(int fd) {
-  Elf64_Ehdr header{};
-  if (!read_at(fd, 0, &header, sizeof header) || !is_known(header)) return "";
-  std::vector<Elf64_Shdr> sections(header.e_shnum);
-  if (!read_at(fd, header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr)))
-    return "";
-  constexpr std::string_view wanted = ".comment";  // a literal: its 0 follows
-  for (const Elf64_Shdr& section : sections)
-    if (section.sh_type == SHT_PROGBITS &&
-        has_name(fd, sections[header.e_shstrndx], section, wanted))
-      return content_of(fd, section, most_comment);
-  return "";
+// The beginning of the section .comment; the rest of a long one lies behind what is wanted.
+std::string_view comment_of(const ElfReader& elf) {
+  const auto section = elf.find_section(".comment").value_or(std::nullopt);
+  if (!section || section->sh_type != SHT_PROGBITS) return "";
+  return elf.bytes(section->sh_offset, std::min<std::uint64_t>(section->sh_size, most_comment))
+      .value_or("");
 }
 
 // What the file's identity, size and times are; "" if there is none.
@@ -116,13 +82,6 @@ std::string state_of(const std::string& path) {
   return fmt::format("{} {} {} {}.{} {}.{}", status.st_dev, status.st_ino, status.st_size,
                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec,
                      status.st_ctim.tv_nsec);
-}
-
-bool has_segments(const Elf64_Ehdr& header) {
-  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
-         (header.e_type == ET_EXEC || header.e_type == ET_DYN) &&
-         header.e_phentsize == sizeof(Elf64_Phdr) && header.e_phnum > 0 && header.e_phnum < PN_XNUM;
 }
 
 }  // namespace
@@ -160,13 +119,13 @@ Result<std::optional<std::string>> digest_of(const std::string& path, const Read
 }
 
 std::string compilers_of(const std::string& path) {
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return "";
-  const std::string comment = comment_of(fd.get());
+  const auto elf = ElfReader::open(path);
+  if (!elf) return "";
+  const std::string_view comment = comment_of(*elf);
   std::vector<std::string> makers;
   for (std::size_t at = 0; at < comment.size() && makers.size() < most_makers;) {
     const std::size_t end = std::min(comment.find('\0', at), comment.size());
-    std::string_view said = std::string_view(comment).substr(at, end - at);
+    std::string_view said = comment.substr(at, end - at);
     constexpr std::string_view linker = "Linker: ";
     if (said.starts_with(linker)) said.remove_prefix(linker.size());
     std::string maker = one_line(said, longest_maker);
@@ -182,14 +141,14 @@ std::string compilers_of(const std::string& path) {
 Result<std::int64_t> code_size_of(const std::string& path) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno("it cannot be read");
-  Elf64_Ehdr header{};
-  if (!read_at(fd.get(), 0, &header, sizeof header) || !has_segments(header))
+  const auto elf = ElfReader::of(fd.get());
+  if (!elf || (elf->header().e_type != ET_EXEC && elf->header().e_type != ET_DYN) ||
+      elf->header().e_phnum == 0)
     return fail("it is not a 64-bit ELF program");
-  std::vector<Elf64_Phdr> segments(header.e_phnum);
-  if (!read_at(fd.get(), header.e_phoff, segments.data(), segments.size() * sizeof(Elf64_Phdr)))
-    return fail("its segments cannot be read");
+  const auto segments = elf->segments();
+  if (!segments) return fail("its segments cannot be read");
   std::uint64_t bytes = 0;
-  for (const Elf64_Phdr& segment : segments) {
+  for (const Elf64_Phdr& segment : *segments) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     if (segment.p_memsz > max_binary_bytes) return fail("its segments have impossible sizes");
     bytes += segment.p_memsz;

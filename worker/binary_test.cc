@@ -108,6 +108,7 @@ std::string elf_with(const std::vector<Segment>& segments) {
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
   header.e_type = ET_DYN;
   header.e_phoff = sizeof header;
   header.e_phentsize = sizeof(Elf64_Phdr);

@@ -31,6 +31,7 @@ class Compilers : public ::testing::Test {
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
     header.e_shoff = sizeof header;
     header.e_shentsize = sizeof(Elf64_Shdr);
     header.e_shnum = 2;
