@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/companions.h"
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "base/elf.h"
 #include "instrumenter/driver/added_compilers.h"
 #include "instrumenter/driver/environment.h"
 #include "instrumenter/driver/process.h"
@@ -63,48 +63,32 @@ std::string cxx_name(const std::string& compiler) {
   return "";
 }
 
-template <class T>
-std::vector<T> read_from(std::ifstream& file, std::uint64_t offset, std::size_t count) {
-  constexpr std::size_t most = std::size_t{1} << 20;
-  if (count > most / sizeof(T)) return {};
-  std::vector<T> items(count);
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  file.read(reinterpret_cast<char*>(items.data()), static_cast<std::streamsize>(count * sizeof(T)));
-  return file ? items : std::vector<T>{};
-}
-
 // The names of the libraries that an executable needs, each ended by a zero; "" if it is not an ELF file.
 std::string needed_libraries(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const auto header = read_from<Elf64_Ehdr>(file, 0, 1);
-  if (header.empty() || !std::equal(&header[0].e_ident[0], &header[0].e_ident[SELFMAG], &ELFMAG[0]))
-    return "";
-  const auto segments = read_from<Elf64_Phdr>(file, header[0].e_phoff, header[0].e_phnum);
+  const auto elf = ElfReader::open(path);
+  const auto segments = elf ? elf->segments() : std::unexpected(elf.error());
+  const auto entries = elf ? elf->dynamic() : std::unexpected(elf.error());
+  if (!segments || !entries) return "";
   const auto offset_of = [&](std::uint64_t address) -> std::uint64_t {
-    for (const Elf64_Phdr& s : segments)
+    for (const Elf64_Phdr& s : *segments)
       if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
         return s.p_offset + (address - s.p_vaddr);
     return UINT64_MAX;
   };
-  std::string names;
-  for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type != PT_DYNAMIC) continue;
-    const auto entries =
-        read_from<Elf64_Dyn>(file, segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn));
-    std::uint64_t strings = 0;
-    std::uint64_t size = 0;
-    for (const Elf64_Dyn& entry : entries) {
-      if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
-      if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
-    }
-    const auto text = read_from<char>(file, offset_of(strings), size);
-    for (const Elf64_Dyn& entry : entries)
-      if (entry.d_tag == DT_NEEDED && entry.d_un.d_val < text.size()) {
-        names += text.data() + entry.d_un.d_val;
-        names += '\0';
-      }
+  std::uint64_t strings = 0;
+  std::uint64_t size = 0;
+  for (const Elf64_Dyn& entry : *entries) {
+    if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr;
+    if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
   }
+  // Compilers have fewer names than this.
+  constexpr std::uint64_t most = std::uint64_t{1} << 20;
+  if (size > most) return "";
+  const auto text = elf->bytes(offset_of(strings), size);
+  std::string names;
+  for (const Elf64_Dyn& entry : *entries)
+    if (text && entry.d_tag == DT_NEEDED)
+      names.append(ElfReader::text_at(*text, entry.d_un.d_val)).push_back('\0');
   return names;
 }
 

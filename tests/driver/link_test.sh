@@ -219,6 +219,11 @@ for off in '' --stab-off; do
   expect "-z execstack $off" "$szc" $off runs_on_stack.c plain.o -Wl,-z,execstack -o prog
   equal "-z execstack $off" "$(stack_of)" RWE
 done
+# An object with more sections than its header can count.
+{ cat asks.s && seq -f '.section .many%.0f,"a"' 65400; } >many.s
+expect 'an executable stack, many sections' "$szc" --stab-off runs_on_stack.c many.s -o prog
+has 'an executable stack, many sections: why' .err 'requests it'
+equal 'an executable stack, many sections' "$(stack_of)" RWE
 if have gcc; then
   cat >nested.c <<'C'
 #include <stdio.h>

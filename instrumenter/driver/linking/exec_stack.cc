@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/linking/exec_stack.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
 
+#include "base/elf.h"
 #include "base/fd.h"
 #include "instrumenter/driver/padding/archive.h"
 #include "instrumenter/driver/padding/padding.h"
@@ -45,14 +44,6 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-template <class T>
-std::optional<T> read_at(std::string_view bytes, std::uint64_t offset) {
-  T value{};
-  if (offset > bytes.size() || sizeof value > bytes.size() - offset) return std::nullopt;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
 std::string describe(StackWish wish, std::string_view who) {
   return wish == StackWish::executable ? fmt::format("{} requests it", who)
                                        : fmt::format(
@@ -85,25 +76,13 @@ std::string of_archive(const std::string& path, std::string_view content,
 }  // namespace
 
 StackWish stack_wish(std::string_view object) {
-  const auto header = read_at<Elf64_Ehdr>(object, 0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-      header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_type != ET_REL ||
-      header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum < 2)
+  const auto elf = ElfReader::in_memory(object);
+  if (!elf || elf->header().e_type != ET_REL || elf->header().e_shoff == 0)
     return StackWish::silent;
-  const auto section = [&](std::size_t index) {
-    return read_at<Elf64_Shdr>(object, header->e_shoff + index * sizeof(Elf64_Shdr));
-  };
-  const auto names = section(header->e_shstrndx);
-  if (!names || names->sh_offset > object.size()) return StackWish::silent;
-  const std::string_view strings = object.substr(names->sh_offset, names->sh_size);
-  constexpr std::string_view note(".note.GNU-stack\0", 16);
-  for (std::size_t i = 1; i < header->e_shnum; ++i) {
-    const auto one = section(i);
-    if (!one || one->sh_name >= strings.size()) return StackWish::silent;
-    if (strings.substr(one->sh_name).starts_with(note))
-      return (one->sh_flags & SHF_EXECINSTR) != 0 ? StackWish::executable : StackWish::none;
-  }
-  return StackWish::unknown;
+  const auto note = elf->find_section(".note.GNU-stack");
+  if (!note) return StackWish::silent;
+  if (!*note) return StackWish::unknown;
+  return ((*note)->sh_flags & SHF_EXECINSTR) != 0 ? StackWish::executable : StackWish::none;
 }
 
 Result<std::string> why_executable_stack(const LinkArguments& link,

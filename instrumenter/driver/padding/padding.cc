@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/driver/padding/padding.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <vector>
+
+#include "base/elf.h"
 
 namespace stab::driver {
 namespace {
@@ -17,13 +18,6 @@ constexpr std::uint64_t kMaxTail = 4096;
 constexpr char kTrapByte = '\xcc';
 constexpr auto kPadded =
     std::to_array<std::string_view>({".text", ".rodata", ".data.rel.ro", ".data", ".bss"});
-
-template <class T>
-T load(std::string_view bytes, std::uint64_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
 
 bool fits(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
   return at <= bytes.size() && size <= bytes.size() - at;
@@ -58,36 +52,21 @@ void grow(std::string& object, Elf64_Shdr& section) {
 }
 
 struct SectionTable {
-  std::uint64_t at;
-  std::uint64_t count;
-  std::string names;
+  std::uint64_t at = 0;
+  std::vector<Elf64_Shdr> headers{};
+  std::string names{};  // a copy, because the object moves when it grows
 };
 
-// Of an x86-64 object; nothing if it is something else or damaged.
+// Nothing if it is not an x86-64 object, or if it is damaged.
 std::optional<SectionTable> section_table(std::string_view object) {
-  if (object.size() < sizeof(Elf64_Ehdr) || !object.starts_with(ELFMAG)) return std::nullopt;
-  const auto header = load<Elf64_Ehdr>(object, 0);
-  constexpr std::uint64_t kEntry = sizeof(Elf64_Shdr);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_REL ||
-      header.e_machine != EM_X86_64 || header.e_shentsize != kEntry ||
-      !fits(object, header.e_shoff, kEntry))
+  const auto elf = ElfReader::in_memory(object);
+  if (!elf || elf->header().e_type != ET_REL || elf->header().e_machine != EM_X86_64)
     return std::nullopt;
-  // With 0xff00 sections and more, the real numbers stand in section 0.
-  const auto first = load<Elf64_Shdr>(object, header.e_shoff);
-  const std::uint64_t count = header.e_shnum != 0 ? header.e_shnum : first.sh_size;
-  const std::uint64_t names = header.e_shstrndx != SHN_XINDEX ? header.e_shstrndx : first.sh_link;
-  if (count > object.size() / kEntry || !fits(object, header.e_shoff, count * kEntry) ||
-      names >= count)
-    return std::nullopt;
-  const auto table = load<Elf64_Shdr>(object, header.e_shoff + names * kEntry);
-  if (!fits(object, table.sh_offset, table.sh_size)) return std::nullopt;
-  return SectionTable{header.e_shoff, count,
-                      std::string(object.substr(table.sh_offset, table.sh_size))};
-}
-
-std::string_view name_at(std::string_view names, std::uint32_t at) {
-  if (at >= names.size()) return "";
-  return names.substr(at, names.substr(at).find('\0'));
+  auto headers = elf->sections();
+  if (!headers) return std::nullopt;
+  const auto names = elf->section_names(*headers);
+  if (!names) return std::nullopt;
+  return SectionTable{elf->header().e_shoff, *std::move(headers), std::string(*names)};
 }
 
 }  // namespace
@@ -95,15 +74,15 @@ std::string_view name_at(std::string_view names, std::uint32_t at) {
 std::string pad_object(std::string object, Random& random) {
   const auto table = section_table(object);
   if (!table) return object;
-  for (std::uint64_t i = 1; i < table->count; ++i) {
-    const std::uint64_t at = table->at + i * sizeof(Elf64_Shdr);
-    auto section = load<Elf64_Shdr>(object, at);
+  for (std::size_t i = 1; i < table->headers.size(); ++i) {
+    Elf64_Shdr section = table->headers[i];
     const bool in_file =
         section.sh_type == SHT_NOBITS || fits(object, section.sh_offset, section.sh_size);
-    if (!in_file || !wants_tail(section, name_at(table->names, section.sh_name))) continue;
+    if (!in_file || !wants_tail(section, ElfReader::text_at(table->names, section.sh_name)))
+      continue;
     if (random.below(kOneIn) != 0) continue;
     grow(object, section);
-    std::memcpy(object.data() + at, &section, sizeof section);
+    std::memcpy(object.data() + table->at + i * sizeof section, &section, sizeof section);
   }
   return object;
 }
