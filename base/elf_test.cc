@@ -245,6 +245,16 @@ TEST(Elf, AClaimOfTooManySectionsIsRefused) {
   EXPECT_THAT(why_not(many(UINT64_MAX)), HasSubstr("at most 1048576 are allowed"));
 }
 
+TEST(Elf, ATableThatIsLargerThanTheLimitIsNotRead) {
+  const Fd file(memfd_create("elf", MFD_CLOEXEC));
+  ASSERT_TRUE(write_all(file.get(), SmallElf().bytes()));
+  ASSERT_EQ(ftruncate(file.get(), off_t{ElfReader::most_bytes} + 1), 0);
+  const auto elf = ElfReader::of(file.get());
+  ASSERT_TRUE(elf);
+  EXPECT_EQ(elf->bytes(0, ElfReader::most_bytes + 1).error().message,
+            "it has a table of 268435457 bytes, but at most 268435456 are allowed");
+}
+
 TEST(Elf, AFileThatIsCutAnywhereIsReadOrNot) {
   const std::string whole = SmallElf().bytes();
   for (std::size_t size = 0; size < whole.size(); ++size)

@@ -8,6 +8,14 @@ lines=$2/bin/stab-lines
 cd "$work"
 fail() { echo "$*"; exit 1; }
 
+# Only stab-lines needs libLLVM, so stabd and stabctl work where szc is not installed.
+readelf -d "$lines" | grep -q 'NEEDED.*libLLVM' || fail "stab-lines doesn't need libLLVM"
+for program in stabd stabctl; do
+  needed=$(readelf -d "$2/bin/$program")
+  grep -q 'NEEDED.*libelf' <<<"$needed" || fail "the libraries of $program were not found: $needed"
+  ! grep -q 'NEEDED.*libLLVM' <<<"$needed" || fail "$program needs libLLVM"
+done
+
 mkdir src other
 cat >src/main.c <<'END'
 #include "../other/inner.h"
