@@ -356,6 +356,8 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
   std::vector<std::string> other = words;
   other.back() = "none.c:1";
   EXPECT_THAT(lab_.ctl(other).err, HasSubstr("the profile has no result for none.c:1"));
+  other.insert(other.end(), {"--state", lab_.path("state")});
+  EXPECT_THAT(lab_.ctl(other).err, HasSubstr("the profile has no result for none.c:1"));
   drop_state_folder();
 }
 

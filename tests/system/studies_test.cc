@@ -152,6 +152,25 @@ TEST_F(Studies, CheckShowsWhatACalibrationComesTo) {
   EXPECT_THAT(text, HasSubstr("log(wall) ~ block + arm"));
 }
 
+TEST_F(Studies, CheckJudgesByAnEarlierExperimentOfTheSameName) {
+  lab_.write("took.sh", took_script(), true);
+  lab_.write("plan.toml", printing_plan("p", "{ a = { NS = '1000' }, b = { NS = '900' } }", 6));
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(id > 0 && lab_.wait_until_final(id));
+  const std::string number = std::to_string(id);
+  const json effect = json::parse(lab_.ctl({"report", number, "--json"}).out)["effects"][0];
+  ASSERT_EQ(effect["units"], 6) << effect;
+  const json check = json::parse(lab_.ctl({"check", lab_.path("plan.toml"), "--json"}).out);
+  const json& smallest = check["smallest_detectable"];
+  ASSERT_EQ(smallest.size(), 1U) << check;
+  // R: qt(0.975, 5) = 2.570581836.
+  const double width = std::log(effect["high"].get<double>() / effect["low"].get<double>());
+  EXPECT_NEAR(smallest[0]["sd"].get<double>(), width / 2 / 2.570581836 * std::sqrt(6), 1e-9);
+  EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
+              HasSubstr("judging by experiment " + number));
+}
+
 TEST_F(Studies, APaddingStudyComparesArmsThatShareTheirSeeds) {
   const std::string plan =
       std::string(
