@@ -97,6 +97,78 @@ TEST(Section, JsonHasTheKeysInTheirOrder) {
   EXPECT_EQ(rows_json({}).dump(), "[]");
 }
 
+// A document with more than one row in each section, and with values that are absent.
+Document a_document() {
+  Document document = sample_document();
+  stats::Analysis& analysis = document.analysis;
+  analysis.spec.seed = "layout";
+  analysis.interactions = {{.subject = "sort", .term = "a:b", .ratio = 1.5, .p_adjusted = 0.1},
+                           {.term = "a:c", .spread = stats::Spread{}}};
+  analysis.components = {{.subject = "sort", .between = 0.3, .within = 0.1}, {.seed = "layout"}};
+  analysis.padding = {{.subject = "sort", .seeds = {"1", "2"}, .percent = {1, 2}},
+                      {.seeds = {"3"}, .percent = {4}}};
+  analysis.calibration = stats::Calibration{.benchmarks = {{.subject = "sort"}, {.margin = 0.1}},
+                                            .suite = {.comparisons = 2}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    stats::Effect& effect = analysis.effects.at(i);
+    effect.alternatives = effect.averages = {{.method = "rank"}, {.method = "median"}};
+    effect.spread.emplace();
+    effect.randomization.emplace();
+    analysis.assumptions.push_back(
+        {.subject = effect.subject, .test = "runs", .holds = false, .instead = "ranks"});
+  }
+  document.counters = document.measures = {{.name = "cycles", .absent = 1, .reason = "why"},
+                                           {.name = "faults", .scaled = 1, .median = 2}};
+  document.samples = {{.subject = "sort"}, {.subject = "fft", .share = 0.5}};
+  document.exclusions = Exclusions{.rules = {{.when = "a"}, {.when = "b", .open = 1}},
+                                   .cells = {{.name = "sort"}, {.name = "fft"}},
+                                   .disturbed = 1,
+                                   .without = analysis.effects,
+                                   .vanished = {analysis.effects[0]}};
+  return document;
+}
+
+TEST(Section, AllRowsOfATableHaveTheSameColumns) {  // S1
+  const Document document = a_document();
+  const stats::Analysis& analysis = document.analysis;
+  Part effects;
+  for (const stats::Effect& each : analysis.effects)
+    effects.rows.push_back(effect_row(analysis, each, true));
+  const std::vector<Section> sections{means_section(analysis),
+                                      components_section(analysis),
+                                      interactions_section(analysis),
+                                      spread_section(analysis),
+                                      assumptions_section(analysis),
+                                      typical_section(analysis, true),
+                                      randomization_section(analysis),
+                                      alternatives_section(analysis),
+                                      padding_section(analysis),
+                                      calibration_section(analysis),
+                                      anova_section(analysis),
+                                      counters_section(document.counters),
+                                      measures_section(document.measures),
+                                      samples_section(document),
+                                      exclusions_section(document),
+                                      without_rules_section(document),
+                                      {.title = "Changes", .parts = {effects}}};
+  for (const Section& section : sections) {
+    ASSERT_FALSE(section.parts.empty());
+    for (const Part& part : section.parts) {
+      std::size_t rows = 0;
+      for (const Row& row : part.rows) {
+        if (row.empty()) continue;
+        ++rows;
+        ASSERT_EQ(row.size(), part.rows[0].size()) << section.title;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          EXPECT_EQ(row[i].key, part.rows[0][i].key) << section.title;
+          EXPECT_EQ(row[i].heading, part.rows[0][i].heading) << section.title;
+        }
+      }
+      if (!part.rows.empty()) EXPECT_GT(rows, 1U) << section.title;
+    }
+  }
+}
+
 TEST(Section, TheVarianceOnThePageHasEpsilonAndTheIntervalOfTheShare) {
   const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
   const Section section = anova_section(of_blocks(10, 4, y, {}).analysis);

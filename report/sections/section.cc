@@ -9,6 +9,13 @@
 #include "report/sections/words.h"
 
 namespace stab::report {
+namespace {
+
+[[maybe_unused]] bool is_same_column(const Field& a, const Field& b) {
+  return a.key == b.key && a.heading == b.heading;
+}
+
+}  // namespace
 
 Value known(std::optional<double> number) {
   return number ? Value(*number) : Value();
@@ -67,7 +74,7 @@ Grid grid_of(const Part& part) {
       grid.gap();
       continue;
     }
-    assert(row.size() == shown.headings->size());  // S1
+    assert(std::ranges::equal(row, *shown.headings, is_same_column));  // S1
     std::vector<Cell> cells;
     for (const std::size_t i : shown.fields) {
       const Field& field = row[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A section of a report as a value. It is built once from the results, and rendered as text (section_text), as a part of
-// the page (report/html) and as JSON (report/json_analysis.h). A new column is a new Field in the function that makes
-// the section's rows.
+// the page (section_part in report/html/parts.h), as JSON (rows_json in report/json_analysis.h) and in Markdown. To add a
+// column, add a Field in the function that makes the section's rows.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +34,8 @@ struct Field {
   std::string text{};
   Style style = Style::plain;
   Align align = Align::right;
-  std::size_t longest_text =
-      0;  // text from users is cut to so many characters in a text report; 0: it is our own
-  std::string page_text{};   // stands behind `text` on the page, which has more room
+  std::size_t longest_text = 0;  // a text report cuts names from users to so many; 0: it is ours
+  std::string page_text{};       // instead of `text` on the page, which has room; "": the same
   bool is_once = false;      // a text report leaves the cell empty if the row above says the same
   bool is_rare = false;      // the column is left out if none of its cells has text
   bool is_for_page = false;  // a text report has no room for the column
