@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -28,6 +27,10 @@ namespace stab::client::ab {
 
 constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
 
+// The options that decide what is measured.
+BOOST_DESCRIBE_STRUCT(AbOptions, (),
+                      (programs, words, build, run, prepare, cleanup, same, env, budget, margin,
+                       response, exit_codes, cpus, seed, heap, pads, control))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
 BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
 BOOST_DESCRIBE_STRUCT(Begun, (),
@@ -47,6 +50,12 @@ template <>
 inline constexpr Field field<&client::ab::Begun::own_files>{.most = client::ab::most_described};
 template <>
 inline constexpr Field field<&client::ab::Begun::time>{.name = "time_ns"};
+template <>
+inline constexpr Numbered numbered<client::ab::Heap>{client::ab::Heap::never,
+                                                     client::ab::Heap::where_possible};
+template <>
+inline constexpr Numbered numbered<client::ab::Pads>{client::ab::Pads::never,
+                                                     client::ab::Pads::where_possible};
 
 }  // namespace stab::protocol
 
@@ -54,7 +63,6 @@ namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 std::string digest_of_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -139,26 +147,8 @@ std::optional<Begun> read_begun(const std::string& folder) {
 
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory) {
   Call call;
-  call.command = json{{"version", STAB_VERSION},
-                      {"directory", directory},
-                      {"programs", options.programs},
-                      {"words", options.words},
-                      {"build", options.build},
-                      {"run", options.run},
-                      {"prepare", options.prepare},
-                      {"cleanup", options.cleanup},
-                      {"same", options.same},
-                      {"env", options.env},
-                      {"budget", options.budget},
-                      {"margin", options.margin},
-                      {"response", options.response},
-                      {"exit_codes", options.exit_codes},
-                      {"cpus", options.cpus},
-                      {"seed", options.seed},
-                      {"heap", static_cast<int>(options.heap)},
-                      {"pads", static_cast<int>(options.pads)},
-                      {"control", options.control}}
-                     .dump(-1, ' ', false, json::error_handler_t::replace);
+  call.command =
+      fmt::format("{} in {}: {}", STAB_VERSION, directory, protocol::to_text(options, -1));
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
   for (const Version& version : comparison.versions) {
