@@ -15,11 +15,10 @@
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/designs/table.h"
-#include "stats/verdicts/alike.h"
 #include "stats/verdicts/analysis.h"
+#include "stats/verdicts/builds.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
-#include "stats/verdicts/of_builds.h"
 
 namespace stab::stats {
 namespace {

@@ -6,19 +6,571 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
 
-#include "stats/analyse/losses.h"
+#include "stats/data/notes.h"
+#include "stats/data/prepare.h"
 #include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/models/own_error.h"
 #include "stats/numbers/distribution.h"
+#include "stats/numbers/root.h"
+#include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
+#include "stats/verdicts/dependence.h"
 
 namespace stab::stats {
 namespace {
+
+// Lost trials limit what is known. A trial that failed, timed out or was excluded has no number,
+// and the other numbers may say nothing about it. So each comparison that lost trials has bounds,
+// with an interval that contains the one true change (Imbens and Manski, Econometrica 2004):
+//  1. `extremes`: the comparison is computed twice, with each lost number as small and as large as its
+//     limits permit. A trial that timed out took at least its limit. A number that a rule excluded lies
+//     within those of its cell. Without a limit there is no bound.
+//  2. `monotone`: Lee's bounds (Review of Economic Studies 2009) of single programs. They assume that
+//     one level loses every trial that the other would lose, and some more.
+//  3. Whatever the bounds, the dependence of losses on the cell is tested. A comparison whose sign
+//     the interval does not keep has no verdict; `same` needs all of it within the margin. With
+//     `random`, the bounds of 1 are shown, but they decide nothing.
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
+
+// A subject, its cells, and the weights of a comparison in them: above 0 on the side of the level.
+struct Compared {
+  std::size_t number = 0;
+  const Subject* subject = nullptr;
+  std::vector<Group> cells{};
+  Contrast contrast{};
+
+  // A cell with weight 0 is not used in the comparison.
+  [[nodiscard]] double weight(std::uint32_t cell) const {
+    const auto found = std::ranges::lower_bound(cells, cell, {}, &Group::cell);
+    if (found == cells.end() || found->cell != cell) return 0;
+    return contrast.weights[static_cast<std::size_t>(found - cells.begin())];
+  }
+};
+
+std::vector<Compared> compared_in(const Prepared& data, const Comparison& comparison) {
+  std::vector<Compared> result;
+  for (std::size_t i = 0; i < data.subjects.size(); ++i) {
+    const Subject& subject = data.subjects[i];
+    if (comparison.scope == Scope::subject && subject.name != comparison.subject) continue;
+    Compared one{.number = i, .subject = &subject, .cells = by_cell(subject)};
+    one.contrast = contrast_of(data, one.cells, comparison);
+    if (!one.contrast.weights.empty()) result.push_back(std::move(one));
+  }
+  return result;
+}
+
+bool has_all_cells(const Subject& subject, std::size_t cells) {
+  std::size_t blocks = 0;
+  for (std::size_t i = 0; i < subject.groups.size(); ++i)
+    blocks += i == 0 || subject.groups[i].block != subject.groups[i - 1].block ? 1 : 0;
+  return subject.groups.size() == blocks * cells;
+}
+
+// Adds a lost trial for each seed that one of the two arms lacks.
+void add_lost_seeds(const Prepared& data, const Compared& compared, std::vector<LostTrial>& lost) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> there;
+  std::set<std::uint32_t> seeds;
+  for (const LostTrial& each : lost) there.emplace(each.seed, each.cell);
+  for (const Group& group : compared.subject->groups) {
+    there.emplace(group.seed, group.cell);
+    seeds.insert(group.seed);
+  }
+  for (const std::uint32_t seed : seeds)
+    for (const Group& cell : compared.cells)
+      if (compared.weight(cell.cell) != 0 && !there.contains({seed, cell.cell}))
+        lost.push_back({.subject = static_cast<std::uint32_t>(compared.number),
+                        .cell = cell.cell,
+                        .seed = seed,
+                        .low = data.least,
+                        .high = data.most});
+}
+
+// Returns the lost trials of the cells that are compared. If the dataset doesn't list losses, a
+// cell that a block lacks was lost.
+std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
+  std::vector<LostTrial> lost;
+  for (const LostTrial& each : data.lost)
+    if (each.subject == compared.number && compared.weight(each.cell) != 0) lost.push_back(each);
+  const Subject& subject = *compared.subject;
+  if (!data.lists_lost && is_padding_study(data)) add_lost_seeds(data, compared, lost);
+  if (data.lists_lost || !has_own_blocks(data) || has_all_cells(subject, compared.cells.size()))
+    return lost;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  for (const LostTrial& each : lost) known.emplace(each.block, each.cell);
+  const std::vector<Group>& groups = subject.groups;
+  for (std::size_t begin = 0; begin < groups.size();) {
+    const std::uint32_t block = groups[begin].block;
+    for (std::size_t c = 0; c < compared.cells.size(); ++c) {
+      const std::uint32_t cell = compared.cells[c].cell;
+      const bool there =
+          begin < groups.size() && groups[begin].block == block && groups[begin].cell == cell;
+      begin += there ? 1 : 0;
+      if (there || compared.contrast.weights[c] == 0 || known.contains({block, cell})) continue;
+      lost.push_back({.subject = static_cast<std::uint32_t>(compared.number),
+                      .block = block,
+                      .cell = cell,
+                      .low = data.least,
+                      .high = data.most});
+    }
+  }
+  return lost;
+}
+
+// An excluded number may have been any number of its cell.
+void widen_excluded(const Subject& subject, std::vector<LostTrial>& lost) {
+  if (std::ranges::none_of(lost, &LostTrial::excluded)) return;
+  std::map<std::uint32_t, Interval> ranges;
+  for (const Trial& trial : subject.trials) {
+    const auto [at, fresh] = ranges.try_emplace(subject.groups[trial.group].cell,
+                                                Interval{.low = trial.y, .high = trial.y});
+    at->second.low = std::min(at->second.low, trial.y);
+    at->second.high = std::max(at->second.high, trial.y);
+  }
+  for (LostTrial& each : lost) {
+    const auto range = ranges.find(each.cell);
+    if (!each.excluded || range == ranges.end()) continue;
+    // A trial without a number of its own has the bounds of its cell.
+    if (std::isinf(each.low)) each.low = range->second.low;
+    if (std::isinf(each.high)) each.high = range->second.high;
+    each.low = std::min(each.low, range->second.low);
+    each.high = std::max(each.high, range->second.high);
+  }
+}
+
+// The number of lost units of one side, and the number of all its units.
+struct Side {
+  std::size_t lost = 0;
+  std::size_t of = 0;
+  [[nodiscard]] double share() const {
+    return of == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(of);
+  }
+};
+
+struct Loss {
+  std::string unit{};  // what is counted
+  Side base{};
+  Side level{};
+
+  // The excess of one side's losses, as a share of the other side's units.
+  [[nodiscard]] double excess() const {
+    const auto [least, most] = std::minmax(base.share(), level.share());
+    return least < 1 ? (most - least) / (1 - least) : 0;
+  }
+};
+
+Loss count(const Prepared& data, const Compared& compared, std::span<const LostTrial> lost) {
+  Loss loss{.unit = "trial"};
+  if (!has_own_blocks(data)) {
+    for (const Group& group : compared.subject->groups) {
+      const double weight = compared.weight(group.cell);
+      if (weight != 0) (weight < 0 ? loss.base : loss.level).of += group.y.n;
+    }
+    for (const LostTrial& each : lost) {
+      Side& side = compared.weight(each.cell) < 0 ? loss.base : loss.level;
+      ++side.lost;
+      ++side.of;
+    }
+    return loss;
+  }
+  loss.unit = data.spec.block;
+  std::set<std::uint32_t> all;
+  std::set<std::uint32_t> base;
+  std::set<std::uint32_t> level;
+  for (const Group& group : compared.subject->groups)
+    if (compared.weight(group.cell) != 0) all.insert(group.block);
+  for (const LostTrial& each : lost) {
+    all.insert(each.block);
+    (compared.weight(each.cell) < 0 ? base : level).insert(each.block);
+  }
+  loss.base = {.lost = base.size(), .of = all.size()};
+  loss.level = {.lost = level.size(), .of = all.size()};
+  return loss;
+}
+
+// The p of "losses do not depend on the cell": blocks with and without the cell, or trials, which a
+// padding study compares within their seed.
+std::optional<double> p_of(const Prepared& data, const Compared& compared,
+                           std::span<const LostTrial> lost) {
+  std::vector<Marked> marks;
+  const bool blocks = has_own_blocks(data);
+  const bool seeds = is_padding_study(data);
+  const auto stratum_of = [&](const auto& each) {
+    return blocks ? each.block : seeds ? each.seed : 0;
+  };
+  const auto cell_of = [&](std::uint32_t cell) {
+    return static_cast<std::uint32_t>(
+        std::ranges::lower_bound(compared.cells, cell, {}, &Group::cell) - compared.cells.begin());
+  };
+  for (const Group& group : compared.subject->groups)
+    for (std::size_t i = 0; compared.weight(group.cell) != 0 && i < (blocks ? 1 : group.y.n); ++i)
+      marks.push_back({.stratum = stratum_of(group), .cell = cell_of(group.cell)});
+  for (const LostTrial& each : lost)
+    marks.push_back({.stratum = stratum_of(each), .cell = cell_of(each.cell), .marked = true});
+  return dependence_on_cell(marks, data.spec.random_seed, data.spec.alpha).p;
+}
+
+// The estimate at one end, or nothing if that end has no bound.
+using End = std::optional<Estimate>;
+
+// Returns the subject with its lost trials added. At the low end, they are as small as possible at
+// the level and as large as possible at the baseline; at the high end the reverse. `endless` are
+// the blocks in which the number is infinite.
+Subject filled(const Compared& compared, std::span<const LostTrial> lost, const Scale& scale,
+               bool high_end, std::set<std::uint32_t>& endless) {
+  Subject result{.name = compared.subject->name, .groups = compared.subject->groups};
+  for (const LostTrial& each : lost) {
+    const bool largest = (compared.weight(each.cell) > 0) == high_end;
+    double value = largest ? each.high : each.low;
+    Group group;
+    if (std::isinf(value)) {
+      endless.insert(each.block);
+      value = value > 0 ? far : -far;
+    } else {
+      group.raw.add(scale.back(value) - scale.centre);
+    }
+    group.subject = each.subject;
+    group.block = each.block;
+    group.cell = each.cell;
+    group.seed = each.seed;
+    group.y.add(value);
+    result.groups.push_back(group);
+  }
+  const auto place = [](const Group& group) {
+    return std::tuple(group.block, group.cell, group.seed);
+  };
+  std::ranges::sort(result.groups, {}, place);
+  std::vector<Group> merged;
+  for (const Group& group : result.groups) {
+    if (merged.empty() || place(merged.back()) != place(group)) {
+      merged.push_back(group);
+      continue;
+    }
+    merged.back().y.merge(group.y);
+    merged.back().raw.merge(group.raw);
+  }
+  result.groups = std::move(merged);
+  return result;
+}
+
+// Copies the data without single trials, which estimates don't need.
+Prepared with_subjects(const Prepared& data, std::vector<Subject> subjects) {
+  Prepared result;
+  result.spec = data.spec;
+  result.scale = data.scale;
+  result.treatments = data.treatments;
+  result.subjects = std::move(subjects);
+  result.noise = data.noise;
+  result.repeated = data.repeated;
+  result.block_rank = data.block_rank;
+  // Blocks that have only lost trials come last.
+  if (!result.block_rank.empty())
+    for (const Subject& subject : result.subjects)
+      for (const Group& group : subject.groups)
+        while (result.block_rank.size() <= group.block)
+          result.block_rank.push_back(static_cast<std::uint32_t>(result.block_rank.size()));
+  return result;
+}
+
+// Whether the infinite blocks don't matter: the mean of a typical run ignores a fifth of the blocks
+// at each end, and a median ignores the blocks beyond its interval.
+End average_of_blocks(const Prepared& data, const Compared& observed, const Subject& with_lost,
+                      std::size_t endless) {
+  const UnitNumbers numbers = block_numbers(with_lost, observed.cells, observed.contrast);
+  const double n = static_cast<double>(numbers.units.size());
+  if (data.spec.estimand == Estimand::typical &&
+      static_cast<double>(endless) > std::floor(trimmed_share * n))
+    return std::nullopt;
+  // The dependence of blocks is known only for blocks that have numbers.
+  const UnitNumbers there = block_numbers(*observed.subject, observed.cells, observed.contrast);
+  Estimate mean = mean_over_blocks(data, there);
+  mean.independent *= n / static_cast<double>(there.units.size());
+  return estimate_of(data, data.spec.estimand, numbers, mean);
+}
+
+End end_of(const Prepared& data, const Comparison& comparison, std::span<const Compared> all,
+           std::span<const std::vector<LostTrial>> lost, const Estimate& own, bool high_end) {
+  std::set<std::uint32_t> endless;
+  std::vector<Subject> subjects;
+  for (const Subject& subject : data.subjects) {
+    const auto found = std::ranges::find(all, &subject, &Compared::subject);
+    if (found == all.end())
+      subjects.push_back({.name = subject.name, .groups = subject.groups});
+    else
+      subjects.push_back(filled(*found, lost[static_cast<std::size_t>(found - all.begin())],
+                                data.scale, high_end, endless));
+  }
+  const Prepared with_lost = with_subjects(data, std::move(subjects));
+  const Compared& one = all.front();
+  const bool single = comparison.scope == Scope::subject;
+  if (single && data.spec.estimand != Estimand::mean && has_own_blocks(data))
+    return average_of_blocks(with_lost, one, with_lost.subjects[one.number], endless.size());
+  if (!endless.empty()) return std::nullopt;
+  if (!single) return suite_estimate(with_lost, comparison);
+  const Subject& subject = with_lost.subjects[one.number];
+  if (is_padding_study(data)) {
+    End end = padding_estimate(with_lost, subject, comparison);
+    if (end) end->base = std::nullopt;  // the ratio's base is 1, as that of the effect itself
+    return end;
+  }
+  if (data.spec.design == Design::nested && !data.spec.seed.empty()) {
+    // seed_means() wants the order of cells.
+    Subject by_seed = subject;
+    std::ranges::sort(by_seed.groups, {},
+                      [](const Group& group) { return std::tuple(group.cell, group.seed); });
+    const Subject units{.name = subject.name, .groups = seed_means(by_seed)};
+    const std::vector<Group> cells = by_cell(units);
+    return subject_estimator(with_lost, units, cells)(one.contrast);
+  }
+  if (has_own_blocks(data) || data.spec.block.empty()) {
+    const std::vector<Group> cells = by_cell(subject);
+    return subject_estimator(with_lost, subject, cells)(one.contrast);
+  }
+  // The pooled error stays; the means move.
+  Estimate result = own;
+  result.difference = 0;
+  const std::vector<Group> cells = by_cell(subject);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    result.difference += one.contrast.weights[i] * cells[i].y.mean;
+  return result;
+}
+
+// The means of the remaining numbers when a share is cut off at the top, or at the bottom.
+Interval trimmed_means(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  const double n = static_cast<double>(values.size());
+  const auto cut = std::min(values.size() - 1, static_cast<std::size_t>(std::ceil(share * n)));
+  const std::span<const double> numbers = values;
+  return {.low = moments(numbers.first(values.size() - cut)).mean,
+          .high = moments(numbers.subspan(cut)).mean};
+}
+
+// The difference on the model's scale where the side that lost less loses the same share of its
+// largest, or of its smallest numbers.
+std::optional<Interval> lee_bounds(const Prepared& data, const Compared& one, const Loss& loss,
+                                   double difference) {
+  const Subject& subject = *one.subject;
+  if (has_own_blocks(data)) {
+    const UnitNumbers numbers = block_numbers(subject, one.cells, one.contrast);
+    if (numbers.difference.size() < 2) return std::nullopt;
+    return trimmed_means(numbers.difference, loss.excess());
+  }
+  const bool trims_base = loss.level.share() > loss.base.share();
+  const std::vector<std::vector<double>> deviations = by_cell_deviations(subject, one.cells);
+  Interval shift{};
+  for (std::size_t i = 0; i < one.cells.size(); ++i) {
+    const double weight = one.contrast.weights[i];
+    if (weight == 0 || (weight < 0) != trims_base) continue;
+    const Interval own = trimmed_means(deviations[i], loss.excess());
+    shift.low += std::abs(weight) * own.low;
+    shift.high += std::abs(weight) * own.high;
+  }
+  if (trims_base) return Interval{.low = difference - shift.high, .high = difference - shift.low};
+  return Interval{.low = difference + shift.low, .high = difference + shift.high};
+}
+
+// How many standard errors the interval reaches beyond its bounds, which are `gap` of them apart. One
+// point needs a two-sided quantile, and bounds that are far apart the one-sided quantile.
+std::optional<double> reach_beyond(double gap, double df, double alpha) {
+  const auto one_sided = t_upper_quantile(alpha, df);
+  const auto two_sided = t_upper_quantile(alpha / 2, df);
+  if (!one_sided || !two_sided || std::isinf(gap)) return one_sided;
+  const auto excess = [&](double c) -> std::optional<double> {
+    const auto below = t_two_sided(c, df);
+    const auto above = t_two_sided(c + gap, df);
+    if (!below || !above) return std::nullopt;
+    return alpha - *below / 2 - *above / 2;
+  };
+  return find_root(excess, *one_sided, *two_sided).value_or(*two_sided);
+}
+
+// Leaves out the share of a median's numbers that one level has lost more of: the largest for the
+// lower bound, the smallest for the upper one.
+void leave(Estimate& low, Estimate& high, double share) {
+  const std::vector<double>& numbers = *low.ordered;
+  const double count = static_cast<double>(numbers.size());
+  const auto cut = static_cast<std::ptrdiff_t>(std::min(count, std::ceil(share * count)));
+  low.independent *= 1 - static_cast<double>(cut) / count;
+  high.independent = low.independent;
+  high.ordered = std::make_shared<const std::vector<double>>(numbers.begin() + cut, numbers.end());
+  low.ordered = std::make_shared<const std::vector<double>>(numbers.begin(), numbers.end() - cut);
+}
+
+// Medians have an interval for each end, so both ends hold together whatever lies between them.
+Interval with_ranks(const End& low, const End& high, double alpha, double step) {
+  const auto interval = [&](const End& end) {
+    const auto own = end ? difference_interval(*end, alpha) : std::nullopt;
+    return own.value_or(Interval{.low = -unbounded, .high = unbounded});
+  };
+  Interval result{.low = interval(low).low - step, .high = interval(high).high + step};
+  // A lost trial's share of a comparison may be small.
+  constexpr double far_share = far / 1e9;
+  if (result.low < -far_share) result.low = -unbounded;
+  if (result.high > far_share) result.high = unbounded;
+  return result;
+}
+
+// The interval on the model's scale, with the error of the bounds. An end without a bound is
+// infinite, and a bound without an error has no error here either.
+Interval with_error(const End& low, const End& high, double alpha, double step) {
+  if ((low && low->ordered) || (high && high->ordered)) return with_ranks(low, high, alpha, step);
+  const auto error = [](const End& end) { return end ? std::sqrt(end->variance) : 0; };
+  const double larger = std::max(error(low), error(high));
+  double gap = unbounded;
+  if (low && high) {
+    const double apart = std::max(0.0, high->difference - low->difference);
+    gap = larger > 0 ? apart / larger : 0;
+  }
+  double df = unbounded;
+  for (const End& end : {low, high})
+    if (end) df = std::min(df, end->df);
+  const auto c = alpha > 0 && df > 0 ? reach_beyond(gap, df, alpha) : std::nullopt;
+  Interval result{.low = -unbounded, .high = unbounded};
+  if (!c) return result;
+  if (low) result.low = low->difference - *c * error(low) - step;
+  if (high) result.high = high->difference + *c * error(high) + step;
+  return result;
+}
+
+// `end` has a baseline of its own.
+std::optional<double> ratio_at(const Prepared& data, const Estimate& own, const End& end,
+                               double difference) {
+  if (std::isinf(difference)) return std::nullopt;
+  if (own.log) return std::exp(difference);
+  const double base = end && end->base ? *end->base + data.scale.origin : 0;
+  return 1 + difference / (base > 0 ? base : *own.base);
+}
+
+std::string percent_of(double ratio) {
+  return fmt::format("{:+.3g} %", 100 * (ratio - 1));
+}
+
+// "between -1 % and +2 %", "at least -1 %".
+std::string range_words(const Effect& effect) {
+  if (effect.loss_low && effect.loss_high)
+    return fmt::format("between {} and {}", percent_of(*effect.loss_low),
+                       percent_of(*effect.loss_high));
+  if (effect.loss_low) return fmt::format("{} or more", percent_of(*effect.loss_low));
+  if (effect.loss_high) return fmt::format("{} or less", percent_of(*effect.loss_high));
+  return "anything, because no limit bounds the missing values";
+}
+
+void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Notes& notes) {
+  const std::string depends =
+      !effect.loss_p
+          ? ""
+          : fmt::format(" (whether this depends on the cell: {})", p_words(*effect.loss_p));
+  std::string text =
+      fmt::format("trials are missing{}: {}={} lacks {} of {}, {} lacks {} of {} {}. ", depends,
+                  effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
+                  loss.level.lost, loss.level.of, plural(loss.unit));
+  const std::string error =
+      effect.loss_low || effect.loss_high ? ", including the error of these bounds" : "";
+  if (effect.loss_bounds == Losses::monotone)
+    text += fmt::format(
+        "If one level lost every trial that the other level would have lost, and some more (Lee's "
+        "bounds), the change of {} is {}{}.",
+        effect.level, range_words(effect), error);
+  else
+    text += fmt::format(
+        "If each missing trial had the least favourable value that its limits permit, the change "
+        "of {} could be {}{}.",
+        effect.level, range_words(effect), error);
+  if (data.spec.losses == Losses::random)
+    text +=
+        " As requested, the missing trials do not affect the verdict, because they are assumed to "
+        "be missing at random.";
+  notes.add(effect.subject, text);
+}
+
+void note_advice(const Prepared& data, Notes& notes) {
+  if (data.spec.losses != Losses::extremes) return;
+  notes.add(
+      "Run the missing trials again, or give the limit that ended them ('--lost-at-least' and "
+      "'--lost-at-most' of 'stabctl analyze'; an experiment uses its timeouts). If few trials are "
+      "missing, you can ask about a typical run instead ('--estimand typical', "
+      "'analysis.estimand'). You can also make an assumption about the missing trials ('--losses "
+      "monotone' or 'random', 'analysis.losses').");
+}
+
+// Sets the effect's loss_* if it lost trials, and takes back a verdict that the lost trials leave
+// open. `family` is the number of comparisons that are corrected together.
+void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
+  if (!effect.estimate || !effect.estimate->has_ratio()) return;
+  const Design design = data.spec.design;
+  if (design == Design::calibration) return;
+  if (data.spec.method == Method::stabilizer || effect.exact) return;
+  const auto comparison = comparison_of(data, effect);
+  if (!comparison) return;
+  const std::vector<Compared> all = compared_in(data, *comparison);
+  std::vector<std::vector<LostTrial>> lost;
+  bool any = false;
+  for (const Compared& each : all) {
+    lost.push_back(lost_of(data, each));
+    widen_excluded(*each.subject, lost.back());
+    any = any || !lost.back().empty();
+  }
+  if (!any) return;
+  const bool single = effect.scope == Scope::subject;
+  // Lee's bounds exist for one program, and for differences but not for percentages.
+  const bool lee = data.spec.losses == Losses::monotone && !is_padding_study(data);
+  if (lee && !single) return;
+  const Estimate& own = *effect.estimate;
+  const double alpha =
+      data.level(data.spec.alpha / static_cast<double>(std::max<std::size_t>(1, family)));
+  Loss loss;
+  if (single) {
+    loss = count(data, all.front(), lost.front());
+    if (data.spec.assumptions) effect.loss_p = p_of(data, all.front(), lost.front());
+  }
+  End low;
+  End high;
+  if (lee) {
+    const auto bounds = lee_bounds(data, all.front(), loss, own.difference);
+    if (!bounds) return;
+    // Fewer numbers are left, so the error is larger.
+    low = own;
+    low->difference = bounds->low;
+    low->variance = own.variance / (1 - std::min(0.99, loss.excess()));
+    high = low;
+    high->difference = bounds->high;
+    // A median's interval ends at numbers that the bound leaves.
+    if (own.ordered) leave(*low, *high, loss.excess());
+  } else {
+    low = end_of(data, *comparison, all, lost, own, false);
+    high = end_of(data, *comparison, all, lost, own, true);
+  }
+  const Interval wide = with_error(low, high, alpha, own.bound);
+  effect.loss_bounds = lee ? Losses::monotone : Losses::extremes;
+  effect.loss_low = ratio_at(data, own, lee ? End{} : low, wide.low);
+  effect.loss_high = ratio_at(data, own, lee ? End{} : high, wide.high);
+  if (single) note_loss(data, loss, effect, notes);
+  if (!effect.reason.empty() || data.spec.losses == Losses::random) return;
+  const bool claimed = effect.verdict == Verdict::faster || effect.verdict == Verdict::slower;
+  const bool turned = claimed && (own.difference < 0 ? wide.high >= 0 : wide.low <= 0);
+  const double margin = data.spec.equivalence.value_or(0);
+  const bool left_margin =
+      effect.verdict == Verdict::same && (!effect.loss_high || *effect.loss_high > 1 + margin ||
+                                          !effect.loss_low || *effect.loss_low < 1 / (1 + margin));
+  if (!turned && !left_margin) return;
+  withhold(effect, turned ? "the missing trials may reverse the change"
+                          : "the missing trials may hide a change");
+  note_advice(data, notes);
+}
 
 std::string cell_words(const Prepared& data, std::size_t cell, std::size_t but) {
   const std::vector<std::size_t> levels = data.levels_of(cell);
@@ -176,7 +728,7 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
           estimate.independent));
 }
 
-// What the numbers look like where two tests of them disagree, without a guess at why.
+// Describes the numbers if two tests disagree, without guessing the reason.
 std::string looks_of(const Prepared& data, const Effect& effect) {
   const Randomization& test = *effect.randomization;
   std::vector<std::string> words;

@@ -4,7 +4,7 @@
 //  1. No block (or pair of cells) has both levels.
 //  2. One level was measured before the other, so that time may have made the change.
 //  3. A mean over programs of different size, without logarithms, is that of the largest program.
-//  4. Trials were lost, and their numbers may turn the sign around (losses.h).
+//  4. Trials were lost, and their numbers may turn the sign around (refuse_lost() in refusals.cc).
 //  5. Neighbouring blocks are so alike that too few independent ones remain, unless the adjusted p is
 //     below 0.001.
 //  6. The order was drawn, and the randomization test does not agree.

@@ -10,11 +10,115 @@
 #include <utility>
 
 #include "stats/causal/fit.h"
-#include "stats/causal/phase.h"
+#include "stats/causal/profile.h"
 #include "stats/numbers/distribution.h"
 
 namespace stab::stats::causal {
 namespace {
+
+// The share of the program's time that a line's experiments represent: (t_obs / s_obs) (s / T).
+// Experiments begin when the line runs, so a line that runs in one phase only is measured in that
+// phase. s counts all samples of the line, under speedups too, so T is the time that the runs would
+// have taken without speedups. (Coz's files do not contain the length of pauses, so their T
+// includes the pauses.)
+
+struct Phase {
+  double factor = 1;  // at most 1: a line does not run more outside of its experiments than in them
+  double variance = 0;
+};
+
+class Phases {
+ public:
+  explicit Phases(const Profile& profile);
+
+  // Whether samples and times of whole runs are known. If not, factors are 1.
+  [[nodiscard]] bool are_known() const { return base_time_ > 0 && is_known_; }
+  [[nodiscard]] std::uint64_t samples(std::size_t line) const;
+  [[nodiscard]] Phase of(std::size_t line) const;
+
+ private:
+  struct Sums {
+    double samples = 0;  // in whole runs
+    double in_all = 0;   // in experiments at any speedup
+    double in_base = 0;  // at speedup 0
+    double base_time = 0;
+    double sped_time = 0;  // at other speedups, as it counts
+    double paused = 0;     // in that
+    double squares = 0;    // of in_base - rate * time, of experiments
+    std::size_t experiments = 0;
+  };
+  // By the samples of each line, the time that its speedups took off. It never exceeds the pauses.
+  [[nodiscard]] double saved() const;
+
+  std::vector<Sums> lines_;
+  double base_time_ = 0;  // of all runs, without speedups
+  bool is_known_ = false;
+};
+
+Phases::Phases(const Profile& profile) : lines_(profile.lines.size()) {
+  for (const Run& run : profile.runs) {
+    base_time_ += static_cast<double>(run.effective_ns);
+    for (const LineSamples& each : run.samples) {
+      lines_[each.line].samples += static_cast<double>(each.count);
+      is_known_ = true;
+    }
+    for (const Experiment& each : run.experiments) {
+      Sums& line = lines_[each.line];
+      line.in_all += static_cast<double>(each.line_samples);
+      if (each.speedup != 0) {
+        line.sped_time += static_cast<double>(each.effective_ns);
+        line.paused += static_cast<double>(each.paused_ns);
+        continue;
+      }
+      line.in_base += static_cast<double>(each.line_samples);
+      line.base_time += static_cast<double>(each.effective_ns);
+      ++line.experiments;
+    }
+  }
+  for (const Run& run : profile.runs)
+    for (const Experiment& each : run.experiments) {
+      Sums& line = lines_[each.line];
+      if (each.speedup != 0 || line.base_time <= 0) continue;
+      const double error = static_cast<double>(each.line_samples) -
+                           line.in_base / line.base_time * static_cast<double>(each.effective_ns);
+      line.squares += error * error;
+    }
+  base_time_ += saved();
+}
+
+double Phases::saved() const {
+  double found = 0;
+  double paused = 0;
+  double unseen = 0;  // pauses for lines without an experiment at speedup 0
+  for (const Sums& line : lines_) {
+    if (line.in_base <= 0) {
+      unseen += line.paused;
+      continue;
+    }
+    const double without = (line.in_all - line.in_base) * line.base_time / line.in_base;
+    found += std::clamp(without - line.sped_time, -line.paused, line.paused);
+    paused += line.paused;
+  }
+  return paused > 0 ? found * (1 + unseen / paused) : 0;
+}
+
+std::uint64_t Phases::samples(std::size_t line) const {
+  const Sums& sums = lines_[line];
+  return static_cast<std::uint64_t>(are_known() ? sums.samples : sums.in_all);
+}
+
+Phase Phases::of(std::size_t line) const {
+  const Sums& sums = lines_[line];
+  if (!are_known() || sums.in_base <= 0 || sums.samples <= 0) return {};
+  const double factor = sums.base_time / sums.in_base * sums.samples / base_time_;
+  // The relative error of s_obs from experiment to experiment, and the error of s as if samples
+  // came one by one.
+  const double n = static_cast<double>(sums.experiments);
+  const double of_observed =
+      n > 1 ? sums.squares * n / (n - 1) / (sums.in_base * sums.in_base) : 1 / sums.in_base;
+  if (factor >= 1) return {};
+  return {.factor = factor, .variance = factor * factor * (of_observed + 1 / sums.samples)};
+}
 
 constexpr double ns_of_hour = 3.6e12;
 constexpr double farthest = 0.1;  // of what is near a speedup
@@ -24,7 +128,7 @@ bool is_number(const Gain& gain) {
          std::isfinite(gain.interval.high);
 }
 
-// Of one line at one point.
+// One line at one point.
 struct Seen {
   std::vector<Observation> observations{};
   std::uint64_t visits = 0;
@@ -101,7 +205,7 @@ class Analyser {
           made.departures += visits->departures;
         }
         if (is_latency) {
-          // Nothing inside has no time to be divided.
+          // An experiment without time inside the run can't be divided.
           if (visits == nullptr || visits->inside <= 0) continue;
           seen.time *= visits->inside;
         }
@@ -126,7 +230,7 @@ class Analyser {
     return found == experiment.visits.end() ? nullptr : &*found;
   }
 
-  // Little's law is of systems that are as full at the end as at the beginning.
+  // Little's law holds for systems that are as full at the end as at the beginning.
   static bool is_steady(const PointResult& point) {
     const double in = static_cast<double>(point.visits);
     const double out = static_cast<double>(point.departures);
@@ -141,7 +245,7 @@ class Analyser {
       runs.insert(made_.is_end_to_end ? each.cluster : each.run);
     }
     made.runs = runs.size();
-    // From end to end an experiment is the whole run.
+    // From end to end, an experiment is the whole run.
     const Phase phase = made_.is_end_to_end ? Phase() : phases_.of(line);
     made.phase = phase.factor;
     const std::uint64_t wanted = wanted_visits(seen);
@@ -155,7 +259,7 @@ class Analyser {
     return made;
   }
 
-  // Few visits in parts of runs are few by chance. A run has those that it has.
+  // Parts of runs may have few visits by chance, but a whole run has exactly its visits.
   [[nodiscard]] std::uint64_t wanted_visits(const Seen& seen) const {
     const bool has_one_each = std::ranges::all_of(
         seen.observations, [](double visits) { return visits >= 1; }, &Observation::visits);
@@ -171,7 +275,7 @@ class Analyser {
     return fmt::format("{} runs, most without enough experiments at speedup 0", line.runs);
   }
 
-  // At the ends of the curve less far, so that as much lies on either side.
+  // The window is narrower at the ends of the curve, so that it extends equally far on both sides.
   Gain gain_near(double x, const Fit& fit, const Fit::Estimate& alone, const Phase& phase) const {
     constexpr double first = 0.05;
     const double reach = std::clamp(std::min(x - first, 1 - x), 0.0, farthest);
@@ -232,7 +336,8 @@ class Analyser {
       found->variance *= ranked_speedup * ranked_speedup;
     }
     made.at_quarter = gain_of(*found, factor_of(*found), phase);
-    // The same error as in the interval, so that one excludes 0 where the other is below alpha.
+    // The p uses the same error as the interval, so the interval excludes 0 exactly if p is below
+    // alpha.
     const Gain one = gain_of(*found, 1, phase);
     const double error = one.interval.high - one.value;
     if (error > 0) made.p = t_two_sided(one.value / error, found->df).value_or(1);
@@ -244,7 +349,7 @@ class Analyser {
     return t_upper_quantile(options_.alpha / 2, estimate.df).value_or(0);
   }
 
-  // The error of a product.
+  // This is the error of a product.
   static Gain gain_of(const Fit::Estimate& estimate, double factor, const Phase& phase) {
     const double value = estimate.value * phase.factor;
     const double variance = phase.factor * phase.factor * estimate.variance +

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What more load does: runs at several loads, each load analysed for itself and compared with others.
+// Shows the effect of more load: analyses the runs at each of several loads, and compares loads
+// with each other.
 //
-// What came in and what was done is counted in experiments at speedup 0 in which something arrived: a
-// queue that is emptied later says nothing about its load. Intervals are Student's, of the means of runs.
+// Arrivals and visits are counted in experiments at speedup 0 in which something arrived, because a
+// queue that is emptied later says nothing about its load. Intervals are Student's, of the means of
+// runs.
 //
 // A point is saturated at a load if its visits per arrival are at least 2 % fewer than at the lowest
 // load: Welch's test, one-sided, from the highest load down to the first that is not. Tests in a fixed
@@ -26,12 +28,13 @@ namespace stab::stats::causal {
 
 inline constexpr double saturated_share = 0.98;
 
-// Visits of arrival points by nanosecond, in experiments at speedup 0 that have some; 0: there are none.
+// The visits of arrival points per nanosecond, in experiments at speedup 0 that have such visits,
+// or 0.
 double arrival_rate(const Run& run);
 
 struct Measured {
   double value = 0;
-  std::optional<Interval> interval{};  // nothing below two runs
+  std::optional<Interval> interval{};  // absent below two runs
 };
 
 struct PointAtLoad {
@@ -66,7 +69,30 @@ struct Loads {
   std::vector<Change> changes{};  // lines with slopes at two loads or more, the smallest p first
 };
 
-// Of a profile that has loads. Fails where analyse() fails at each of them.
+// Analyses a profile that has loads. Fails if analyse() fails at each load.
 Result<Loads> analyse_loads(const Profile& profile, const Options& options);
+
+// The functions below compute the load that runs really had: the ratio of their mean rate of
+// arrivals to that of runs in which arrivals gain nothing. Intervals include the error of both
+// rates.
+
+// Compares runs at `load` with runs at the load at which arrivals gain nothing, or without such
+// runs with the single run from which Profile::base_rate comes. Returns nothing if both are
+// missing.
+std::optional<Measured> had_of(const Profile& profile, std::size_t load, double alpha);
+
+// Compares runs at `load` with runs at `base`, both from Profile::loads. Returns nothing if
+// something arrived in no run of one of the two loads. The interval is by the delta method: blocks
+// are its clusters, because runs of one block share the differences between blocks. It is Student's
+// interval, with the number of blocks of the load that has fewer of them; it is missing below two
+// blocks. The ratio of the base to itself is 1.
+std::optional<Measured> had_by(const Profile& profile, std::size_t load, std::size_t base,
+                               double alpha);
+
+// Compares runs at `load` with one run that has this rate, which is above 0. One run can't tell how
+// far it is from others, so its rate is assumed to vary, as a share, as the rate at `load` does
+// from block to block.
+std::optional<Measured> had_by_one(const Profile& profile, std::size_t load, double base_rate,
+                                   double alpha);
 
 }  // namespace stab::stats::causal

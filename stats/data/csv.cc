@@ -5,16 +5,199 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <deque>
 #include <limits>
+#include <numeric>
 
+#include "base/error.h"
 #include "base/text.h"
-#include "stats/data/csv_cells.h"
-#include "stats/data/csv_order.h"
+#include "stats/data/dataset.h"
 #include "stats/data/interner.h"
 #include "stats/numbers/decimal.h"
 
 namespace stab::stats {
 namespace {
+
+// A CSV text as lines of cells, one after the other.
+
+class CsvCells {
+ public:
+  // `text` outlives this.
+  CsvCells(std::string_view text, char separator) : text_(text), separator_(separator) {}
+
+  // The cells of the next line that is not empty, valid until the next call; false after the last.
+  Result<bool> next(std::vector<std::string_view>& cells);
+
+  // Where the last row began, from 1.
+  [[nodiscard]] std::size_t line() const { return line_; }
+
+  // "line 3, column 2: what"
+  [[nodiscard]] std::unexpected<Error> error(std::size_t column, const std::string& what) const;
+
+ private:
+  Result<std::string_view> cell(std::size_t column);
+  Result<std::string_view> quoted(std::size_t column);
+  [[nodiscard]] bool at_end_of_line() const;
+  void end_line();
+
+  std::string_view text_;
+  char separator_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 0;
+  std::size_t next_line_ = 1;
+  std::deque<std::string> unescaped_;  // cells of this row that had doubled quotes
+};
+
+std::unexpected<Error> CsvCells::error(std::size_t column, const std::string& what) const {
+  return fail(fmt::format("line {}, column {}: {}", line_, column, what));
+}
+
+bool CsvCells::at_end_of_line() const {
+  if (at_ == text_.size() || text_[at_] == '\n') return true;
+  return text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n');
+}
+
+void CsvCells::end_line() {
+  if (at_ < text_.size() && text_[at_] == '\r') ++at_;
+  if (at_ < text_.size()) ++at_;
+  ++next_line_;
+}
+
+Result<bool> CsvCells::next(std::vector<std::string_view>& cells) {
+  cells.clear();
+  unescaped_.clear();
+  while (at_ < text_.size() && at_end_of_line()) end_line();
+  if (at_ == text_.size()) return false;
+  line_ = next_line_;
+  while (true) {
+    const auto text = cell(cells.size() + 1);
+    if (!text) return std::unexpected(text.error());
+    cells.push_back(*text);
+    if (at_end_of_line()) break;
+    ++at_;  // the separator
+  }
+  end_line();
+  return true;
+}
+
+Result<std::string_view> CsvCells::cell(std::size_t column) {
+  if (at_ < text_.size() && text_[at_] == '"') return quoted(column);
+  const std::size_t begin = at_;
+  for (; !at_end_of_line() && text_[at_] != separator_; ++at_) {
+    if (text_[at_] == '"')
+      return error(column,
+                   "a quote inside a cell that does not begin with one; quote the whole "
+                   "cell and double the quotes inside");
+    if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
+    if (text_[at_] == '\r') return error(column, "a carriage return inside a line");
+  }
+  return text_.substr(begin, at_ - begin);
+}
+
+Result<std::string_view> CsvCells::quoted(std::size_t column) {
+  const std::size_t begin = ++at_;
+  bool doubled = false;
+  while (true) {
+    const std::size_t end = text_.find('"', at_);
+    if (end == std::string_view::npos)
+      return error(column, "the quote that begins here never ends");
+    at_ = end + 1;
+    if (at_ == text_.size() || text_[at_] != '"') break;
+    doubled = true;
+    ++at_;
+  }
+  const std::string_view inside = text_.substr(begin, at_ - 1 - begin);
+  next_line_ += static_cast<std::size_t>(std::ranges::count(inside, '\n'));
+  if (inside.contains('\0')) return error(column, "a zero byte: this is not text");
+  if (!at_end_of_line() && text_[at_] != separator_)
+    return error(column, "text after the closing quote");
+  if (!doubled) return inside;
+  std::string& plain = unescaped_.emplace_back();
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    plain += inside[i];
+    if (inside[i] == '"') ++i;
+  }
+  return std::string_view(plain);
+}
+
+// When the rows of a CSV were measured: the cells of a column that are numbers (a running number, a
+// time stamp), or times as ISO 8601 writes them, which sort as texts do.
+
+class CsvOrder {
+ public:
+  // Adds the cell of the next row; false if it is of neither kind, or of another than those before.
+  bool add(std::string_view cell, char decimal_point);
+
+  // Sorts the rows of the dataset, one for each cell; those with equal cells keep their order.
+  void sort(Dataset& data) const;
+
+  // Rows whose cell another row has, too: nothing says which of them was first.
+  [[nodiscard]] std::size_t ties() const;
+
+ private:
+  [[nodiscard]] std::vector<std::uint32_t> rows() const;
+  [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const;
+
+  std::vector<double> numbers_;
+  std::vector<std::string> times_;  // one of the two is empty
+};
+
+// Whether the cell begins with a date such as "2026-01-31".
+bool is_time(std::string_view text) {
+  constexpr std::string_view shape = "0000-00-00";
+  if (text.size() < shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9') return false;
+  return true;
+}
+
+template <class T>
+void rearrange(std::vector<T>& values, const std::vector<std::uint32_t>& rows) {
+  std::vector<T> sorted;
+  sorted.reserve(values.size());
+  for (const std::uint32_t row : rows) sorted.push_back(values[row]);
+  values = std::move(sorted);
+}
+
+bool CsvOrder::add(std::string_view cell, char decimal_point) {
+  const auto number = parse_number(cell, decimal_point);
+  if (number && std::isfinite(number->value)) {
+    numbers_.push_back(number->value);
+    return times_.empty();
+  }
+  if (!is_time(cell)) return false;
+  times_.emplace_back(cell);
+  return numbers_.empty();
+}
+
+bool CsvOrder::before(std::uint32_t a, std::uint32_t b) const {
+  return times_.empty() ? numbers_[a] < numbers_[b] : times_[a] < times_[b];
+}
+
+std::vector<std::uint32_t> CsvOrder::rows() const {
+  std::vector<std::uint32_t> result(std::max(numbers_.size(), times_.size()));
+  std::iota(result.begin(), result.end(), 0U);
+  std::ranges::sort(result, [&](std::uint32_t a, std::uint32_t b) {
+    return before(a, b) || (a < b && !before(b, a));
+  });
+  return result;
+}
+
+void CsvOrder::sort(Dataset& data) const {
+  const std::vector<std::uint32_t> sorted = rows();
+  rearrange(data.response, sorted);
+  for (Column& column : data.columns) rearrange(column.codes, sorted);
+}
+
+std::size_t CsvOrder::ties() const {
+  const std::vector<std::uint32_t> sorted = rows();
+  const auto equal = [&](std::size_t i) { return !before(sorted[i - 1], sorted[i]); };
+  std::size_t result = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    result += (i > 0 && equal(i)) || (i + 1 < sorted.size() && equal(i + 1)) ? 1 : 0;
+  return result;
+}
 
 using Fields = std::vector<std::string_view>;
 

@@ -4,18 +4,157 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
+#include <tuple>
+#include <unordered_map>
 
-#include "stats/data/collect.h"
 #include "stats/data/views.h"
 
 namespace stab::stats {
 namespace {
+
+// Collecting sorts rows into groups in one pass.
+
+struct Collected {
+  std::vector<Group> groups;
+  std::vector<Trial> trials;  // with the places of their groups in `groups`
+};
+
+// Collects groups by a mixed-radix key. A small key space is an array, a large one a map.
+class Collector {
+ public:
+  explicit Collector(std::size_t keys) : direct_(keys <= direct_limit ? keys : 0, unused) {}
+
+  // The place of the key's group, in the order in which groups come.
+  std::uint32_t at(std::uint64_t key, const Group& fresh) {
+    std::uint32_t& place =
+        direct_.empty() ? hashed_.try_emplace(key, unused).first->second : direct_[key];
+    if (place == unused) {
+      place = static_cast<std::uint32_t>(groups_.size());
+      groups_.push_back(fresh);
+    }
+    return place;
+  }
+
+  Group& operator[](std::uint32_t place) { return groups_[place]; }
+
+  // `order[place]` is the new place of a group.
+  std::vector<Group> sorted(std::vector<std::uint32_t>& order) && {
+    const auto place_of = [](const Group& group) {
+      return std::tuple(group.subject, group.block, group.cell, group.seed);
+    };
+    direct_ = {};
+    hashed_ = {};
+    order.resize(groups_.size());
+    std::vector<std::uint32_t> places(groups_.size());
+    std::iota(places.begin(), places.end(), 0U);
+    // Tables often have their rows in this order, and millions of groups are large.
+    if (std::ranges::is_sorted(groups_, {}, place_of)) {
+      order = std::move(places);
+      return std::move(groups_);
+    }
+    std::ranges::sort(places, {}, [&](std::uint32_t place) { return place_of(groups_[place]); });
+    std::vector<Group> result;
+    result.reserve(places.size());
+    for (const std::uint32_t place : places) {
+      order[place] = static_cast<std::uint32_t>(result.size());
+      result.push_back(groups_[place]);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t direct_limit = std::size_t{1} << 20;
+  std::vector<std::uint32_t> direct_;
+  std::unordered_map<std::uint64_t, std::uint32_t> hashed_;
+  std::vector<Group> groups_;
+};
+
+// The number of keys, or nothing if 64 bits can't number them.
+std::optional<std::uint64_t> key_space(const Views& views) {
+  std::uint64_t keys = 1;
+  std::uint64_t cells = 1;
+  const auto times = [](std::uint64_t& product, std::uint64_t by) {
+    return !__builtin_mul_overflow(product, by, &product);
+  };
+  for (const View& treatment : views.treatments)
+    if (!times(cells, treatment.used)) return std::nullopt;
+  if (cells >= unused || !times(keys, views.subject.used) || !times(keys, views.block.used) ||
+      !times(keys, views.seed.used) || !times(keys, cells))
+    return std::nullopt;
+  return keys;
+}
+
+// `keys` is the result of key_space(). This sets `noise` too.
+Collected collect(const Dataset& data, std::span<const Row> rows, const Views& views,
+                  std::uint64_t keys, Prepared& out) {
+  std::uint64_t cells = 1;
+  for (const View& treatment : views.treatments) cells *= treatment.used;
+  Collector collector(keys);
+  Collected result;
+  result.trials.reserve(rows.size());
+  double largest = 0;
+  std::vector<std::uint32_t> rank(views.block.used, unused);
+  std::uint32_t blocks = 0;
+  bool rising = true;
+  for (const Row row : rows) {
+    const Group place = views.place(row);
+    if (rank[place.block] == unused) {
+      rising = rising && place.block == blocks;
+      rank[place.block] = blocks++;
+    }
+    const std::uint64_t key =
+        ((std::uint64_t{place.subject} * views.block.used + place.block) * cells + place.cell) *
+            views.seed.used +
+        place.seed;
+    const std::uint32_t number = collector.at(key, place);
+    const double y = out.scale.to(data.response[row]);
+    largest = std::max(largest, std::abs(y));
+    collector[number].y.add(y);
+    collector[number].raw.add(data.response[row]);
+    result.trials.push_back({.y = y, .group = number});
+  }
+  const double rounding = 16 * std::numeric_limits<double>::epsilon() * largest;
+  out.noise = rounding * rounding;
+  if (out.spec.in_order && !rising) out.block_rank = std::move(rank);
+  std::vector<std::uint32_t> order;
+  result.groups = std::move(collector).sorted(order);
+  for (Trial& trial : result.trials) trial.group = order[trial.group];
+  return result;
+}
+
+// Moves groups and trials to their subjects. `names` are the names of the subjects, or empty.
+void distribute(Collected collected, const std::vector<std::string>& names, Prepared& out) {
+  const auto other = [&](const Group& group) {
+    return group.subject != collected.groups.front().subject;
+  };
+  if (!collected.groups.empty() && std::ranges::none_of(collected.groups, other)) {
+    const std::uint32_t subject = collected.groups.front().subject;
+    out.subjects.push_back({.name = names.empty() ? "" : names[subject],
+                            .groups = std::move(collected.groups),
+                            .trials = std::move(collected.trials)});
+    return;
+  }
+  std::vector<std::uint32_t> first;  // of each subject, in all groups
+  std::vector<std::uint32_t> subject_of;
+  for (const Group& group : collected.groups) {
+    if (out.subjects.empty() || out.subjects.back().groups.front().subject != group.subject) {
+      out.subjects.push_back({.name = names.empty() ? "" : names[group.subject]});
+      first.push_back(static_cast<std::uint32_t>(subject_of.size()));
+    }
+    out.subjects.back().groups.push_back(group);
+    subject_of.push_back(static_cast<std::uint32_t>(out.subjects.size() - 1));
+  }
+  for (const Trial& trial : collected.trials) {
+    const std::uint32_t subject = subject_of[trial.group];
+    out.subjects[subject].trials.push_back({.y = trial.y, .group = trial.group - first[subject]});
+  }
+}
 
 std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
   std::vector<Row> rows;
@@ -65,18 +204,19 @@ void check_numbers(Prepared& out) {
   }
 }
 
-// Seeds are the units where there are some; their trials have no blocks.
+// If there are seeds, they are the units, and their trials have no blocks.
 void check_columns(Prepared& out) {
   const bool seeds = out.spec.design == Design::nested || out.spec.design == Design::padding_study;
   if (seeds && !out.spec.seed.empty()) out.spec.block.clear();
 }
 
-// As far as digits allow; among millions of steps any number would be near a whole one.
+// Whether the number is whole, as far as digits allow: among millions of steps, any number would be
+// near a whole one.
 bool is_whole(double steps) {
   return std::abs(steps - std::round(steps)) < std::min(0.01, 1e-6 * std::max(1.0, steps));
 }
 
-// 0 if there is none, or if the numbers are too many to tell.
+// The step of the numbers, or 0 if there is no step or there are too many numbers to tell.
 double common_step(const Dataset& data, std::span<const Row> rows) {
   constexpr std::size_t most = 64;
   constexpr std::size_t least = 8;
@@ -93,7 +233,8 @@ double common_step(const Dataset& data, std::span<const Row> rows) {
   const double first = *seen.begin();
   const bool on_grid =
       std::ranges::all_of(seen, [&](double x) { return is_whole((x - first) / step); });
-  // Numbers of the grid themselves: 0.30 and 0.32 may be steps of 0.02, 0.31 and 0.33 are not.
+  // The numbers themselves must be multiples of the step: 0.30 and 0.32 may be steps of 0.02, but
+  // 0.31 and 0.33 are not.
   const double steps = (first + data.centre) / step;
   return on_grid && is_whole(steps) ? step : 0;
 }

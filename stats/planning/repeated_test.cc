@@ -11,7 +11,6 @@
 
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/simulate.h"
-#include "stats/planning/alpha_spending.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
 

@@ -7,13 +7,32 @@
 // no interval if even one that spans all numbers would miss its level.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "stats/numbers/summary.h"
 
 namespace stab::stats {
+
+// The functions below count arrangements to compute the exact distributions of Wilcoxon's
+// statistics without ties. Element w of a result is the probability that the statistic is w. The
+// distributions are symmetric.
+
+// The statistic is the number of pairs in which the number of the first sample is the larger one
+// (Mann and Whitney, 1947), for samples of n and m.
+std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m);
+
+// The statistic is the sum of the ranks of the positive ones among n numbers.
+std::vector<double> signed_rank_distribution(std::size_t n);
+
+// The two-sided p: twice the smaller tail that contains `w`, at most 1.
+double two_sided(std::span<const double> distribution, std::size_t w);
+
+// The number of w, from 0 on, that have P(W <= w) <= tail.
+std::size_t ranks_within(std::span<const double> distribution, double tail);
 
 struct RankTest {
   double statistic = 0;
@@ -23,11 +42,11 @@ struct RankTest {
   bool exact = false;
 };
 
-// For two samples. The statistic is the number of pairs with b[j] > a[i], plus half of those that
-// are equal; the shift is the median of all b[j] - a[i]. Neither may be empty, nor all equal.
+// Compares two samples. The statistic is the number of pairs with b[j] > a[i], plus half of those
+// that are equal; the shift is the median of all b[j] - a[i]. Neither may be empty, nor all equal.
 Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, double alpha);
 
-// For pairs. The statistic is the sum of the ranks of positive b[i] - a[i] among the absolute
+// Compares pairs. The statistic is the sum of the ranks of positive b[i] - a[i] among the absolute
 // differences; pairs without a difference are left out (Wilcoxon). The shift is the median of the
 // means of two differences each.
 Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> b, double alpha);

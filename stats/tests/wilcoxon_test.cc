@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "stats/numbers/order.h"
-#include "stats/numbers/rank_distribution.h"
 #include "stats/oracle/deviation.h"
 #include "stats/oracle/tests_expected.h"
 

@@ -162,7 +162,7 @@ struct Effect {
   std::optional<std::size_t> needed{};
   std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
   // Where trials are missing: what is assumed of them, the ratio that they leave possible with its
-  // error (nothing: no bound), and the p of "losses do not depend on the cell" (losses.h).
+  // error (nothing: no bound), and the p of "losses do not depend on the cell" (refusals.cc).
   std::optional<Losses> loss_bounds{};
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};

@@ -10,7 +10,7 @@
 
 #include "stats/oracle/deviation.h"
 #include "stats/oracle/tests_expected.h"
-#include "stats/planning/alpha_spending.h"
+#include "stats/planning/repeated.h"
 
 namespace stab::stats {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "stats/causal/had.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "stats/causal/loads.h"
 
 namespace stab::stats::causal {
 namespace {

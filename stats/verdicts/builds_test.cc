@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stats/verdicts/of_builds.h"
+#include "stats/verdicts/builds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
