@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <utility>
 
 #include "base/text.h"
-#include "instrumenter/driver/clang_options.h"
 #include "instrumenter/driver/environment.h"
 
 namespace stab::driver {
@@ -183,6 +181,158 @@ Result<Arguments> Parser::run(const Words& given) {
 
 Result<Arguments> parse_arguments(const Words& arguments) {
   return Parser().run(arguments);
+}
+
+namespace {
+
+constexpr auto kWithNext = std::to_array<std::string_view>({
+    // phases and files
+    "-o",
+    "--output",
+    "-x",
+    "--language",
+    "-working-directory",
+    "-resource-dir",
+    "-ccc-install-dir",
+    "-ccc-gcc-name",
+    "--config",
+    "--sysroot",
+    "-isysroot",
+    "-imultilib",
+    "-dumpdir",
+    "-B",
+    "--prefix",
+    "--dyld-prefix",
+    "--print-file-name",
+    "--print-prog-name",
+    // preprocessor
+    "-D",
+    "--define-macro",
+    "-U",
+    "--undefine-macro",
+    "-I",
+    "--include-directory",
+    "--include-directory-after",
+    "-A",
+    "--assert",
+    "-include",
+    "--include",
+    "-imacros",
+    "--imacros",
+    "-include-pch",
+    "-isystem",
+    "-isystem-after",
+    "-cxx-isystem",
+    "-stdlib++-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "--include-prefix",
+    "-iwithprefix",
+    "--include-with-prefix",
+    "--include-with-prefix-after",
+    "-iwithprefixbefore",
+    "--include-with-prefix-before",
+    "-iwithsysroot",
+    "-iframework",
+    "-iframeworkwithsysroot",
+    "-ivfsoverlay",
+    "-vfsoverlay",
+    "--vfsoverlay",
+    "-iapinotes-modules",
+    "-F",
+    "-MF",
+    "-MJ",
+    "-MQ",
+    "-MT",
+    "-dependency-file",
+    "-dependency-dot",
+    "-module-dependency-dir",
+    // code
+    "--std",
+    "--stdlib",
+    "--rtlib",
+    "--param",
+    "-target",
+    "-arch",
+    "-G",
+    "-mllvm",
+    "-mmlir",
+    "-mthread-model",
+    "-meabi",
+    "--mhwdiv",
+    "-ftrapv-handler",
+    "-fdebug-compilation-dir",
+    "-fmodules-user-build-path",
+    "-gen-cdb-fragment-path",
+    "-serialize-diagnostics",
+    "--serialize-diagnostics",
+    "--analyzer-output",
+    "-Xclang",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xanalyzer",
+    "-Xarch_host",
+    "-Xarch_device",
+    "-Xcuda-ptxas",
+    "-Xcuda-fatbinary",
+    "-Xopenmp-target",
+    "-Xoffload-linker",
+    // linker
+    "-Xlinker",
+    "--for-linker",
+    "-L",
+    "--library-directory",
+    "-l",
+    "-T",
+    "-e",
+    "-u",
+    "-undefined",
+    "--force-link",
+    "-z",
+    "-rpath",
+    "-b",
+    "-framework",
+    "-filelist",
+    "-dsym-dir",
+});
+
+constexpr auto kStops = std::to_array<std::string_view>({
+    "-c",
+    "--compile",
+    "-S",
+    "--assemble",
+    "-E",
+    "--preprocess",
+    "-M",
+    "--dependencies",
+    "-MM",
+    "--user-dependencies",
+    "-fsyntax-only",
+    "--analyze",
+    "--precompile",
+    "-emit-ast",
+    "-emit-merged-ifs",
+    "-###",
+    "--version",
+    "--help",
+    "-help",
+    "--help-hidden",
+    "-dumpversion",
+    "-dumpmachine",
+    "--dumpversion",
+    "--dumpmachine",
+});
+
+}  // namespace
+
+std::span<const std::string_view> options_with_next() {
+  return kWithNext;
+}
+
+bool stops_before_link(std::string_view option) {
+  return std::ranges::find(kStops, option) != kStops.end() || option.starts_with("-print-") ||
+         option.starts_with("--print-");
 }
 
 }  // namespace stab::driver

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "instrumenter/driver/response_file.h"
@@ -46,5 +48,13 @@ struct Arguments {
 // The arguments without the program's name. Fails on an own flag that does not exist or lacks its
 // value.
 Result<Arguments> parse_arguments(const Words& arguments);
+
+// The little that szc knows of clang's options; tests/driver_clang_test.sh compares it with clang.
+
+// Options whose value is the next argument: what follows them is no input and no flag.
+std::span<const std::string_view> options_with_next();
+
+// After one of these clang does not link (-c, -E, --version, ...).
+bool stops_before_link(std::string_view option);
 
 }  // namespace stab::driver

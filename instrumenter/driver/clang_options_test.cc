@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/clang_options.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "instrumenter/driver/arguments.h"
 
 namespace stab::driver {
 namespace {

@@ -69,8 +69,7 @@ allowed() {
     instrumenter/postlink/frames) echo "$below_stages instrumenter/postlink/code" ;;
     instrumenter/postlink) echo "base $below_stages instrumenter/postlink/frames instrumenter/postlink/code/lsda.h" ;;
     instrumenter/driver) echo "base instrumenter/link_flags.h" ;;
-    instrumenter/driver/padding) echo "base instrumenter/driver" ;;
-    instrumenter/driver/linking) echo "base instrumenter/link_flags.h instrumenter/driver instrumenter/driver/padding instrumenter/postlink/postlink.h" ;;
+    instrumenter/driver/linking) echo "base instrumenter/link_flags.h instrumenter/driver instrumenter/postlink/postlink.h" ;;
     # Messages know no program, and a worker knows only messages: no daemon, no client, no report.
     revisions) echo "base plan plan/reading machine" ;;
     protocol) echo "$below_stabd" ;;

@@ -12,8 +12,8 @@
 
 #include "base/elf.h"
 #include "base/fd.h"
-#include "instrumenter/driver/padding/archive.h"
-#include "instrumenter/driver/padding/padding.h"
+#include "instrumenter/driver/linking/archive.h"
+#include "instrumenter/driver/linking/padding.h"
 
 namespace stab::driver {
 namespace {

@@ -1,11 +1,222 @@
 // SPDX-License-Identifier: MIT
-// ld.stab: clang calls it in the place of lld. It links with what our runtime needs, then runs the
-// post-link step.
+// ld.stab: clang calls it in the place of lld. It links with the flags and objects that our runtime
+// needs, and then runs the post-link step.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
 
-#include "instrumenter/driver/linking/link_job.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "instrumenter/driver/environment.h"
+#include "instrumenter/driver/linking/exec_stack.h"
+#include "instrumenter/driver/linking/link_command.h"
+#include "instrumenter/driver/linking/padding.h"
+#include "instrumenter/driver/process.h"
+
+namespace stab::driver {
+namespace {
+
+// A folder for what only this link needs, made when it is asked for and removed at the end.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  }
+  Result<std::string> path();
+
+ private:
+  std::string path_;
+};
+
+Result<std::string> Scratch::path() {
+  if (!path_.empty()) return path_;
+  std::error_code error;
+  std::string path = std::filesystem::temp_directory_path(error) / "szc-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) return fail_errno("cannot make a folder in TMPDIR");
+  return path_ = path;
+}
+
+bool is_regular(const std::string& path) {
+  struct stat status{};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+// Notes on stderr are for people: they ask for silence, or it is a configure script that looks.
+bool speaks(const LinkArguments& link, const LinkSettings& settings) {
+  return !settings.quiet && !is_probe(link.output);
+}
+
+Result<std::string> write_exports(const LinkArguments& link, Scratch& scratch) {
+  if (!needs_exports_script(link)) return "";
+  auto folder = scratch.path();
+  if (!folder) return folder;
+  std::string path = *folder + "/exports.map";
+  if (auto written = write_file_atomically(path, exports_script()); !written)
+    return std::unexpected(written.error());
+  return path;
+}
+
+// The files and members that lld links, one on each line. Asked only where a member of an archive matters.
+std::string list_linked(const LinkArguments& link, const LinkSettings& settings, Scratch& scratch) {
+  const auto folder = scratch.path();
+  if (!folder) return "";
+  Words words = plain_link(link, settings);
+  words.insert(words.end(), {"-o", *folder + "/listed", "--trace"});
+  return read_output(words).value_or("");
+}
+
+// Users of lld alone never get an executable stack, those of clang and GNU ld do: so say it.
+Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scratch& scratch) {
+  if (!is_lld(settings.linker)) return {};
+  const auto why = why_executable_stack(link, [&] { return list_linked(link, settings, scratch); });
+  if (!why) return std::unexpected(why.error());
+  settings.exec_stack = !why->empty();
+  if (settings.exec_stack && speaks(link, settings))
+    fmt::print(stderr, "szc: note: {} gets an executable stack, as with ld: {}\n", link.output,
+               *why);
+  return {};
+}
+
+// Inputs are padded for any lld. Only lld itself can pad the code that it makes of bitcode.
+void decide_padding(const LinkArguments& link, LinkSettings& settings) {
+  if (!has_bitcode(link)) return;
+  settings.linker_pads = is_lld(settings.linker) && identify(settings.linker).llvm >= padding_lld;
+  if (!settings.linker_pads && speaks(link, settings))
+    fmt::print(
+        stderr,
+        "szc: note: --stab-link-padding puts no gaps between the functions of {} that are compiled "
+        "at link time (-flto): {} cannot add them, but lld {} can (set STAB_CC=clang-{})\n",
+        link.output, settings.linker, padding_lld, padding_lld);
+}
+
+// The pass runs in clang. Objects by another version of it, or another compiler, have none.
+void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& settings,
+                          const Companions& companions) {
+  if (environment(variable::stack) == "off" || settings.clang.empty() ||
+      companions.passes.empty() || !speaks(link, settings))
+    return;
+  const Identity identity = identify(settings.clang);
+  if (identity.kind == Identity::Kind::gcc)
+    fmt::print(
+        stderr,
+        "szc: note: frames in {} get no pads: only clang compiles them with pads, and {} is {}; "
+        "functions still move (--stab-quiet leaves this note out)\n",
+        link.output, settings.clang, identity.name);
+  else if (!pass_for(companions, settings.clang, identity).empty())
+    return;
+  else if (identity.is_release && !pass_of_version(companions, identity.llvm).empty())
+    fmt::print(stderr,
+               "szc: note: frames in {} get no pads: {} does not load szc's pass for clang {}, "
+               "perhaps because it was built with assertions; functions still move (build a pass "
+               "with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+               link.output, settings.clang, identity.llvm, settings.clang);
+  else
+    fmt::print(stderr,
+               "szc: note: frames in {} get no pads: {} is {}, but szc has passes for {}; "
+               "functions still move (set STAB_CLANG to one of these, build a pass with "
+               "'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+               link.output, settings.clang, identity.name, versions_with_pass(companions),
+               settings.clang);
+}
+
+Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings& settings,
+                                   const Companions& companions, Scratch& scratch) {
+  auto exports = write_exports(link, scratch);
+  if (!exports) return std::unexpected(exports.error());
+  setenv(variable::pass_phase, link.thin_lto ? "link-thin" : "link-full", 1);
+  if (link.unoptimized_code) setenv(variable::stack, "off", 1);
+  auto linked = run_and_wait(instrumented_link(link, settings, companions, *exports));
+  if (!linked || !linked->success()) return linked;
+  const bool loud = settings.strict || speaks(link, settings);
+  auto done =
+      run_and_wait(postlink_command(link, companions), loud ? Errors::shown : Errors::dropped);
+  if (done && done->success()) return done;
+  if (settings.strict)
+    return fail(fmt::format("{} cannot be randomized: the post-link step failed", link.output));
+  if (loud)
+    fmt::print(stderr, "szc: warning: {} is not randomized: the post-link step failed\n",
+               link.output);
+  return run_and_wait(plain_link(link, settings));
+}
+
+// The settings that szc, or the user, put into the environment.
+Result<LinkSettings> read_link_settings() {
+  LinkSettings settings;
+  settings.linker = environment(variable::linker);
+  settings.clang = environment(variable::used_clang);
+  // A compiler that calls szc once more hands on what szc asked it for: ld.stab itself.
+  if (real_path(settings.linker) == running_program("ld.stab")) settings.linker.clear();
+  if (settings.linker.empty()) settings.linker = find_lld(environment(variable::used_clang));
+  if (settings.linker.empty()) return fail("there is no ld.lld-19; install lld-19");
+  settings.off = is_set(variable::off);
+  settings.strict = is_set(variable::strict);
+  settings.quiet = is_set(variable::quiet);
+  for (const auto& [name, seed] : {std::pair{variable::link_order, &settings.link_order},
+                                   std::pair{variable::link_padding, &settings.link_padding}}) {
+    const std::string text = environment(name);
+    if (text.empty()) continue;
+    auto value = parse_seed(name, text);
+    if (!value) return std::unexpected(value.error());
+    *seed = *value;
+  }
+  return settings;
+}
+
+// Why the output of this link cannot be randomized, as a phrase; "" if it can.
+std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
+                     const Companions& companions) {
+  if (!is_lld(settings.linker))
+    return fmt::format("it is linked by {}, not by lld",
+                       std::filesystem::path(settings.linker).filename().string());
+  if (!link.obstacle.empty()) return link.obstacle;
+  const bool library = link.kind == Output::library;
+  if (companions.postlink.empty() || (library ? companions.library : companions.runtime).empty())
+    return "szc's runtime or stab-link is not installed";
+  std::error_code error;
+  if (std::filesystem::exists(link.output, error) && !is_regular(link.output))
+    return "it is not a regular file";
+  return "";
+}
+
+// Links, and runs the post-link step if it is possible. If the step fails, makes the link that the
+// user asked for, or returns an error under `strict`. Notes go to stderr.
+Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
+                        const Companions& companions) {
+  LinkSettings settings = given;
+  const std::string why_not = settings.off ? "" : obstacle(link, settings, companions);
+  if (!why_not.empty() && settings.strict)
+    return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));
+  if (!why_not.empty() && speaks(link, settings))
+    fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
+  Scratch scratch;
+  std::optional<LinkArguments> padded;
+  if (settings.link_padding) decide_padding(link, settings);
+  if (settings.link_padding && !settings.linker_pads) {
+    auto folder = scratch.path();
+    if (!folder) return std::unexpected(folder.error());
+    auto words = pad_inputs(link, *settings.link_padding, *folder);
+    if (!words) return std::unexpected(words.error());
+    padded = parse_link_arguments(*words);
+  }
+  const LinkArguments& job = padded ? *padded : link;
+  if (auto decided = decide_stack(link, settings, scratch); !decided)
+    return std::unexpected(decided.error());
+  if (settings.off || !why_not.empty()) return run_and_wait(plain_link(job, settings));
+  tell_of_missing_pads(link, settings, companions);
+  return link_and_instrument(job, settings, companions, scratch);
+}
+
+}  // namespace
+
+}  // namespace stab::driver
 
 namespace stab::driver {
 namespace {

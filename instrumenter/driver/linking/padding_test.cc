@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/padding/padding.h"
+#include "instrumenter/driver/linking/padding.h"
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -13,8 +13,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "instrumenter/driver/padding/archive.h"
-#include "instrumenter/driver/padding/gap_object.h"
+#include "instrumenter/driver/linking/archive.h"
 
 namespace stab::driver {
 namespace {

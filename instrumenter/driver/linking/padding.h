@@ -3,11 +3,11 @@
 // flag for it only from 22 on, so the inputs are changed: some sections get a tail, and an object of gaps
 // goes first in the link. Inputs of bitcode, which are not sections yet, need lld's flag.
 //
-// Of the sections with code or data, one in 16 gets a tail of its alignment. The first bytes of
-// .text, .rodata, .data.rel.ro and .data are a gap of up to 4096 bytes. Equal seeds and inputs give
-// equal gaps. Tails hold traps in code and zeros in data; nothing refers to them. Sections that
-// linkers merge or that programs walk through (.init_array, names that are C identifiers,
-// thread-local ones) are left alone.
+// One in 16 sections with code or data gets a tail of its alignment. The first bytes of .text,
+// .rodata, .data.rel.ro and .data are a gap of up to 4096 bytes. Equal seeds and inputs give equal
+// gaps. Tails hold traps in code and zeros in data; nothing refers to them. Sections that linkers
+// merge or that programs walk through (.init_array, names that are C identifiers, thread-local
+// ones) are left alone.
 #pragma once
 
 #include <cstdint>
@@ -33,5 +33,10 @@ Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const st
 // The file of this input word. "": a library that is found as a shared one first. (After -Bstatic lld
 // reads the .a; that library then counts as shared, too.)
 std::string file_of_input(const LinkArguments& link, std::size_t input);
+
+// An object file of nothing but gaps, which a link takes first.
+
+// Sections .text, .rodata, .data.rel.ro and .data of 1 to 4096 bytes each, drawn from `random`.
+std::string gap_object(Random& random);
 
 }  // namespace stab::driver

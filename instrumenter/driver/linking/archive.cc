@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/padding/archive.h"
+#include "instrumenter/driver/linking/archive.h"
 
 #include <ar.h>
 #include <fmt/format.h>

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "instrumenter/driver/linking/padding.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/elf.h"
+#include "base/fd.h"
+#include "instrumenter/driver/linking/archive.h"
+
+namespace stab::driver {
+namespace {
+
+constexpr std::uint64_t kOneIn = 16;
+constexpr std::uint64_t kMaxTail = 4096;
+constexpr char kTrapByte = '\xcc';
+constexpr auto kPadded =
+    std::to_array<std::string_view>({".text", ".rodata", ".data.rel.ro", ".data", ".bss"});
+
+bool fits(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
+  return at <= bytes.size() && size <= bytes.size() - at;
+}
+
+// ".text" and ".text.f" belong to ".text"; ".data.rel.ro" names itself before ".data" does.
+bool is_padded_name(std::string_view name) {
+  return std::ranges::any_of(kPadded, [&](std::string_view base) {
+    return name == base || (name.starts_with(base) && name[base.size()] == '.');
+  });
+}
+
+bool wants_tail(const Elf64_Shdr& section, std::string_view name) {
+  constexpr std::uint64_t kForbidden =
+      SHF_MERGE | SHF_STRINGS | SHF_TLS | SHF_LINK_ORDER | SHF_COMPRESSED;
+  return (section.sh_type == SHT_PROGBITS || section.sh_type == SHT_NOBITS) &&
+         (section.sh_flags & SHF_ALLOC) != 0 && (section.sh_flags & kForbidden) == 0 &&
+         section.sh_size != 0 && section.sh_addralign <= kMaxTail && is_padded_name(name);
+}
+
+// Moves the section to the end of the file, where it has room to grow.
+void grow(std::string& object, Elf64_Shdr& section) {
+  const std::uint64_t tail = std::max<std::uint64_t>(section.sh_addralign, 1);
+  if (section.sh_type == SHT_PROGBITS) {
+    const std::string content = object.substr(section.sh_offset, section.sh_size);
+    object.resize((object.size() + tail - 1) / tail * tail, 0);
+    section.sh_offset = object.size();
+    object += content;
+    object.append(tail, (section.sh_flags & SHF_EXECINSTR) != 0 ? kTrapByte : 0);
+  }
+  section.sh_size += tail;
+}
+
+struct SectionTable {
+  std::uint64_t at = 0;
+  std::vector<Elf64_Shdr> headers{};
+  std::string names{};  // a copy, because the object moves when it grows
+};
+
+// Nothing if it is not an x86-64 object, or if it is damaged.
+std::optional<SectionTable> section_table(std::string_view object) {
+  const auto elf = ElfReader::in_memory(object);
+  if (!elf || elf->header().e_type != ET_REL || elf->header().e_machine != EM_X86_64)
+    return std::nullopt;
+  auto headers = elf->sections();
+  if (!headers) return std::nullopt;
+  const auto names = elf->section_names(*headers);
+  if (!names) return std::nullopt;
+  return SectionTable{elf->header().e_shoff, *std::move(headers), std::string(*names)};
+}
+
+}  // namespace
+
+std::string pad_object(std::string object, Random& random) {
+  const auto table = section_table(object);
+  if (!table) return object;
+  for (std::size_t i = 1; i < table->headers.size(); ++i) {
+    Elf64_Shdr section = table->headers[i];
+    const bool in_file =
+        section.sh_type == SHT_NOBITS || fits(object, section.sh_offset, section.sh_size);
+    if (!in_file || !wants_tail(section, ElfReader::text_at(table->names, section.sh_name)))
+      continue;
+    if (random.below(kOneIn) != 0) continue;
+    grow(object, section);
+    std::memcpy(object.data() + table->at + i * sizeof section, &section, sizeof section);
+  }
+  return object;
+}
+
+namespace {
+
+constexpr std::uint64_t kMaxPage = 4096;
+constexpr std::uint64_t kRetain = 1 << 21;  // SHF_GNU_RETAIN: --gc-sections keeps it
+constexpr char kTrap = '\xcc';
+
+struct Part {
+  std::string_view name;
+  std::uint32_t type;
+  std::uint64_t flags;
+  std::uint64_t align;
+  std::string content;
+};
+
+template <class T>
+std::string_view raw(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+// "Ready for IBT and shadow stacks": the linker keeps the property only if every input has it.
+std::string property_note() {
+  const std::array<std::uint32_t, 8> words = {
+      4,
+      16,
+      NT_GNU_PROPERTY_TYPE_0,
+      0x00554e47 /* "GNU" */,
+      GNU_PROPERTY_X86_FEATURE_1_AND,
+      4,
+      GNU_PROPERTY_X86_FEATURE_1_IBT | GNU_PROPERTY_X86_FEATURE_1_SHSTK,
+      0};
+  return std::string(raw(words));
+}
+
+std::string gap(Random& random, char fill) {
+  return std::string(1 + random.below(kMaxPage), fill);
+}
+
+std::string assemble(const std::vector<Part>& parts) {
+  std::string names(1, '\0');
+  std::string body(sizeof(Elf64_Ehdr), '\0');
+  std::vector<Elf64_Shdr> headers(1);
+  const auto add = [&](const Part& part) {
+    body.resize((body.size() + part.align - 1) / part.align * part.align);
+    Elf64_Shdr header{};
+    header.sh_name = static_cast<std::uint32_t>(names.size());
+    header.sh_type = part.type;
+    header.sh_flags = part.flags;
+    header.sh_offset = body.size();
+    header.sh_size = part.content.size();
+    header.sh_addralign = part.align;
+    headers.push_back(header);
+    names += part.name;
+    names += '\0';
+    body += part.content;
+  };
+  for (const Part& part : parts) add(part);
+  const std::string all_names = names + ".shstrtab" + '\0';
+  add({".shstrtab", SHT_STRTAB, 0, 1, all_names});
+  body.resize((body.size() + 7) / 8 * 8);
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_REL;
+  header.e_machine = EM_X86_64;
+  header.e_version = EV_CURRENT;
+  header.e_ehsize = sizeof(Elf64_Ehdr);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shoff = body.size();
+  header.e_shnum = static_cast<std::uint16_t>(headers.size());
+  header.e_shstrndx = static_cast<std::uint16_t>(headers.size() - 1);
+  std::memcpy(body.data(), &header, sizeof header);
+  for (const Elf64_Shdr& section : headers) body += raw(section);
+  return body;
+}
+
+}  // namespace
+
+std::string gap_object(Random& random) {
+  constexpr std::uint64_t kRead = SHF_ALLOC | kRetain;
+  constexpr std::uint64_t kWrite = SHF_ALLOC | SHF_WRITE | kRetain;
+  return assemble({
+      {".text", SHT_PROGBITS, kRead | SHF_EXECINSTR, 16, gap(random, kTrap)},
+      {".rodata", SHT_PROGBITS, kRead, 16, gap(random, '\0')},
+      {".data.rel.ro", SHT_PROGBITS, kWrite, 16, gap(random, '\0')},
+      {".data", SHT_PROGBITS, kWrite, 16, gap(random, '\0')},
+      {".note.gnu.property", SHT_NOTE, SHF_ALLOC, 8, property_note()},
+      {".note.GNU-stack", SHT_PROGBITS, 0, 1, ""},
+  });
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestInput = std::size_t{4} << 30;
+
+// The copies of one link. Each input draws from a seed of its own, by its place in the link.
+class PaddedCopies {
+ public:
+  PaddedCopies(const LinkArguments& link, std::uint64_t seed, const std::string& folder)
+      : link_(link), seed_(seed), folder_(folder) {}
+
+  // The path of the padded copy; nothing if there is nothing to pad in it.
+  Result<std::optional<std::string>> of_input(std::size_t word);
+  Result<std::string> write(std::size_t number, std::string_view name, std::string_view content);
+  [[nodiscard]] Random random(std::size_t number) const {
+    return Random(derive(seed_, "link_padding", {number}));
+  }
+
+ private:
+  const LinkArguments& link_;
+  std::uint64_t seed_;
+  const std::string& folder_;
+};
+
+Result<std::optional<std::string>> PaddedCopies::of_input(std::size_t word) {
+  const std::string path = file_of_input(link_, word);
+  std::error_code error;
+  if (path.empty() || !fs::is_regular_file(path, error)) return std::nullopt;
+  auto content = read_file(path, kLargestInput);
+  if (!content) return std::unexpected(content.error());
+  Random draw = random(word + 1);
+  Result<std::string> padded = *content;
+  if (is_archive(*content)) {
+    padded = change_members(
+        *content, path, [&](std::string member) { return pad_object(std::move(member), draw); });
+  } else {
+    padded = pad_object(*content, draw);
+  }
+  if (!padded) return std::unexpected(padded.error());
+  if (*padded == *content) return std::nullopt;
+  auto copy = write(word + 1, fs::path(path).filename().string(), *padded);
+  if (!copy) return std::unexpected(copy.error());
+  return *copy;
+}
+
+Result<std::string> PaddedCopies::write(std::size_t number, std::string_view name,
+                                        std::string_view content) {
+  const fs::path place = fs::path(folder_) / fmt::to_string(number);
+  std::error_code error;
+  fs::create_directory(place, error);
+  std::string path = place / name;
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return fail_errno(fmt::format("cannot create {}", path));
+  if (auto written = write_all(file.get(), content); !written)
+    return std::unexpected(written.error());
+  return path;
+}
+
+}  // namespace
+
+bool has_bitcode(const LinkArguments& link) {
+  const auto is_bitcode = [](std::string_view content) {
+    return content.starts_with("BC\xc0\xde") || content.starts_with("\xde\xc0\x17\x0b");
+  };
+  return std::ranges::any_of(link.inputs, [&](std::size_t word) {
+    const std::string path = file_of_input(link, word);
+    std::error_code error;
+    if (path.empty() || !fs::is_regular_file(path, error)) return false;
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto start = read_piece(file, 16);
+    if (!start) return false;
+    if (!is_archive(*start)) return is_bitcode(*start);
+    const auto content = read_file(path, kLargestInput);
+    bool found = false;
+    if (content)
+      (void)for_each_member(*content, path,
+                            [&](std::string_view /*name*/, std::string_view member) {
+                              found = found || is_bitcode(member);
+                            });
+    return found;
+  });
+}
+
+std::string file_of_input(const LinkArguments& link, std::size_t input) {
+  const std::string& word = link.words[input];
+  if (!word.starts_with("-l")) return word;
+  const std::string name = word.substr(2);
+  const bool exact = name.starts_with(':');
+  for (const std::string& library_folder : link.library_folders) {
+    const fs::path where(library_folder);
+    std::error_code error;
+    if (!exact && fs::exists(where / fmt::format("lib{}.so", name), error)) return "";
+    const fs::path file = where / (exact ? name.substr(1) : fmt::format("lib{}.a", name));
+    if (fs::exists(file, error)) return file;
+  }
+  return "";
+}
+
+Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const std::string& folder) {
+  PaddedCopies copies(link, seed, folder);
+  Words words = link.words;
+  for (const std::size_t word : link.inputs) {
+    auto copy = copies.of_input(word);
+    if (!copy) return std::unexpected(copy.error());
+    if (*copy) words[word] = **copy;
+  }
+  Random draw = copies.random(0);
+  auto gaps = copies.write(0, "gaps.o", gap_object(draw));
+  if (!gaps) return std::unexpected(gaps.error());
+  words.insert(words.begin(), *gaps);
+  return words;
+}
+
+}  // namespace stab::driver
