@@ -17,7 +17,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(same "(= ${PROJECT_VERSION})")
 
-# libpfm is loaded by those that look a name up (counters/events/library.h), so that no program says that it needs it.
+# libpfm is loaded by those that look a name up (counters/events/event.cc), so that no program says that it needs it.
 set(CPACK_DEBIAN_STABD_PACKAGE_NAME stabd)
 set(CPACK_DEBIAN_STABD_PACKAGE_DEPENDS libpfm4)
 # PAM's library is loaded by the process that asks for a user's limits (machine/user_limits.h).

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "counters/events/event.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <linux/hw_breakpoint.h>
+#include <perfmon/pfmlib.h>
+#include <perfmon/pfmlib_perf_event.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,18 +18,62 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "counters/events/kernel_event.h"
-#include "counters/events/library.h"
 
 namespace stab::counters {
 namespace {
 
+// libpfm, which knows the names of the CPUs' events. It is loaded when the first name is looked up: its tables have
+// 300 pages of addresses, which a program that is linked with it relocates at each start and copies at each fork.
+
+struct Library {
+  decltype(&pfm_initialize) initialize;
+  decltype(&pfm_strerror) strerror;
+  decltype(&pfm_get_pmu_info) get_pmu_info;
+  decltype(&pfm_get_event_info) get_event_info;
+  decltype(&pfm_get_event_next) get_event_next;
+  decltype(&pfm_get_event_attr_info) get_event_attr_info;
+  decltype(&pfm_get_os_event_encoding) get_os_event_encoding;
+};
+
+constexpr const char* file = "libpfm.so.4";
+
+Result<Library> load() {
+  void* const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return fail(fmt::format("{} names the events, but it cannot be loaded: install libpfm4", file));
+  const char* missing = nullptr;
+  const auto function = [&](auto*& pointer, const char* name) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(dlsym(handle, name));
+    if (pointer == nullptr) missing = name;
+  };
+  Library library{};
+  function(library.initialize, "pfm_initialize");
+  function(library.strerror, "pfm_strerror");
+  function(library.get_pmu_info, "pfm_get_pmu_info");
+  function(library.get_event_info, "pfm_get_event_info");
+  function(library.get_event_next, "pfm_get_event_next");
+  function(library.get_event_attr_info, "pfm_get_event_attr_info");
+  function(library.get_os_event_encoding, "pfm_get_os_event_encoding");
+  if (missing != nullptr) return fail(fmt::format("{} has no function {}", file, missing));
+  if (library.initialize() != PFM_SUCCESS) return fail("libpfm does not know this machine");
+  return library;
+}
+
+// Its state is the process's. An error if it is not installed, or does not know this machine.
+const Result<Library>& libpfm() {
+  static const Result<Library> library = load();
+  return library;
+}
+
 constexpr std::size_t longest_name = 200;
 
-// What the kernel calls the counters of the CPUs, of which hybrid ones have two.
+// The kernel's names for the counters of the CPUs. Hybrid CPUs have two kinds of counters.
 constexpr std::array cpus{"cpu", "cpu_core", "cpu_atom"};
 
 std::string type_file(const char* cpu) {
@@ -267,7 +314,7 @@ Result<Event> find_event(std::string_view name) {
         .name = std::string(name),
         .unknown = "this user may neither look up whether it is a tracepoint nor count one"};
   if (!attr) return std::unexpected(attr.error());
-  // What a guest does is none of the program's; libpfm leaves it out by itself.
+  // A guest's work doesn't belong to the program; libpfm leaves it out by itself.
   if (is_type_of_cpu(attr->type)) attr->exclude_guest = 1;
   if (is_clock(*attr)) {
     if (attr->exclude_user != 0 || attr->exclude_kernel != 0)
