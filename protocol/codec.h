@@ -80,6 +80,9 @@ inline json write_enum(store::TrialStatus value) {
 inline json write_enum(store::CalibrationScope value) {
   return store::to_string(value);
 }
+inline json write_enum(store::StopCause value) {
+  return store::to_string(value);
+}
 template <class E>
 json write_enum(E value) {
   return static_cast<int>(value);
@@ -136,6 +139,12 @@ inline void read_enum(const Parsed& from, store::CalibrationScope& to, std::stri
   if (!scope) refuse(where, "benchmark, any or suite", from);
   to = *scope;
 }
+inline void read_enum(const Parsed& from, store::StopCause& to, std::string_view where) {
+  const auto cause = store::stop_cause(text_in(from, where));
+  if (!cause) refuse(where, "time or rule", from);
+  to = *cause;
+}
+
 template <class T>
 json write(const T& value);
 template <class T>

@@ -107,7 +107,7 @@ struct Kind {
     }
     if constexpr (std::is_same_v<T, double> || std::is_same_v<T, counters::Number>) return "number";
     if constexpr (std::is_same_v<T, store::TrialStatus> ||
-                  std::is_same_v<T, store::CalibrationScope>)
+                  std::is_same_v<T, store::CalibrationScope> || std::is_same_v<T, store::StopCause>)
       return "word";
     else if constexpr (std::is_enum_v<T>)
       return "integer";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "protocol/field.h"
+#include "store/records.h"
 
 namespace stab::protocol {
 
@@ -30,10 +31,14 @@ struct Summary {
   std::optional<std::uint32_t> held_by{};  // the user who paused it
   std::optional<std::uint64_t> place{};    // in the queue: 1 is next
   std::optional<std::uint64_t> bytes{};    // in lists: about what is stored of it
+  // What ended its trials before the last planned one.
+  std::optional<store::StopCause> stopped_by{};
+  std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
 };
 BOOST_DESCRIBE_STRUCT(Summary, (),
                       (id, name, state, reason, directory, uid, trials, submitted_ns, started_ns,
-                       ended_ns, duration_ns, priority, held_by, place, bytes))
+                       ended_ns, duration_ns, priority, held_by, place, bytes, stopped_by,
+                       trial_cpus))
 
 // A comparison as the plan's stopping rule saw it last: the interval holds at all of its looks, and
 // for all comparisons together.

@@ -17,7 +17,8 @@ namespace stab::store {
 
 BOOST_DESCRIBE_STRUCT(Experiment, (),
                       (id, name, plan, directory, uid, gid, state, reason, submitted_ns, started_ns,
-                       ended_ns, trials, machine, duration_ns, priority, held_by))
+                       ended_ns, trials, machine, duration_ns, priority, held_by, stopped_by,
+                       trial_cpus))
 BOOST_DESCRIBE_STRUCT(Damage, (), (table, row, problem))
 
 }  // namespace stab::store

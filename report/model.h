@@ -39,6 +39,10 @@ struct FailureCause {
 // What the programs themselves placed at random, over the measured trials that are ok.
 struct Layouts {
   std::uint64_t randomized = 0;
+  // Of the randomized ones, those in which this part was placed at random.
+  std::uint64_t random_code = 0;
+  std::uint64_t random_stack = 0;
+  std::uint64_t random_heap = 0;
   std::uint64_t unrandomized = 0;       // they could, and were told not to or failed to
   std::uint64_t without_runtime = 0;    // szc did not build them
   std::uint64_t in_place = 0;           // of these, those whose file rules a runtime out

@@ -117,16 +117,11 @@ std::string why_without_runtime(const report::Layouts& layouts) {
 
 // A part of the layout, by what the runtimes of the trials did.
 report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
-                               std::string what, const std::string& option) {
+                               std::string what, const std::string& option,
+                               std::uint64_t random_in) {
   const bool of_any_program = option == "heap";
   const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
-  bool random = layouts.randomized > 0 && all;
-  // "code stack once, code stack heap layer once"
-  for (std::size_t at = 0; random && at < layouts.kinds.size();) {
-    const std::size_t end = std::min(layouts.kinds.find(", ", at), layouts.kinds.size());
-    random = fmt::format(" {} ", layouts.kinds.substr(at, end - at)).contains(" " + option + " ");
-    at = end + 2;
-  }
+  const bool random = layouts.randomized > 0 && all && random_in == layouts.randomized;
   report::Drawn drawn{.what = std::move(what), .is_random = random};
   if (random) return drawn;
   const auto is_it = [&](const plan::Factor& factor) {
@@ -166,9 +161,9 @@ std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layout
            .why = factor      ? "it is a factor"
                   : plan.aslr ? ""
                               : "machine.aslr = false"},
-          drawn_by_runtime(plan, layouts, "functions", "code"),
-          drawn_by_runtime(plan, layouts, "stack frames", "stack"),
-          drawn_by_runtime(plan, layouts, "heap blocks", "heap")};
+          drawn_by_runtime(plan, layouts, "functions", "code", layouts.random_code),
+          drawn_by_runtime(plan, layouts, "stack frames", "stack", layouts.random_stack),
+          drawn_by_runtime(plan, layouts, "heap blocks", "heap", layouts.random_heap)};
 }
 
 report::Source source_in(const std::string& text) {
@@ -219,10 +214,10 @@ bool is_complete(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing";
 }
 
-// The plan's time ended it, which does not depend on what the trials show. Where its reason is any other
-// one, the rule may have.
+// If the plan's time ended the experiment, its end does not depend on what the trials show. In all other cases the rule
+// may have ended it.
 bool is_over(const store::Experiment& experiment) {
-  return is_complete(experiment) && experiment.reason.starts_with(ended_by_time);
+  return is_complete(experiment) && experiment.stopped_by == store::StopCause::time;
 }
 
 // A plan without a stopping rule is made for one look, at its end.

@@ -69,18 +69,17 @@ TEST_F(DocumentTest, OnlyWhereTheTimeEndedItTheLastLookSpendsWhatIsLeft) {
         "[design]\ntime = '1min'\nstop = { rule = 'sequential', min = 5, max = 15, looks = 3 }\n");
   for (const plan::Trial& planned : expansion_.trials)
     if (planned.warmup || planned.block < 10) store(trial(planned));
-  const auto looks = [this](const std::string& state, const std::string& reason) {
+  // Its reason, which is for people, decides nothing.
+  experiment_.reason = "the time of 1 min 0 s ran out after 10 of 15 blocks";
+  const auto looks = [this](const std::string& state, std::optional<store::StopCause> cause) {
     experiment_.state = state;
-    experiment_.reason = reason;
+    experiment_.stopped_by = cause;
     return document().analysis.spec.looks->planned;
   };
-  const std::string by_time = "the time of 1 min 0 s ran out after 10 of 15 blocks";
-  EXPECT_THAT(looks("done", by_time), ElementsAre(5, 10));
-  EXPECT_THAT(looks("analysing", by_time), ElementsAre(5, 10));
-  EXPECT_THAT(looks("done", "stopped after 10 of 15 blocks: all is decided"),
-              ElementsAre(5, 10, 15));
-  EXPECT_THAT(looks("done", "nobody knows why"), ElementsAre(5, 10, 15));
-  EXPECT_THAT(looks("cancelled", by_time), ElementsAre(5, 10, 15));
+  EXPECT_THAT(looks("done", store::StopCause::time), ElementsAre(5, 10));
+  EXPECT_THAT(looks("analysing", store::StopCause::time), ElementsAre(5, 10));
+  EXPECT_THAT(looks("done", store::StopCause::rule), ElementsAre(5, 10, 15));
+  EXPECT_THAT(looks("cancelled", store::StopCause::time), ElementsAre(5, 10, 15));
 }
 
 }  // namespace

@@ -16,9 +16,6 @@
 
 namespace stab::results {
 
-// So begins the reason of an experiment that the plan's time ended.
-inline constexpr std::string_view ended_by_time = "the time of ";
-
 // The rule's own error control: with precision the level of all intervals and tests, which
 // stopping early lowers; with a sequential rule its looks. `blocks`: measured so far. `is_over`:
 // there will be no more, and what these show did not decide that.

@@ -48,7 +48,11 @@ class DocumentTest : public ::testing::Test {
   void begin(const std::string& plan) {
     plan_ = plan::good_plan(plan);
     expansion_ = plan::expand(plan_);
-    experiment_ = {.name = "sorting", .plan = plan, .state = "done", .reason = "by itself"};
+    experiment_ = {.name = "sorting",
+                   .plan = plan,
+                   .state = "done",
+                   .reason = "by itself",
+                   .stopped_by = store::StopCause::rule};
     experiment_.id = store_->add_experiment(experiment_).value();
   }
   // A success of 1 ms, or 2 ms at the level "slow".

@@ -25,9 +25,8 @@
 namespace stab::results {
 namespace {
 
-// A stopping rule ended it where its reason says.
 bool ran_to_its_end(const store::Experiment& experiment) {
-  return experiment.state == "done" && experiment.reason.empty();
+  return experiment.state == "done" && !experiment.stopped_by;
 }
 
 // Of others 'stabctl recover' may have saved what there is.

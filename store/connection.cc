@@ -203,6 +203,26 @@ void Connection::remove(std::string_view table, std::string_view rest, Arguments
   statement->exec();
 }
 
+Stored Connection::meta(std::string_view key) {
+  Stored row;
+  scan("meta", "WHERE key = ?", {std::string(key)}, [&row](const Stored& stored) {
+    row = stored;
+    return false;
+  });
+  return row;
+}
+
+void Connection::set_meta(std::string_view key, std::string_view value) {
+  const Stored found = meta(key);
+  Row row;
+  row.set("key", key);
+  row.set("value", value);
+  if (found.id == 0)
+    insert("meta", row);
+  else if (found.intact)
+    update("meta", found.id, row);
+}
+
 Cursor Connection::cursor(std::string_view table, std::string_view rest, Arguments arguments) {
   return {database_.getHandle(), table, fmt::format("SELECT * FROM {} {}", table, rest), arguments};
 }

@@ -69,6 +69,11 @@ class Connection {
 
   void remove(std::string_view table, std::string_view rest, Arguments arguments);
 
+  // A fact about the file: the row of the table meta with this key. Its id is 0 if there is no such row.
+  Stored meta(std::string_view key);
+  // Adds or replaces that row. A damaged row stays as it is.
+  void set_meta(std::string_view key, std::string_view value);
+
   // The rows of `table` that the rest of the query selects ("WHERE trial = ? ORDER BY ordinal"),
   // one by one, until `row` returns false. select() refuses the first damaged row, scan() leaves
   // that to its caller.

@@ -145,10 +145,7 @@ TEST_F(CopyTest, AFileThatIsNoDatabaseOfOursIsRefusedAndLeavesNoCopy) {
 void make_first_version(const std::string& path) {
   Connection connection(path);
   migrate(connection, schema_steps().first(1));
-  Row row;
-  for (const auto& [column, value] : to_row(example_experiment()).values())
-    if (column != "duration_ns" && column != "priority" && column != "held_by")
-      row.set_value(column, value);
+  const Row row = as_of(1, to_row(example_experiment()));
   connection.transaction([&] { connection.insert("experiment", row); });
 }
 

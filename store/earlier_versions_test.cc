@@ -2,9 +2,13 @@
 // A database that an earlier version wrote gets what came later, and keeps its rows.
 #include <gmock/gmock.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "store/recovery/recover.h"
 #include "store/rows/codec.h"
 #include "store/schema.h"
 #include "store/test_support.h"
@@ -14,21 +18,17 @@ namespace {
 
 using testing::ElementsAre;
 
-// As versions before the fifth wrote it.
-Row first_experiment() {
-  return without(to_row(example_experiment()), {"duration_ns", "priority", "held_by"});
-}
-
-// A trial that such a version stored, without the columns that came later, stands there beside one of today.
-void expect_kept(int version, const Row& of, Trial old, const Columns& later) {
+// A trial that such a version stored stands there beside one of today.
+void expect_kept(int version, Trial old) {
   const TemporaryDirectory directory;
   const std::string path = directory / "stab.db";
   {
     Connection connection(path);
     migrate(connection, schema_steps().first(static_cast<std::size_t>(version)));
     connection.transaction([&] {
-      old.experiment = connection.insert("experiment", of);
-      connection.insert("trial", without(to_row(old), later));
+      old.experiment =
+          connection.insert("experiment", as_of(version, to_row(example_experiment())));
+      connection.insert("trial", as_of(version, to_row(old)));
     });
   }
   const auto store = open_or_fail(path);
@@ -42,16 +42,13 @@ void expect_kept(int version, const Row& of, Trial old, const Columns& later) {
 }
 
 TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
-  Columns later{"reading_list", "sample_list", "profile", "causal"};
-  for_each_layout_column(
-      [&](const LayoutColumn& column, auto) { later.emplace_back(column.name); });
   Trial old = example_trial(0, 0);
   old.layout = {};
   old.readings.clear();
   old.samples.clear();
   old.profile = {};
   old.causal = "";
-  expect_kept(1, first_experiment(), old, later);
+  expect_kept(1, old);
 }
 
 TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
@@ -59,20 +56,141 @@ TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
   old.samples.clear();
   old.profile = {};
   old.causal = "";
-  expect_kept(7, to_row(example_experiment()), old, {"sample_list", "profile", "causal"});
+  expect_kept(7, old);
 }
 
 TEST(Schema, AnEarlierDatabaseGetsProfilesAndKeepsItsTrials) {
   Trial old = example_trial(0, 0);
   old.profile = {};
   old.causal = "";
-  expect_kept(9, to_row(example_experiment()), old, {"profile", "causal"});
+  expect_kept(9, old);
 }
 
 TEST(Schema, AnEarlierDatabaseGetsCausalProfilesAndKeepsItsTrials) {
   Trial old = example_trial(0, 0);
   old.causal = "";
-  expect_kept(10, to_row(example_experiment()), old, {"causal"});
+  expect_kept(10, old);
+}
+
+// Until version 11 the cause of a stop, the CPUs and the queue's state stood only in sentences, and what was random
+// only in the column randomization.
+class FactsInSentences : public testing::TestWithParam<int> {
+ protected:
+  FactsInSentences() {
+    Connection connection(path_);
+    migrate(connection, schema_steps().first(static_cast<std::size_t>(GetParam())));
+    connection.transaction([&] { fill(connection); });
+  }
+
+  static Experiment ended(const std::string& state, const std::string& reason) {
+    Experiment row = example_experiment();
+    row.state = state;
+    row.reason = reason;
+    return row;
+  }
+
+  static void fill(Connection& connection) {
+    for (const Experiment& each :
+         {ended("done", "the time of 1 min 0 s ran out after 10 of 15 blocks"),
+          ended("analysing", "the time of 10 min 0 s was over after 5 of 9 blocks"),
+          ended("done", "stopped after 10 of 20 blocks: the comparison is decided"),
+          ended("done", ""), ended("failed", "the time of the machine is wrong")})
+      connection.insert("experiment", as_of(GetParam(), to_row(each)));
+    for (const auto& [experiment, kind, text] :
+         {std::tuple(1, "machine", "the machine has changed since the experiment began"),
+          {1, "machine", "trials run on CPU 2-3"},
+          {1, "machine", "trials run on CPU 1"},
+          {2, "state", "trials run on CPU 1"},
+          {0, "queue", "paused by user 0"},
+          {0, "queue", "resumed by user 0"},
+          {0, "queue", "paused by user 1000"}})
+      connection.insert("event",
+                        to_row(Event{.experiment = experiment, .kind = kind, .text = text}));
+    std::uint32_t position = 0;
+    for (const char* kind : {"code once", "code stack heap layer repeated 5ms budget 20%",
+                             "heap shuffled", "mixed", ""}) {
+      Trial trial = example_trial(1, position++);
+      trial.layout = {.randomized = true, .kind = kind};
+      trial.readings.clear();
+      connection.insert("trial", as_of(GetParam(), to_row(trial)));
+    }
+  }
+
+  static void expect_facts(Store& store, int version) {
+    EXPECT_THAT(store.verify().value(), testing::IsEmpty());
+    std::vector<std::optional<StopCause>> causes;
+    std::vector<std::string> cpus;
+    for (const Experiment& each : store.experiments().value().intact) {
+      causes.push_back(each.stopped_by);
+      cpus.push_back(each.trial_cpus);
+    }
+    EXPECT_THAT(causes, ElementsAre(StopCause::time, StopCause::time, StopCause::rule, std::nullopt,
+                                    std::nullopt));
+    EXPECT_THAT(cpus, ElementsAre("2-3", "", "", "", ""));
+    EXPECT_TRUE(store.is_queue_paused().value());
+    using Facts = std::vector<std::optional<bool>>;
+    std::vector<Facts> facts;
+    for (const Trial& each : trials_of(store, 1))
+      facts.push_back({each.layout.random_code, each.layout.random_stack, each.layout.random_heap,
+                       each.layout.repeated});
+    const Facts unknown(4);
+    if (version == 1)
+      EXPECT_THAT(facts, testing::Each(unknown));
+    else
+      EXPECT_THAT(facts,
+                  ElementsAre(Facts{true, false, false, false}, Facts{true, true, true, true},
+                              Facts{false, false, true, false}, unknown, unknown));
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "stab.db";
+};
+
+TEST_P(FactsInSentences, BecomeColumnsWhenTheDatabaseIsOpened) {
+  const auto store = open_or_fail(path_);
+  expect_facts(*store, GetParam());
+}
+
+TEST_P(FactsInSentences, BecomeColumnsWhenTheDatabaseIsRecovered) {
+  cheat(path_, "PRAGMA journal_mode = DELETE");
+  const auto found = recover(path_, directory_ / "whole.db");
+  ASSERT_TRUE(found) << found.error().message;
+  const auto store = open_or_fail(directory_ / "whole.db");
+  EXPECT_EQ(store->experiment(1).value()->trial_cpus, "2-3");
+  EXPECT_EQ(store->experiment(2).value()->stopped_by, StopCause::time);
+  EXPECT_TRUE(store->is_queue_paused().value());
+  EXPECT_EQ(trials_of(*store, 1).at(0).layout.random_code.has_value(), GetParam() > 1);
+}
+
+TEST_P(FactsInSentences, OfDamagedRowsStayUnknown) {
+  cheat(path_,
+        "UPDATE experiment SET gid = 7 WHERE id = 1; UPDATE event SET at_ns = 7 WHERE kind = "
+        "'queue'");
+  const auto store = open_or_fail(path_);
+  EXPECT_FALSE(store->is_queue_paused().value());
+  EXPECT_FALSE(store->experiment(1));
+  EXPECT_EQ(store->experiment(3).value()->stopped_by, StopCause::rule);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachVersion, FactsInSentences, testing::Range(1, 12));
+
+TEST(Schema, AFactOfTodayIsNotReadInASentence) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "stab.db";
+  {
+    const auto store = open_or_fail(path);
+    Experiment row = example_experiment();
+    row.state = "done";
+    row.reason = "the time of 1 min 0 s ran out after 10 of 15 blocks";
+    row.id = store->add_experiment(row).value();
+    ASSERT_TRUE(
+        store->add_event({.experiment = row.id, .kind = "machine", .text = "trials run on CPU 1"}));
+    ASSERT_TRUE(store->add_event({.kind = "queue", .text = "paused by user 0"}));
+  }
+  const auto store = open_or_fail(path);
+  EXPECT_EQ(store->experiment(1).value()->stopped_by, std::nullopt);
+  EXPECT_EQ(store->experiment(1).value()->trial_cpus, "");
+  EXPECT_FALSE(store->is_queue_paused().value());
 }
 
 TEST(Schema, AnExperimentKeepsItsDurationAndAnOldOneHasNone) {
@@ -81,7 +199,8 @@ TEST(Schema, AnExperimentKeepsItsDurationAndAnOldOneHasNone) {
   {
     Connection connection(path);
     migrate(connection, schema_steps().first(4));
-    connection.transaction([&] { connection.insert("experiment", first_experiment()); });
+    connection.transaction(
+        [&] { connection.insert("experiment", as_of(4, to_row(example_experiment()))); });
   }
   const auto store = open_or_fail(path);
   Experiment experiment = store->experiment(1).value().value();
@@ -103,7 +222,7 @@ TEST(Schema, AThirdVersionGetsCalibrationsAndKeepsItsRows) {
     EXPECT_EQ(connection.number("PRAGMA user_version"), 3);
     connection.transaction([&] {
       machine = connection.insert("machine", to_row(example_machine()));
-      experiment = connection.insert("experiment", first_experiment());
+      experiment = connection.insert("experiment", as_of(3, to_row(example_experiment())));
     });
   }
   const auto store = open_or_fail(path);

@@ -19,7 +19,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 11;
+inline constexpr int schema_version = 12;
 
 struct StoreError {
   std::string message{};

@@ -31,6 +31,9 @@ constexpr std::array<Named<TrialStatus>, 13> trial_names{
      {TrialStatus::not_measured, "not_measured"},
      {TrialStatus::disturbed, "disturbed"}}};
 
+constexpr std::array<Named<StopCause>, 2> cause_names{
+    {{StopCause::time, "time"}, {StopCause::rule, "rule"}}};
+
 constexpr std::array<Named<CalibrationScope>, 3> scope_names{
     {{CalibrationScope::benchmark, "benchmark"},
      {CalibrationScope::any, "any"},
@@ -95,6 +98,12 @@ std::size_t bytes_of(const Event& event) {
 
 std::optional<BuildStatus> build_status(std::string_view text) {
   return named<BuildStatus>(build_names, text);
+}
+std::string_view to_string(StopCause cause) {
+  return name_of<StopCause>(cause_names, cause);
+}
+std::optional<StopCause> stop_cause(std::string_view text) {
+  return named<StopCause>(cause_names, text);
 }
 std::string_view to_string(TrialStatus status) {
   return name_of<TrialStatus>(trial_names, status);

@@ -34,6 +34,11 @@ inline constexpr std::string_view being_removed = "removing";
 // And of one that waits as soon as its failed attempts stand no longer (S8).
 inline constexpr std::string_view being_retried = "retrying";
 
+// What ended an experiment's trials before the last planned one: the plan's time, or its stopping rule.
+enum class StopCause { time, rule };
+std::string_view to_string(StopCause cause);
+std::optional<StopCause> stop_cause(std::string_view text);
+
 struct Experiment {
   Id id = 0;
   std::string name{};
@@ -53,6 +58,9 @@ struct Experiment {
   std::int64_t priority = 0;  // more goes first
   // Who paused it, and so who may let it go on: a user id.
   std::optional<std::uint32_t> held_by{};
+  // Set only in the states "analysing" and "done"; absent if all planned trials ran.
+  std::optional<StopCause> stopped_by{};
+  std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
 
   bool operator==(const Experiment&) const = default;
 };
@@ -114,6 +122,12 @@ struct Layout {
   std::optional<std::int64_t> heap_operations{};   // none unless the heap was randomized
   std::optional<std::int64_t> heap_bytes{};        // that the program asked for
   std::optional<std::int64_t> heap_fixed_bytes{};  // of these, those that could not be shuffled
+  // What was placed at random, and whether that changed during the run. Absent unless the program was
+  // randomized, and if its processes did different things.
+  std::optional<bool> random_code{};  // only programs that szc built
+  std::optional<bool> random_stack{};
+  std::optional<bool> random_heap{};
+  std::optional<bool> repeated{};
 
   bool operator==(const Layout&) const = default;
 };
@@ -122,7 +136,7 @@ BOOST_DESCRIBE_STRUCT(Layout, (),
                       (randomized, kind, note, seed, epochs, given_up, epochs_ns, longest_pause_ns,
                        functions, moved_functions, text_bytes, moved_bytes, setup_ns,
                        main_to_exit_ns, region_ns, regions, heap_operations, heap_bytes,
-                       heap_fixed_bytes))
+                       heap_fixed_bytes, random_code, random_stack, random_heap, repeated))
 
 // Of a member of Layout in a row of the store or the export.
 struct LayoutColumn {
@@ -143,6 +157,14 @@ template <>
 inline constexpr LayoutColumn layout_column<&Layout::heap_bytes>{.since = 3};
 template <>
 inline constexpr LayoutColumn layout_column<&Layout::heap_fixed_bytes>{.since = 3};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::random_code>{.since = 12};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::random_stack>{.since = 12};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::random_heap>{.since = 12};
+template <>
+inline constexpr LayoutColumn layout_column<&Layout::repeated>{.since = 12};
 
 // Calls `visit(column, pointer to the member)` for each in order.
 template <class Visitor>

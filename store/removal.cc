@@ -33,27 +33,6 @@ std::string seen_end_key(Id experiment) {
   return fmt::format("{}{}", seen_end_keys, experiment);
 }
 
-Stored meta_row(Connection& connection, std::string_view key) {
-  Stored row;
-  connection.scan("meta", "WHERE key = ?", {std::string(key)}, [&row](const Stored& stored) {
-    row = stored;
-    return false;
-  });
-  return row;
-}
-
-// One that is damaged stays.
-void set_meta(Connection& connection, std::string_view key, std::string_view value) {
-  const Stored found = meta_row(connection, key);
-  Row row;
-  row.set("key", key);
-  row.set("value", value);
-  if (found.id == 0)
-    connection.insert("meta", row);
-  else if (found.intact)
-    connection.update("meta", found.id, row);
-}
-
 std::string text_of(const Store::SeenEnd& end) {
   return fmt::format("{} {} {}", end.ended_ns, end.seen_ns, end.output_forgotten ? 1 : 0);
 }
@@ -80,9 +59,9 @@ Id last_removed_in(const Stored& found) {
 
 void note_last_removed(Connection& connection, Id experiment) {
   // The later ones may have been removed before it.
-  const Stored found = meta_row(connection, last_removed_key);
+  const Stored found = connection.meta(last_removed_key);
   if (found.id != 0) experiment = std::max(experiment, last_removed_in(found));
-  set_meta(connection, last_removed_key, fmt::format_int(experiment).c_str());
+  connection.set_meta(last_removed_key, fmt::format_int(experiment).c_str());
 }
 
 // About, of a row that may be damaged.
@@ -106,7 +85,7 @@ void add_own_event(Connection& connection, std::string_view kind, std::string_vi
 
 // 0 where it is not known.
 Id Store::last_removed() {
-  return last_removed_in(meta_row(connection(), last_removed_key));
+  return last_removed_in(connection().meta(last_removed_key));
 }
 
 Outcome<bool> Store::empty_log() {
@@ -209,7 +188,7 @@ void Store::remove_rest(Id experiment) {
 
 Outcome<std::string> Store::age_clock() {
   return guarded("cannot read the age clock", path(), [&] {
-    const Stored found = meta_row(connection(), age_clock_key);
+    const Stored found = connection().meta(age_clock_key);
     return found.intact ? found.row.text("value") : std::string();
   });
 }
@@ -228,9 +207,9 @@ Outcome<std::vector<Store::SeenEnd>> Store::seen_ends() {
 
 Outcome<void> Store::keep_ages(const std::string& clock, std::span<const SeenEnd> ends) {
   return write("the ages of experiments", [&] {
-    set_meta(connection(), age_clock_key, clock);
+    connection().set_meta(age_clock_key, clock);
     for (const SeenEnd& end : ends)
-      set_meta(connection(), seen_end_key(end.experiment), text_of(end));
+      connection().set_meta(seen_end_key(end.experiment), text_of(end));
   });
 }
 
@@ -271,9 +250,9 @@ Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place a
                                               .at_ns = wall_clock_ns(),
                                               .kind = std::string(output_forgotten),
                                               .text = std::string(why)}));
-    if (auto end = seen_end_in(meta_row(connection(), seen_end_key(experiment)))) {
+    if (auto end = seen_end_in(connection().meta(seen_end_key(experiment)))) {
       end->output_forgotten = true;
-      set_meta(connection(), seen_end_key(experiment), text_of(*end));
+      connection().set_meta(seen_end_key(experiment), text_of(*end));
     }
   });
   if (!written) return std::unexpected(written.error());

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <compare>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -163,20 +164,13 @@ constexpr const char* causal_visit_view =
   FROM trial, json_each(trial.causal, '$.experiments') AS item,
     json_each(item.value, '$[5]') AS visit)sql";
 
-void add_meta(Connection& connection, std::string_view key, std::string_view value) {
-  Row row;
-  row.set("key", key);
-  row.set("value", value);
-  connection.insert("meta", row);
-}
-
 void create_version_1(Connection& connection) {
   connection.database().exec(tables_1);
   connection.database().exec(old_readings);
   connection.database().exec(fmt::format("PRAGMA application_id = {}", application_id));
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
-  add_meta(connection, "created_by", "stabd " STAB_VERSION);
-  add_meta(connection, "created_ns", fmt::format_int(now.count()).c_str());
+  connection.set_meta("created_by", "stabd " STAB_VERSION);
+  connection.set_meta("created_ns", fmt::format_int(now.count()).c_str());
 }
 
 // What the runtime of szc reports. The columns are NULL in older rows, whose checksums stay valid.
@@ -225,7 +219,26 @@ void add_turns(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN held_by INTEGER");
 }
 
-constexpr std::size_t at_once = 500;
+constexpr std::size_t at_once = 100;
+
+// Lets `change` work on each intact row, and stores the row if it returns true. The rows are read in pieces, because a
+// table must not change while it is read.
+void change_rows(Connection& connection, std::string_view table, std::string_view which,
+                 const std::function<bool(Id id, Row& row)>& change) {
+  Id last = 0;
+  std::vector<Stored> piece;
+  do {
+    piece.clear();
+    connection.scan(table, fmt::format("WHERE id > ? AND {} ORDER BY id LIMIT {}", which, at_once),
+                    {last}, [&](const Stored& stored) {
+                      piece.push_back(stored);
+                      last = stored.id;
+                      return true;
+                    });
+    for (Stored& each : piece)
+      if (each.intact && change(each.id, each.row)) connection.update(table, each.id, each.row);
+  } while (!piece.empty());
+}
 
 // The readings that are rows of this trial; nothing if one is damaged.
 std::optional<std::vector<counters::Reading>> old_readings_of(Connection& connection, Id trial) {
@@ -251,24 +264,12 @@ std::optional<std::vector<counters::Reading>> old_readings_of(Connection& connec
 // Of trials that are damaged themselves or in their readings nothing changes: their number of
 // readings is not that of their list, so they stay damaged.
 void add_reading_lists(Connection& connection) {
-  Id last = 0;
-  std::vector<Stored> trials;
-  do {
-    trials.clear();
-    connection.scan("trial", fmt::format("WHERE id > ? ORDER BY id LIMIT {}", at_once), {last},
-                    [&](const Stored& stored) {
-                      trials.push_back(stored);
-                      last = stored.id;
-                      return true;
-                    });
-    for (Stored& trial : trials) {
-      if (!trial.intact || trial.row.integer("readings") == 0) continue;
-      const auto readings = old_readings_of(connection, trial.id);
-      if (!readings || !std::cmp_equal(readings->size(), trial.row.integer("readings"))) continue;
-      trial.row.set("reading_list", reading_list(*readings));
-      connection.update("trial", trial.id, trial.row);
-    }
-  } while (!trials.empty());
+  change_rows(connection, "trial", "readings <> 0", [&](Id trial, Row& row) {
+    const auto readings = old_readings_of(connection, trial);
+    if (!readings || !std::cmp_equal(readings->size(), row.integer("readings"))) return false;
+    row.set("reading_list", reading_list(*readings));
+    return true;
+  });
 }
 
 void move_readings(Connection& connection) {
@@ -304,6 +305,60 @@ void add_causal_runs(Connection& connection) {
   connection.database().exec(causal_visit_view);
 }
 
+// Until version 11 these facts stood only in sentences for people. The functions below are the only ones that read
+// facts in sentences.
+std::optional<StopCause> cause_in_reason(const Row& experiment) {
+  const std::string& state = experiment.text("state");
+  const std::string& reason = experiment.text("reason");
+  if (state != "done" && state != "analysing") return std::nullopt;
+  if (reason.starts_with("the time of ")) return StopCause::time;
+  if (reason.starts_with("stopped after ")) return StopCause::rule;
+  return std::nullopt;
+}
+
+// The first such event is older than all trials.
+std::string cpus_in_events(Connection& connection, Id experiment) {
+  constexpr std::string_view beginning = "trials run on CPU ";
+  std::string cpus;
+  connection.scan("event", "WHERE experiment = ? AND kind = 'machine' ORDER BY id", {experiment},
+                  [&](const Stored& event) {
+                    if (!event.intact || !event.row.text("text").starts_with(beginning))
+                      return true;
+                    cpus = event.row.text("text").substr(beginning.size());
+                    return false;
+                  });
+  return cpus;
+}
+
+// The last event says whether the queue is paused.
+bool is_paused_in_events(Connection& connection) {
+  bool paused = false;
+  connection.scan("event", "WHERE experiment IS NULL AND kind = 'queue' ORDER BY id", {},
+                  [&paused](const Stored& event) {
+                    if (event.intact) paused = event.row.text("text").starts_with("paused");
+                    return true;
+                  });
+  return paused;
+}
+
+bool read_randomization(Row& trial) {
+  const std::string words = fmt::format(" {} ", trial.text("randomization"));
+  if (words == " mixed ") return false;  // the trial's processes did different things
+  for (const auto& [column, word] : {std::pair("random_code", " code "),
+                                     {"random_stack", " stack "},
+                                     {"random_heap", " heap "},
+                                     {"repeated", " repeated "}})
+    trial.set(column, std::int64_t{words.contains(word)});
+  return true;
+}
+
+void add_facts(Connection& connection) {
+  connection.database().exec("ALTER TABLE experiment ADD COLUMN stopped_by TEXT");
+  connection.database().exec("ALTER TABLE experiment ADD COLUMN trial_cpus TEXT");
+  add_layout<12>(connection);
+  read_facts_of_sentences(connection);
+}
+
 struct SchemaEntry {
   std::string type;
   std::string of;  // its table
@@ -327,8 +382,8 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
 }
 
 constexpr std::array<Step, schema_version> steps{
-    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,   add_turns,
-    move_readings,    add_samples,   add_sizes,     add_profiles,     add_causal_runs};
+    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,    add_turns,
+    move_readings,    add_samples,   add_sizes,     add_profiles,     add_causal_runs, add_facts};
 
 }  // namespace
 
@@ -341,6 +396,21 @@ void put_readings_into_trials(Connection& connection) {
   add_reading_lists(connection);
   connection.database().exec("DROP TABLE reading");
   connection.database().exec(reading_view);
+}
+
+void read_facts_of_sentences(Connection& connection) {
+  change_rows(connection, "experiment", "stopped_by IS NULL AND trial_cpus IS NULL",
+              [&](Id id, Row& row) {
+                const auto cause = cause_in_reason(row);
+                const std::string cpus = cpus_in_events(connection, id);
+                if (cause) row.set("stopped_by", to_string(*cause));
+                row.set_unless_empty("trial_cpus", cpus);
+                return cause || !cpus.empty();
+              });
+  change_rows(connection, "trial", "randomization <> '' AND random_code IS NULL",
+              [](Id, Row& row) { return read_randomization(row); });
+  if (connection.meta(queue_key).id == 0 && is_paused_in_events(connection))
+    connection.set_meta(queue_key, queue_is_paused);
 }
 
 std::span<const std::string_view> known_views() {

@@ -33,6 +33,15 @@ inline constexpr int last_version_without_sizes = 8;
 void bring_back_old_readings(Connection& connection);
 void put_readings_into_trials(Connection& connection);
 
+// In the table meta: whether the queue is paused. A database in which it never was lacks the row.
+inline constexpr std::string_view queue_key = "queue";
+inline constexpr std::string_view queue_is_paused = "paused";
+inline constexpr std::string_view queue_runs = "running";
+
+// Fills columns that version 12 added, and the queue's state, in rows of earlier versions. Recovery calls it for rows
+// that it took out of a file of any version.
+void read_facts_of_sentences(Connection& connection);
+
 // The texts of the only views that a database of ours has.
 std::span<const std::string_view> known_views();
 

@@ -43,6 +43,10 @@ static void keep_before_migration(Connection& connection, const std::string& pat
   }
 }
 
+static void refuse_damaged_queue(Id row) {
+  refuse_damaged({.table = "meta", .row = row, .problem = std::string(checksum_problem)});
+}
+
 Store::Store(const std::string& path, std::unique_ptr<Connection> connection,
              std::shared_ptr<void> lock)
     : Reader(path, std::move(connection), std::move(lock)), sizes_(std::make_unique<Sizes>()) {
@@ -253,6 +257,24 @@ Outcome<void> Store::add_calibrations(const std::vector<Calibration>& calibratio
       else
         connection().update("calibration", same, to_row(each));
     }
+  });
+}
+
+Outcome<bool> Store::is_queue_paused() {
+  return guarded("cannot read whether the queue is paused", path(), [&] {
+    const Stored row = connection().meta(queue_key);
+    if (row.id == 0) return false;
+    if (!row.intact) refuse_damaged_queue(row.id);
+    return row.row.text("value") == queue_is_paused;
+  });
+}
+
+Outcome<void> Store::pause_queue(bool paused, const Event& event) {
+  return write("whether the queue is paused", [&] {
+    if (const Stored row = connection().meta(queue_key); row.id != 0 && !row.intact)
+      refuse_damaged_queue(row.id);
+    connection().set_meta(queue_key, paused ? queue_is_paused : queue_runs);
+    insert(event);
   });
 }
 

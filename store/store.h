@@ -78,6 +78,10 @@ class Store : public Reader {
 
   Outcome<void> add_event(const Event& event);
 
+  // Whether somebody paused the whole queue. To pause or resume it stores the new state and an event about it.
+  Outcome<bool> is_queue_paused();
+  Outcome<void> pause_queue(bool paused, const Event& event);
+
   // What was removed is still in the log. False where somebody reads just now: then it stays.
   Outcome<bool> empty_log();
   // S7: from here on nobody sees it. `why` becomes an event of the database itself. An unknown id is

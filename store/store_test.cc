@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "store/failure.h"
 #include "store/test_support.h"
 
 namespace stab::store {
@@ -35,6 +36,38 @@ TEST_F(StoreTest, ExperimentReadsBackWithAllFields) {
   reopen();
   EXPECT_EQ(store_->experiment(experiment.id).value(), experiment);
   EXPECT_EQ(store_->experiment(999).value(), std::nullopt);
+}
+
+TEST_F(StoreTest, WhyTrialsEndedEarlyAndWhereTheyRanReadsBack) {
+  for (const auto cause : {std::optional(StopCause::time), std::optional(StopCause::rule), {}}) {
+    Experiment experiment = example_experiment();
+    experiment.stopped_by = cause;
+    experiment.trial_cpus = "0,2-3";
+    experiment.id = store_->add_experiment(experiment).value();
+    reopen();
+    EXPECT_EQ(store_->experiment(experiment.id).value(), experiment);
+  }
+  Row row = to_row(example_experiment());
+  row.set("id", std::int64_t{1});
+  row.set("stopped_by", "boredom");
+  EXPECT_THROW(to_experiment(row), Failure);
+}
+
+TEST_F(StoreTest, ThePausedQueueStaysPausedUntilItIsResumed) {
+  EXPECT_FALSE(store_->is_queue_paused().value());
+  for (const bool paused : {true, false, true}) {
+    ASSERT_TRUE(store_->pause_queue(paused, {.kind = "queue", .text = paused ? "on" : "off"}));
+    reopen();
+    EXPECT_EQ(store_->is_queue_paused().value(), paused);
+    EXPECT_EQ(store_->events(0)->back().text, paused ? "on" : "off");
+  }
+  EXPECT_THAT(store_->verify().value(), testing::IsEmpty());
+  cheat(path_, "UPDATE meta SET value = 'running' WHERE key = 'queue'");
+  const auto unknown = store_->is_queue_paused();
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("of table meta is damaged"));
+  EXPECT_FALSE(store_->pause_queue(false, {.kind = "queue", .text = "again"}));
+  EXPECT_EQ(store_->events(0)->size(), 3U);
 }
 
 TEST_F(StoreTest, ExperimentReadsBackWithoutOptionalFields) {

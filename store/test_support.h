@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -149,20 +150,29 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
                      .regions = 3,
                      .heap_operations = 4'000,
                      .heap_bytes = 500'000,
-                     .heap_fixed_bytes = 60'000},
+                     .heap_fixed_bytes = 60'000,
+                     .random_code = true,
+                     .random_stack = false,
+                     .random_heap = false,
+                     .repeated = false},
           .readings = example_readings(),
           .samples = example_samples(),
           .profile = example_profile(),
           .causal = example_causal_run()};
 }
 
-using Columns = std::vector<std::string_view>;
-
-// As it was before there were these columns.
-inline Row without(const Row& row, const Columns& later) {
+// The row as that version of the schema had it: without the columns of experiments and trials that came later.
+inline Row as_of(int version, const Row& row) {
+  std::map<std::string_view, int> since{{"duration_ns", 5}, {"priority", 6},    {"held_by", 6},
+                                        {"stopped_by", 12}, {"trial_cpus", 12}, {"reading_list", 7},
+                                        {"sample_list", 8}, {"profile", 10},    {"causal", 11}};
+  for_each_layout_column(
+      [&](const LayoutColumn& column, auto) { since[column.name] = column.since; });
   Row earlier;
-  for (const auto& [column, value] : row.values())
-    if (std::ranges::find(later, column) == later.end()) earlier.set_value(column, value);
+  for (const auto& [column, value] : row.values()) {
+    const auto added = since.find(column);
+    if (added == since.end() || added->second <= version) earlier.set_value(column, value);
+  }
   return earlier;
 }
 
@@ -174,14 +184,13 @@ inline void make_version_6(const std::string& path, std::uint32_t trials,
   migrate(connection, schema_steps().first(6));
   connection.transaction([&] {
     connection.insert("machine", to_row(example_machine()));
-    const Id experiment = connection.insert("experiment", to_row(of));
+    const Id experiment = connection.insert("experiment", as_of(6, to_row(of)));
     connection.insert("build",
                       to_row(Build{.experiment = experiment, .key = "k", .benchmark = "sort"}));
     connection.insert("event", to_row(Event{.experiment = experiment, .kind = "state"}));
     for (std::uint32_t position = 0; position < trials; ++position) {
       const Trial trial = example_trial(experiment, position);
-      const Columns later{"reading_list", "sample_list", "profile", "causal"};
-      const Id id = connection.insert("trial", without(to_row(trial), later));
+      const Id id = connection.insert("trial", as_of(6, to_row(trial)));
       std::int64_t ordinal = 0;
       for (const counters::Reading& reading : trial.readings) {
         Row of_reading;

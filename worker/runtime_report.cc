@@ -82,6 +82,15 @@ std::string kind_of(const json& line) {
   return kind;
 }
 
+bool is_on(const json& line, const char* flag) {
+  return text_at(line, flag) == "on";
+}
+
+// Processes that did different things are not known to have done either.
+void keep_if_same(std::optional<bool>& all, std::optional<bool> next) {
+  if (all != next) all.reset();
+}
+
 bool obeys(const std::string& kind, const plan::RuntimeOption& option, const std::string& value) {
   const std::string name(option.name);
   switch (option.kind) {
@@ -109,6 +118,10 @@ Layout started(const json& line) {
   layout.randomized = text_at(line, "randomized") == "yes";
   if (*layout.randomized) {
     layout.kind = kind_of(line);
+    layout.random_code = is_on(line, "code");
+    layout.random_stack = is_on(line, "stack");
+    layout.random_heap = is_on(line, "heap");
+    layout.repeated = text_at(line, "rerandomize") == "repeated";
     if (const auto seed = line.find("seed"); seed != line.end() && seed->is_number_unsigned())
       layout.seed = seed->get<std::uint64_t>();
   }
@@ -179,7 +192,7 @@ void ended(const json& line, Layout& layout) {
   layout.heap_fixed_bytes = number_at(line, "heap_fixed_bytes");
   if (!layout.randomized.value_or(false)) return;
   layout.epochs = number_at(line, "epochs");
-  if (!has_word(layout.kind, "repeated")) return;
+  if (!layout.repeated.value_or(false)) return;
   layout.given_up = number_at(line, "given_up");
   layout.epochs_ns = number_at(line, "epochs_ns");
   layout.longest_pause_ns = number_at(line, "longest_pause_ns");
@@ -256,6 +269,10 @@ class Reader {
       add_regions(report.regions, processes_[i].report.regions, all.note);
       all.randomized = *all.randomized && *next.randomized;
       if (all.kind != next.kind) all.kind = "mixed";
+      keep_if_same(all.random_code, next.random_code);
+      keep_if_same(all.random_stack, next.random_stack);
+      keep_if_same(all.random_heap, next.random_heap);
+      keep_if_same(all.repeated, next.repeated);
       add_note(all.note, next.note);
       if (next.epochs) all.epochs = std::min(all.epochs.value_or(*next.epochs), *next.epochs);
       add(all.given_up, next.given_up);

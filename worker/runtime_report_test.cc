@@ -61,7 +61,11 @@ TEST(RuntimeReport, OfOneProgramIsItsLayout) {
                         .setup_ns = 12400,
                         .main_to_exit_ns = 900,
                         .region_ns = 300,
-                        .regions = 2};
+                        .regions = 2,
+                        .random_code = true,
+                        .random_stack = false,
+                        .random_heap = false,
+                        .repeated = false};
   EXPECT_EQ(layout_of(start + library + exit_line, 7), expected);
 }
 
@@ -82,6 +86,7 @@ TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
              "\n",
       7);
   EXPECT_EQ(layout.kind, "code repeated 5ms");
+  EXPECT_EQ(layout.repeated, true);
   EXPECT_EQ(layout.epochs, 41);
   EXPECT_EQ(layout.given_up, 2);
   EXPECT_EQ(layout.epochs_ns, 800);

@@ -54,11 +54,6 @@ Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budg
   return {};
 }
 
-// Other kinds of layouts, as those of the heap alone, say nothing of functions.
-bool has_moved(const store::Layout& layout) {
-  return layout.randomized.value_or(false) && layout.kind.starts_with("code ");
-}
-
 Result<Compared> what_was_compared(const Comparison& comparison, const Stored& stored,
                                    store::Id id) {
   Compared result;
@@ -80,7 +75,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
       return true;
     }
     ++of.ok;
-    of.moved += has_moved(trial.layout) ? 1 : 0;
+    of.moved += trial.layout.random_code.value_or(false) ? 1 : 0;
     of.printed.insert(trial.stdout_sha256);
     if (const auto size = store::number_of(trial, plan::code_size);
         size && size->status == counters::Status::counted)
@@ -115,7 +110,7 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
   Answered result{.analysed = std::move(*analysed), .conclusion = {}, .ending = {}};
   const store::Experiment& experiment = result.analysed.experiment;
   const report::Document& document = result.analysed.document;
-  if (experiment.reason.starts_with("the time of ")) result.over = experiment.reason;
+  if (experiment.stopped_by == store::StopCause::time) result.over = experiment.reason;
   result.conclusion = conclude(document, *compared);
   result.ending = result.analysed.ending();
   result.ending.findings = result.conclusion.findings;

@@ -27,7 +27,6 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr std::string_view not_built = "szc did not build ";
 constexpr std::uint64_t output_kept = std::uint64_t{16} << 20;
 
 struct Tried {
@@ -105,18 +104,20 @@ std::string why_not(const Version& version, const protocol::RunReply& reply) {
       version.name);
 }
 
-// A preloaded heap reports, too, and pads nothing.
+// A preloaded heap sends a report, too, but it moves no functions.
 bool is_built_by_szc(const protocol::RunReply& reply) {
-  return reply.layout.kind.starts_with("code ");
+  return reply.layout.random_code.value_or(false);
 }
 
-// Why this one's frames had no pads; "" if they had.
-std::string why_no_pads(const Version& version, const protocol::RunReply& reply) {
+// Why this version's frames had no pads; "" if they had. `by_szc` becomes false if szc did not build the version.
+std::string why_no_pads(const Version& version, const protocol::RunReply& reply, bool& by_szc) {
   if (!reply.layout.randomized && !reply.layout.note.empty())
     return fmt::format("{} has no pads: {}", version.name, one_line(reply.layout.note, 200));
   if (reply.status == store::TrialStatus::not_randomized ||
-      (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply)))
-    return fmt::format("{}{}", not_built, version.name);
+      (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply))) {
+    by_szc = false;
+    return fmt::format("szc did not build {}", version.name);
+  }
   if (reply.status == store::TrialStatus::ok) return "";
   return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
 }
@@ -170,13 +171,13 @@ Result<Tried> try_heap(const Comparison& comparison, const Version& version,
 }
 
 Result<Tried> try_pads(const Comparison& comparison, const Version& version,
-                       const Surroundings& around, nanoseconds most) {
+                       const Surroundings& around, nanoseconds most, bool& by_szc) {
   nanoseconds took{0};
   plan::Variables options = options_of(comparison, 1);
   options["stack"] = "1";
   const auto reply = run_as_trial(comparison, version, around, most, std::move(options),
                                   plan::Needs::randomized, took);
-  if (const std::string why = why_no_pads(version, reply); !why.empty()) return fail(why);
+  if (const std::string why = why_no_pads(version, reply, by_szc); !why.empty()) return fail(why);
   return Tried{.all = took, .longest = took};
 }
 
@@ -253,9 +254,10 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
   return round;
 }
 
-Result<Pace> round_with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
+Result<Pace> round_with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace,
+                             bool& by_szc) {
   auto round = round_of(comparison, [&](const Version& version) {
-    return try_pads(comparison, version, around, most_of(pace));
+    return try_pads(comparison, version, around, most_of(pace), by_szc);
   });
   comparison.pads = round.has_value();
   return round;
@@ -285,15 +287,15 @@ Result<void> built_alike(const Comparison& comparison, const Surroundings& aroun
 Result<Pace> with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
   comparison.why_no_pads = comparison.wanted_pads == Pads::never ? "--no-stack" : "";
   if (comparison.wanted_pads == Pads::never) return pace;
-  const auto padded = round_with_pads(comparison, around, pace);
+  bool by_szc = true;
+  const auto padded = round_with_pads(comparison, around, pace, by_szc);
   if (padded) return padded;
   if (comparison.wanted_pads == Pads::always) return fail("--stack: " + padded.error().message);
   if (comparison.kind == Kind::folders)
     if (auto alike = built_alike(comparison, around, pace); !alike)
       return std::unexpected(alike.error());
-  // Of programs that szc did not build the answer says what is not random anyway.
-  if (!padded.error().message.starts_with(not_built))
-    comparison.why_no_pads = padded.error().message;
+  // If szc did not build a version, the answer says anyway what is not random.
+  if (by_szc) comparison.why_no_pads = padded.error().message;
   return pace;
 }
 

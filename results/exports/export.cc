@@ -106,13 +106,20 @@ void write_columns(store::Exported where, const store::Trial& trial, Cells& cell
   });
 }
 
+// The names of exported columns are closed to measures, and stored plans may have measures with the names of later ones.
+bool is_exported(const store::LayoutColumn& column) {
+  constexpr int last_exported = 11;
+  return column.since <= last_exported;
+}
+
 std::vector<std::string> columns_of(const store::Reader::Names& names) {
   std::vector<std::string> columns;
   add_names(store::Exported::before_factors, columns);
   for (const std::string& factor : names.factors) columns.push_back(factor);
   add_names(store::Exported::after_factors, columns);
-  store::for_each_layout_column(
-      [&](const store::LayoutColumn& column, auto) { columns.emplace_back(column.name); });
+  store::for_each_layout_column([&](const store::LayoutColumn& column, auto) {
+    if (is_exported(column)) columns.emplace_back(column.name);
+  });
   for (const std::string& name : names.readings) {
     columns.push_back(name);
     columns.push_back(name + ".status");
@@ -157,8 +164,9 @@ void write_place(const store::Reader::Names& names, const store::Trial& trial, C
 void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
   write_place(names, trial, cells);
   write_columns(store::Exported::after_factors, trial, cells);
-  store::for_each_layout_column(
-      [&](const store::LayoutColumn&, auto member) { put(cells, trial.layout.*member); });
+  store::for_each_layout_column([&](const store::LayoutColumn& column, auto member) {
+    if (is_exported(column)) put(cells, trial.layout.*member);
+  });
   for (std::size_t i = 0; i < names.readings.size(); ++i)
     write_reading(reading_of(trial, names.readings[i], i), cells);
 }

@@ -40,10 +40,11 @@ class ExportTest : public store::WithStore {
     if (!text) ADD_FAILURE() << text.error().message;
     return json::parse(text.value_or("[]"));
   }
-  void set_state(const std::string& state, const std::string& reason = "") {
+  void set_state(const std::string& state, std::optional<store::StopCause> stopped_by = {}) {
     store::Experiment changed = experiment();
     changed.state = state;
-    changed.reason = reason;
+    changed.reason = "stopped after 1 of 300 blocks: reasons are for people";
+    changed.stopped_by = stopped_by;
     ASSERT_TRUE(store_->update_experiment(changed));
   }
   [[nodiscard]] Trial plain(std::uint32_t position) const {
@@ -110,7 +111,7 @@ TEST_F(ExportTest, OfOneThatRanToItsEndTheLastTrialsMayNotBeMissing) {
   add(plain(0));
   set_state("done");
   EXPECT_FALSE(whole(export_csv));
-  set_state("done", "stopped after 1 of 300 blocks: it is known");
+  set_state("done", store::StopCause::rule);
   EXPECT_TRUE(whole(export_csv));
   set_state("failed");
   EXPECT_TRUE(whole(export_csv));
@@ -185,7 +186,11 @@ TEST_F(ExportTest, ALayoutIsInItsColumns) {
                   .regions = 0,
                   .heap_operations = 7,
                   .heap_bytes = 70,
-                  .heap_fixed_bytes = 10};
+                  .heap_fixed_bytes = 10,
+                  .random_code = true,
+                  .random_stack = false,
+                  .random_heap = true,
+                  .repeated = false};
   add(trial);
   EXPECT_THAT(
       csv(),

@@ -32,6 +32,9 @@ void LayoutCounter::add(const store::Layout& layout) {
     return;
   }
   ++counts_.randomized;
+  counts_.random_code += layout.random_code.value_or(false) ? 1 : 0;
+  counts_.random_stack += layout.random_stack.value_or(false) ? 1 : 0;
+  counts_.random_heap += layout.random_heap.value_or(false) ? 1 : 0;
   kinds_.insert(layout.kind);
   if (layout.moved_bytes && layout.text_bytes.value_or(0) > 0)
     shares_.push_back(static_cast<double>(*layout.moved_bytes) /
@@ -43,7 +46,7 @@ void LayoutCounter::add(const store::Layout& layout) {
   }
   if (!layout.epochs) return;
   epochs_.push_back(static_cast<double>(*layout.epochs));
-  if (layout.kind.contains("repeated") && *layout.epochs < report::enough_epochs)
+  if (layout.repeated.value_or(false) && *layout.epochs < report::enough_epochs)
     ++counts_.few_epochs;
 }
 

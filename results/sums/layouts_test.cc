@@ -8,9 +8,16 @@ namespace {
 
 using store::Layout;
 
-Layout moved(std::int64_t bytes, std::int64_t epochs = 1, const std::string& kind = "code once") {
-  return {
-      .randomized = true, .kind = kind, .epochs = epochs, .text_bytes = 1000, .moved_bytes = bytes};
+Layout moved(std::int64_t bytes, std::int64_t epochs = 1, bool repeated = false) {
+  return {.randomized = true,
+          .kind = repeated ? "code repeated" : "code once",
+          .epochs = epochs,
+          .text_bytes = 1000,
+          .moved_bytes = bytes,
+          .random_code = true,
+          .random_stack = false,
+          .random_heap = false,
+          .repeated = repeated};
 }
 
 report::Layouts sum(const std::vector<Layout>& layouts) {
@@ -37,6 +44,16 @@ TEST(Layouts, AreCountedByWhatTheProgramsDid) {
   EXPECT_EQ(all.few_epochs, 0U);
 }
 
+TEST(Layouts, WhatWasRandomIsAFactAndNotAWordOfTheDescription) {
+  const report::Layouts all = sum(
+      {moved(1), Layout{.randomized = true, .random_stack = true, .random_heap = true},
+       Layout{.randomized = true, .kind = "code stack heap shuffled repeated 5ms", .epochs = 2}});
+  EXPECT_EQ(all.random_code, 1U);
+  EXPECT_EQ(all.random_stack, 1U);
+  EXPECT_EQ(all.random_heap, 1U);
+  EXPECT_EQ(all.few_epochs, 0U);
+}
+
 TEST(Layouts, ProgramsWhoseFilesRuleARuntimeOutAreCountedWithTheReasons) {
   const Layout fixed{.note = "the program is linked statically"};
   const report::Layouts all = sum({moved(900), Layout(), fixed, fixed, Layout{.note = "b"}});
@@ -47,9 +64,8 @@ TEST(Layouts, ProgramsWhoseFilesRuleARuntimeOutAreCountedWithTheReasons) {
 }
 
 TEST(Layouts, FewOnesMatterOnlyWhereTheyRepeat) {
-  const std::string repeated = "code repeated";
   const report::Layouts all =
-      sum({moved(1, 1), moved(1, 29, repeated), moved(1, 30, repeated), moved(1, 50, repeated)});
+      sum({moved(1, 1), moved(1, 29, true), moved(1, 30, true), moved(1, 50, true)});
   EXPECT_EQ(all.few_epochs, 1U);
   EXPECT_DOUBLE_EQ(all.median_epochs.value(), 29.5);
   EXPECT_EQ(all.kinds, "code once, code repeated");

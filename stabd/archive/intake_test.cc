@@ -38,6 +38,8 @@ class IntakeTest : public store::WithStore {
         "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"sort\"\nrun = [\"true\"]\n"
         "repetitions = 1\n";
     row.state = "done";
+    row.stopped_by = store::StopCause::time;
+    row.trial_cpus = "2-3";
     row.trials = trials;
     row.machine = store_->add_machine({.key = "k", .host = "lab", .facts = "{}"}).value();
     ASSERT_TRUE(store_->update_experiment(row));
@@ -81,6 +83,8 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   EXPECT_EQ(row.uid, 7U);
   EXPECT_EQ(row.gid, 8U);
   EXPECT_EQ(row.state, "done");
+  EXPECT_EQ(row.stopped_by, store::StopCause::time);
+  EXPECT_EQ(row.trial_cpus, "2-3");
   EXPECT_EQ(row.machine, store_->experiment(experiment_).value()->machine);
   auto own = trials_of(*store_, intake.id());
   for (store::Trial& each : own) each.experiment = experiment_;
@@ -178,16 +182,19 @@ TEST_F(IntakeTest, NobodyIsBelievedWhatTheySayOfThisMachine) {
 TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   const std::string old = spool_->file() + ".old";
   store::Experiment experiment = store_->experiment(experiment_).value().value();
-  experiment.state = "cancelled";
+  experiment.state = "done";
+  experiment.reason = "the time of 1 min 0 s was over after 10 of 15 blocks";
   experiment.machine = 0;
   {
     store::Connection connection(old);
     store::migrate(connection, store::schema_steps().first(5));
-    // What later versions have more.
-    store::Row row;
-    for (const auto& [column, value] : to_row(experiment).values())
-      if (column != "priority" && column != "held_by") row.set_value(column, value);
-    connection.insert("experiment", row);
+    const store::Id id = connection.insert("experiment", store::as_of(5, to_row(experiment)));
+    connection.insert(
+        "event",
+        to_row(store::Event{.experiment = id, .kind = "machine", .text = "trials run on CPU 4"}));
+    store::Trial trial = store::example_trial(id, 0);
+    trial.readings.clear();
+    connection.insert("trial", store::as_of(5, to_row(trial)));
   }
   const auto taken = take_apart(old, {.uid = 7, .name = "old"}, spool_->parts());
   ASSERT_TRUE(taken) << taken.error().message;
@@ -195,7 +202,11 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   ASSERT_TRUE(intake);
   while (intake->step(*store_).value()) {
   }
-  EXPECT_EQ(store_->experiment(intake->id()).value()->name, experiment.name);
+  const store::Experiment row = store_->experiment(intake->id()).value().value();
+  EXPECT_EQ(row.name, experiment.name);
+  EXPECT_EQ(row.stopped_by, store::StopCause::time);
+  EXPECT_EQ(row.trial_cpus, "4");
+  EXPECT_EQ(trials_of(*store_, intake->id()).at(0).layout.random_code, true);
   // And the file is as it was: nobody else reads it.
   const auto read = store::Reader::open(old);
   ASSERT_FALSE(read);

@@ -20,10 +20,6 @@
 namespace stab::daemon {
 namespace {
 
-// Events of the daemon itself: the last one says whether the queue is held.
-constexpr std::string_view queue_kind = "queue";
-constexpr std::string_view queue_paused = "paused";
-
 constexpr std::uint64_t retention_look_ms = 3'600'000;
 // Then an import goes on beside the trial for which it waits: who waits for it is to be answered within 10 s.
 constexpr std::uint64_t import_waits_ms = 4'000;
@@ -66,12 +62,11 @@ void Daemon::load_queue() {
     waiting.plan_bytes = summary.plan_bytes;
     queue_.add(waiting);
   }
-  const auto events = store_->events(0);
-  if (!events)
-    return spdlog::error("it is not known whether the queue was paused, so it continues: {}",
-                         events.error().message);
-  for (const store::Event& event : *events)
-    if (event.kind == queue_kind) queue_held_ = event.text.starts_with(queue_paused);
+  const auto paused = store_->is_queue_paused();
+  if (!paused)
+    spdlog::error("it is not known whether the queue was paused, so it continues: {}",
+                  paused.error().message);
+  queue_held_ = paused.value_or(false);
 }
 
 Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
@@ -350,11 +345,11 @@ void Daemon::keep_up() {
 Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {
   if (!queue_.is_trusted(uid))
     return fail("only root and the user of stabd may pause the whole queue: name an experiment");
-  const auto added = store_->add_event(
-      {.at_ns = wall_clock_ns(),
-       .kind = std::string(queue_kind),
-       .text = fmt::format("{} by user {}", held ? queue_paused : "resumed", uid)});
-  if (!added) return fail(added.error().message);
+  const auto stored = store_->pause_queue(
+      held, {.at_ns = wall_clock_ns(),
+             .kind = "queue",
+             .text = fmt::format("{} by user {}", held ? "paused" : "resumed", uid)});
+  if (!stored) return fail(stored.error().message);
   queue_held_ = held;
   run_next();
   return {};

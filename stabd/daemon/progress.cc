@@ -32,7 +32,9 @@ protocol::Summary summary_of(const store::Experiment& experiment) {
           .ended_ns = unless_0(experiment.ended_ns),
           .duration_ns = experiment.duration_ns,
           .priority = experiment.priority,
-          .held_by = experiment.held_by};
+          .held_by = experiment.held_by,
+          .stopped_by = experiment.stopped_by,
+          .trial_cpus = experiment.trial_cpus};
 }
 
 protocol::Progress progress_of(const store::Experiment& experiment, const Session* session) {

@@ -46,6 +46,7 @@ Result<void> Daemon::retry(Connection& client, const store::Experiment& experime
   if (auto may = may_retry(experiment, uid); !may) return may;
   store::Experiment after = experiment;
   after.held_by.reset();
+  after.stopped_by.reset();
   after.state = to_string(State::queued);
   after.reason.clear();
   after.ended_ns = 0;

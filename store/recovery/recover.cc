@@ -37,6 +37,7 @@ class Recovery {
     to_.transaction([&] {
       to_.database().exec("DELETE FROM meta");  // the original's is kept
       losses_ = salvage(from_, to_, scratch);
+      read_facts_of_sentences(to_);
       for (const char* table : recovered_tables) find_lost(table);
       drop_what_hangs();
       say_what_is_incomplete();
@@ -102,7 +103,7 @@ class Recovery {
       return true;
     return to_.number(
                "SELECT count(*) FROM experiment WHERE started_ns NOT NULL AND NOT (state = 'done' "
-               "AND reason = '' AND trials = (SELECT count(*) FROM trial WHERE experiment = "
+               "AND stopped_by IS NULL AND trials = (SELECT count(*) FROM trial WHERE experiment = "
                "experiment.id AND last))") != 0;
   }
 
@@ -185,8 +186,7 @@ class Recovery {
         positions != number("coalesce(max(position) + 1, 0)") &&
         (done || losses_.unreadable.contains("trial") || !losses_.rows["trial"].empty());
     const bool all_stand = std::cmp_equal(standing, experiment.trials);
-    // A stopping rule ended it where its reason says.
-    const bool to_its_end = done && experiment.reason.empty();
+    const bool to_its_end = done && !experiment.stopped_by;
     const bool incomplete = hole || (to_its_end && !all_stand) ||
                             (done && (standing != positions || standing == 0) && !all_stand) ||
                             (!all_stand && owners_.contains(experiment.id));
@@ -197,6 +197,7 @@ class Recovery {
     if (!done) return "trials are lost";
     // It can go on then, and nobody takes what is left for all of it.
     experiment.state = "failed";
+    experiment.stopped_by.reset();
     experiment.reason = fmt::format(
         "some of its trials were lost when the database was damaged; 'stabctl retry {}' measures "
         "them again",

@@ -70,6 +70,15 @@ void add_layout(const Layout& layout, Row& row) {
       [&](const LayoutColumn& column, auto member) { set(row, column.name, layout.*member); });
 }
 
+// An experiment without a cause ran all of its trials, or has not ended.
+std::optional<StopCause> cause_in(const Row& row) {
+  const std::string text = row.text_or_empty("stopped_by");
+  const auto cause = stop_cause(text);
+  if (!cause && !text.empty())
+    refuse(fmt::format("the cause {} is unknown; use the stabd that wrote it", text));
+  return cause;
+}
+
 template <class Status>
 Status known(std::optional<Status> status, const Row& row) {
   if (!status)
@@ -109,6 +118,9 @@ Row to_row(const Experiment& experiment) {
   row.set("duration_ns", experiment.duration_ns);
   row.set_unless(0, "priority", experiment.priority);
   row.set("held_by", widened(experiment.held_by));
+  row.set_unless_empty("stopped_by",
+                       experiment.stopped_by ? to_string(*experiment.stopped_by) : "");
+  row.set_unless_empty("trial_cpus", experiment.trial_cpus);
   return row;
 }
 
@@ -128,7 +140,9 @@ Experiment to_experiment(const Row& row) {
           .machine = row.optional_integer("machine").value_or(0),
           .duration_ns = row.optional_integer("duration_ns"),
           .priority = row.optional_integer("priority").value_or(0),
-          .held_by = optional_small(row, "held_by")};
+          .held_by = optional_small(row, "held_by"),
+          .stopped_by = cause_in(row),
+          .trial_cpus = row.text_or_empty("trial_cpus")};
 }
 
 Row to_row(const Build& build) {

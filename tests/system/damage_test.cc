@@ -146,12 +146,16 @@ TEST_F(Damage, ARowThatCannotBeReadCostsItsExperimentOnly) {
   expect_others_go_on();
 }
 
-TEST_F(Damage, WithoutItsOwnEventsTheDaemonStartsAndTheQueueGoesOn) {
+TEST_F(Damage, WithoutTheQueuesStateTheDaemonStartsAndTheQueueGoesOn) {
   ASSERT_NO_FATAL_FAILURE(measure_first());
   ASSERT_TRUE(lab_.start_daemon());
   ASSERT_EQ(lab_.ctl({"pause", "--queue"}).code, 0);
   lab_.end_daemon(SIGTERM);
-  change("paused by user", 2, '?');
+  const Output changed =
+      run_program({"/usr/bin/sqlite3", database_,
+                   "UPDATE meta SET value = 'pau?ed' WHERE key = 'queue'; SELECT changes()"},
+                  lab_.folder());
+  ASSERT_EQ(changed.out, "1\n") << changed.err;
   ASSERT_TRUE(lab_.start_daemon());
   EXPECT_THAT(log(), HasSubstr("it is not known whether the queue was paused"));
   EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);

@@ -86,6 +86,8 @@ TEST_F(Stopping, ASequentialExperimentEndsWhenItIsDecided) {
   const int id = run("{ rule = \"sequential\", min = 10, max = 20, looks = 3 }");
   EXPECT_EQ(row(id)["state"], "done");
   EXPECT_EQ(row(id)["reason"], "stopped after 10 of 20 blocks: the comparison is decided");
+  EXPECT_EQ(row(id)["stopped_by"], "rule");
+  EXPECT_NE(row(id)["trial_cpus"], "");
   EXPECT_EQ(measured(id), 20U);
   EXPECT_THAT(lab_.ctl({"list"}).out, HasSubstr("(stopped after 10 of 20 blocks"));
   EXPECT_THAT(lab_.ctl({"status", "1"}).out, HasSubstr("done: stopped after 10 of 20 blocks"));

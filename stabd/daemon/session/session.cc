@@ -88,6 +88,7 @@ void Session::apply(Event event, const std::string& reason) {
   if (state_ != State::quiescing && state_ != State::running) put_back();  // E5
   experiment_.state = to_string(state_);
   experiment_.reason = one_line(reason, 2000);
+  if (state_ != State::analysing && state_ != State::done) experiment_.stopped_by.reset();
   if (experiment_.started_ns == 0 && state_ == State::building)
     experiment_.started_ns = wall_clock_ns();
   if (is_final(state_)) {
@@ -234,8 +235,10 @@ void Session::set_up(const protocol::SetupReply& reply) {
          "the machine has changed since the experiment began: its earlier trials ran in a "
          "different state of the machine");
   experiment_.machine = *machine;
+  // Later workers try to keep to the CPUs of the first trials.
+  if (experiment_.trial_cpus.empty()) experiment_.trial_cpus = reply.trial_cpus;
   if (!stored(store_.update_experiment(experiment_))) return;
-  note("machine", fmt::format("{}{}", trials_run_on, reply.trial_cpus));
+  note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
   simulator_ = reply.simulator;
   ports_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);

@@ -195,8 +195,6 @@ class Session {
   void wait_for_storage(const std::string& why, std::string_view what_follows);
   void load_builds();
   void load_trials();
-  static constexpr std::string_view trials_run_on = "trials run on CPU ";
-  [[nodiscard]] machine::CpuSet earlier_cpus() const;
   void start_worker();
   void set_up(const protocol::SetupReply& reply);
   void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);

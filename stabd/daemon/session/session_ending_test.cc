@@ -23,6 +23,7 @@ TEST(Session, TheRuleIsAskedBeforeTheBlockAndEndsTheExperiment) {
   around.settle();
   EXPECT_EQ(around.row().state, "done");
   EXPECT_EQ(around.row().reason, "stopped after 5 of 7 blocks: all is decided");
+  EXPECT_EQ(around.row().stopped_by, store::StopCause::rule);
 }
 
 TEST(Session, AnAnswerToAQuestionOfAnotherStateIsOfNoUse) {
@@ -126,6 +127,7 @@ TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
   around.settle();
   EXPECT_EQ(around.row().state, "done");
   EXPECT_EQ(around.row().reason, "the time of 10 min 0 s ran out after 5 of 9 blocks");
+  EXPECT_EQ(around.row().stopped_by, store::StopCause::time);
 }
 
 TEST(Session, WithinItsTimeAPlanRunsAllBlocks) {
@@ -135,6 +137,7 @@ TEST(Session, WithinItsTimeAPlanRunsAllBlocks) {
   EXPECT_EQ(around.session_->counts().ok, 20U);
   around.settle();
   EXPECT_EQ(around.row().reason, "");
+  EXPECT_EQ(around.row().stopped_by, std::nullopt);
 }
 
 TEST(Session, APauseIsNoPartOfItsTime) {

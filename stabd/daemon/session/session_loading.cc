@@ -78,7 +78,7 @@ void Session::start_worker() {
   has_worker_ = true;
   ask(protocol::SetupRequest{.cpus = plan_.cpus,
                              .wanted_cpus = plan_.cpu,
-                             .earlier_cpus = earlier_cpus(),
+                             .earlier_cpus = machine::cpus_in(experiment_.trial_cpus),
                              .counters = plan_.counters,
                              .rotated = plan_.rotated,
                              .profile = plan_.profile,
@@ -88,16 +88,6 @@ void Session::start_worker() {
                              .simulate = plan_.simulated,
                              .causal = plan_.is_causal()},
       setup_deadline);
-}
-
-// As its first event of this kind says, which is older than any trial.
-machine::CpuSet Session::earlier_cpus() const {
-  const auto events = store_.events(experiment_.id);
-  if (!events) return {};
-  for (const store::Event& event : *events)
-    if (event.kind == "machine" && event.text.starts_with(trials_run_on))
-      return machine::cpus_in(std::string_view(event.text).substr(trials_run_on.size()));
-  return {};
 }
 
 }  // namespace stab::daemon

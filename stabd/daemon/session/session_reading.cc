@@ -98,8 +98,9 @@ bool Session::time_is_up(const Schedule::Step& step) {
   const auto before = std::exchange(begun_, Begun{.position = step.position, .driven = driven});
   const auto next = before ? driven - before->driven : driven / std::max(1U, trial.block);
   if (trial.block < plan_.design.fewest_blocks() || driven + next <= *time) return false;
-  stopped_ = fmt::format("{}{} ran out after {} of {} blocks", results::ended_by_time,
-                         format_duration(*time), trial.block, expansion_.blocks);
+  stopped_ = fmt::format("the time of {} ran out after {} of {} blocks", format_duration(*time),
+                         trial.block, expansion_.blocks);
+  experiment_.stopped_by = store::StopCause::time;
   apply(Event::trials_complete, stopped_);
   return true;
 }
@@ -146,6 +147,7 @@ void Session::rule_said(const protocol::LookReply& look, std::uint32_t position)
   if (look.stop) {
     stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,
                            look.words);
+    experiment_.stopped_by = store::StopCause::rule;
     return apply(Event::trials_complete, stopped_);
   }
   if (!waits_for_readers(position)) pass(position);

@@ -25,6 +25,15 @@ TEST(Session, GoesOnOnTheCpusOnWhichItBegan) {
   around.begin();
   around.session_->start();
   EXPECT_EQ(around.earlier_cpus_, machine::CpuSet{1});
+  EXPECT_EQ(around.row().trial_cpus, "1");
+}
+
+TEST(Session, WhatEventsSayDoesNotDecideOnWhichCpusItGoesOn) {
+  Around around(two_levels);
+  ASSERT_TRUE(around.store_->add_event(
+      {.experiment = around.id_, .kind = "machine", .text = "trials run on CPU 7"}));
+  around.session_->start();
+  EXPECT_EQ(around.earlier_cpus_, machine::CpuSet{});
 }
 
 TEST(Session, GoesFromTheQueueToItsEnd) {

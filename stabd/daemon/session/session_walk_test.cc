@@ -122,8 +122,7 @@ void expect_sound_end(Around& around) {
     EXPECT_TRUE(count == 1 || (count == 0 && is_in_last_block(position) && row.state != "done"))
         << position;
   if (!standing.empty()) EXPECT_EQ(standing.size(), last + 1U);
-  const bool early = row.reason.starts_with("stopped after");
-  if (row.state == "done" && !early) EXPECT_EQ(standing.size(), row.trials);
+  if (row.state == "done" && !row.stopped_by) EXPECT_EQ(standing.size(), row.trials);
 }
 
 std::string plan_of(std::uint64_t seed) {
