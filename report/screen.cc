@@ -210,9 +210,8 @@ std::string short_quiet(const Quietness& quietness) {
 
 // Of a busy machine: by how much the load widens intervals is not known, so what to do is said.
 std::string short_load(const Load& load) {
-  std::string text = load_text(load);
-  text.resize(std::min(text.find("; warning: "), text.size()));
-  return text + ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
+  return load_numbers(load) +
+         ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
 }
 
 std::string control_known(const Analysis& analysis) {

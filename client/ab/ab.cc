@@ -196,6 +196,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     for (stats::Effect& effect : document.analysis.effects)
       if (line.verdict == "none" && effect.level == line.version)
         effect.verdict = stats::Verdict::unsure;
+  document.layouts.period_is_chosen = true;
   report::Screen screen = report::screen_of(document);
   screen.title.clear();
   for (const Version& each : comparison.versions)
@@ -207,12 +208,6 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   std::erase_if(screen.trust, [&](const auto& each) {
     return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
   });
-  // `ab` chooses the period itself, so its users can only make the runs longer.
-  for (auto& each : screen.trust)
-    if (const std::size_t warning = each.text.find("; warning: ");
-        each.label == "Layout" && warning != std::string::npos)
-      each.text.replace(warning, std::string::npos,
-                        "; each run had few layouts, and longer runs have more of them");
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
   if (comparison.kind == Kind::folders)
     screen.trust.insert(screen.trust.begin() + 2,

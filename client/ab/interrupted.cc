@@ -74,10 +74,6 @@ std::string digest_of_file(const fs::path& path) {
   return hash.hex();
 }
 
-bool is_working_tree(const Version& version) {
-  return version.said.starts_with("the working tree");
-}
-
 // The folder of a copy, or of the user's own tree, without the way from its top to where the user stands.
 std::string top_of(const std::string& folder, const std::string& directory) {
   const auto way = revisions::way_from_top(directory);
@@ -156,7 +152,7 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
       call.inputs[version.said] = digest_of_file(version.text);
     else if (comparison.kind == Kind::commands)
       add_files_of(version.text, directory, call.inputs);
-    else if (!is_working_tree(version))
+    else if (!version.is_working_tree)
       call.inputs[version.name] = version.said;
     else {
       const std::string top = top_of(version.text, directory);
@@ -174,7 +170,7 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
 
 OwnFiles::OwnFiles(const Comparison& comparison, std::string directory) {
   if (comparison.kind != Kind::folders ||
-      std::ranges::none_of(comparison.versions, is_working_tree))
+      std::ranges::none_of(comparison.versions, &Version::is_working_tree))
     return;
   directory_ = std::move(directory);
   before_ = look();

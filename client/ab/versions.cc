@@ -148,6 +148,7 @@ Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& 
   for (std::size_t i = 0; i < versions->size(); ++i) {
     const Revision& revision = revisions[i];
     (*versions)[i].text = revision.folder;
+    (*versions)[i].is_working_tree = revision.commit.empty();
     (*versions)[i].said = revision.commit.empty()
                               ? "the working tree with its uncommitted changes"
                               : fmt::format("{}, commit {}", revision.said, revision.commit);

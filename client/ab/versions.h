@@ -20,6 +20,7 @@ struct Version {
   std::string name;  // as reports show it: one that a plan takes
   std::string text;  // the program's path, the command, or the folder
   std::string said;  // what the user called it
+  bool is_working_tree = false;
 };
 
 // Their paths get as long as the longest, by slashes: a longer name in the arguments would move the

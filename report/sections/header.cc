@@ -77,9 +77,12 @@ std::string layouts_text(const Layouts& layouts) {
   if (layouts.median_epochs.value_or(1) > 1)
     text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
   if (layouts.few_epochs > 0)
-    text += fmt::format(
-        "; warning: {} had fewer than {} layouts: choose a shorter period or longer runs",
-        layouts.few_epochs, enough_epochs);
+    text += layouts.period_is_chosen
+                ? "; each run had few layouts, and longer runs have more of them"
+                : fmt::format(
+                      "; warning: {} had fewer than {} layouts: choose a shorter period or "
+                      "longer runs",
+                      layouts.few_epochs, enough_epochs);
   if (layouts.fixed_heaps > 0)
     text += fmt::format(
         "; warning: in {}, more than half of the heap's bytes were not placed at random, because "
@@ -116,7 +119,7 @@ std::string quiet_text(const Quietness& quietness) {
   return text;
 }
 
-std::string load_text(const Load& load) {
+std::string load_numbers(const Load& load) {
   std::string text;
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
   if (load.others)
@@ -124,10 +127,15 @@ std::string load_text(const Load& load) {
   if (load.stolen) add(fmt::format("the host took {:.2f} % of the time", 100 * *load.stolen));
   if (load.known > 0)
     add(fmt::format("{} of {} trials waited for their CPU", load.kept_waiting, load.known));
-  if (load.is_busy())
-    add("warning: the machine was busy, which widens the intervals: see 'stabctl doctor' and the "
-        "plan key 'machine.wait_for_quiet'");
   return text;
+}
+
+std::string load_text(const Load& load) {
+  const std::string text = load_numbers(load);
+  if (!load.is_busy()) return text;
+  return text + (text.empty() ? "" : "; ") +
+         "warning: the machine was busy, which widens the intervals: see 'stabctl doctor' and the "
+         "plan key 'machine.wait_for_quiet'";
 }
 
 std::string outputs_text(const std::vector<Outputs>& outputs) {

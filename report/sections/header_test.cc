@@ -13,6 +13,23 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+TEST(LayoutsText, WarnsOfFewLayoutsAndOfFixedHeapsEachByItself) {
+  Layouts layouts{.randomized = 9};
+  EXPECT_EQ(layouts_text(layouts), "9 of 9 trials randomized");
+  layouts.period_is_chosen = true;
+  EXPECT_EQ(layouts_text(layouts), "9 of 9 trials randomized");
+  layouts.few_epochs = 3;
+  EXPECT_THAT(layouts_text(layouts),
+              EndsWith("; each run had few layouts, and longer runs have more of them"));
+  layouts.period_is_chosen = false;
+  EXPECT_THAT(layouts_text(layouts),
+              HasSubstr("warning: 3 had fewer than 30 layouts: choose a shorter period"));
+  layouts = {.randomized = 9, .median_fixed = 0.6, .fixed_heaps = 5, .period_is_chosen = true};
+  EXPECT_THAT(layouts_text(layouts),
+              HasSubstr("warning: in 5, more than half of the heap's bytes"));
+  EXPECT_THAT(layouts_text(layouts), Not(HasSubstr("few layouts")));
+}
+
 TEST(LoadText, OfNothingSaysNothing) {
   EXPECT_EQ(load_text({}), "");
 }

@@ -33,6 +33,7 @@ std::string layouts_text(const Layouts& layouts);
 std::string drawn_text(const std::vector<Drawn>& drawn);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
+std::string load_numbers(const Load& load);  // without the warning about a busy machine
 // "sort prints 2 different things, by opt: ..."; no more than a few benchmarks.
 std::string outputs_text(const std::vector<Outputs>& outputs);
 std::string simulated_text();

@@ -91,6 +91,19 @@ threaded=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|^(tests
   xargs grep -nE 'std::j?thread\b([^:]|$)|std::async\b|uv_queue_work|uv_thread_|(pthread|thrd)_create\(' || true)
 [[ -z $threaded ]] || { echo "threads outside of runtime/ and causal/preload/: $threaded"; bad=1; }
 
+# Facts are data: what decides is a column or a field and no sentence that was written for people. Each of these lines
+# reads a sentence of another program, of an earlier version, or one that it only shows in part.
+sentences=$(grep -E '\.(h|cc)$' <<<"$files" |
+  grep -E '^(base|causal|client|counters|design|plan|protocol|report|results|revisions|stabd|stats|store|toml|worker)/' |
+  grep -vE '_(test|fuzz)\.cc$|testing\.h$' |
+  xargs grep -noP '\.(starts_with|ends_with|contains|r?find)\(\K"[^"]*[a-z]{2,}[:;,]? .*' | sed -E 's/:[0-9]+:/: /' |
+  grep -vF -e 'client/client.cc: "does not know the request' -e 'client/history/series.cc: ", Linux "' \
+    -e 'results/rows.cc: "\nthe command was: "' -e 'results/rows.cc: "\nthe build command "' \
+    -e 'results/rows.cc: "\n(not in the copy"' -e 'revisions/of_plan.cc: "dubious ownership"' \
+    -e 'stabd/command_line/command_line.cc: " in ["' -e 'store/schema.cc: "the time of "' \
+    -e 'store/schema.cc: "stopped after "' -e 'store/verify.cc: "row "' || true)
+[[ -z $sentences ]] || { echo "these lines look for words in a sentence; use a column or a field: $sentences"; bad=1; }
+
 # Lines of documents can be read side by side; tables and commands are as long as they are.
 while read -r file; do
   awk -v file="$file" 'length > 120 && !/^(\||    )/ { print file ":" FNR ": longer than 120 characters"; bad = 1 } END { exit bad }' \
