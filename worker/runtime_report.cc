@@ -57,8 +57,13 @@ void add_note(std::string& note, const std::string& more) {
   note += (note.empty() ? "" : "; ") + one_line(more, max_note);
 }
 
-bool has_word(const std::string& kind, const std::string& word) {
-  return fmt::format(" {} ", kind).contains(fmt::format(" {} ", word));
+std::string period_text(std::int64_t ns) {
+  return ns % 1'000'000 == 0 ? fmt::format("{}ms", ns / 1'000'000)
+                             : fmt::format("{}us", ns / 1'000);
+}
+
+std::string share_text(std::int64_t percent) {
+  return percent == 0 ? "off" : fmt::format("{}%", percent);
 }
 
 // "code once", "code heap shuffled repeated 500ms": which flags are on, and how.
@@ -73,12 +78,10 @@ std::string kind_of(const json& line) {
       kind += allocator + " ";
   }
   kind += text_at(line, "rerandomize");
-  if (const Count period = number_at(line, "period_ns"))
-    kind += *period % 1'000'000 == 0 ? fmt::format(" {}ms", *period / 1'000'000)
-                                     : fmt::format(" {}us", *period / 1'000);
-  // 0 is "off", and 1 what goes without saying.
+  if (const Count period = number_at(line, "period_ns")) kind += " " + period_text(*period);
+  // The usual budget goes without saying.
   if (const Count percent = number_at(line, "budget_percent"); percent && *percent != 1)
-    kind += *percent == 0 ? " budget off" : fmt::format(" budget {}%", *percent);
+    kind += " budget " + share_text(*percent);
   return kind;
 }
 
@@ -91,18 +94,33 @@ void keep_if_same(std::optional<bool>& all, std::optional<bool> next) {
   if (all != next) all.reset();
 }
 
-bool obeys(const std::string& kind, const plan::RuntimeOption& option, const std::string& value) {
-  const std::string name(option.name);
-  switch (option.kind) {
-    case plan::OptionKind::flag:
-      return has_word(kind, name) == (value == "1");
-    case plan::OptionKind::share:
-      return value == "1%" ? !has_word(kind, name) : has_word(kind, name + " " + value);
-    case plan::OptionKind::choice:
-    case plan::OptionKind::milliseconds:
-      break;
+// In a program that was not randomized all flags are off. The runtime's budget is 1 % unless it says another one.
+plan::Variables did_in(const json& line, bool randomized) {
+  plan::Variables did;
+  for (const std::string& name : plan::option_names()) {
+    const plan::OptionKind kind = plan::find_option(name)->kind;
+    if (!randomized && kind != plan::OptionKind::flag) continue;
+    switch (kind) {
+      case plan::OptionKind::flag:
+        did[name] = randomized && is_on(line, name.c_str()) ? "1" : "0";
+        break;
+      case plan::OptionKind::choice:
+        did[name] = text_at(line, name.c_str());
+        break;
+      case plan::OptionKind::milliseconds:
+        if (const Count period = number_at(line, "period_ns")) did[name] = period_text(*period);
+        break;
+      case plan::OptionKind::share:
+        did[name] = share_text(number_at(line, "budget_percent").value_or(1));
+        break;
+    }
   }
-  return has_word(kind, value);
+  return did;
+}
+
+bool obeys(const plan::Variables& did, const std::string& name, const std::string& value) {
+  const auto found = did.find(name);
+  return found != did.end() && found->second == value;
 }
 
 void add_image(const json& line, Layout& layout) {
@@ -245,7 +263,8 @@ class Reader {
     if (event == "start") {
       if (process == processes_.end())
         process = processes_.insert(process, {.pid = pid, .report = {}});
-      process->report = {.layout = started(line), .regions = {}};
+      const bool randomized = text_at(line, "randomized") == "yes";
+      process->report = {.layout = started(line), .regions = {}, .did = did_in(line, randomized)};
       return;
     }
     const auto act = event == "library"  ? took_library
@@ -266,6 +285,9 @@ class Reader {
     Layout& all = report.layout;
     for (std::size_t i = 1; i < processes_.size(); ++i) {
       const Layout& next = processes_[i].report.layout;
+      std::erase_if(report.did, [&](const auto& option) {
+        return !obeys(processes_[i].report.did, option.first, option.second);
+      });
       add_regions(report.regions, processes_[i].report.regions, all.note);
       all.randomized = *all.randomized && *next.randomized;
       if (all.kind != next.kind) all.kind = "mixed";
@@ -337,8 +359,8 @@ RuntimeReport read_report(std::string_view text, int own) {
   return reader.result(own);
 }
 
-std::string layout_fault(const protocol::RunRequest& request, const Layout& layout, bool preloaded,
-                         std::string_view in_place) {
+std::string layout_fault(const protocol::RunRequest& request, const Layout& layout,
+                         const plan::Variables& did, bool preloaded, std::string_view in_place) {
   if (request.needs == plan::Needs::nothing) return "";
   if (!layout.randomized && !in_place.empty())
     return fmt::format("the plan asks for a random layout, but this program can't have one: {}",
@@ -353,11 +375,10 @@ std::string layout_fault(const protocol::RunRequest& request, const Layout& layo
   if (must && !*layout.randomized)
     return fmt::format("the program was not randomized: {}", layout.note);
   for (const auto& [name, value] : plan::acting(request.options)) {
-    const plan::RuntimeOption* option = plan::find_option(name);
-    if (option == nullptr ||
+    if (plan::find_option(name) == nullptr ||
         std::ranges::find(request.by_default, name) != request.by_default.end())
       continue;
-    if (!obeys(layout.kind, *option, value)) return disobeyed(name, value, layout);
+    if (!obeys(did, name, value)) return disobeyed(name, value, layout);
   }
   return "";
 }

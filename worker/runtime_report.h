@@ -42,6 +42,8 @@ struct NamedRegion {
 struct RuntimeReport {
   store::Layout layout{};
   std::vector<NamedRegion> regions{};  // at most plan::max_regions, no name twice
+  // The value that each option of plans had in a randomized program, without those in which several processes differ.
+  plan::Variables did{};
 
   bool operator==(const RuntimeReport&) const = default;
 };
@@ -53,11 +55,12 @@ struct RuntimeReport {
 // runtime's is said in `note`.
 RuntimeReport read_report(std::string_view text, int own);
 
-// Why the layout is not what the trial needs; "" if it is. `preloaded`: the program has of our
-// runtime the heap only, by libstabheap.so.
-// `in_place`: why the program's file rules out a runtime that works (machine/program.h), or "".
+// Why the layout is not what the trial needs; "" if it is. `did`: as in RuntimeReport. `preloaded`: the program has
+// only the heap of our runtime, from libstabheap.so. `in_place`: why the program's file rules out a runtime that works
+// (machine/program.h), or "".
 std::string layout_fault(const protocol::RunRequest& request, const store::Layout& layout,
-                         bool preloaded = false, std::string_view in_place = "");
+                         const plan::Variables& did = {}, bool preloaded = false,
+                         std::string_view in_place = "");
 // Two readings of each region. Of those that `wanted` names and the program did not enter they are
 // absent, with the reason.
 std::vector<counters::Reading> region_readings(const RuntimeReport& report,

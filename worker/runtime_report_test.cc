@@ -335,46 +335,88 @@ TEST(LayoutFault, WhatTheRuntimeCouldNotDoIsSaid) {
   const Layout failed{.randomized = false, .note = "no memory near the image"};
   EXPECT_EQ(layout_fault(asking(plan::Needs::randomized), failed),
             "the program was not randomized: no memory near the image");
-  EXPECT_EQ(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), failed), "");
+  EXPECT_EQ(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), failed, {{"code", "0"}}),
+            "");
+}
+
+// What a runtime whose start line has these fields more did.
+RuntimeReport after(const std::string& fields) {
+  std::string text = start;
+  text.insert(text.find(R"("randomized")"), fields);
+  return read_report(text, 7);
+}
+
+std::string fault_of(const RuntimeReport& report, plan::Variables options,
+                     std::vector<std::string> by_default = {}) {
+  auto request = asking(plan::Needs::randomized, std::move(options));
+  request.by_default = std::move(by_default);
+  return layout_fault(request, report.layout, report.did);
 }
 
 TEST(LayoutFault, WhatTheProgramIsToDoByDefaultItNeedNotDo) {
-  const Layout once{.randomized = true, .kind = "code once"};
-  auto request = asking(plan::Needs::randomized, {{"code", "1"}, {"stack", "1"}});
-  EXPECT_THAT(layout_fault(request, once), HasSubstr("asks for stack=1"));
-  request.by_default = {"stack"};
-  EXPECT_EQ(layout_fault(request, once), "");
+  const plan::Variables options{{"code", "1"}, {"stack", "1"}};
+  EXPECT_THAT(fault_of(after(""), options), HasSubstr("asks for stack=1"));
+  EXPECT_EQ(fault_of(after(""), options, {"stack"}), "");
 }
 
 TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
-  const Layout once{.randomized = true, .kind = "code once"};
-  const auto fault = [&](plan::Variables options) {
-    return layout_fault(asking(plan::Needs::randomized, std::move(options)), once);
-  };
-  EXPECT_EQ(fault({{"code", "1"}, {"rerandomize", "once"}, {"seed", "1"}}), "");
+  const RuntimeReport once = after("");
+  EXPECT_EQ(fault_of(once, {{"code", "1"}, {"rerandomize", "once"}, {"seed", "1"}}), "");
   EXPECT_THAT(
-      fault({{"rerandomize", "repeated"}}),
+      fault_of(once, {{"rerandomize", "repeated"}}),
       HasSubstr("asks for rerandomize=repeated, but the program's runtime did 'code once'"));
-  EXPECT_THAT(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), once),
-              HasSubstr("asks for code=0"));
+  EXPECT_THAT(fault_of(once, {{"code", "0"}}), HasSubstr("asks for code=0"));
+  EXPECT_THAT(fault_of(once, {{"heap", "1"}}), HasSubstr("asks for heap=1"));
   // A period means nothing with one layout.
-  EXPECT_EQ(fault({{"rerandomize", "once"}, {"period", "5ms"}}), "");
-  const Layout repeated{.randomized = true, .kind = "code repeated 500ms"};
+  EXPECT_EQ(fault_of(once, {{"rerandomize", "once"}, {"period", "5ms"}}), "");
+  const auto repeated = [](const std::string& fields) {
+    RuntimeReport report = after(fields);
+    report.did["rerandomize"] = "repeated";
+    return report;
+  };
   const auto with_period = [&](const std::string& period) {
-    return layout_fault(
-        asking(plan::Needs::randomized, {{"rerandomize", "repeated"}, {"period", period}}),
-        repeated);
+    return fault_of(repeated(R"("period_ns":500000000,)"),
+                    {{"rerandomize", "repeated"}, {"period", period}});
   };
   EXPECT_EQ(with_period("500ms"), "");
   EXPECT_THAT(with_period("50ms"), HasSubstr("asks for period=50ms"));
-  const auto with_budget = [&](const std::string& kind, const std::string& budget) {
-    return layout_fault(asking(plan::Needs::randomized, {{"budget", budget}}),
-                        Layout{.randomized = true, .kind = kind});
+  const auto with_budget = [&](const std::string& percent, const std::string& budget) {
+    return fault_of(repeated(percent), {{"budget", budget}});
   };
-  EXPECT_EQ(with_budget("code repeated 500ms", "1%"), "");
-  EXPECT_EQ(with_budget("code repeated 500ms budget off", "off"), "");
-  EXPECT_THAT(with_budget("code repeated 500ms", "off"), HasSubstr("asks for budget=off"));
-  EXPECT_THAT(with_budget("code repeated 500ms budget off", "1%"), HasSubstr("budget=1%"));
+  const std::string off = R"("budget_percent":0,)";
+  EXPECT_EQ(with_budget("", "1%"), "");
+  EXPECT_EQ(with_budget(off, "off"), "");
+  EXPECT_EQ(with_budget(R"("budget_percent":20,)", "20%"), "");
+  EXPECT_THAT(with_budget("", "off"), HasSubstr("asks for budget=off"));
+  EXPECT_THAT(with_budget(off, "1%"), HasSubstr("budget=1%"));
+}
+
+TEST(LayoutFault, AProgramThatWasNotRandomizedDidNothing) {
+  std::string text = start;
+  text.replace(text.find(R"("randomized":"yes")"), 18, R"("randomized":"no")");
+  const RuntimeReport report = read_report(text, 7);
+  EXPECT_EQ(report.did, (plan::Variables{{"code", "0"}, {"stack", "0"}, {"heap", "0"}}));
+  EXPECT_EQ(layout_fault(asking(plan::Needs::runtime, {{"code", "0"}}), report.layout, report.did),
+            "");
+}
+
+TEST(LayoutFault, OfSeveralProcessesOnlyWhatAllDidCounts) {
+  std::string other = start;
+  other.replace(other.find(R"("pid":7)"), 7, R"("pid":8)");
+  other.insert(other.find(R"("randomized")"), R"("stack":"on",)");
+  const RuntimeReport report = read_report(start + other, 1);
+  EXPECT_EQ(fault_of(report, {{"code", "1"}}), "");
+  EXPECT_THAT(fault_of(report, {{"stack", "1"}}), HasSubstr("asks for stack=1"));
+  EXPECT_THAT(fault_of(report, {{"stack", "0"}}), HasSubstr("asks for stack=0"));
+  EXPECT_EQ(report.layout.random_code, true);
+  EXPECT_EQ(report.layout.random_stack, std::nullopt);
+}
+
+TEST(LayoutFault, TheDescriptionOfALayoutDecidesNothing) {
+  RuntimeReport report = after("");
+  report.layout.kind = "code stack heap layer repeated 5ms";
+  EXPECT_EQ(fault_of(report, {{"code", "1"}, {"rerandomize", "once"}}), "");
+  EXPECT_THAT(fault_of(report, {{"stack", "1"}}), HasSubstr("asks for stack=1"));
 }
 
 TEST(ResponseFault, SaysWhatIsMissing) {

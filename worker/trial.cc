@@ -416,7 +416,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   reply.reason.clear();
   judge(TrialStatus::check_failed, find_fault(request, context, ended.out, reply.stdout_sha256));
   judge(TrialStatus::not_randomized,
-        layout_fault(request, reply.layout, !library.empty(), in_place));
+        layout_fault(request, reply.layout, reported.did, !library.empty(), in_place));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
   judge(TrialStatus::not_measured, std::move(useless));
   judge(TrialStatus::not_measured,
