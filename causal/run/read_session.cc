@@ -163,7 +163,6 @@ class Reader {
         made.arrivals += count;
         [[fallthrough]];
       case throughput:
-      case breakpoint:
       case sampled:
         made.visits.push_back(
             {.point = point(name, PointKind::throughput, counter.kind == arrival), .count = count});

@@ -121,7 +121,6 @@ enum CounterKind : uint32_t {
   begin = 2,
   end = 3,
   arrival = 4,
-  breakpoint = 5,
   sampled = 6,
   claimed = 0xffffffff  // somebody writes it just now: it is not there yet
 };
@@ -131,7 +130,7 @@ struct Counter {
   uint64_t count;
   uint64_t backoff;
   uint32_t kind;  // 0: nobody has it yet; stored last
-  uint32_t line;  // of a breakpoint or a sampled one
+  uint32_t line;  // of a sampled one
   // Of a latency's beginnings and ends by stab_visit: when they were by their threads' own clocks, summed
   // up. It wraps.
   uint64_t begun;

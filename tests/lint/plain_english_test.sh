@@ -78,6 +78,16 @@ openings() {  # reads file names, prints area, file and sentence
         }
       }
     }
+    # Lines of comments that follow each other are one text.
+    sub comments {
+      my ($area, $file, $text) = @_;
+      my $paragraph = "";
+      for (split(/\n/, $text), "") {
+        if (m{^\s*//+ ?(.*)} && !/SPDX-/) { $paragraph .= " $1"; next }
+        sentences($area, $file, $paragraph) if $paragraph ne "";
+        $paragraph = "";
+      }
+    }
     chomp(my $file = $_);
     open my $handle, "<", $file or die "$file: $!";
     my $text = do { local $/; <$handle> };
@@ -89,6 +99,7 @@ openings() {  # reads file names, prints area, file and sentence
     } else {
       my ($top, $next) = split m{/}, $file;
       literals("messages " . ($top eq "stabd" ? "stabd/$next" : $top), $file, $text);
+      comments("comments $top", $file, $text) unless $ENV{EACH_SENTENCE};
     }'
 }
 
