@@ -16,7 +16,8 @@
 namespace stab::pass {
 namespace {
 
-// The same in each version of LLVM: objects of different versions call each other.
+// Each version of LLVM must give the same number, because objects of different versions call each
+// other.
 std::uint32_t number_of(const llvm::FunctionType& type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
@@ -55,7 +56,7 @@ void add_call_types(llvm::Module& module) {
     const Calls calls = calls_of(function);
     const bool may_be_taken = !function.hasLocalLinkage() || function.hasAddressTaken();
     const std::uint32_t own = may_be_taken ? number_of(*function.getFunctionType()) : 0;
-    // What calls nothing ends every chain.
+    // A function that calls nothing ends every chain.
     if (calls.first == nullptr || (own == 0 && calls.by_pointer.empty())) continue;
     llvm::IRBuilder<> before(calls.first);
     auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);

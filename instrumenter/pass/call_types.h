@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Which functions a call by a pointer may reach: those of its type whose address is taken. The
-// post-link step wants to know which functions may be on the stack many times, and machine code has
-// no types.
+// Records which functions a call by a pointer may reach: those of its type whose address is taken.
+// The post-link step needs that to find the functions that may be on the stack many times, because
+// machine code has no types.
 //
-// A record is | address in the function (8) | type of the function, 0: no pointer leads to it (4) |
-// count (2) | types that it calls by pointers (4 each) |, in the section .stab_calls, which is not
-// loaded. A type is a hash, never 0.
+// A record is | address in the function (8) | type of the function, or 0 if no pointer leads to it
+// (4) | count (2) | types that it calls by pointers (4 each) |, in the section .stab_calls, which
+// is not loaded. A type is a hash, never 0.
 #pragma once
 
 #include <llvm/IR/Module.h>

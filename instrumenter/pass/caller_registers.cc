@@ -16,7 +16,7 @@ bool can_return_twice(const llvm::Function& function) {
   return false;
 }
 
-// rbx is the compiler's own where a frame is aligned and of a size that varies.
+// The compiler needs rbx itself if a frame is aligned and its size varies.
 bool may_need_base_pointer(const llvm::Function& function) {
   constexpr unsigned stack_alignment = 16;
   for (const llvm::Instruction& instruction : llvm::instructions(function))
@@ -26,7 +26,7 @@ bool may_need_base_pointer(const llvm::Function& function) {
 }
 
 void claim_registers(llvm::Function& function) {
-  function.addFnAttr("frame-pointer", "all");  // which saves rbp
+  function.addFnAttr("frame-pointer", "all");  // this saves rbp
   llvm::IRBuilder<> builder(&*function.getEntryBlock().getFirstInsertionPt());
   auto* type = llvm::FunctionType::get(builder.getVoidTy(), false);
   const char* clobbers = may_need_base_pointer(function) ? "~{r12},~{r13},~{r14},~{r15}"

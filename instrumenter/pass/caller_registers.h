@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A function that calls setjmp gets a prologue that saves all registers it has to preserve. A
-// jmp_buf then holds its own values only, and those of its callers lie on the stack, where the
+// jmp_buf then holds only this function's values. Its callers' values lie on the stack, where the
 // runtime finds them.
 #pragma once
 

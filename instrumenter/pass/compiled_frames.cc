@@ -17,7 +17,7 @@ namespace {
 constexpr const char* compiled_record =
     "7745:\n\t.pushsection .stab_compiled,\"?\",@progbits\n\t.quad 7745b\n\t.popsection";
 
-// Instructions need not be written as such.
+// Whether the assembly may contain instructions that are written as data, or by a macro.
 bool may_hide_instructions(const llvm::InlineAsm& code) {
   static constexpr std::array<llvm::StringRef, 16> words = {
       ".byte", ".2byte", ".4byte", ".8byte", ".word",  ".hword",   ".value", ".short",

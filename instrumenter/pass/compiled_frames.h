@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where nothing but the compiler moves the stack pointer: a function with objects of variable size
-// keeps it in a word of its frame, and machine code does not show that no object lies there. A
-// record is an address in the function (8), in the section .stab_compiled, which is not loaded.
+// Records functions in which only the compiler moves the stack pointer. A function with objects of
+// variable size keeps the stack pointer in a word of its frame, and machine code does not show
+// that no object lies there. A record is an address in the function (8), in the section
+// .stab_compiled, which is not loaded.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -10,10 +11,10 @@
 
 namespace stab::pass {
 
-// Before our own assembly is put in.
+// Must run before the pass adds its own assembly.
 std::vector<llvm::Function*> find_compiled(llvm::Module& module);
 
-// Those of them that have objects of variable size, our own included.
+// Records those of them that have objects of variable size, including the pass's own objects.
 void note_compiled_frames(const std::vector<llvm::Function*>& compiled);
 
 }  // namespace stab::pass

@@ -22,7 +22,8 @@ bool calls(const llvm::Function& function) {
   });
 }
 
-// A frame of variable size whose objects are aligned further takes rbx as well.
+// Whether the function's assembly uses rbx. The compiler needs rbx itself for a frame of variable
+// size if an object's alignment is larger than the stack's.
 bool needs_rbx(const llvm::Function& function) {
   return std::ranges::any_of(llvm::instructions(function), [](const llvm::Instruction& i) {
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
@@ -41,7 +42,7 @@ llvm::GlobalVariable& add_bytes(llvm::Module& module, llvm::Type& type, const ch
   return *bytes;
 }
 
-// The byte that decides this time.
+// Returns the byte that decides the size this time.
 llvm::Value* take_byte(llvm::IRBuilder<>& entry, llvm::GlobalVariable& bytes, unsigned count) {
   auto* byte = entry.getInt8Ty();
   if (count == 1) return entry.CreateLoad(byte, &bytes, /*isVolatile=*/true);

@@ -18,7 +18,7 @@
 namespace stab::pass {
 namespace {
 
-// Frames that others look into, or whose shape is not the usual one.
+// Whether others look into the frame of a function with this intrinsic, or its shape is unusual.
 bool is_special(const llvm::Intrinsic::ID id) {
   switch (id) {
     case llvm::Intrinsic::localescape:
@@ -53,7 +53,7 @@ bool touches_stack(const llvm::InlineAsm& code) {
          llvm::StringRef(clobbers).contains("{esp}") || llvm::StringRef(clobbers).contains("{ebp}");
 }
 
-// Becomes a jump, or may.
+// Whether the call becomes a jump, or may become one.
 bool ends_by(const llvm::CallInst& call) {
   const llvm::Instruction* next = next_instruction(call);
   return call.isTailCall() && next != nullptr && llvm::isa<llvm::ReturnInst>(next);
@@ -64,7 +64,7 @@ bool is_usual_convention(const llvm::Function& function) {
          function.getCallingConv() == llvm::CallingConv::Fast;
 }
 
-// Where pointers come from: objects of the frame itself, or memory outside of it.
+// Traces where pointers come from: objects of the frame itself, or memory outside of it.
 class Origins {
  public:
   explicit Origins(const llvm::Function& function) : function_(function) {
@@ -75,7 +75,8 @@ class Origins {
     }
   }
 
-  // An own address is stored outside, and another is compared with what was read there.
+  // Whether the function stores one of its frame's addresses outside, and compares another with
+  // what it read there.
   [[nodiscard]] bool remembers() const {
     bool stored = false;
     bool compared = false;
@@ -124,7 +125,7 @@ class Origins {
       else
         outer_.insert(load);
     }
-    // What is kept in a variable of the frame, as all is at -O0.
+    // Follows values through variables of the frame, which keep all values at -O0.
     if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
         store != nullptr && is_variable(store->getPointerOperand())) {
       if (is_own(store->getValueOperand())) own_kept_.insert(store->getPointerOperand());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The differences between the versions of LLVM that the pass is built for. Nothing else in the pass asks
-// for a version.
+// The differences between the versions of LLVM that the pass is built for. Nothing else in the
+// pass asks for a version.
 #pragma once
 
 #include <llvm/Config/llvm-config.h>
@@ -25,7 +25,7 @@
 
 namespace stab::pass {
 
-// `add` is called where the optimizer has done with a module.
+// Calls `add` where the optimizer has finished with a module.
 inline void at_the_end(llvm::PassBuilder& builder,
                        const std::function<void(llvm::ModulePassManager&, bool unoptimized)>& add) {
 #if LLVM_VERSION_MAJOR >= 20
@@ -58,7 +58,8 @@ inline void create_stack_restore(llvm::IRBuilder<>& at, llvm::Value* saved) {
 #endif
 }
 
-// The first instruction of a block that is rarely entered, where `condition` holds.
+// Returns the first instruction of a new block before `next`, which runs only if `condition`
+// holds, and that is rare.
 inline llvm::Instruction* split_rarely(llvm::Value* condition, llvm::Instruction& next,
                                        llvm::DomTreeUpdater& updater, llvm::LoopInfo& loops) {
   constexpr unsigned never = 1;
@@ -81,7 +82,7 @@ inline const llvm::Instruction* next_instruction(const llvm::Instruction& instru
 #endif
 }
 
-// How many of the low bits are 0.
+// Returns how many of the low bits are 0.
 inline unsigned low_zeros(const llvm::APInt& number) {
 #if LLVM_VERSION_MAJOR >= 17
   return number.countr_zero();
@@ -90,7 +91,7 @@ inline unsigned low_zeros(const llvm::APInt& number) {
 #endif
 }
 
-// Patch points have a name for each type of result, or one for all.
+// Patch points have one name for each type of result, or one name for all.
 inline bool is_patch_point(llvm::Intrinsic::ID id) {
 #if LLVM_VERSION_MAJOR >= 19
   if (id == llvm::Intrinsic::experimental_patchpoint) return true;
@@ -100,7 +101,7 @@ inline bool is_patch_point(llvm::Intrinsic::ID id) {
   return id == llvm::Intrinsic::experimental_patchpoint_void;
 }
 
-// Whether the instruction makes a number of a pointer.
+// Whether the instruction turns a pointer into a number.
 inline bool makes_number(unsigned opcode) {
 #if LLVM_VERSION_MAJOR >= 22
   if (opcode == llvm::Instruction::PtrToAddr) return true;

@@ -19,9 +19,9 @@
 namespace stab::pass {
 namespace {
 
-constexpr const char* section = "stab_pads";  // one byte a function
+constexpr const char* section = "stab_pads";  // one byte per function
 
-// Functions that calls of `creator` get as this argument.
+// Finds the functions that calls of `creator` pass as this argument.
 void add_starts(const llvm::Module& module, llvm::StringRef creator, unsigned argument,
                 unsigned arguments, std::set<llvm::Function*>& found) {
   const llvm::Function* create = module.getFunction(creator);
@@ -33,7 +33,7 @@ void add_starts(const llvm::Module& module, llvm::StringRef creator, unsigned ar
         found.insert(start);
 }
 
-// What libstdc++ calls in a new thread: std::thread::_State_impl<...>::_M_run().
+// libstdc++ calls this function in a new thread: std::thread::_State_impl<...>::_M_run().
 bool runs_std_thread(std::string_view name) {
   return name.starts_with("_ZNSt6thread11_State_impl") && name.ends_with("6_M_runEv");
 }
@@ -48,7 +48,7 @@ std::set<llvm::Function*> long_lived_functions(llvm::Module& module) {
   return found;
 }
 
-// Nobody else moves the stack pointer between calls.
+// Whether nothing else moves the stack pointer between calls.
 bool has_plain_stack(const llvm::Function& function) {
   return std::ranges::all_of(llvm::instructions(function), [](const llvm::Instruction& i) {
     if (const auto* object = llvm::dyn_cast<llvm::AllocaInst>(&i)) return object->isStaticAlloca();
@@ -68,8 +68,8 @@ bool calls(const llvm::Loop& loop) {
   });
 }
 
-// Writes zeroes. No call, which sanitizers or the program might have replaced, and no word of it to
-// the optimizer: nobody reads there.
+// Writes zeroes. It makes no call, because sanitizers or the program might have replaced the
+// callee. It does not tell the optimizer about the memory, because nobody reads it.
 void clear(llvm::IRBuilder<>& at, llvm::Value* start, llvm::Value* size) {
   llvm::Type* address = start->getType();
   llvm::Type* number = size->getType();
@@ -82,8 +82,8 @@ void clear(llvm::IRBuilder<>& at, llvm::Value* start, llvm::Value* size) {
       ->setDoesNotThrow();
 }
 
-// What a pad newly covers are remains of frames, return addresses among them, which would keep old
-// layouts for as long as the loop runs.
+// The bytes that a pad newly covers are remains of frames. Return addresses among them would keep
+// old layouts for as long as the loop runs.
 void clear_new_part(llvm::Instruction& next, llvm::Value* pad, llvm::Value* before,
                     llvm::DominatorTree& dominators, llvm::LoopInfo& loops) {
   llvm::IRBuilder<> at(&next);
@@ -93,8 +93,8 @@ void clear_new_part(llvm::Instruction& next, llvm::Value* pad, llvm::Value* befo
   clear(rarely, pad, rarely.CreatePtrDiff(rarely.getInt8Ty(), before, pad));
 }
 
-// Where the stack pointer is between calls. A loop's way in may be in a cycle that is none of the
-// loops that LLVM knows, so it would be lower there each time.
+// Saves the stack pointer as it is between calls. The way into a loop may be part of a cycle that
+// LLVM does not know as a loop, so the stack pointer would be lower there each time.
 llvm::Value* save_stack_pointer(llvm::Function& function) {
   llvm::BasicBlock& entry = function.getEntryBlock();
   llvm::IRBuilder<> begin(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
@@ -148,7 +148,8 @@ unsigned add_pads(llvm::Function& function) {
 }  // namespace
 
 unsigned add_loop_pads(llvm::Module& module) {
-  // What they call would be elsewhere in the next turn of the loop.
+  // In the next iteration of the loop, the frames of the functions that it calls would lie
+  // elsewhere.
   if (std::ranges::any_of(module, [](const llvm::Function& f) { return remembers_its_place(f); }))
     return 0;
   unsigned count = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The LLVM pass plugin. Moving code needs no pass: STAB_NO_MOVE is a section of its own, which the
 // post-link step sees. The stack pads change the code itself, exactly once per module, after all
-// optimizations, and LLVM calls a plugin at more places than one: twice for ThinLTO, in the compile
-// and the link step. So the plugin knows its phase from the driver, and leaves a module flag where
-// it has been.
+// optimizations. But LLVM calls a plugin more than once: for ThinLTO, in the compile step and in
+// the link step. So the driver tells the plugin its phase, and the plugin leaves a flag in each
+// module that it has changed.
 #include <llvm/IR/Module.h>
 
 #include <cstdlib>
@@ -24,8 +24,8 @@ constexpr const char* flag = "stab.instrumented";
 
 // STAB_PASS_PHASE, set by the driver. Anything else counts as `compile`.
 enum class Phase : unsigned char {
-  compile,    // no link-time optimization: this compilation is the end
-  prelink,    // of either kind of LTO: the link step comes
+  compile,    // no link-time optimization: this compilation is the last step
+  prelink,    // either kind of LTO: the link step follows
   link_full,  // the whole program in one module
   link_thin,  // one module of many
 };
@@ -49,7 +49,7 @@ bool is_our_machine(const llvm::Module& module) {
 }
 
 Mode mode_for(const llvm::Module& module) {
-  // -mstack-alignment: LLVM then relies on the size of each frame.
+  // With -mstack-alignment, LLVM relies on the size of each frame.
   if (module.getOverrideStackAlignment() > 16 || !is_our_machine(module)) return Mode::off;
   const char* text = std::getenv("STAB_STACK");
   const std::string_view mode = text == nullptr ? "" : text;
@@ -69,7 +69,7 @@ void add_pads(llvm::Module& module, Mode mode, bool unoptimized) {
 }
 
 struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
-  bool unoptimized;  // no link step makes the code, and nothing optimizes it
+  bool unoptimized;  // this compilation makes the code, without optimization
   llvm::PreservedAnalyses run(llvm::Module& module,
                               llvm::ModuleAnalysisManager& /*analyses*/) const {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
@@ -81,7 +81,7 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
     if (is_our_machine(module)) stab::pass::note_compiled_frames(compiled);
     return llvm::PreservedAnalyses::none();
   }
-  // Also for functions that are not to be optimized.
+  // The pass also runs on functions that must not be optimized.
   static bool isRequired() { return true; }
 };
 

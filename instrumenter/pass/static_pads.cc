@@ -16,15 +16,17 @@
 namespace stab::pass {
 namespace {
 
-constexpr unsigned pad_words = 18;  // of 8 bytes: with 16, LLVM would write `add $-128, %rsp`
+constexpr unsigned pad_words = 18;  // 8 bytes each; with 16 words, LLVM would write `add $-128,
+                                    // %rsp`
 
-// They read above the frame of their function, where it has no frame pointer.
+// Whether this intrinsic reads above the function's frame, unless that has a frame pointer.
 bool looks_above(const llvm::Intrinsic::ID id) {
   return id == llvm::Intrinsic::returnaddress || id == llvm::Intrinsic::frameaddress ||
          id == llvm::Intrinsic::eh_dwarf_cfa || id == llvm::Intrinsic::vastart;
 }
 
-// Registers that a value takes as an argument, at most; false: it may go to the stack.
+// Adds the registers that a value takes as an argument at most. Returns false if the value may go
+// to the stack.
 bool add_registers(const llvm::Type& type, unsigned& general, unsigned& vector) {
   if (type.isPointerTy()) return ++general, true;
   if (type.isIntegerTy()) return general += (type.getIntegerBitWidth() + 63) / 64, true;
@@ -44,7 +46,7 @@ bool takes_registers_only(const llvm::Function& function) {
   unsigned general = 0;
   unsigned vector = 0;
   const llvm::Type* result = function.getReturnType();
-  // What is returned in memory has its address as an argument.
+  // A value that is returned in memory has its address as an argument.
   if (!result->isVoidTy() && !result->isPointerTy() && !result->isFloatTy() &&
       !result->isDoubleTy() && !(result->isIntegerTy() && result->getIntegerBitWidth() <= 128))
     ++general;
@@ -60,7 +62,7 @@ bool takes_registers_only(const llvm::Function& function) {
 struct Findings {
   llvm::CallBase* call = nullptr;  // the record goes before it
   bool above = false;
-  bool variable = false;  // objects of variable size
+  bool variable = false;  // it has objects of variable size
 };
 
 Findings look_at(llvm::Function& function) {
@@ -84,7 +86,7 @@ std::string pad_record(unsigned flags, bool placed) {
          "\n7743:\n\t.popsection";
 }
 
-// Behind the other objects, as far as the record's place allows.
+// Returns the place behind the other objects, unless the record comes before it.
 llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instruction* record) {
   llvm::BasicBlock& entry = function.getEntryBlock();
   llvm::Instruction* last = nullptr;
@@ -95,7 +97,7 @@ llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instructi
   return last != nullptr && fits ? last->getNextNode() : &*entry.getFirstNonPHIOrDbgOrAlloca();
 }
 
-// Stack protectors reorder objects; debuggers find objects of variable size by what is spilled.
+// Stack protectors reorder objects, and debuggers find objects of variable size by spilled values.
 bool may_raise_spilled(const llvm::Function& function, const Findings& found) {
   if (found.variable && function.getSubprogram() != nullptr) return false;
   return !(function.hasFnAttribute(llvm::Attribute::StackProtect) ||
@@ -106,26 +108,26 @@ bool may_raise_spilled(const llvm::Function& function, const Findings& found) {
 void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) {
   llvm::LLVMContext& context = function.getContext();
   auto* word = llvm::Type::getInt64Ty(context);
-  // No array: those ask for stack protectors.
+  // An array would ask for stack protectors.
   auto* type =
       llvm::StructType::get(context, llvm::SmallVector<llvm::Type*, pad_words>(pad_words, word));
-  // Optimized functions set up their frame before their first call. Others do at once, and their
-  // first call may be in a part that is never reached.
+  // Optimized functions set up their frame before their first call. Others do it at once, and
+  // their first call may be in a part that is never reached.
   const bool at_once = unoptimized || function.hasOptNone();
   llvm::IRBuilder<> entry(place_for_pad(function, at_once ? nullptr : found.call));
   auto* pad = entry.CreateAlloca(type, nullptr, "stab.pad");
-  // 144 is a multiple of 16: with 8, spilled values below keep the alignment that they have
-  // without.
+  // 144 is a multiple of 16, so with an alignment of 8 the spilled values below keep the alignment
+  // that they have without the object.
   pad->setAlignment(llvm::Align(unoptimized ? 8 : 16));
   const bool clean = takes_registers_only(function) && !found.above;
-  // With a frame pointer, what lies above the frame does not depend on its size.
+  // With a frame pointer, accesses above the frame do not depend on its size.
   if (!clean) function.addFnAttr("frame-pointer", "all");
   const unsigned flags = (clean ? all_arguments_in_registers : 0) |
                          (at_once ? 0 : rarest_object_on_top) |
                          (unoptimized && may_raise_spilled(function, found) ? spilled_below : 0);
   llvm::IRBuilder<> before(at_once ? pad->getNextNode() : found.call);
-  // An object whose address is taken asks for a strong stack protector; without the address the
-  // record does not tell its place, and it stays.
+  // An object whose address is taken asks for a strong stack protector, so the record does without
+  // the address. The post-link step then does not know the object's place and leaves it in.
   if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {
     auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
     before.CreateCall(llvm::InlineAsm::get(shape, pad_record(flags, false), "", true))

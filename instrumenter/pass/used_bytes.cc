@@ -21,7 +21,7 @@
 namespace stab::pass {
 namespace {
 
-// What copies, compares or changes memory that it is given.
+// Whether the called function copies, compares or changes memory that it is given.
 bool works_on_bytes(const llvm::CallBase& call) {
   static constexpr std::array<llvm::StringRef, 14> names = {
       "memcpy", "memmove", "mempcpy",      "memcmp",        "bcmp",   "bcopy",         "memchr",
@@ -31,15 +31,15 @@ bool works_on_bytes(const llvm::CallBase& call) {
   return callee != nullptr && std::ranges::find(names, callee->getName()) != names.end();
 }
 
-// A function, or a number made of one. Distances between a function and data are what tables of
-// jumps hold.
+// Whether the value is a number made from the address of data. Jump tables hold distances between
+// functions and data.
 bool is_data(const llvm::Value* value) {
   const auto* number = llvm::dyn_cast<llvm::Operator>(value);
   return number != nullptr && makes_number(number->getOpcode()) &&
          llvm::isa<llvm::GlobalVariable>(number->getOperand(0)->stripPointerCasts());
 }
 
-// A tag in the low bits is looked at; a page is not.
+// A mask that clears 6 low bits or more may compute a page; other masks only look at a tag.
 bool masks_page(const llvm::User& user) {
   return std::ranges::any_of(user.operands(), [](const llvm::Use& use) {
     const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(use);
@@ -47,7 +47,7 @@ bool masks_page(const llvm::User& user) {
   });
 }
 
-// What one function uses of others.
+// Maps a function to the functions whose bytes or range it uses.
 using Uses = std::map<llvm::Function*, std::set<llvm::Function*>>;
 
 class Search {
@@ -98,7 +98,7 @@ class Search {
     }
   }
 
-  // An expression of constants stands in each instruction that uses it.
+  // A constant expression is part of each instruction that uses it.
   void note(llvm::User& user) {
     if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(&user)) {
       uses_[instruction->getFunction()].insert(&function_);

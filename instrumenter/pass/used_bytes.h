@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Functions whose bytes or range the program uses: it computes with their address, compares it by
-// order, or copies from there. Such code must stay where it is. What is only called, stored,
-// compared for equality or handed on is not one of them.
+// Records functions whose bytes or range the program uses: it computes with their address,
+// compares it by order, or copies from there. Such code must stay where it is. A function that is
+// only called, stored, compared for equality or passed on does not count.
 //
-// A record is the addresses of the functions that one function uses in this way (8 each), ended by
-// 0, in the section .stab_bytes, which is not loaded. What lies between them may be meant too.
+// A record is a list of the functions that one function uses in this way: their addresses (8
+// each), then 0, in the section .stab_bytes, which is not loaded. The program may also mean the
+// code between them.
 #pragma once
 
 #include <llvm/IR/Module.h>

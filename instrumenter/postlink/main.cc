@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stab-postlink [--explain|--json] BINARY: the step by itself, without the compiler driver.
+// stab-postlink [--explain|--json] BINARY: runs the post-link step by itself, without the compiler
+// driver.
 #include <cstdio>
 #include <string_view>
 

@@ -71,7 +71,7 @@ Program analyse(const ElfFile& file) {
   return program;
 }
 
-// What would run, but not rightly, is refused.
+// Refuses a binary that would run, but not correctly.
 Result<void> check(const ElfFile& file) {
   if (file.section(abi::table_section) != nullptr) return fail("it is already instrumented");
   if (file.symbols().empty())
@@ -82,7 +82,7 @@ Result<void> check(const ElfFile& file) {
     return fail(
         "a version script or something similar hides _dl_find_object, without which exceptions "
         "cannot find moved code");
-  // Its thread runs before we do, in code that we would change.
+  // Its thread runs before the runtime does, in code that the runtime would change.
   if (std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& s) {
         return file.name(s) == "__tsan_init" && s.st_shndx != SHN_UNDEF;
       }))

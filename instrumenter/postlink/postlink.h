@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The post-link step: it learns from a linked binary what the runtime must know to move its
-// functions, and writes that into the binary. The binary was linked by lld with the flags of
+// The post-link step learns from a linked binary what the runtime must know to move its functions,
+// and writes that into the binary. lld must have linked the binary with the flags of
 // instrumenter/link_flags.h.
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace stab::instrumenter {
 
 struct Options {
-  bool strip_all = false;    // as -s of a linker
-  bool strip_debug = false;  // as -S of a linker
+  bool strip_all = false;    // like a linker's -s
+  bool strip_debug = false;  // like a linker's -S
 };
 
 struct Summary {
@@ -23,12 +23,12 @@ struct Summary {
   std::uint64_t text_bytes = 0;
   std::uint64_t movable_bytes = 0;
   std::uint64_t table_bytes = 0;
-  std::uint64_t large_functions = 0;  // of -mcmodel=large: none of them can move
+  std::uint64_t large_functions = 0;  // compiled with -mcmodel=large, so they cannot move
 };
 
-// Replaces the file in one step and keeps its mode; on an error the file is as it was. The emitted
-// relocations are removed, for they have served. A function whose code is not understood completely
-// is pinned, never guessed.
+// Replaces the file in one step and keeps its mode. After an error, the file is as it was. The
+// emitted relocations are removed, as nobody needs them any more. A function whose code is not
+// completely understood is pinned, never guessed.
 Result<Summary> instrument(const std::string& binary_path, const Options& options);
 
 struct ExplainedFunction {
@@ -40,7 +40,7 @@ struct ExplainedFunction {
   std::uint32_t largest_pad = 0;
 };
 
-// Code that makes all layouts of a run stay.
+// Code that makes the runtime keep all layouts of a run.
 struct ExplainedKeeper {
   std::string name;
   std::uint64_t address = 0;
@@ -51,12 +51,12 @@ struct Explanation {
   std::string path;
   std::uint64_t text_bytes = 0;
   std::uint64_t movable_bytes = 0;
-  bool small_stacks = false;  // it may run on some, so pads are small
+  bool small_stacks = false;  // it may run on small stacks, so pads are small
   std::vector<ExplainedKeeper> keepers;
-  std::vector<ExplainedFunction> functions;  // by address
+  std::vector<ExplainedFunction> functions;  // sorted by address
 };
 
-// Reads it from an instrumented binary, stripped or not.
+// Reads the explanation from an instrumented binary, stripped or not.
 Result<Explanation> explain(const std::string& path);
 
 std::string to_text(const Explanation& explanation);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The note of the runtime has a program header of its own (its alignment makes the linker give it
-// one). That header becomes the table's: a read-only segment behind all others, covered by a
-// section so that strip keeps it.
+// The runtime's note has a program header of its own, because its alignment makes the linker give
+// it one. That header becomes the table's: a read-only segment behind all others, which a section
+// covers so that strip keeps it.
 #include <algorithm>
 #include <cstring>
 
@@ -49,7 +49,7 @@ class Rewriter {
     });
     if (own == segments_.end()) return false;
     segments_.erase(own);
-    // Loadable segments are in the order of their addresses.
+    // Loadable segments must be sorted by address.
     std::size_t behind = 0;
     for (std::size_t i = 0; i < segments_.size(); ++i)
       if (segments_[i].p_type == PT_LOAD) behind = i + 1;
@@ -108,7 +108,7 @@ class Rewriter {
            ((strip_all_ || strip_debug_) && name.starts_with(".debug"));
   }
 
-  // New places for what is not loaded, and new numbers for all.
+  // Moves the sections that are not loaded, and renumbers all sections.
   void copy_other_sections() {
     const auto old = file_.sections();
     numbers_.assign(old.size(), 0);
@@ -116,7 +116,7 @@ class Rewriter {
       if (dropped(i)) continue;
       numbers_[i] = static_cast<std::uint32_t>(sections_.size());
       sections_.push_back(old[i]);
-      // What made the linker give it a header; readers of notes expect that of others.
+      // The note's alignment made the linker give it a header. Readers of notes expect this one.
       if (old[i].sh_addr == note_address_ && old[i].sh_type == SHT_NOTE)
         sections_.back().sh_addralign = 4;
       if (i == file_.header().e_shstrndx)
@@ -133,7 +133,7 @@ class Rewriter {
     }
   }
 
-  // The section names are extended by ours, whose section header goes behind them.
+  // Appends our name to the section names; our section header follows theirs.
   void add_table_section() {
     const auto names = file_.contents(sections_.back());
     const std::uint64_t name_at = names.size();

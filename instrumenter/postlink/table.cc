@@ -8,7 +8,8 @@
 namespace stab::instrumenter {
 namespace {
 
-// Numbers of movable functions in the table; the analysis numbers pinned ones too.
+// The number of pinned functions: only movable ones are numbered in the table, but the analysis
+// numbers all.
 constexpr std::uint32_t not_in_table = UINT32_MAX;
 
 class TableBuilder {
@@ -124,7 +125,8 @@ class TableBuilder {
     fixups_.push_back(fixup);
   }
 
-  // Labels of functions that got pinned after the label was made are left out.
+  // A label gets its number when something uses it, so labels of functions that were pinned later
+  // are left out.
   std::uint32_t label_number(std::uint32_t label) {
     if (label_numbers_.empty()) label_numbers_.resize(program_.labels.size(), not_in_table);
     if (label_numbers_[label] == not_in_table) {
@@ -185,7 +187,7 @@ class TableBuilder {
       ranges_.push_back({place(start), static_cast<std::uint32_t>(end - start), kind, few});
   }
 
-  // Sections with this name are one in the output. Between the pads of entries lie those of loops.
+  // The output has one section of this name. The pads of loops lie between those of entries.
   void add_pad_bytes() {
     const Elf64_Shdr* section = program_.file->section(abi::pad_bytes_section);
     if (section == nullptr || section->sh_size == 0 || (section->sh_flags & SHF_WRITE) == 0) return;

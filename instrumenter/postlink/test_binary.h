@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: binaries that the step has not seen, and what it says of their functions.
+// For tests: links binaries that the step has not seen, and explains their functions.
 #pragma once
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ class PostLink : public testing::Test {
   }
   ~PostLink() override { std::filesystem::remove_all(folder_); }
 
-  // The path of a linked binary that the step has not seen.
+  // Returns the path of a linked binary that the step has not seen.
   std::string link(const std::string& flags) {
     const std::string output = (folder_ / "a.out").string();
     const std::string command = fmt::format(
@@ -79,7 +79,7 @@ class PostLink : public testing::Test {
     return link(flags + " " STAB_BIN_DIR "/../lib/stab-runtime.o");
   }
 
-  // What is said of a program with this assembly in it.
+  // Explains a program that contains this assembly.
   Explanation explain_with(const std::string& assembly, const std::string& flags = "") {
     std::ofstream(folder_ / "b.s") << assembly;
     const std::string path = link_program(flags + " " + (folder_ / "b.s").string());

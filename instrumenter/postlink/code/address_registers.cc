@@ -4,7 +4,8 @@
 namespace stab::instrumenter {
 namespace {
 
-// The ABI has DWARF's numbers, by which only rbp is another one here.
+// The ABI uses DWARF's register numbers. Among the preserved registers, only rbp has another
+// number in the decoder.
 std::uint32_t registers_of(const DecodedFunction& decoded) {
   constexpr unsigned rbp_here = 5;
   constexpr unsigned rbp_of_dwarf = 6;
@@ -14,7 +15,7 @@ std::uint32_t registers_of(const DecodedFunction& decoded) {
   return abi::preserved_registers & ~values;
 }
 
-// Hot and cold parts are functions here, and work on the same registers.
+// Hot and cold parts are separate functions here, but they work on the same registers.
 bool joins(const Function& from, const Operand& operand, const Function& to) {
   return operand.use == Operand::Use::branch && &from != &to && operand.target != to.start;
 }

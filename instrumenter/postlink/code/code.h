@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The code of a program: what has to be adjusted in a copy, the labels inside of functions, and what
-// makes functions or layouts stay. Each stage hands on a proof that it was run, which only it can
-// make: so none comes too early.
+// Analyses a program's code: the fields that a copy has to adjust, the labels inside functions,
+// and what makes functions or layouts stay. Each stage returns a proof that it has run, which only
+// that stage can make, so no stage can run too early.
 #pragma once
 
 #include "instrumenter/postlink/program/program.h"
@@ -48,29 +48,30 @@ class PinsAreKnown {
                                      SwitchesAreKnown switches, Pinning pinning);
 };
 
-// Turns every function's operands into fixups, checked against the relocations.
+// Turns every function's operands into fixups and checks them against the relocations.
 CodeIsKnown analyse_code(Program& program, FramesAreRead frames, const Pinning& pinning);
 
-// Registers that hold jump tables' addresses and no other values of 64 bits.
+// Finds the registers of each function that hold jump tables' addresses and no other 64-bit
+// values.
 void find_address_registers(Program& program, CodeIsKnown code);
 
-// Pins functions with labels of whose names more is made than jumps, and functions whose bytes or range
-// the program uses.
+// Pins functions whose named labels are used for more than jumps, and functions whose bytes or
+// range the program uses.
 LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown code,
                               const Pinning& pinning);
 
-// Functions' labels in data and jump tables.
+// Finds functions' labels in data, and jump tables.
 TablesAreKnown analyse_data(Program& program, LabelsAreKnown labels, const Pinning& pinning);
 
-// Takes the exception tables of what can move apart; landing pads become labels.
+// Takes apart the exception tables of functions that can move; their landing pads become labels.
 LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown code, const Pinning& pinning);
 
 // Finds code that switches stacks.
 SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
                                   LandingPadsAreKnown pads);
 
-// A pinned function may jump into another one behind its entry, which then has to stay as it was.
-// After this nothing is pinned any more: it takes the right to.
+// Pins functions that a pinned function jumps into behind their entry: they have to stay as they
+// were linked. This consumes the right to pin, so nothing is pinned afterwards.
 PinsAreKnown pin_dependents(Program& program, TablesAreKnown tables, SwitchesAreKnown switches,
                             Pinning pinning);
 

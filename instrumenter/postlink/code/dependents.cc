@@ -6,14 +6,14 @@ namespace stab::instrumenter {
 
 namespace {
 
-// Bytes that were not decoded may be data, which leads anywhere by chance.
+// Undecoded bytes may be data, in which a branch leads anywhere by chance.
 bool may_lead(const Function& from, const Function& to, std::uint64_t target) {
   return from.decoded.complete || !to.contains(target) || !to.decoded.complete ||
          to.starts_instruction(target);
 }
 
-// Returns whether any was pinned. What moves leads to copies, but not where it leads between
-// functions.
+// Returns whether it pinned a function. The branches of a function that moves lead to copies,
+// except for branches to code between functions.
 bool pin_those_entered_by(const Function& function, Program& program, const Pinning& pinning) {
   bool any = false;
   references_of(function, [&](const Reference& reference) {

@@ -32,8 +32,8 @@ bool absolute(std::uint32_t type) {
   return std::ranges::find(types, type) != types.end();
 }
 
-// The linker may have turned these into an instruction with an absolute operand, and keeps the
-// type.
+// The linker may have replaced these with an instruction that has an absolute operand. The
+// relocation keeps its type then.
 bool may_be_relaxed(std::uint32_t type) {
   constexpr std::array<std::uint32_t, 6> types = {R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX,
                                                   R_X86_64_TLSGD,     R_X86_64_GOTTPOFF,
@@ -46,15 +46,16 @@ bool looks_at_its_caller(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// What they keep of their caller nobody else can find: a place to come back to, or the parent's
-// stack.
+// These functions keep a place in their caller to come back to, or the parent's stack, where
+// nobody else can find it.
 bool keeps_its_callers_place(std::string_view name) {
   constexpr std::array<std::string_view, 5> names = {"getcontext", "setcontext", "swapcontext",
                                                      "vfork", "savectx"};
   return std::ranges::find(names, name) != names.end();
 }
 
-// Registers that it kept return. What getcontext keeps does not by itself.
+// Whether registers that the function kept may be restored later. getcontext by itself restores
+// nothing.
 bool comes_back(std::string_view name) {
   return keeps_its_callers_place(name) && name != "getcontext";
 }
@@ -65,7 +66,8 @@ bool is_setjmp(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Whether it begins by pushing all registers that it has to preserve, as the pass sees to.
+// Whether the function begins by pushing all registers that it has to preserve. The pass ensures
+// that.
 bool saves_all_registers(std::span<const std::uint8_t> code) {
   constexpr std::array<std::uint8_t, 4> landing = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
   constexpr std::array<std::uint8_t, 3> frame = {0x48, 0x89, 0xe5};          // mov %rsp, %rbp
@@ -93,14 +95,14 @@ bool saves_all_registers(std::span<const std::uint8_t> code) {
   return saved == all;
 }
 
-// Code then runs where no list of threads shows it.
+// After these calls, code may run on stacks that no list of threads shows.
 bool makes_stacks(std::string_view name) {
   constexpr std::array<std::string_view, 6> names = {"makecontext",   "swapcontext",   "setcontext",
                                                      "jump_fcontext", "make_fcontext", "clone"};
   return std::ranges::find(names, name) != names.end();
 }
 
-// Code then runs on stacks whose size the program chose.
+// After these calls, code may run on stacks whose size the program chose.
 bool makes_small_stacks(std::string_view name) {
   constexpr std::array<std::string_view, 4> names = {"sigaltstack", "pthread_attr_setstack",
                                                      "pthread_attr_setstacksize",
@@ -108,7 +110,7 @@ bool makes_small_stacks(std::string_view name) {
   return makes_stacks(name) || std::ranges::find(names, name) != names.end();
 }
 
-// The other names are reserved; these a program may give to functions that return.
+// A program may define functions with these names that return. The other names are reserved.
 bool ends_if_of_libc(std::string_view name) {
   constexpr std::array<std::string_view, 8> names = {
       "abort",      "exit",         "_exit",         "_Exit",
@@ -116,14 +118,14 @@ bool ends_if_of_libc(std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// By the C++ ABI, and C's library.
+// The C++ ABI or the C library guarantees this.
 bool never_returns(std::string_view name) {
   constexpr std::array<std::string_view, 4> names = {"__cxa_throw", "__cxa_rethrow",
                                                      "_Unwind_Resume", "_ZSt9terminatev"};
   return std::ranges::find(names, name) != names.end() || ends_if_of_libc(name);
 }
 
-// One function at a time, with the relocations that lie in it.
+// Analyses one function, with the relocations that lie in it.
 class Analysis {
  public:
   Analysis(Program& program, const Pinning& pinning, Function& function,
@@ -174,15 +176,16 @@ class Analysis {
     }
   }
 
-  // A jmp_buf holds the registers of this function, which stays; and of its callers those that it
-  // did not save, in memory that nobody finds.
+  // A jmp_buf holds this function's registers, so the function stays. It also holds those
+  // registers of its callers that the function did not save, and nobody finds them in that memory.
   void check_setjmp() {
     function_.anchored = true;
     if (!saves_all_registers(function_.code))
       program_.hides_by(function_, HideReason::saves_registers);
   }
 
-  // A direct call of what is no function of this file's own.
+  // Notes a direct call of a function that never returns, unless the program defines a function of
+  // that name itself.
   void note_end(const Relocation& relocation) {
     constexpr std::uint8_t call = 0xe8;
     const std::uint64_t field = relocation.where - function_.start;
@@ -195,7 +198,7 @@ class Analysis {
       function_.behind_ends.push_back(static_cast<std::uint32_t>(field + 4));
   }
 
-  // _exit is ours, unless the program has its own.
+  // The runtime defines _exit, unless the program has its own.
   [[nodiscard]] bool is_runtimes(const Elf64_Sym& symbol) const {
     const auto sections = program_.file->sections();
     return symbol.st_shndx < sections.size() &&
@@ -216,7 +219,7 @@ class Analysis {
     pin(PinReason::relocation_mismatch);
   }
 
-  // The call of __tls_get_addr that a relaxed general or local dynamic access no longer makes.
+  // A relaxed general or local dynamic access no longer makes its call of __tls_get_addr.
   [[nodiscard]] bool belongs_to_relaxed_tls(const Relocation& call) const {
     return std::ranges::any_of(relocations_, [&](const Relocation& other) {
       return (other.type == R_X86_64_TLSGD || other.type == R_X86_64_TLSLD) &&
@@ -237,8 +240,8 @@ class Analysis {
     function_.fixups.push_back(make_fixup(kind, operand.offset, value));
   }
 
-  // Compilers leave jumps to the end behind, in blocks that are never reached. With a relocation it
-  // is a real jump.
+  // Compilers leave jumps to the function's end in blocks that are never reached. If the jump has
+  // a relocation, it is a real jump.
   [[nodiscard]] bool stays_inside(const Operand& operand) const {
     return function_.contains(operand.target) ||
            (operand.target == function_.end() && program_.find(operand.target) == nullptr &&
@@ -250,13 +253,13 @@ class Analysis {
     return operand.offset > 0 && function_.code[operand.offset - 1] == call;
   }
 
-  // The address that this leaves on the stack may be kept, or lead to data by a distance.
+  // The program may keep the address that such a call leaves on the stack, or find data by it.
   [[nodiscard]] bool calls_a_label(const Operand& operand) const {
     return is_call(operand) && operand.target != function_.start &&
            function_.contains(operand.target);
   }
 
-  // It may read data that lie behind the call.
+  // The callee may read data that lie behind the call.
   [[nodiscard]] bool calls_what_takes_its_return_address(const Operand& operand) const {
     const Function* callee = program_.find_code(operand.target);
     return is_call(operand) && callee != nullptr && callee->decoded.takes_return_address;
@@ -284,21 +287,21 @@ class Analysis {
     if (!at_entry && !has_relocation(operand)) return pin(PinReason::relocation_mismatch);
     if (other != nullptr && !at_entry && operand.use == Operand::Use::address)
       pinning_.pin(*other, PinReason::label_reference);
-    // The bytes there would be those of our jump.
+    // The program would access our jump instead of these bytes.
     if (other != nullptr && operand.use == Operand::Use::access &&
         operand.target < other->start + abi::entry_bytes)
       pinning_.pin(*other, PinReason::used_bytes);
     add_shift(operand);
   }
 
-  // Nothing further than the image is allowed: the runtime puts copies within 2 GB of all of it.
+  // The target must lie in the image: the runtime puts copies within 2 GB of all of it.
   void add_shift(const Operand& operand) {
     if (operand.target < program_.file->lowest() || operand.target > program_.file->highest())
       return pin(PinReason::outside_reference);
     add(FixupKind::shift, operand, 0);
   }
 
-  // Its own address is that of the original everywhere; a label's is that of its stub.
+  // The function's own address is always the original's address; a label's address is its stub's.
   void add_reference_to_itself(const Operand& operand) {
     if (operand.target == function_.start) return add(FixupKind::shift, operand, 0);
     if (operand.use != Operand::Use::address || !function_.starts_instruction(operand.target))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Jump tables hold distances from their base, which the code takes by a `lea`. A copy of the
-// function gets a copy of the table at a constant distance, so that neither has to change again.
+// Jump tables hold distances from their base, whose address the code takes with a `lea`. A copy of
+// the function gets a copy of the table at a constant distance, so neither has to change again.
 // Tables of addresses (computed goto, and jump tables of code for a fixed address) are rewritten
-// once, to stubs.
+// once, so that they lead to stubs.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -42,7 +42,7 @@ class DataAnalysis {
            !name.starts_with(".gcc_except_table");
   }
 
-  // Others (lists of places to patch, say) mean the original code.
+  // Other sections (lists of places to patch, say) refer to the original code.
   static bool holds_pointers(std::string_view name) {
     return name.starts_with(".data") || name.starts_with(".rodata") || name.starts_with(".relro") ||
            name.starts_with(".ldata") || name.starts_with(".tm_clone");
@@ -79,14 +79,14 @@ class DataAnalysis {
     }
   }
 
-  // No jump table: a list of places of another kind, each as a distance from its own.
+  // This is not a jump table but a list of other places, each as a distance from its own entry.
   void pin_at(std::uint64_t place) {
     if (Function* function = program_.find(place); function && function->start != place)
       pinning_.pin(*function, PinReason::label_reference);
   }
 
-  // A place of a function that jumps to none by its address is known to somebody who compares it, as
-  // a handler of faults does; so is its end.
+  // If the function does not jump to labels by their addresses, the program may compare this place
+  // with other addresses, as a handler of faults does. It may compare the function's end, too.
   void look_at_other_use(std::uint64_t place) {
     Function* function = program_.find(place);
     if (function == nullptr) function = program_.find(place - 1);
@@ -102,7 +102,7 @@ class DataAnalysis {
            (program_.file->sections()[section].sh_flags & SHF_EXECINSTR) != 0;
   }
 
-  // While the program runs.
+  // Whether the place is read-only while the program runs.
   [[nodiscard]] bool is_readonly(std::uint64_t where, const Elf64_Shdr& section) const {
     bool readonly = (section.sh_flags & SHF_WRITE) == 0;
     for (const Elf64_Phdr& segment : program_.file->segments())
@@ -112,7 +112,7 @@ class DataAnalysis {
     return readonly;
   }
 
-  // Also those that a constructor uses while it builds a part.
+  // Includes the vtables that a constructor uses while it builds a base class.
   void collect_vtables() {
     // Calls that the compiler checks (-fsanitize=kcfi) read a number before the function.
     if (program_.file->section(".kcfi_traps") != nullptr) return;
@@ -123,14 +123,14 @@ class DataAnalysis {
     }
   }
 
-  // Others may look these up by their names, or have them in vtables of their own.
+  // Other images may look these places up by name, or have them in vtables of their own.
   void collect_exported() {
     for (const std::uint64_t place : program_.file->exported_places()) named_.insert(place);
   }
 
-  // All that is no call through the linker's table may be the address of a function.
+  // Everything but a call through the linker's table may take the address of a function.
   void read_code(std::size_t index) {
-    constexpr std::uint64_t field = 4;  // a distance counts from behind it
+    constexpr std::uint64_t field = 4;  // a distance counts from the field's end
     for (const Relocation& relocation : program_.file->relocations(index)) {
       if (relocation.type == R_X86_64_PLT32) continue;
       named_.insert(relocation.target);
@@ -138,7 +138,8 @@ class DataAnalysis {
     }
   }
 
-  // Programs compare pointers to functions. Those that stand only in vtables are only called.
+  // Programs compare pointers to functions, but pointers that stand only in vtables are only
+  // called.
   void add_pointer(std::uint64_t where, const Function& function, const Elf64_Shdr& section) {
     const auto next = vtables_.upper_bound(where);
     if (next == vtables_.begin() || where >= std::prev(next)->second) {
@@ -175,14 +176,15 @@ class DataAnalysis {
     return base + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance_at(entry)));
   }
 
-  // A base inside the run ends the table, unless it does not look like one of its own user.
+  // Another table's base ends this table, unless the entry there does not lead into that base's
+  // function.
   [[nodiscard]] bool next_table_begins(std::uint64_t entry) const {
     const auto base = bases_.find(entry);
     if (base == bases_.end()) return false;
     return program_.functions[base->second].starts_instruction(target_of(entry, entry));
   }
 
-  // Entries that can't be taken lead to the end of the function.
+  // Entries that are never taken lead to the end of the function.
   [[nodiscard]] bool is_unreachable(const Function& function, std::uint64_t target) const {
     return target == function.end() && program_.find(target) == nullptr;
   }
@@ -241,10 +243,11 @@ class DataAnalysis {
 
   Program& program_;
   const Pinning& pinning_;
-  std::map<std::uint64_t, std::uint64_t> vtables_;          // start and end
-  std::unordered_set<std::uint64_t> named_;                 // whose address others may compare
-  std::unordered_set<std::uint64_t> distances_;             // places of 32-bit distances in data
-  std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // such places whose address code takes
+  std::map<std::uint64_t, std::uint64_t> vtables_;  // start -> end
+  std::unordered_set<std::uint64_t> named_;         // places whose address others may compare
+  std::unordered_set<std::uint64_t> distances_;     // places of 32-bit distances in data
+  std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // such a place -> function whose code
+                                                            // takes its address
 };
 
 }  // namespace

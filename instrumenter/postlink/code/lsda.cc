@@ -13,7 +13,7 @@ constexpr std::uint8_t omit = 0xff;
 constexpr std::uint8_t udata4 = 0x03;
 constexpr std::uint64_t longest_table = std::uint64_t{64} << 20;
 
-// A number of the table of call sites.
+// Reads one number of the table of call sites.
 std::uint64_t read_number(ByteReader& reader, std::uint8_t encoding) {
   switch (encoding) {
     case 0x01:
@@ -30,11 +30,12 @@ std::uint64_t read_number(ByteReader& reader, std::uint8_t encoding) {
   }
 }
 
-// Bytes of the action table, which ends where nobody says: behind the last action that is used.
+// Returns the length of the action table, or SIZE_MAX if it is damaged. The file does not say
+// where the table ends, so its end is behind the last action that is used.
 std::size_t actions_end(std::span<const std::uint8_t> bytes, const std::vector<CallSite>& sites) {
   std::size_t end = 0;
   for (const CallSite& site : sites) {
-    std::int64_t next = site.action;  // 1 more than its place
+    std::int64_t next = site.action;  // the action's offset, plus 1
     for (std::size_t steps = 0; next > 0 && steps <= bytes.size(); ++steps) {
       const auto at = static_cast<std::size_t>(next) - 1;
       if (at >= bytes.size()) return SIZE_MAX;
@@ -168,7 +169,7 @@ std::vector<std::uint8_t> write_exceptions(
   table.uleb(sites.bytes().size());
   table.append(sites.bytes());
   table.append(exceptions.actions);
-  // Never shorter than what the runtime fills in.
+  // The runtime fills in an ExceptionTable, so the result is never shorter.
   if (table.bytes().size() < sizeof(abi::ExceptionTable)) table.fill(sizeof(abi::ExceptionTable));
   return table.bytes();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Labels with names of their own. Compilers make none whose address is used: a handler may compare
-// the place of a fault with such a label, or somebody copies the code up to it. Then the function
-// must run where it is. So must functions whose bytes or range the program uses, as the pass has
-// noted, or a section's bounds or the code of another compiler show.
+// Pins functions that contain named labels whose address is used. Compilers make no such labels,
+// so a handler may compare the place of a fault with the label, or the program copies the code up
+// to it, and the function must run where it was linked. The same is true of functions whose bytes
+// or range the program uses: the pass's records, a section's bounds or another compiler's code
+// show that.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -37,7 +38,7 @@ class LabelAnalysis {
     for (const Function& function : program_.functions) look_at(function);
     for (const Function& function : program_.unsized) look_at(function);
     read_used_bytes();
-    // Whoever looks a name up may use its address.
+    // Another image that looks up a name may use its address.
     for (const std::uint64_t place : program_.file->exported_places())
       if (Function* function = program_.find(place);
           function != nullptr && function->start != place)
@@ -63,7 +64,7 @@ class LabelAnalysis {
   }
 
   void look_at(const Relocation& relocation) {
-    constexpr std::uint64_t field = 4;  // a distance counts from behind it
+    constexpr std::uint64_t field = 4;  // a distance counts from the field's end
     if (relocation.symbol >= program_.file->symbols().size() || is_branch(relocation.where)) return;
     const Elf64_Sym& symbol = program_.file->symbols()[relocation.symbol];
     const bool begins = is_function(symbol);
@@ -72,14 +73,14 @@ class LabelAnalysis {
     look_at(relocation.target + field, begins);
   }
 
-  // Within a section there need not be relocations.
+  // References within a section need not have relocations.
   void look_at(const Function& function) {
     for (const Operand& operand : function.decoded.operands)
       if (operand.use == Operand::Use::address && !function.contains(operand.target))
         look_at(operand.target, true);
   }
 
-  // `begins`: at the start of a function, that is meant.
+  // `begins`: if `place` is the start of a function, the reference means that function.
   void look_at(std::uint64_t place, bool begins) {
     if (!labels_.contains(place)) return;
     Function* function = program_.find(place);
@@ -88,7 +89,7 @@ class LabelAnalysis {
     pin_before(place);
   }
 
-  // It may be where that function ends, with the padding there.
+  // The label may mark the end of the function before it, with the padding there.
   void pin_before(std::uint64_t place) {
     auto after = std::ranges::lower_bound(program_.functions, place, {}, &Function::start);
     if (after == program_.functions.begin()) return;
@@ -96,7 +97,8 @@ class LabelAnalysis {
     if (place >= after->end() && place - after->end() < abi::code_align) pin(*after);
   }
 
-  // Who has the bounds that the linker gives a section with code may copy it, or ask what lies there.
+  // The linker defines the bounds of a section. A program that uses those of a section with code
+  // may copy the code, or ask what lies there.
   void look_at_bounds(const Relocation& relocation) {
     constexpr std::string_view start = "__start_";
     if (relocation.symbol >= program_.file->symbols().size()) return;
@@ -107,7 +109,7 @@ class LabelAnalysis {
     pin_between(section->sh_addr, section->sh_addr + section->sh_size - 1);
   }
 
-  // The records of the pass (pass/used_bytes.h).
+  // Reads the pass's records (pass/used_bytes.h).
   void read_used_bytes() {
     const Elf64_Shdr* section = program_.file->section(abi::bytes_section);
     if (section == nullptr) return;
@@ -127,7 +129,7 @@ class LabelAnalysis {
     }
   }
 
-  // A place that is named by a function and a distance from its start: the end, above all.
+  // Looks at a place that is given as a function plus a distance from its start, such as its end.
   void look_behind_start(const Relocation& relocation) {
     const auto symbols = program_.file->symbols();
     if (relocation.symbol >= symbols.size() || !is_function(symbols[relocation.symbol])) return;
@@ -146,7 +148,8 @@ class LabelAnalysis {
       pinning_.pin(*function, abi::PinReason::used_bytes);
   }
 
-  // Finds how this section's functions use the addresses of functions, whoever compiled them.
+  // Finds how this section's functions use the addresses of functions, whatever compiler made
+  // them.
   void look_at_uses(std::size_t section, const std::vector<Relocation>& relocations) {
     const auto at = [](const Relocation& relocation) { return relocation.where; };
     for (const Function& user : program_.functions) {
@@ -197,7 +200,7 @@ class LabelAnalysis {
         pinning_.pin(function, abi::PinReason::used_bytes);
   }
 
-  // Whether the field there is that of a jump or a call.
+  // Whether the field there belongs to a jump or a call.
   [[nodiscard]] bool is_branch(std::uint64_t where) const {
     if (const Function* function = program_.find(where)) return branches_by(*function, where);
     const auto after = std::ranges::upper_bound(program_.unsized, where, {}, &Function::start);

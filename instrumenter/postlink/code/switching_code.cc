@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions of a program switch stacks, and what lies between functions.
+// Finds the functions, and the code between functions, that switch stacks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using abi::HideReason;
 
-// Unwinders go back to a frame that is there, as it was found.
+// An unwinder only goes back to a frame that exists, as it found it.
 bool unwinds(std::string_view name) {
   constexpr std::array<std::string_view, 5> names = {
       "_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_ForcedUnwind",
@@ -39,8 +39,8 @@ class SwitchAnalysis {
   }
 
  private:
-  // The pass notes functions with frames of variable size in which nothing but the compiler uses
-  // the stack pointer.
+  // The pass lists the functions with frames of variable size in which only the compiler uses the
+  // stack pointer.
   void read_compiled() {
     compiled_.resize(program_.functions.size());
     const Elf64_Shdr* section = program_.file->section(abi::compiled_section);
@@ -51,7 +51,7 @@ class SwitchAnalysis {
         compiled_[program_.index(*function)] = true;
   }
 
-  // Where relocations of code lead to. A distance counts from behind its field.
+  // Collects the targets of relocations in code. A distance counts from the end of its field.
   void read_relocations() {
     constexpr std::uint64_t field = 4;
     for (std::size_t i = 0; i < program_.file->sections().size(); ++i) {
@@ -66,7 +66,7 @@ class SwitchAnalysis {
     return function;
   }
 
-  // A jump into another function, or to its cold part, takes the frame along.
+  // A jump into another function, or to its cold part, keeps the frame.
   void join_parts() {
     group_of_.resize(program_.functions.size());
     std::iota(group_of_.begin(), group_of_.end(), std::size_t{0});
@@ -83,9 +83,9 @@ class SwitchAnalysis {
     for (std::size_t i = 0; i < group_of_.size(); ++i) members_[group(i)].push_back(i);
   }
 
-  // Whether the function never returns to its caller: it holds neither a return nor a jump that could
-  // be one, and each way out of it leads to such a function. What calls itself on the way counts as
-  // returning.
+  // Whether the function never returns to its caller: it contains neither a return nor a jump that
+  // could be one, and each way out of it leads to a function that never returns. A function that
+  // calls itself on the way counts as returning.
   bool never_returns(const Function& function) {
     const auto [known, added] = ends_.try_emplace(function.start, false);
     if (added) ends_[function.start] = holds_no_return(function);
@@ -114,7 +114,7 @@ class SwitchAnalysis {
     return callee != nullptr && callee->start == target && never_returns(*callee);
   }
 
-  // What follows calls of the program's own functions that never return.
+  // Adds the places behind calls of the program's own functions that never return.
   void add_behind_own_ends(const Function& function, std::vector<std::uint32_t>& behind) {
     constexpr std::uint8_t call = 0xe8;
     for (const Operand& operand : function.decoded.operands)
@@ -124,8 +124,8 @@ class SwitchAnalysis {
         behind.push_back(operand.offset + 4);
   }
 
-  // Compilers leave jumps to the end behind, in blocks that are never reached. With a relocation, or
-  // where code begins there, it is a real jump.
+  // Compilers leave jumps to the function's end in blocks that are never reached. If a relocation
+  // leads there, or code begins there, the jump is a real one.
   [[nodiscard]] bool ends_in_nothing(const Function& function) const {
     return program_.find(function.end()) == nullptr &&
            program_.find_code(function.end()) == nullptr && !targets_.contains(function.end());
@@ -174,7 +174,7 @@ class SwitchAnalysis {
       add(*place, name_before(*place));
   }
 
-  // The label that the code without a size belongs to.
+  // Returns the label that the code at `address`, which has no size, belongs to.
   [[nodiscard]] std::string name_before(std::uint64_t address) const {
     const Elf64_Sym* best = nullptr;
     for (const Elf64_Sym& symbol : program_.file->symbols()) {
@@ -190,14 +190,14 @@ class SwitchAnalysis {
 
   void add(std::uint64_t place, std::string name) {
     program_.hiders.push_back({place, std::move(name), HideReason::switches_stacks});
-    // Stacks that are changed to by hand are often small.
+    // Stacks that a program switches to by hand are often small.
     program_.small_stacks = true;
   }
 
   Program& program_;
   const Decoder& decoder_;
   std::vector<bool> compiled_;
-  std::map<std::uint64_t, bool> ends_;  // whether the function that begins there never returns
+  std::map<std::uint64_t, bool> ends_;  // start of a function -> whether it never returns
   std::unordered_set<std::uint64_t> targets_;
   std::vector<std::size_t> group_of_;
   std::map<std::size_t, std::vector<std::size_t>> members_;

@@ -18,16 +18,17 @@ constexpr std::uint8_t rsi_number = 6;
 // A called function may write to these: rax, rcx, rdx, rsi, rdi, r8 to r11.
 constexpr std::uint32_t call_clobbered = 0b0000'1111'1100'0111;
 
-// Two functions, of which a register may hold either.
+// Pairs of functions; a register may hold the address of either.
 using Pairs = std::set<std::pair<std::uint64_t, std::uint64_t>>;
 
-// The function whose address each register holds; 0: none. The last one is what a comparison was with.
+// The function whose address each register holds, or 0. The last element is the function that the
+// last comparison compared.
 struct Holders {
   std::array<std::uint64_t, register_count + 1> at{};
   static constexpr std::size_t flags = register_count;
 
-  // Whether something was added. Where two paths meet, the register keeps one of both addresses, and
-  // `either` has the two.
+  // Returns whether it added an address. If two paths meet with different addresses in a register,
+  // the register keeps one of them and `either` gets the pair.
   bool join(const Holders& other, Pairs& either) {
     bool changed = false;
     for (std::size_t i = 0; i < at.size(); ++i) {
@@ -53,7 +54,7 @@ bool asks_for_order(std::int64_t condition) {
          condition != no_parity;
 }
 
-// A tag in the low bits is looked at; a page is not.
+// A mask that clears 6 low bits or more may compute a page; other masks only look at a tag.
 bool masks_page(std::int64_t mask) {
   constexpr std::int64_t line = 64;
   return mask < 0 && mask % line == 0;
@@ -61,7 +62,7 @@ bool masks_page(std::int64_t mask) {
 
 }  // namespace
 
-// One function, instruction by instruction.
+// Follows one function, instruction by instruction.
 class AddressFlow {
  public:
   AddressFlow(const llvm::MCInstrInfo& instructions, const std::vector<std::uint8_t>& numbers,
@@ -75,7 +76,8 @@ class AddressFlow {
   Holders now{};
   AddressUses uses{};
   Pairs either{};
-  std::optional<std::uint64_t> goes_to{};  // of the last instruction
+  std::optional<std::uint64_t> goes_to{};  // the target of the last instruction, if it jumps
+                                           // directly
   bool runs_on = true;
 
   void look_at(const Decoded& at) {
@@ -127,24 +129,24 @@ class AddressFlow {
   void compute(std::uint64_t function) {
     if (function != 0) uses.range.insert(function);
   }
-  // Either of them, or 0 if both are.
+  // Returns one of the two, or 0 if both are 0.
   std::uint64_t one_of(std::uint64_t a, std::uint64_t b) {
     if (a != 0 && b != 0 && a != b) either.emplace(a, b);
     return std::max(a, b);
   }
 
-  // The memory operand's registers; those of lea are numbers.
+  // Looks at the registers of the memory operand. A lea only computes with them.
   void look_at_memory() {
     const bool lea = name_.starts_with("LEA");
     memory_ = find_memory_operands(*description_, *instruction_, lea);
     if (!memory_) return;
-    // A pointer to a member may be an offset in a vtable, plus 1.
+    // A pointer to a member function may be an offset in a vtable, plus 1.
     const bool member =
         reg(*memory_ + 2) != no_register && immediate_of(*instruction_, *memory_ + 3) == -1;
     if (member) return;
     for (const unsigned i : {*memory_, *memory_ + 2})
       lea ? compute(held(reg(i))) : use(held(reg(i)));
-    // In code at a fixed place, the displacement may be the address: f(%rax).
+    // In code for a fixed address, the displacement may be the function's address: f(%rax).
     const bool absolute = given_ != 0 && static_cast<std::uint64_t>(
                                              immediate_of(*instruction_, *memory_ + 3)) == given_;
     if (!absolute) return;
@@ -156,7 +158,7 @@ class AddressFlow {
     return memory_ && i >= *memory_ && i < *memory_ + memory_operands;
   }
 
-  // All registers that the instruction reads as numbers, those that it changes among them.
+  // Calls `each` for all registers that the instruction reads as numbers, even if it changes them.
   template <class Each>
   void for_each_read(Each each) const {
     for (unsigned i = 0; i < instruction_->getNumOperands(); ++i)
@@ -190,13 +192,13 @@ class AddressFlow {
     now.at[Holders::flags] = 0;
   }
 
-  // Whether it is a string instruction, which uses rsi and rdi, once or repeated.
+  // Whether this is a string instruction, which uses rsi and rdi, once or repeated.
   [[nodiscard]] bool works_on_strings() const {
     if (name_.size() != 5 || !llvm::StringRef("BWLQ").contains(name_.back())) return false;
     return llvm::is_contained({"MOVS", "STOS", "CMPS", "SCAS", "LODS"}, name_.drop_back());
   }
 
-  // The address of a function that the first register holds afterwards, or 0.
+  // Returns the function whose address the first register holds afterwards, or 0.
   std::uint64_t look_at_values() {
     if (name_.starts_with("LEA")) return given_;
     if (name_.starts_with("MOV64ri") || name_.starts_with("MOV32ri")) return given_;
@@ -238,7 +240,7 @@ AddressUses Decoder::address_uses(std::span<const std::uint8_t> code, std::uint6
                                   const AddressesTaken& taken) const {
   AddressFlow flow(*impl_->instructions, impl_->general_numbers, impl_->flags, address, taken);
   std::map<std::uint64_t, Holders> at_targets;
-  // A loop brings what its end knows to its beginning; more rounds would find little.
+  // A loop carries what is known at its end to its beginning. More rounds would find little.
   constexpr unsigned rounds = 3;
   bool changed = true;
   for (unsigned round = 0; changed && round < rounds; ++round) {
@@ -252,7 +254,7 @@ AddressUses Decoder::address_uses(std::span<const std::uint8_t> code, std::uint6
       if (!flow.runs_on) flow.now = {};
     });
   }
-  // Of two functions that a register may hold, neither moves if one is used.
+  // If one of two functions that a register may hold is used, neither moves.
   AddressUses& uses = flow.uses;
   const auto is_used = [&](std::uint64_t function) {
     return uses.bytes.contains(function) || uses.range.contains(function);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions whose addresses code uses for more than calls, copies and comparisons for equality: it reads
-// or writes what lies there, computes a distance, or asks whether another address lies before it. Then
-// the program means the bytes or the range of the function.
+// Finds functions whose addresses the code uses for more than calls, copies and comparisons for
+// equality: it reads or writes the bytes there, computes a distance, or asks whether another
+// address lies before it. Then the program means the bytes or the range of the function.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace stab::instrumenter {
 struct AddressesTaken {
   // Maps the offset of a field to the address of the function that the field gives.
   std::map<std::uint32_t, std::uint64_t> fields{};
-  // Whether what the field at this offset calls works on the bytes that its first two arguments lead to,
-  // as memcpy does.
+  // Whether the call or jump with this field goes to a function that works on the bytes its first
+  // two arguments point to, as memcpy does.
   std::function<bool(std::uint32_t field)> works_on_bytes{};
 };
 
-// Starts of functions.
+// The starts of such functions.
 struct AddressUses {
-  std::set<std::uint64_t> bytes{};  // what lies there is read or written, or its page is computed
-  std::set<std::uint64_t> range{};  // compared by order, or added to or subtracted
+  std::set<std::uint64_t> bytes{};  // code reads or writes the bytes there, or computes their page
+  std::set<std::uint64_t> range{};  // code compares it by order, adds to it or subtracts from it
 };
 
 }  // namespace stab::instrumenter

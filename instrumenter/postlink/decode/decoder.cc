@@ -68,7 +68,7 @@ bool Decoder::Impl::refers_to_pc(const llvm::MCInst& instruction) const {
   });
 }
 
-// A pc-relative field is one whose bytes plus the end of the instruction give the value that the
+// A field is pc-relative if its bytes plus the end of the instruction give the value that the
 // decoder reports.
 void Decoder::Impl::collect(const llvm::MCInst& instruction, std::span<const std::uint8_t> bytes,
                             std::uint64_t offset, std::vector<Operand>& out) const {
@@ -89,7 +89,7 @@ void Decoder::Impl::collect(const llvm::MCInst& instruction, std::span<const std
   }
 }
 
-// With the parts of each.
+// Numbers the registers and all their parts.
 void Decoder::Impl::number_registers() {
   constexpr std::array<const char*, register_count> names = {
       "RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI",
@@ -107,13 +107,13 @@ void Decoder::Impl::number_registers() {
         }
 }
 
-// What pops take, as far as it was pushed in the same straight line of code: an instruction counts what
-// the ones before it left on the stack. A pop of what lies deeper takes what another block saved.
+// Follows what pops take, as far as the same straight line of code pushed it. A pop of something
+// deeper takes what another block saved.
 class Decoder::Impl::Pushed {
  public:
   explicit Pushed(const Impl& decoder) : decoder_(decoder) {}
 
-  // Whether the instruction pops a register that got there as another one, or as no register.
+  // Whether the instruction pops a value that was not pushed from the same register.
   bool mixes(const llvm::MCInst& instruction) {
     const llvm::StringRef name = decoder_.instructions->getName(instruction.getOpcode());
     bool mixed = false;
@@ -141,7 +141,8 @@ class Decoder::Impl::Pushed {
   }
 
  private:
-  // What the program may store over what it pushed: a place by rsp alone, or any.
+  // Forgets pushed values that the instruction may overwrite. If it stores at a constant distance
+  // from rsp, it overwrites these slots only; with an index, it may overwrite any slot.
   void overwrite(const llvm::MCInst& instruction) {
     if (!decoder_.instructions->get(instruction.getOpcode()).mayStore()) return;
     for (unsigned i = 0; i + 3 < instruction.getNumOperands(); ++i) {
@@ -178,7 +179,7 @@ class Decoder::Impl::Pushed {
   std::vector<std::uint8_t> stack_;
 };
 
-// Of 32 bits the processor makes 64, which are no address where copies lie.
+// The processor extends 32 bits to 64, and the result is never an address at which copies lie.
 std::uint32_t Decoder::Impl::values_written(const llvm::MCInst& instruction) const {
   const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
   const llvm::StringRef name = instructions->getName(instruction.getOpcode());
@@ -215,7 +216,8 @@ bool Decoder::Impl::sets_stack_pointer(const llvm::MCInst& instruction) const {
          (!usual && description.hasImplicitDefOfPhysReg(rsp, registers.get()));
 }
 
-// A call may be to a function that does not return; anything else that is no barrier runs on.
+// A call may go to a function that does not return. Any other instruction runs on unless it is a
+// barrier.
 bool Decoder::Impl::may_run_on(const llvm::MCInst& instruction) const {
   const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
   const llvm::StringRef name = instructions->getName(instruction.getOpcode());
@@ -259,7 +261,7 @@ DecodedFunction Decoder::decode(std::span<const std::uint8_t> code, std::uint64_
     result.values |= impl_->values_written(at.instruction);
     if (pushed.mixes(at.instruction))
       result.values |= 1u << impl_->general_numbers[at.instruction.getOperand(0).getReg()];
-    // Padding after the end of the last block belongs to the function's size with some assemblers.
+    // Some assemblers count padding after the last block as part of the function.
     const bool padding =
         impl_->instructions->getName(at.instruction.getOpcode()).starts_with("NOOP");
     if (!padding) runs_on = impl_->may_run_on(at.instruction);

@@ -20,8 +20,8 @@ struct Operand {
     address,
     access
   };  // jmp/call, lea, any other memory operand
-  std::uint32_t offset = 0;  // of the field, from the start of the function
-  std::uint32_t size = 0;    // of the field in bytes
+  std::uint32_t offset = 0;  // from the start of the function to the field
+  std::uint32_t size = 0;    // bytes in the field
   std::uint64_t target = 0;
   Use use = Use::access;
 };
@@ -29,42 +29,43 @@ struct Operand {
 struct DecodedFunction {
   bool complete = false;              // every byte belongs to an instruction that the decoder knows
   bool open_end = false;              // control may run past the last byte
-  bool jumps_anywhere = false;        // by a register or by memory
-  bool takes_return_address = false;  // as far as return_address.h sees
-  bool sets_stack_pointer = false;    // not only by pushing, popping, and adding numbers
-  // A part of them is written, or 64 bits that neither lea with rip nor a pop of the same register gives. As stack_moves.h
-  // numbers registers.
+  bool jumps_anywhere = false;        // there is a jump by a register or by memory
+  bool takes_return_address = false;  // as far as return_address.h can tell
+  bool sets_stack_pointer = false;    // other than by pushing, popping, and adding numbers
+  // A bit for each register, as stack_moves.h numbers them: the code writes a part of the
+  // register, or 64 bits that come neither from a lea with rip nor from a pop of the same
+  // register.
   std::uint32_t values = 0;
-  std::vector<Operand> operands;  // by offset
-  std::vector<bool> starts;       // of instructions, by offset
+  std::vector<Operand> operands;  // sorted by offset
+  std::vector<bool> starts;       // by offset: whether an instruction starts there
 };
 
-// An instruction as far as it matters to the size of a frame.
+// An instruction, reduced to its effect on the size of a frame.
 struct StackStep {
   enum class Kind : std::uint8_t {
     other,    // changes neither the stack pointer nor, as far as is known, the flow of control
     push,     // by `value` bytes
     pop,      // by `value` bytes
     add,      // `value` to the stack pointer; `field` is the place of the number, if it has 32 bits
-    align,    // the stack pointer to a multiple of `value`
+    align,    // rounds the stack pointer to a multiple of `value`
     save,     // rbp = rsp
     restore,  // rsp = rbp + `value`
     leave,    // rsp = rbp, pop rbp
-    set,      // rsp to anything
-    set_base,  // rbp to anything
+    set,      // rsp = anything
+    set_base,  // rbp = anything
     call,
     jump,    // to `target`
     branch,  // to `target`, or not
     ret,
-    end,      // control does not come to the next instruction, or nobody knows where it goes
-    unknown,  // something that is done to the stack pointer
+    end,      // control does not reach the next instruction, or its target is unknown
+    unknown,  // does something else to the stack pointer
   };
   enum class Base : std::uint8_t { none, rsp, rbp };
   Kind kind = Kind::other;
-  Base base = Base::none;  // of its memory operand (or lea), and then:
+  Base base = Base::none;  // base of the memory operand, or of the lea
   bool indexed = false;
-  bool is_address = false;  // lea
-  bool pops_base = false;   // pop %rbp
+  bool is_address = false;  // the instruction is a lea
+  bool pops_base = false;   // the instruction is pop %rbp
   bool padding = false;
   std::int64_t displacement = 0;
   std::uint32_t offset = 0;
@@ -84,16 +85,16 @@ class Decoder {
   [[nodiscard]] DecodedFunction decode(std::span<const std::uint8_t> code,
                                        std::uint64_t address) const;
 
-  // Empty if not every byte belongs to an instruction that the decoder knows.
+  // Returns an empty list unless every byte belongs to an instruction that the decoder knows.
   [[nodiscard]] std::vector<StackStep> stack_steps(std::span<const std::uint8_t> code,
                                                    std::uint64_t address) const;
 
-  // As far as bytes belong to instructions that the decoder knows.
+  // Returns the moves up to the first byte that belongs to no instruction the decoder knows.
   [[nodiscard]] std::vector<StackMove> stack_moves(std::span<const std::uint8_t> code,
                                                    std::uint64_t address) const;
 
-  // Follows the addresses of functions in registers, along all paths through this code. Memory is not
-  // followed: what the program keeps there is not found.
+  // Follows the addresses of functions in registers, along all paths through this code. It does
+  // not follow addresses that the program keeps in memory.
   [[nodiscard]] AddressUses address_uses(std::span<const std::uint8_t> code, std::uint64_t address,
                                          const AddressesTaken& taken) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LLVM's disassembler, as the three readers of code use it: decoder.cc, stack_decoder.cc and
-// stack_moves.cc.
+// LLVM's disassembler, as the readers of code use it: decoder.cc, address_uses.cc,
+// stack_decoder.cc and stack_moves.cc.
 #pragma once
 
 #include <llvm/MC/MCAsmInfo.h>
@@ -25,15 +25,15 @@
 
 namespace stab::instrumenter {
 
-// The disassembler offers each immediate and displacement to its symbolizer together with the place
-// of the field, which is the only way to learn it.
+// The disassembler passes each immediate and displacement to its symbolizer, together with the
+// place of the field. There is no other way to learn that place.
 class FieldCollector : public llvm::MCSymbolizer {
  public:
   struct Field {
     std::uint64_t value;
     std::uint64_t offset;
     std::uint64_t size;
-    std::uint64_t end;  // of the instruction
+    std::uint64_t end;  // where the instruction ends
     bool branch;
   };
 
@@ -57,14 +57,14 @@ class FieldCollector : public llvm::MCSymbolizer {
 constexpr std::uint32_t any_bytes = UINT32_MAX;
 constexpr unsigned memory_operands = 5;  // base, scale, index, displacement, segment
 
-// The first of an instruction's memory_operands; nothing if it has none.
+// Returns the index of the first of the instruction's memory_operands, or nothing if it has none.
 inline std::optional<unsigned> find_memory_operands(const llvm::MCInstrDesc& description,
                                                     const llvm::MCInst& instruction, bool lea) {
   const auto operands = description.operands();
   for (unsigned i = 0; i + memory_operands <= operands.size() &&
                        i + memory_operands <= instruction.getNumOperands();
        ++i)
-    // A lea says less of its operands than others.
+    // LLVM says less about the operands of a lea than about others.
     if (lea ? i == 1 : operands[i].OperandType == llvm::MCOI::OPERAND_MEMORY) return i;
   return std::nullopt;
 }
@@ -75,7 +75,7 @@ inline std::int64_t immediate_of(const llvm::MCInst& instruction, unsigned i) {
              : 0;
 }
 
-// A jump, conditional or not, to an address that stands in it.
+// Whether this is a jump, conditional or not, that contains the address it leads to.
 inline bool jumps_directly(llvm::StringRef name) {
   return name == "JMP_1" || name == "JMP_4" || name == "JCC_1" || name == "JCC_4" ||
          name.starts_with("LOOP") || name == "JRCXZ" || name == "JECXZ";
@@ -92,8 +92,8 @@ struct Decoder::Impl {
   class Pushed;
 
   Impl();
-  // Calls `each` for one instruction after the other. Returns false at bytes that the decoder does
-  // not know, and reads nothing behind them.
+  // Calls `each` for one instruction after the other. Returns false at the first bytes that the
+  // decoder does not know, and reads no further.
   template <class Each>
   bool read(std::span<const std::uint8_t> code, std::uint64_t address, Each each) const {
     for (Decoded next; next.offset < code.size(); next.offset += next.length) {
@@ -116,7 +116,7 @@ struct Decoder::Impl {
   [[nodiscard]] bool sets_stack_pointer(const llvm::MCInst& instruction) const;
   [[nodiscard]] std::uint32_t values_written(const llvm::MCInst& instruction) const;
   [[nodiscard]] bool may_run_on(const llvm::MCInst& instruction) const;
-  // Of the memory operand; any_bytes where the instruction does not say.
+  // Returns the size of the memory operand, or any_bytes if the instruction does not say.
   [[nodiscard]] std::uint32_t memory_bytes(const llvm::MCInst& instruction) const;
 
   llvm::MCTargetOptions options;
@@ -126,14 +126,14 @@ struct Decoder::Impl {
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
   std::unique_ptr<llvm::MCContext> context;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
-  std::unique_ptr<llvm::MCInstPrinter> printer;  // of Intel's syntax, which names sizes
+  std::unique_ptr<llvm::MCInstPrinter> printer;  // prints Intel's syntax, which names sizes
   FieldCollector* collector = nullptr;           // owned by the disassembler
   unsigned rip = 0;
   unsigned rsp = 0;
   unsigned rbp = 0;
   unsigned flags = 0;
-  std::vector<std::uint8_t> general_numbers;  // by register, as stack_moves.h numbers them
-  std::vector<std::uint8_t> widths;           // by register: 64, 32, or less
+  std::vector<std::uint8_t> general_numbers;  // LLVM's register -> its number in stack_moves.h
+  std::vector<std::uint8_t> widths;  // LLVM's register -> 64, 32, or 16 for anything smaller
 };
 
 }  // namespace stab::instrumenter

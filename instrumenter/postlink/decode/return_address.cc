@@ -8,7 +8,7 @@ namespace {
 
 using Kind = StackMove::Kind;
 
-// Compiled code gives its caller nothing in rbx, rbp, r12 to r15.
+// Compiled code passes nothing to its caller in rbx, rbp and r12 to r15.
 constexpr std::uint16_t preserved = 0b1111'0000'0010'1000;
 
 class Watch {
@@ -18,7 +18,7 @@ class Watch {
   Answer look_at(const StackMove& move) {
     if (move.padding) return Answer::go_on;
     if (move.has_memory && move.kind != Kind::address) {
-      // Compiled code looks at the call, which lies before it, at most.
+      // Compiled code looks at most at the call, which lies before the return address.
       const bool behind = move.index == no_register && move.displacement >= 0;
       if (behind && holds(move.base)) return Answer::yes;
       if (is_return_address(move) && move.stored_bytes != 0) return Answer::yes;
@@ -83,9 +83,9 @@ class Watch {
     return pushed_ < 0 ? Answer::yes : Answer::go_on;
   }
 
-  std::int64_t pushed_ = 0;             // bytes, above the return address
-  std::optional<std::int64_t> in_rbp_;  // so many when it was copied there
-  std::uint16_t holders_ = 0;           // registers with what was made of the return address
+  std::int64_t pushed_ = 0;             // bytes pushed since the return address
+  std::optional<std::int64_t> in_rbp_;  // the value of pushed_ when rsp was copied to rbp
+  std::uint16_t holders_ = 0;  // registers that hold the return address or something made from it
 };
 
 }  // namespace

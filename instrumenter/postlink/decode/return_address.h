@@ -7,9 +7,9 @@
 
 namespace stab::instrumenter {
 
-// Whether a function that begins so takes its return address for something else than to return: to
-// read what lies there, to return behind it, or to tell its caller. Looks as far as its first call,
-// jump or return.
+// Whether a function that begins like this uses its return address for more than returning: it
+// reads the bytes there, returns behind it, or passes it to its caller. Looks no further than the
+// first call, jump or return.
 bool takes_return_address(std::span<const StackMove> moves);
 
 }  // namespace stab::instrumenter

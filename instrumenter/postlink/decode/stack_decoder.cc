@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What each instruction does to the stack pointer and to rbp, and what it reaches through them.
+// Describes what each instruction does to the stack pointer and to rbp, and what it reaches
+// through them.
 #include <algorithm>
 
 #include "instrumenter/postlink/decode/decoder_impl.h"
@@ -10,7 +11,7 @@ namespace {
 using StepKind = StackStep::Kind;
 using StepBase = StackStep::Base;
 
-// One instruction.
+// Reads one instruction.
 class Reader {
  public:
   Reader(const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, unsigned rsp,
@@ -84,7 +85,7 @@ class Reader {
       return false;
     step_.kind = reg(0) == rsp_ && memory_ == none ? StepKind::unknown : StepKind::pop;
     step_.pops_base = reg(0) == rbp_ && memory_ == none;
-    // The place is counted from the stack pointer behind the pop.
+    // The address counts from the stack pointer after the pop.
     if (step_.base == StepBase::rsp) step_.displacement += 8;
     step_.value = 8;
     return true;
@@ -131,7 +132,7 @@ class Reader {
     return true;
   }
 
-  // Anything else that writes one of the two, or uses the stack pointer as a value.
+  // Handles any other instruction that writes rsp or rbp, or uses the stack pointer as a value.
   void look_for_others() {
     const unsigned definitions = description_.getNumDefs();
     for (unsigned i = 0; i < instruction_.getNumOperands(); ++i) {
@@ -169,7 +170,7 @@ std::vector<StackStep> Decoder::stack_steps(std::span<const std::uint8_t> code,
         Reader(*impl_->instructions, *impl_->registers, impl_->rsp, impl_->rbp, at.instruction)
             .read(address + at.offset, at.length);
     step.offset = static_cast<std::uint32_t>(at.offset);
-    // The number is what such an instruction ends with.
+    // Such an instruction ends with its number.
     if (step.field != 0) step.field = static_cast<std::uint32_t>(at.offset + at.length - 4);
     steps.push_back(step);
   });

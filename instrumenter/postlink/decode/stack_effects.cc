@@ -18,7 +18,7 @@ class Step {
   Step(const StackMove& move, std::uint32_t own_base, bool compiled, StackState& state)
       : move_(move), own_base_(own_base), compiled_(compiled), state_(state) {}
 
-  // False: the stack pointer may be another stack's.
+  // Returns false if the stack pointer may belong to another stack.
   bool run() {
     apply();
     return state_.rsp().is_own();
@@ -32,7 +32,7 @@ class Step {
     if (number != no_register) state_.registers[number] = value;
   }
 
-  // The address of the memory operand, as far as the own stack is involved.
+  // Returns the address of the memory operand, as far as it involves the function's own stack.
   [[nodiscard]] StackValue place() const {
     const StackValue base = value_of(move_.base);
     const StackValue index = value_of(move_.index);
@@ -73,7 +73,7 @@ class Step {
     }
   }
 
-  // A stack pointer that is saved in the frame is none of an object's addresses.
+  // A stack pointer that the function saves in its frame is not the address of an object.
   void store() {
     const StackValue value = value_of(move_.from);
     if (value != state_.rsp() || !place().is_own()) give_away(value);
@@ -81,13 +81,13 @@ class Step {
     if (place().is_place()) state_.words.write(place(), value, is_like_push(value));
   }
 
-  // Where aligning or lowering has led the stack pointer to.
+  // Whether `where` is the address to which aligning or lowering set the stack pointer.
   static bool is_bottom(const StackValue& where) {
     return where.base != 0 && where == StackValue::at(where.base, 0);
   }
 
-  // nasm's code saves the stack pointer there and pops it. Who loads it may have given an object to
-  // others that ends with it.
+  // nasm's code saves the stack pointer in such a place and pops it. Code that loads it instead
+  // may have passed on the address of an object that ends with this word.
   [[nodiscard]] bool is_like_push(const StackValue& value) const {
     const StackValue where = place();
     return where == state_.rsp() && is_bottom(where) && where.base != value.base;

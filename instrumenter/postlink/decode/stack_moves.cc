@@ -19,24 +19,25 @@ bool is_string_store(llvm::StringRef name) {
                           "INSB", "INSW", "INSL"});
 }
 
-// To where a register leads; the memory operand is what they read.
+// These store to where a register leads and only read their memory operand.
 bool stores_elsewhere(llvm::StringRef name) {
   return name.starts_with("MOVDIR64B") || name.starts_with("ENQCMD");
 }
 
-// Those that do neither say so: of some, LLVM does not know that they store.
+// LLVM does not know of some instructions that they store. So an instruction may store unless it
+// is known to load or to do neither.
 bool may_store(const llvm::MCInstrDesc& description, llvm::StringRef name) {
   return description.mayStore() ||
          !(description.mayLoad() || name.starts_with("LEA") || name.starts_with("NOOP"));
 }
 
-// Bits are counted from the operand by a register.
+// A register gives the number of the bit, which counts from the memory operand on.
 bool sets_any_bit(llvm::StringRef name) {
   return is_one_of(name, {"BTC16mr", "BTC32mr", "BTC64mr", "BTR16mr", "BTR32mr", "BTR64mr",
                           "BTS16mr", "BTS32mr", "BTS64mr"});
 }
 
-// One instruction.
+// Reads one instruction.
 class MoveReader {
  public:
   MoveReader(const llvm::MCInstrInfo& instructions, const std::vector<std::uint8_t>& numbers,
@@ -46,7 +47,7 @@ class MoveReader {
         name_(instructions.getName(instruction.getOpcode())),
         instruction_(instruction) {}
 
-  // `bytes`: of its memory operand.
+  // `bytes`: the size of the memory operand.
   StackMove read(std::uint64_t address, std::uint64_t length, std::uint32_t bytes) {
     move_.address = address;
     move_.length = static_cast<std::uint32_t>(length);
@@ -72,13 +73,13 @@ class MoveReader {
     return number == no_register ? std::uint16_t{0} : static_cast<std::uint16_t>(1U << number);
   }
 
-  // `lock orq $0, (%rsp)` and probes of the stack store what was there.
+  // `lock orq $0, (%rsp)` and stack probes store what was there before.
   [[nodiscard]] bool is_barrier() const {
     return name_.starts_with("OR") && instruction_.getNumOperands() == memory_operands + 1 &&
            instruction_.getOperand(memory_operands).isImm() && immediate(memory_operands) == 0;
   }
 
-  // Of a scatter, which stores to as many places as the vector has numbers.
+  // Whether this is a scatter, which stores to one place for each number in the vector.
   [[nodiscard]] bool has_vector_index() const {
     return move_.index == no_register && instruction_.getOperand(memory_ + 2).isReg() &&
            instruction_.getOperand(memory_ + 2).getReg() != 0;
@@ -131,8 +132,8 @@ class MoveReader {
     return stops;
   }
 
-  // Returns of another kind, which take the stack pointer from memory or a register; and what LLVM
-  // does not know to move it.
+  // Unusual returns take the stack pointer from memory or a register, and LLVM does not know that
+  // ENTER moves it.
   [[nodiscard]] bool sets_all() const {
     return name_ == "ENTER" || name_.starts_with("IRET") || name_.starts_with("SYSRET") ||
            name_.starts_with("SYSEXIT") || name_.starts_with("UIRET");
@@ -204,7 +205,7 @@ class MoveReader {
     if (!is_string_store(name_)) return;
     move_.stores_by = bit(rdi_number);
     move_.stored_bytes = 0;
-    move_.writes |= bit(rcx_number);  // that of a repetition
+    move_.writes |= bit(rcx_number);  // the counter of repetitions
   }
 
   const llvm::MCInstrDesc& description_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How instructions copy addresses of the stack between registers and memory.
+// Describes how instructions copy addresses of the stack between registers and memory.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace stab::instrumenter {
 
-// Registers are numbered as instructions number them.
+// Registers are numbered as in the encoding of instructions.
 constexpr std::uint8_t rax_number = 0;
 constexpr std::uint8_t rcx_number = 1;
 constexpr std::uint8_t rsp_number = 4;
@@ -19,14 +19,14 @@ constexpr std::size_t register_count = 16;
 
 struct StackMove {
   enum class Kind : std::uint8_t {
-    other,    // `writes` get something, made of `reads`
+    other,    // `writes` get a value that is made from `reads`
     copy,     // to = from
     load,     // to = memory
     store,    // memory = from
     address,  // to = the address of the memory operand
     add,      // to += value
-    align,    // to a multiple of a number
-    lower,    // to -= from, or memory
+    align,    // rounds `to` to a multiple of a number
+    lower,    // to -= from, or to -= memory
     push,
     pop,
     leave,
@@ -41,19 +41,19 @@ struct StackMove {
   std::uint8_t to = no_register;
   std::uint8_t from = no_register;
   std::uint16_t writes = 0;     // a bit for each register
-  std::uint16_t reads = 0;      // not for addresses
-  std::uint16_t stores_by = 0;  // from there on, beside what the memory operand says
+  std::uint16_t reads = 0;      // the same, without registers in addresses
+  std::uint16_t stores_by = 0;  // it stores from these addresses on, besides its memory operand
   bool has_memory = false;
-  bool foreign = false;  // by way of a segment register
+  bool foreign = false;  // through a segment register
   bool padding = false;
-  bool passes_on = false;           // what it reads, to where it is not followed
-  bool kernel = false;              // may write whatever it has been given the address of
-  std::uint8_t base = no_register;  // of the memory operand
+  bool passes_on = false;           // passes what it reads to where nobody follows it
+  bool kernel = false;              // may write to everything whose address it was given
+  std::uint8_t base = no_register;  // base register of the memory operand
   std::uint8_t index = no_register;
   std::int64_t displacement = 0;
-  std::uint32_t stored_bytes = 0;  // to memory; 0: none
+  std::uint32_t stored_bytes = 0;  // bytes stored to memory, or 0
   std::int64_t value = 0;
-  std::uint64_t address = 0;  // of the instruction
+  std::uint64_t address = 0;  // where the instruction lies
   std::uint64_t target = 0;
   std::uint32_t length = 0;
 };

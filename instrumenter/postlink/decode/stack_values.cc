@@ -10,13 +10,13 @@ namespace {
 StackValue join_near(const StackValue& a, const StackValue& b) {
   const std::int64_t lowest = std::min(a.distance, b.distance);
   const std::int64_t highest = std::max(a.highest, b.highest);
-  // The exact ones are few, so this ends.
+  // Only a few values are exact, so a loop's rounds end.
   if (a.exact || b.exact) return StackValue::between(a.base, lowest, highest);
   const bool is_inside = lowest == a.distance && highest == a.highest;
   return is_inside ? a : StackValue::somewhere(a.base);
 }
 
-// An aligned one may be where the stack pointer was before.
+// An aligned base may be where the stack pointer was before.
 bool is_lowered(std::uint32_t base) {
   return base == StackValue::lowered_base || (base != 0 && (base & StackValue::aligned) == 0);
 }

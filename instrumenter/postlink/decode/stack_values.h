@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known of the stack pointer, the other registers and the words that hold places of the
-// stack, at one instruction.
+// Describes what is known at one instruction about the stack pointer, the other registers, and the
+// words that hold addresses of the stack.
 #pragma once
 
 #include <array>
@@ -11,21 +11,23 @@
 
 namespace stab::instrumenter {
 
-// A place of the own stack is a distance from a *base*: where the stack pointer was on entry (base
-// 0), or where it was after an instruction had aligned or lowered it by an unknown number (base
-// n + 1: instruction n, when it ran last; with the bit `aligned` if it has aligned it).
+// A place of the function's own stack is a distance from a *base*. Base 0 is where the stack
+// pointer was on entry. Base n + 1 is where the stack pointer was after the last run of
+// instruction n, which aligned it or lowered it by an unknown number; the bit `aligned` is set if
+// it aligned it.
 struct StackValue {
   enum class Kind : std::uint8_t {
     unknown,
-    own,    // a place of the own stack
-    mixed,  // made of such a place and other things: as an address, it may be any near that base
+    own,    // a place of the function's own stack
+    mixed,  // made of such a place and other things; as an address, it may be any near that base
   };
-  static constexpr std::uint32_t no_base = UINT32_MAX;           // one of several
-  static constexpr std::uint32_t lowered_base = UINT32_MAX - 1;  // the same, but not base 0
+  static constexpr std::uint32_t no_base = UINT32_MAX;           // one of several bases
+  static constexpr std::uint32_t lowered_base = UINT32_MAX - 1;  // one of several bases, but not
+                                                                 // base 0
   static constexpr std::uint32_t aligned = 1U << 31U;
   static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
   Kind kind = Kind::unknown;
-  bool exact = true;  // false: one from `distance` to `highest`
+  bool exact = true;  // false: a distance from `distance` to `highest`
   std::uint32_t base = 0;
   std::int64_t distance = 0;
   std::int64_t highest = 0;
@@ -50,17 +52,17 @@ struct StackValue {
   }
 };
 
-// What is known where two paths of control meet, of which `a` was known before.
+// Merges what is known where two paths of control meet. `a` was known before.
 StackValue join(const StackValue& a, const StackValue& b);
 
-// What an instruction that is not understood makes of both.
+// Describes the result of an instruction that works on both and is not understood.
 StackValue mix(const StackValue& a, const StackValue& b);
 
-// Words of the own stack that hold such places, or may hold one: what may have been written over is
-// mixed from then on, and so is what others may write, because they were given the address of
-// something below in the frame, when they run. A pushed word is no part of
-// an object: they do not come to it unless they were given its own address, as they do not come to a
-// return address.
+// The words of the function's own stack that hold such places, or may hold one. A word becomes
+// mixed if it may have been overwritten. It also becomes mixed when code runs that was given the
+// address of something below it in the frame, because that code may write to it. A pushed word is
+// not part of an object: other code does not reach it without its own address, just as it does not
+// reach a return address.
 class StackWords {
  public:
   bool operator==(const StackWords&) const = default;
@@ -69,15 +71,15 @@ class StackWords {
   [[nodiscard]] StackValue read(const StackValue& place) const;
   // `pushed`: no object of the program lies there.
   void write(const StackValue& place, const StackValue& value, bool pushed);
-  // So many bytes from there, and of what was not pushed anything near it if it is not exact; or
-  // anything near it.
+  // Overwrites `bytes` bytes from `place` on. If `place` is not exact, any word of that base may
+  // be overwritten unless it was pushed. overwrite_near() may overwrite any word near `place`.
   void overwrite(const StackValue& place, std::uint32_t bytes);
   void overwrite_near(const StackValue& place);
   void give_away(const StackValue& place);
   void overwrite_given_away();
-  // Forgets the words below, where the frame of a called function will lie.
+  // Forgets the words below the stack pointer, where the frame of a called function will lie.
   void forget_below(const StackValue& stack_pointer);
-  // The base is another place from now on.
+  // Call this when the base becomes another place.
   void forget_base(std::uint32_t base);
 
  private:
@@ -92,7 +94,7 @@ class StackWords {
     std::uint32_t base = 0;
     std::int64_t lowest = StackValue::anywhere;
     std::vector<std::int64_t> places{};
-    std::int64_t first = StackValue::anywhere;  // of those that are not exact
+    std::int64_t first = StackValue::anywhere;  // the range of places that are not exact
     std::int64_t last = -StackValue::anywhere;
     bool operator==(const Given&) const = default;
   };
@@ -101,7 +103,7 @@ class StackWords {
   void add_given(const Given& more);
 
   std::vector<Word> words_;
-  std::vector<Given> given_;  // by base
+  std::vector<Given> given_;  // sorted by base
 };
 
 struct StackState {
@@ -114,7 +116,7 @@ struct StackState {
   [[nodiscard]] const StackValue& rsp() const { return registers[rsp_number]; }
 };
 
-// When a function is entered.
+// Returns the state at the entry of a function.
 StackState state_on_entry();
 
 }  // namespace stab::instrumenter

@@ -44,7 +44,7 @@ class Search {
     for (const std::size_t entry : entries_) reach(entry, state_on_entry());
     work();
     run_on_behind_ends();
-    // What only a jump through a table or an exception reaches.
+    // Only a jump through a table or an exception can reach the rest.
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       if (states_[i] || moves_[i].padding || is_dead(i)) continue;
       seeds_.push_back(i);
@@ -74,8 +74,8 @@ class Search {
     return std::ranges::binary_search(behind_ends_, i);
   }
 
-  // The jump that clang leaves behind such a call, to the end of the function: neither a table nor
-  // an exception leads to it.
+  // clang leaves a jump to the function's end behind such a call. Neither a table nor an exception
+  // leads to that jump.
   [[nodiscard]] bool is_dead(std::size_t i) const {
     return all_jumps_known_ && is_behind_end(i) && moves_[i].kind == Kind::jump;
   }
@@ -104,8 +104,8 @@ class Search {
     }
   }
 
-  // What follows a call that never returns is reached in another way, or by nothing: then it is
-  // taken for what would follow if the call returned.
+  // Code behind a call that never returns is reached in another way, or not at all. If nothing
+  // reaches it, treat the call as if it returned.
   void run_on_behind_ends() {
     while (!ending_calls_.empty()) {
       const auto [call, state] = ending_calls_.back();
@@ -158,7 +158,8 @@ class Search {
       reach(i + 1, state);
   }
 
-  // As the function was entered, but for numbers added: not lower by an unknown number.
+  // On return, the stack pointer must be the one on entry plus a number. It must not be lower by
+  // an unknown number.
   void leave(std::size_t i, const StackState& state) {
     if (state.rsp().base != 0) report(i);
   }
@@ -182,7 +183,8 @@ class Search {
       if (call >= begin && call < end) reach(pad, state);
   }
 
-  // To learn where it is, or as a jump; not a recursion.
+  // Such a call learns where the code is, or acts as a jump. Calls of a part's start are recursion
+  // and don't count.
   void call_inside(std::size_t i, StackState state) {
     const auto target = numbers_.find(moves_[i].target);
     if (moves_[i].target == 0 || target == numbers_.end() ||
@@ -192,7 +194,7 @@ class Search {
     reach(target->second, state);
   }
 
-  // One that leaves no frame behind is the call of another function.
+  // A jump that leaves no frame behind is the call of another function.
   void jump_anywhere(const StackState& state) {
     if (state.rsp() == StackValue::at(0, 0)) return add_to_pool(tail_pool_, state);
     add_to_pool(pool_, state);
@@ -222,23 +224,25 @@ class Search {
   std::unordered_map<std::uint64_t, std::size_t> numbers_;
   std::vector<std::size_t> starts_;
   std::vector<std::size_t> entries_;
-  std::vector<std::size_t> seeds_;  // that only a table or an exception leads to
+  std::vector<std::size_t> seeds_;  // only a table or an exception leads to these
   std::vector<std::optional<StackState>> states_;
   std::vector<bool> waiting_;
-  std::vector<std::pair<std::size_t, StackState>> ending_calls_;  // not gone on behind yet
+  std::vector<std::pair<std::size_t, StackState>> ending_calls_;  // the code behind them is not
+                                                                  // reached yet
   std::vector<std::uint64_t> void_ends_;
   std::vector<std::size_t> pending_;
   std::vector<std::size_t> targets_;
   std::vector<std::size_t> behind_ends_;
-  bool all_jumps_known_ = false;  // from within: there are none by registers, and no other landings
+  bool all_jumps_known_ = false;  // no jumps by registers, and no other landings
   struct LandingPlace {
     std::uint64_t begin, end;
     std::size_t pad;
   };
   std::vector<LandingPlace> landings_;
-  std::optional<StackState> pool_;       // at jumps to anywhere
-  std::optional<StackState> tail_pool_;  // at those that may be calls of other functions
-  std::optional<StackState> call_pool_;  // behind calls, where exceptions come from
+  std::optional<StackState> pool_;       // the state at jumps to anywhere
+  std::optional<StackState> tail_pool_;  // the state at such jumps that may be calls of other
+                                         // functions
+  std::optional<StackState> call_pool_;  // the state after calls, where exceptions come from
   std::optional<std::uint64_t> found_;
 };
 

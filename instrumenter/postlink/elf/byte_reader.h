@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runtime's reader over a span, with its position.
+// The runtime's reader, over a span and with a position.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are those of the link.
+// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are the linked ones.
 #pragma once
 
 #include <elf.h>
@@ -19,7 +19,7 @@ struct Relocation {
   std::uint64_t where = 0;
   std::uint32_t type = 0;
   std::uint32_t symbol = 0;
-  std::uint64_t target = 0;  // value of the symbol plus addend
+  std::uint64_t target = 0;  // the symbol's value plus the addend
 };
 
 class ElfFile {
@@ -39,19 +39,19 @@ class ElfFile {
   [[nodiscard]] const Elf64_Shdr* section(std::string_view name) const;
   // Whether other images can find this name here; false without dynamic symbols.
   [[nodiscard]] bool exports(std::string_view name) const;
-  // Where what other images can find here lies.
+  // Returns the addresses of everything that other images can find here.
   [[nodiscard]] std::vector<std::uint64_t> exported_places() const;
   [[nodiscard]] std::span<const std::uint8_t> contents(const Elf64_Shdr& section) const;
 
-  // The bytes that the file gives for these addresses; empty if it gives none or not all.
+  // Returns the bytes that the file has for these addresses, or nothing if it lacks any of them.
   [[nodiscard]] std::span<const std::uint8_t> at(std::uint64_t address, std::uint64_t size) const;
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address,
                                                          std::uint64_t size) const;
 
-  // Relocations that --emit-relocs kept for this section, by place.
+  // Returns the relocations that --emit-relocs kept for this section, sorted by place.
   [[nodiscard]] std::vector<Relocation> relocations(std::size_t section_index) const;
 
-  // Lowest and highest address of the loaded image.
+  // The lowest and highest address of the loaded image.
   [[nodiscard]] std::uint64_t lowest() const;
   [[nodiscard]] std::uint64_t highest() const;
 

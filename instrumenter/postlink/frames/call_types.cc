@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where calls by pointers may lead: the pass has noted the types (instrumenter/pass/call_types.h),
-// the linked file shows whose address is taken.
+// Finds where calls by pointers may lead. The pass has noted the types
+// (instrumenter/pass/call_types.h), and the linked file shows which functions have their address
+// taken.
 #include <algorithm>
 
 #include "instrumenter/postlink/elf/byte_reader.h"
@@ -22,7 +23,7 @@ bool is_absolute(std::uint32_t type) {
   return type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S;
 }
 
-// A call by way of the GOT counts too: one edge too many does no harm.
+// A call through the GOT counts too, because one edge too many does no harm.
 void find_taken_addresses(Program& program) {
   for (const Function& function : program.functions)
     for (const Operand& operand : function.decoded.operands)

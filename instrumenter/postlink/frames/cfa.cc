@@ -16,7 +16,7 @@ struct State {
 
 class Interpreter {
  public:
-  // CIE: version, augmentation, alignments; the instructions follow.
+  // Reads a CIE: version, augmentation and alignments, then instructions.
   bool read_common(std::span<const std::uint8_t> cie) {
     ByteReader reader(cie);
     reader.skip(8);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The canonical frame address of a function, instruction by instruction, as its description says.
+// The canonical frame address of a function at each instruction, according to its frame
+// description.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace stab::instrumenter {
 
 struct CfaRow {
   static constexpr unsigned unknown = ~0u;
-  std::uint32_t from = 0;   // offset in the function; up to that of the next row
+  std::uint32_t from = 0;   // offset in the function; the next row's offset ends the row
   unsigned base = unknown;  // DWARF number of a register
   std::uint64_t offset = 0;
 };
@@ -33,7 +34,7 @@ struct CfaTable {
 constexpr unsigned dwarf_rbp = 6;
 constexpr unsigned dwarf_rsp = 7;
 
-// Without rows if there is no description, or it is not understood.
+// Returns no rows if there is no description, or it is not understood.
 CfaTable read_cfa(const Program& program, const Function& function);
 
 }  // namespace stab::instrumenter

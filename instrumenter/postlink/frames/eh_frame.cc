@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads .eh_frame: which description belongs to which function, and which of its fields are
-// relative to their place.
+// Reads .eh_frame to learn which description belongs to which function, and which of its fields
+// are relative to their place.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -23,10 +23,10 @@ struct Cie {
   std::uint8_t lsda_encoding = omit;
   bool augmented = false;
   bool understood = false;
-  bool knows_landing_base = true;  // what reads its exception tables
+  bool knows_landing_base = true;  // whether its personality function does
 };
 
-// Bytes of a pointer in this encoding; 0 if its length varies.
+// Returns the size of a pointer in this encoding, or 0 if its length varies.
 std::uint32_t pointer_size(std::uint8_t encoding) {
   switch (encoding & 0x0f) {
     case 0x00:
@@ -48,12 +48,13 @@ bool relative(std::uint8_t encoding) {
   return (encoding & 0x70) == 0x10;
 }
 
-// Only a 32-bit relative pointer can be adjusted; absolute ones need nothing.
+// Of relative pointers, only those with 32 bits can be adjusted. Absolute pointers need no
+// adjustment.
 bool can_follow(std::uint8_t encoding) {
   return (encoding & 0x70) == 0 || (relative(encoding) && pointer_size(encoding) == 4);
 }
 
-// DW_CFA_set_loc holds an address of its own; everything else is relative to the start of the
+// DW_CFA_set_loc contains an absolute address. Everything else is relative to the start of the
 // function.
 bool moves_location_absolutely(ByteReader& reader) {
   // Operands by opcode: u = LEB128, 1/2/4 = bytes, b = block, '-' = none, x = not understood.
@@ -81,8 +82,8 @@ bool moves_location_absolutely(ByteReader& reader) {
   return !reader.ok();
 }
 
-// Copies have exception tables whose landing pads count from an address (code/lsda.cc). These
-// personality functions read that; others may know the start of the function only.
+// The exception tables of copies count landing pads from an address (code/lsda.cc). These
+// personality functions understand that; others may know only the start of the function.
 bool knows_landing_base(std::string_view personality) {
   constexpr std::array<std::string_view, 8> names = {
       "__gxx_personality_v0",   "__gcc_personality_v0",      "rust_eh_personality",
@@ -172,7 +173,8 @@ class FrameReader {
     return true;
   }
 
-  // By the names of what the pointer at this address leads to, which may be a word with the address.
+  // Looks for the name of the function that the pointer at this address leads to. With
+  // indirection, the pointer leads to a word with the function's address.
   [[nodiscard]] bool is_known_personality(std::uint64_t field, std::uint8_t encoding) const {
     constexpr std::uint8_t indirect = 0x80;
     constexpr std::string_view of_word = "DW.ref.";
@@ -213,8 +215,7 @@ class FrameReader {
       pinning_.pin(*function, PinReason::foreign_exceptions);
   }
 
-  // One description of several functions could not be carried along by those that it does not begin
-  // with.
+  // If one description covers several functions, only the first of them can take it along.
   void pin_behind(std::uint64_t begin, std::uint64_t end) {
     auto& functions = program_.functions;
     auto next = std::ranges::upper_bound(functions, begin, {}, &Function::start);
@@ -248,7 +249,8 @@ class FrameReader {
     return !moves_location_absolutely(reader) && reader.ok();
   }
 
-  // The first byte of the exception table: landing pads counted from the start of the function.
+  // The first byte of the exception table tells whether landing pads count from the function's
+  // start.
   [[nodiscard]] bool lands_relative_to_start(std::uint64_t lsda) const {
     const auto first = program_.file->at(lsda, 1);
     return !first.empty() && first[0] == omit;

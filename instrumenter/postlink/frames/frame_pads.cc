@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The pass (instrumenter/pass/static_pads.h) has given functions frames whose size is a 32-bit
-// number, by an object that nothing uses. Here the object is taken out again where that is sure to
-// be right, and the places of the numbers are found.
+// The pass (instrumenter/pass/static_pads.h) has added an unused object to frames, so that the
+// size of each frame is a 32-bit number. This file removes the object again where that is
+// certainly right, and finds the places of the numbers.
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
@@ -24,7 +24,7 @@ constexpr unsigned only_spilled_below = 4;
 struct Record {
   std::uint64_t address = 0;
   unsigned flags = 0;
-  StackStep place;  // lea object, %rax; without a base if that is not known
+  StackStep place;  // lea object, %rax; it has no base if the place is not known
 };
 
 std::vector<Record> read_records(const Program& program, const Decoder& decoder) {
@@ -47,7 +47,8 @@ std::vector<Record> read_records(const Program& program, const Decoder& decoder)
   return records;
 }
 
-// | address in a function (8) | of the bytes (8) | their number (4) |, as entry_pads.h says.
+// A record is | address in a function (8) | address of its bytes (8) | their number (4) |, as
+// entry_pads.h says.
 void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
   const Elf64_Shdr* section = program.file->section(abi::entries_section);
   const Elf64_Shdr* all = program.file->section(abi::pad_bytes_section);
@@ -66,12 +67,12 @@ void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
     function->pad.most = modest ? abi::modest_pad : abi::largest_pad;
   }
   std::ranges::sort(program.entry_pads, {}, &EntryPad::start);
-  const auto [first, last] =
-      std::ranges::unique(program.entry_pads, {}, &EntryPad::start);  // an asm that was doubled
+  const auto [first, last] = std::ranges::unique(
+      program.entry_pads, {}, &EntryPad::start);  // the compiler may double an asm
   program.entry_pads.erase(first, last);
 }
 
-// Functions that others jump into: their frames may be another's.
+// Finds functions that others jump into: their frame may be another function's.
 std::unordered_set<std::uint64_t> entered_inside(Program& program) {
   std::unordered_set<std::uint64_t> found;
   for (const Function& function : program.functions)
@@ -83,7 +84,7 @@ std::unordered_set<std::uint64_t> entered_inside(Program& program) {
   return found;
 }
 
-// Bytes that can be taken out of the frame, and the displacements of what moves up then.
+// The bytes that can be taken out of the frame, and the displacements that grow by as much.
 struct Removal {
   std::int64_t bytes = 0;
   std::vector<std::uint32_t> raised{};
@@ -130,14 +131,14 @@ class PadAnalysis {
     return choose_description_fields();
   }
 
-  // From the end of a pad to the CFA. Of other shapes it is not known where the lower part ends:
-  // code may reach it by a copy of the stack pointer.
+  // Returns the bytes from the end of a pad to the CFA. In other shapes it is not known where the
+  // lower part ends, as code may reach it by a copy of the stack pointer.
   [[nodiscard]] std::int64_t bytes_above() const {
     constexpr std::int64_t return_address = 8;
     return flow_.shape == FrameShape::plain ? return_address + flow_.upper : 0;
   }
 
-  // Those that hold while the frame is large.
+  // Chooses the fields that hold while the frame is large.
   PadReason choose_description_fields() {
     if (flow_.shape != FrameShape::plain) return PadReason::none;
     for (const CfaField& field : cfa_.fields) {
@@ -152,7 +153,7 @@ class PadAnalysis {
     return fields_.empty() ? PadReason::description : PadReason::none;
   }
 
-  // Where the object begins, from where the stack pointer is inside.
+  // Returns where the object begins, counted from where the stack pointer is inside.
   [[nodiscard]] std::optional<std::int64_t> place_of(const Record& record) const {
     if (record.place.indexed) return std::nullopt;
     if (record.place.base == StackStep::Base::rbp && flow_.shape == FrameShape::framed)
@@ -167,8 +168,8 @@ class PadAnalysis {
     return record.place.displacement - *depth;
   }
 
-  // The 32-bit displacement of an instruction's operand, reached by rbp alone: where it is, if one
-  // place only looks like it.
+  // Returns the place of the 32-bit displacement in an instruction whose operand rbp alone
+  // reaches, if exactly one place looks like it.
   [[nodiscard]] std::optional<std::uint32_t> displacement_field(const StackStep& step) const {
     std::optional<std::uint32_t> found;
     for (std::uint32_t i = step.offset + 2; i + 4 <= step.offset + step.length; ++i) {
@@ -181,9 +182,9 @@ class PadAnalysis {
     return found;
   }
 
-  // Where only spilled values lie below the object, all reached by rbp alone: the displacements
-  // that must grow with the part below. What is reached otherwise, or has its address taken, may be
-  // a place that is computed from an object above.
+  // If only spilled values lie below the object and rbp alone reaches all of them, returns the
+  // displacements that must grow with the lower part. Any other access, or an address taken, may
+  // be computed from an object above.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> spilled_below(std::int64_t place) const {
     const std::int64_t above = flow_.size + flow_.upper - flow_.base;
     std::vector<std::uint32_t> fields;
@@ -199,8 +200,8 @@ class PadAnalysis {
     return fields;
   }
 
-  // The object must be the lowest of the upper part or the highest of the lower one, with no room
-  // for another between, or all that lies between must be able to move.
+  // The object must be the lowest one of the upper part or the highest one of the lower part, with
+  // no room for another in between, or everything in between must be able to move.
   [[nodiscard]] Removal removable(const std::vector<const Record*>& records) const {
     const auto place = place_of(*records.front());
     if (!place) return {};

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The frames of functions: what describes them to unwinders, and where their sizes stand.
+// The frames of functions: their descriptions for unwinders, and the places of their sizes.
 #pragma once
 
 #include "instrumenter/postlink/code/code.h"
 
 namespace stab::instrumenter {
 
-// Fills in Function::frame; pins what has unwind information that a clone could not carry.
+// Fills in Function::frame, and pins functions with unwind information that a copy could not
+// carry.
 FramesAreRead read_frames(Program& program, SymbolsAreSized sizes, const Pinning& pinning);
 
-// Finds the fields that hold the size of a frame, and takes the pass's static pads out again.
+// Finds the fields that hold the size of a frame, and removes the pass's static pads again where
+// that is certainly right.
 void analyse_stack(Program& program, const Decoder& decoder, PinsAreKnown pins);
 
 std::string_view describe(abi::PadReason reason);

@@ -45,7 +45,7 @@ class Components {
     std::size_t next;
   };
 
-  // What calls by pointers of this type go through.
+  // Returns the node through which all calls by pointers of this type go.
   std::uint32_t node_of(std::uint32_t type) {
     const auto [place, is_new] =
         types_.try_emplace(type, static_cast<std::uint32_t>(callees_.size()));
@@ -95,7 +95,8 @@ class Components {
 
   std::size_t functions_;
   std::unordered_map<std::uint32_t, std::uint32_t> types_;
-  std::vector<std::vector<std::uint32_t>> callees_;  // of functions, then of types
+  std::vector<std::vector<std::uint32_t>> callees_;  // by node: first the functions, then the
+                                                     // types
   std::vector<std::uint32_t> numbers_;               // 0: not visited
   std::vector<std::uint32_t> lowest_;
   std::vector<bool> on_stack_;

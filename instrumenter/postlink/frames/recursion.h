@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which functions may be on the stack many times.
+// Finds the functions that may be on the stack many times.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,12 @@
 
 namespace stab::instrumenter {
 
-// Notes in functions where calls by pointers may lead.
+// Notes in the functions where calls by pointers may lead.
 void read_call_types(Program& program);
 
-// By index: whether a chain of calls may lead from the function back to it. Calls by pointers lead
-// to all functions of their type whose address is taken; what other libraries call is not known.
+// Returns for each function whether a chain of calls may lead from it back to it. A call by a
+// pointer may lead to any function of its type whose address is taken. The calls that other
+// libraries make are not known.
 std::vector<bool> recursive_functions(const Program& program);
 
 }  // namespace stab::instrumenter

@@ -13,8 +13,8 @@ using Base = StackStep::Base;
 
 struct Flow {
   bool inside = false;
-  bool dynamic = false;    // inside, and further down by an unknown number
-  std::int64_t depth = 0;  // outside: bytes below the return address; inside: below K
+  bool dynamic = false;    // inside, and lowered further by an unknown number
+  std::int64_t depth = 0;  // outside: bytes below the return address; inside: bytes below K
   bool operator==(const Flow&) const = default;
 };
 
@@ -29,7 +29,7 @@ class Follower {
   FrameFlow run() {
     add(0, Flow{}, jumps_);
     work();
-    // What only a jump through a table or an exception reaches.
+    // Only a jump through a table or an exception can reach the rest.
     for (std::size_t i = 0; ok() && i < steps_.size(); ++i) {
       if (states_[i] || steps_[i].padding) continue;
       if (const auto state = state_by_description(i)) {
@@ -63,7 +63,7 @@ class Follower {
       Pending& pending = sure ? jumps_ : returns_;
       const auto [step, state] = pending.back();
       pending.pop_back();
-      // A call that never returns stands before anything.
+      // A call that never returns may stand before any code.
       if (!sure && (states_[step] || !agrees(step, state))) continue;
       visit(step, state);
     }
@@ -72,7 +72,7 @@ class Follower {
   void visit(std::size_t i, const Flow& state) {
     if (states_[i]) {
       if (*states_[i] == state) return;
-      // A block whose frame has a variable part on one way only.
+      // On only one of the ways to this block, the frame has a variable part.
       if (states_[i]->inside && state.inside && result_.shape != FrameShape::plain && has_base_) {
         if (states_[i]->dynamic) return;
         states_[i] = Flow{true, true, 0};
@@ -109,7 +109,7 @@ class Follower {
     }
   }
 
-  // Compilers leave jumps to the end behind, in blocks that are never reached.
+  // Compilers leave jumps to the function's end in blocks that are never reached.
   [[nodiscard]] bool goes_nowhere(const StackStep& step) const {
     return step.target == function_.end() &&
            std::ranges::none_of(function_.fixups, [&](const abi::Fixup& fixup) {
@@ -121,7 +121,7 @@ class Follower {
     const std::uint64_t target = step.target;
     if (goes_nowhere(step)) return;
     if (!function_.contains(target)) {
-      // To another function: as it was entered.
+      // A jump to another function must find the stack as on entry.
       if (state.inside || state.depth != 0) fail(PadReason::unclear_flow);
       return;
     }
@@ -130,7 +130,7 @@ class Follower {
     add(found->second, state, jumps_);
   }
 
-  // What the instruction does to the stack pointer.
+  // Applies what the instruction does to the stack pointer.
   void apply(std::size_t i, Flow& state) {
     const StackStep& step = steps_[i];
     switch (step.kind) {
@@ -180,7 +180,7 @@ class Follower {
       state.depth = depth;
       return;
     }
-    // All of it, with what was pushed for a call before.
+    // It must remove the whole frame, with what was pushed for a call before.
     if (value != result_.size + state.depth) return fail(PadReason::unclear_stack);
     note_field(i);
     state = {false, false, result_.upper};
@@ -194,7 +194,7 @@ class Follower {
       return;
     }
     if (value >= 0) return fail(PadReason::unclear_stack);
-    // `lea -K(%rsp), %rsp` would have to become smaller.
+    // The number in `lea -K(%rsp), %rsp` would have to become smaller.
     if (step.field == 0 || steps_[i].length < 7 || is_lea(i)) return fail(PadReason::no_number);
     const bool first = !has_size_;
     if (first) {
@@ -229,7 +229,8 @@ class Follower {
     result_.alignment = static_cast<std::uint32_t>(to);
   }
 
-  // In the prologue rbp becomes the frame pointer; later it may be any register.
+  // In the prologue, this makes rbp the frame pointer. Later, rbp may be a register like any
+  // other.
   void save(const Flow& state) {
     if (state.inside && !has_base_) return;
     if (state.inside || (has_base_ && state.depth != result_.base))
@@ -288,7 +289,8 @@ class Follower {
   void check_by_rsp(const StackStep& step, const Flow& state) {
     if (!state.inside) return fail(PadReason::outside_access);
     if (state.dynamic) {
-      // Far down in a framed function; in a realigned one locals are reached by another register.
+      // In a framed function, only a large displacement reaches the locals from so far down. In a
+      // realigned one, another register reaches them.
       if (step.displacement >= 4096 && result_.shape == FrameShape::framed)
         fail(PadReason::mixed_access);
       return;
@@ -324,7 +326,7 @@ class Follower {
   Pending jumps_;
   Pending returns_;
   bool has_size_ = false;
-  bool varies_ = false;  // has frames of variable size
+  bool varies_ = false;  // the function has frames of variable size
   bool has_base_ = false;
   FrameFlow result_;
 };

@@ -48,8 +48,8 @@ std::vector<Function> functions_of_symbols(const ElfFile& file) {
   return found;
 }
 
-// Aliases and folded functions are one; a symbol inside of another makes the two one pinned
-// function.
+// Aliases and folded functions are one function. A symbol inside another function makes the two
+// one pinned function.
 std::vector<Function> without_overlap(std::vector<Function> sorted, const Pinning& pinning) {
   std::vector<Function> result;
   for (Function& function : sorted) {
@@ -66,8 +66,8 @@ std::vector<Function> without_overlap(std::vector<Function> sorted, const Pinnin
   return result;
 }
 
-// Every address that something in the program calls by a name: an entry must not be overwritten up
-// to there.
+// Collects every address that has a name. Something in the program may call it, so our jump must
+// not overwrite code from there on.
 std::set<std::uint64_t> named_places(const ElfFile& file) {
   std::set<std::uint64_t> places;
   for (const Elf64_Sym& symbol : file.symbols())
@@ -77,7 +77,7 @@ std::set<std::uint64_t> named_places(const ElfFile& file) {
   return places;
 }
 
-// Whether instructions that do nothing lie there, or nothing.
+// Whether only filler bytes and instructions that do nothing lie there.
 bool is_padding(const ElfFile& file, const Decoder& decoder, std::uint64_t begin,
                 std::uint64_t end) {
   constexpr std::uint64_t longest = 15;  // bytes of an instruction
@@ -108,7 +108,7 @@ bool starts_program(std::string_view name) {
          name == "_dl_relocate_static_pie";
 }
 
-// Where LLVM puts code whose distances to data, tables and frame descriptions have 64 bits.
+// LLVM puts code here whose distances to data, tables and frame descriptions have 64 bits.
 bool is_large(std::string_view section) {
   return section == ".ltext" || section.starts_with(".ltext.");
 }
@@ -125,8 +125,8 @@ struct Span {
   std::uint64_t end = 0;
 };
 
-// Go's linker puts all Go code between two symbols. Where they are missing, its tables show that
-// there is Go code, and any function may be of it.
+// Go's linker puts all Go code between two symbols. If they are missing but its tables show that
+// there is Go code, any function may be Go code.
 Span go_code(const ElfFile& file) {
   Span span;
   bool any = file.section(".gopclntab") != nullptr || file.section(".go.buildinfo") != nullptr;
@@ -236,7 +236,7 @@ std::uint32_t Program::label(const Function& function, std::uint32_t offset) {
 
 void Program::hides_by(const Function& function, abi::HideReason reason) {
   if (!hiders.empty() && hiders.back().address == function.start) {
-    // That it has stacks of its own says more: pads are small because of it, too.
+    // A reason with stacks of its own is the more important one, because it also makes pads small.
     hiders.back().reason = std::min(hiders.back().reason, reason);
     return;
   }

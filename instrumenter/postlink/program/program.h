@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the post-link step knows of a program: its functions by address, and the labels inside of
-// them.
+// A program as the post-link step knows it: its functions by address, and the labels inside them.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +18,28 @@
 
 namespace stab::instrumenter {
 
-// The call frame description of a function, as far as a clone of it has to be adjusted.
+// The call frame description of a function, as far as a copy of it has to be adjusted.
 struct FrameInfo {
-  std::uint64_t fde = 0;  // address; 0: none
+  std::uint64_t fde = 0;  // address, or 0 if there is none
   std::uint32_t fde_size = 0;
   std::uint32_t cie = 0;  // index in Program::cies
   std::uint16_t lsda_field = 0;
   std::uint8_t lsda_absolute = 0;  // bytes of the field if it holds an address, else 0
-  std::uint64_t lsda = 0;          // address of the exception table; 0: none
+  std::uint64_t lsda = 0;          // address of the exception table, or 0
 };
 
 // The exception table of a function, taken apart.
 struct CallSite {
   std::uint32_t start = 0;
   std::uint32_t length = 0;
-  std::optional<std::uint32_t> label;  // of the landing pad, as Program numbers it
+  std::optional<std::uint32_t> label;  // the landing pad's, as Program numbers it
   std::uint32_t action = 0;
 };
 
 struct Exceptions {
   std::vector<CallSite> call_sites;
   std::uint8_t types_encoding = 0xff;
-  std::uint64_t types = 0;  // address that the type table counts from; 0: none
+  std::uint64_t types = 0;  // address that the type table counts from, or 0
   std::span<const std::uint8_t> actions;
 };
 
@@ -52,21 +51,21 @@ struct CieInfo {
 
 // How copies of a function get frames of another size.
 struct StackPad {
-  abi::PadReason reason = abi::PadReason::calls_nothing;  // none: they do
-  std::uint32_t step = abi::pad_unit;                     // of the size, in bytes
+  abi::PadReason reason = abi::PadReason::calls_nothing;  // none: they get them
+  std::uint32_t step = abi::pad_unit;  // the pad's size is a multiple of it, in bytes
   std::uint32_t most = 0;
-  std::int64_t above = 0;                         // bytes from its end to the CFA; 0: unknown
-  std::vector<std::uint32_t> code_fields;         // 32-bit numbers in the code
-  std::vector<std::uint32_t> description_fields;  // as abi::description_field says
+  std::int64_t above = 0;                  // bytes from the pad's end to the CFA, or 0 if unknown
+  std::vector<std::uint32_t> code_fields;  // 32-bit numbers in the code
+  std::vector<std::uint32_t> description_fields;  // in the form of abi::description_field
 };
 
-// Bytes of the file that are changed where they are.
+// Bytes that replace bytes of the file in place.
 struct Patch {
   std::uint64_t address = 0;
   std::vector<std::uint8_t> bytes;
 };
 
-// Bytes in data that a function reads when it is entered; the runtime draws them.
+// Bytes in data that a function reads when it is entered. The runtime draws them.
 struct EntryPad {
   std::uint64_t start = 0;
   std::uint64_t size = 0;
@@ -90,14 +89,14 @@ class Function {
   std::vector<std::uint8_t> code;
   DecodedFunction decoded;
   std::vector<abi::Fixup> fixups;
-  std::uint32_t address_registers = 0;       // as the ABI says
-  std::vector<std::uint32_t> words;          // jump tables, behind the code
-  std::vector<std::uint32_t> table_targets;  // what they lead to
-  std::vector<std::uint32_t> behind_ends;    // what follows calls that never return
+  std::uint32_t address_registers = 0;       // as in abi::Function
+  std::vector<std::uint32_t> words;          // jump tables, which follow the code
+  std::vector<std::uint32_t> table_targets;  // offsets that the jump tables lead to
+  std::vector<std::uint32_t> behind_ends;    // offsets behind calls that never return
   StackPad pad;
-  std::uint32_t type = 0;  // of what calls it by a pointer; 0: nothing or unknown
+  std::uint32_t type = 0;  // its type for calls by pointers; 0: unknown, or no pointer leads to it
   bool address_taken = false;
-  std::vector<std::uint32_t> called_types;  // by pointers
+  std::vector<std::uint32_t> called_types;  // types that it calls by pointers
 
   [[nodiscard]] std::uint64_t end() const { return start + size; }
   [[nodiscard]] abi::PinReason pin() const { return pin_; }
@@ -105,7 +104,7 @@ class Function {
   [[nodiscard]] bool contains(std::uint64_t address) const {
     return address >= start && address < end();
   }
-  // At an address inside the function.
+  // Whether an instruction starts at this address, inside the function.
   [[nodiscard]] bool starts_instruction(std::uint64_t address) const {
     return contains(address) && decoded.complete && decoded.starts[address - start];
   }
@@ -115,8 +114,8 @@ class Function {
   abi::PinReason pin_ = abi::PinReason::none;
 };
 
-// Whether a word that holds the address of one of its labels may be for a jump. Otherwise somebody
-// compares it, say with the place of a fault. The jump may be in the hot part.
+// Whether a word with the address of one of the function's labels may serve a jump, which may be
+// in the hot part. Otherwise somebody compares the address, say with the place of a fault.
 inline bool jumps_to_labels(const Function& function) {
   return function.decoded.jumps_anywhere || is_cold_part(function.name);
 }
@@ -133,7 +132,7 @@ struct Pointer {
   std::uint32_t function = 0;
 };
 
-// Code that makes all layouts stay.
+// Code that makes the runtime keep all layouts.
 struct Hider {
   std::uint64_t address = 0;
   std::string name;
@@ -142,37 +141,37 @@ struct Hider {
 
 struct Program {
   const ElfFile* file = nullptr;
-  std::vector<Function> functions;  // by start, without overlap
-  std::vector<Function> unsized;    // code that lies between them and stays, by start
-  std::vector<Hider> hiders;        // of addresses of code: on other stacks, in a jmp_buf
-  bool small_stacks = false;        // that the program makes
+  std::vector<Function> functions;  // sorted by start, without overlap
+  std::vector<Function> unsized;    // code between the functions that stays, sorted by start
+  std::vector<Hider> hiders;  // code that hides addresses of code: on other stacks, in a jmp_buf
+  bool small_stacks = false;  // the program may run on small stacks
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
-  std::vector<Slot> slots;  // by place
+  std::vector<Slot> slots;  // sorted by place
   std::vector<Pointer> pointers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
   std::vector<Patch> patches;
-  std::vector<EntryPad> entry_pads;  // by start, without overlap
+  std::vector<EntryPad> entry_pads;  // sorted by start, without overlap
 
-  // The function that holds this address.
+  // Returns the function that contains this address.
   [[nodiscard]] Function* find(std::uint64_t address);
   [[nodiscard]] std::uint32_t index(const Function& function) const {
     return static_cast<std::uint32_t>(&function - functions.data());
   }
-  // The function whose entry lies around this address, but does not begin there; also behind the end
-  // of one that is shorter than the jump that is written there.
+  // Returns the function whose entry contains this address but begins before it. If a function is
+  // shorter than the jump that is written there, its entry extends beyond its end.
   [[nodiscard]] Function* find_overwritten(std::uint64_t address);
-  // What begins there, with a size or without.
+  // Returns the function or the code without a size that begins there.
   [[nodiscard]] const Function* find_code(std::uint64_t start) const;
   // Whether code without a size, but with a name, begins there.
   [[nodiscard]] bool begins_unsized(std::uint64_t address) const;
   std::uint32_t label(const Function& function, std::uint32_t offset);
-  // Once a function is enough.
+  // Notes only one reason for each function.
   void hides_by(const Function& function, abi::HideReason reason);
 };
 
-// The right to pin functions, which comes with them. There is one, and pin_dependents (code/code.h)
-// takes it: after that nothing is pinned any more.
+// The right to pin functions. There is only one, and pin_dependents (code/code.h) takes it, so
+// nothing is pinned afterwards.
 class Pinning {
  public:
   Pinning(Pinning&&) = default;
@@ -194,10 +193,11 @@ class SymbolsAreSized {
                                       const Pinning& pinning);
 };
 
-// Sized functions of the file's executable sections, decoded; what cannot be told apart is pinned.
+// Finds and decodes the sized functions of the file's executable sections. Functions that cannot
+// be told apart are pinned.
 Pinning find_functions(Program& program, const Decoder& decoder);
 
-// Takes more functions in, which overlap none.
+// Adds functions, which must not overlap any other.
 void add_functions(Program& program, const Decoder& decoder, std::vector<Function> more,
                    const Pinning& pinning);
 
@@ -207,11 +207,11 @@ struct Gap {
   std::size_t section = 0;
 };
 
-// What lies between functions in executable sections, hand-written code above all.
+// Returns the bytes between functions in executable sections; most are hand-written code.
 std::vector<Gap> code_without_function(const Program& program);
 
-// Makes functions of that code where it shows their sizes, and names the rest, as far as it is more
-// than padding.
+// Turns that code into functions if it shows their sizes. The rest goes to Program::unsized,
+// unless it is only padding.
 SymbolsAreSized find_unsized(Program& program, const Decoder& decoder, const Pinning& pinning);
 
 std::string_view describe(abi::PinReason reason);

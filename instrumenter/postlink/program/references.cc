@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Reference::Kind;
 
-constexpr std::uint64_t field = 4;  // bytes; a distance counts from behind it
+constexpr std::uint64_t field = 4;  // bytes; a distance counts from the field's end
 
 Reference to(Kind kind, std::uint64_t target, std::uint64_t from) {
   return {kind, target, target, from};
@@ -27,7 +27,7 @@ Kind kind_of(Operand::Use use) {
   return Kind::content;
 }
 
-// Whether a branch's distance of so many bytes may follow.
+// Whether a branch's distance of `size` bytes may follow.
 bool ends_in_branch(std::span<const std::uint8_t> before, std::size_t size) {
   if (before.empty()) return false;
   const std::uint8_t last = before.back();
@@ -69,7 +69,7 @@ class RelocationReader {
                    const std::function<bool(std::uint64_t)>& is_decoded, const TakeReference& take)
       : file_(file), named_(named), is_decoded_(is_decoded), take_(take) {}
 
-  // Frame descriptions are read elsewhere, and one that begins in the middle is found there.
+  // Frame descriptions are read elsewhere, and that finds one that begins inside a function.
   void run() {
     for (std::size_t i = 0; i < file_.sections().size(); ++i) {
       const Elf64_Shdr& section = file_.sections()[i];
@@ -97,7 +97,8 @@ class RelocationReader {
     }
   }
 
-  // What lies between two named places may be a table, whose distances count from any of its words.
+  // The words between two named places may be a table, whose distances may count from any of its
+  // words.
   void read_data(std::size_t section) {
     for (const Relocation& relocation : file_.relocations(section)) {
       if (is_absolute(relocation.type))
@@ -109,7 +110,7 @@ class RelocationReader {
     }
   }
 
-  // How far behind the beginning of its table the word lies at most.
+  // Returns how far the word is from the beginning of its table at most.
   [[nodiscard]] std::uint64_t depth(const Relocation& relocation, std::size_t section) const {
     const auto behind = std::ranges::upper_bound(named_, relocation.where);
     const std::uint64_t named = behind == named_.begin() ? 0 : *(behind - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What in a file refers to places in its code: rather too much than too little.
+// Finds the references to places in a file's code, and rather too many than too few.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace stab::instrumenter {
 
-// To one of the places from `first` to `last`.
+// A reference to one of the places from `first` to `last`.
 struct Reference {
   enum class Kind : std::uint8_t {
     branch,
-    address,  // of what may be a function
-    content,  // or nobody knows what for
+    address,  // of something that may be a function
+    content,  // for the bytes there, or for an unknown purpose
   };
   Kind kind = Kind::content;
   std::uint64_t first = 0;
@@ -24,13 +24,14 @@ struct Reference {
 
 using TakeReference = std::function<void(const Reference&)>;
 
-// Those of instructions. Where code is not decoded, every field of 1 or 4 bytes counts as one,
-// and as that of a branch where one may end so.
+// Reports the references of a function's instructions. If the code is not decoded, every field of
+// 1 or 4 bytes counts as a reference, and as a branch if a branch may end with it.
 void references_of(const Function& function, const TakeReference& take);
 
-// Those that relocations tell of, as far as they are no operands of decoded instructions, and what
-// is known of the file's places elsewhere. Distances in data count from a place up to which nothing
-// is `named` (ascending), or behind. `is_decoded` says so of an address of code.
+// Reports the references that relocations show, unless they are operands of decoded instructions,
+// and the file's places that are known elsewhere. A distance in data counts from the last place
+// before it that is `named` (ascending), or from a word behind that place. `is_decoded` tells
+// whether the code at an address is decoded.
 void references_of(const ElfFile& file, std::span<const std::uint64_t> named,
                    const std::function<bool(std::uint64_t)>& is_decoded, const TakeReference& take);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Code that no sized symbol covers: functions of assemblers that give no sizes, above all. Up to the
-// next symbol it becomes a function where that is sure. The rest stays where it is, and is counted,
-// so that nobody takes what moves for the whole.
+// Handles code that no sized symbol covers: mostly functions from assemblers that give no sizes.
+// Such code becomes a function up to the next symbol if that is certain. The rest stays where it
+// is and is counted, so that nobody takes the moving part for the whole.
 #include <algorithm>
 
 #include "instrumenter/postlink/program/references.h"
@@ -10,11 +10,11 @@ namespace stab::instrumenter {
 namespace {
 
 struct Piece {
-  Function function;        // without padding; without a name if no symbol begins here
+  Function function;        // without padding; it has no name if no symbol begins here
   std::uint64_t limit = 0;  // where the next piece or function begins
   std::span<const std::uint8_t> code;
   bool typed = true;     // all symbols that begin here say that it is a function
-  bool entered = false;  // another one's branch leads to its start
+  bool entered = false;  // a branch in other code leads to its start
   bool stays = false;
 };
 
@@ -23,14 +23,15 @@ bool is_typed(const Elf64_Sym& symbol) {
   return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-// The linker makes hidden ones local, and leaves them marked.
+// Whether other code can refer to the symbol. The linker makes hidden symbols local, but leaves
+// them marked as hidden.
 bool is_for_others(const Elf64_Sym& symbol) {
   return ELF64_ST_BIND(symbol.st_info) != STB_LOCAL ||
          ELF64_ST_VISIBILITY(symbol.st_other) != STV_DEFAULT;
 }
 
-// Labels inside of such a function may be symbols, too: only what others can refer to, or what is
-// called a function, begins another one.
+// Labels inside such a function may be symbols, too. Only a symbol that others can refer to, or
+// that is called a function, begins another function.
 bool begins_function(const ElfFile& file, const Elf64_Sym& symbol) {
   return symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE &&
          !file.name(symbol).empty() &&
@@ -38,7 +39,7 @@ bool begins_function(const ElfFile& file, const Elf64_Sym& symbol) {
           (ELF64_ST_TYPE(symbol.st_info) == STT_NOTYPE && is_for_others(symbol)));
 }
 
-// Padding may be single bytes that are an instruction, or anything where the code is none.
+// If the code cannot be decoded, these bytes at its ends count as padding.
 bool is_filler(std::uint8_t byte) {
   return byte == 0xcc || byte == 0x90 || byte == 0;
 }
@@ -113,7 +114,7 @@ std::vector<Piece> find_pieces(const Program& program, const Decoder& decoder) {
   return found;
 }
 
-// By a word at a fixed place, as to another image.
+// Whether the jump goes through a word at a fixed place, as jumps to another image do.
 bool jumps_through_one_word(const StackMove& move) {
   return move.has_memory && !move.foreign && move.base == no_register && move.index == no_register;
 }
@@ -132,12 +133,12 @@ class Judge {
     references_of(
         *program_.file, named_places(), [this](std::uint64_t place) { return is_decoded(place); },
         take);
-    // What nobody calls a function or enters may be data that looks like one.
+    // If no symbol calls it a function and nothing enters it, it may be data that looks like code.
     for (Piece& piece : pieces_) piece.stays |= !piece.typed && !piece.entered;
   }
 
  private:
-  // Where something may begin that distances count from.
+  // Returns the places from which distances may count.
   [[nodiscard]] std::vector<std::uint64_t> named_places() const {
     std::vector<std::uint64_t> places;
     for (const Elf64_Sym& symbol : program_.file->symbols())
@@ -153,7 +154,8 @@ class Judge {
     return places;
   }
 
-  // Decoded from end to end, and left by jumps and returns that are understood.
+  // Whether the piece is decoded from end to end, and all jumps and returns that leave it are
+  // understood.
   [[nodiscard]] bool is_whole(const Piece& piece) const {
     const Function& function = piece.function;
     if (function.name.empty() || !function.decoded.complete || function.decoded.open_end)
@@ -162,10 +164,11 @@ class Judge {
     using Kind = StackMove::Kind;
     const auto is_clear = [&](const StackMove& move) {
       if (move.kind == Kind::jump_anywhere) return jumps_through_one_word(move);
-      // It may be to learn where it is, or what it calls may find data behind the call.
+      // The code may learn its own place by this call, or the callee may find data behind the
+      // call.
       return move.kind != Kind::call || move.target == function.start || !is_piece(move.target);
     };
-    // What the last call calls may return.
+    // A call at the end may return.
     const bool ends =
         !moves.empty() && moves.back().kind != Kind::call && moves.back().kind != Kind::other;
     return ends && std::ranges::all_of(moves, is_clear);
@@ -175,7 +178,7 @@ class Judge {
     return std::ranges::all_of(piece.function.decoded.operands, [&](const Operand& operand) {
       const std::uint64_t target = operand.target;
       if (operand.use != Operand::Use::branch) return true;
-      if (operand.size == 2) return false;  // processors differ in what that is
+      if (operand.size == 2) return false;  // processors differ in what such a branch does
       if (piece.function.contains(target)) return true;
       if (const Function* other = program_.find(target)) return other->start == target;
       const Piece* other = find(target);
@@ -183,7 +186,7 @@ class Judge {
     });
   }
 
-  // The piece whose code or padding this is.
+  // Returns the piece whose code or padding contains this address.
   [[nodiscard]] Piece* find(std::uint64_t address) const {
     const auto piece = std::ranges::upper_bound(pieces_, address, {}, &Piece::limit);
     return piece != pieces_.end() && piece->function.start <= address ? &*piece : nullptr;
@@ -197,7 +200,7 @@ class Judge {
     return piece != nullptr && piece->function.decoded.complete;
   }
 
-  // A label in the middle of an instruction is one of data, or the instruction is none.
+  // A label in the middle of an instruction belongs to data, or the bytes are not an instruction.
   void look_at_symbols() {
     for (const Elf64_Sym& symbol : program_.file->symbols()) {
       const unsigned type = ELF64_ST_TYPE(symbol.st_info);
@@ -226,7 +229,8 @@ class Judge {
     }
   }
 
-  // Who has the address of its end may ask whether code lies in it, or copy it.
+  // Code that has the address of a function's end may ask whether an address lies in the function,
+  // or copy it.
   [[nodiscard]] bool is_harmless_end(const Reference& reference) const {
     if (reference.kind == Reference::Kind::branch) return true;
     const Piece* next = find(reference.first);
@@ -234,7 +238,8 @@ class Judge {
            (next != nullptr && next->typed && !next->function.name.empty());
   }
 
-  // A call from anywhere, a jump within; and of what is called a function, the address.
+  // Calls from anywhere and jumps inside the piece are harmless. If the piece is called a
+  // function, it is also harmless to take its address elsewhere.
   static bool is_harmless(const Reference& reference, const Piece& piece) {
     const Function& function = piece.function;
     const bool at_start = reference.first == function.start && reference.last == function.start;
