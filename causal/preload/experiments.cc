@@ -13,18 +13,18 @@
 namespace stab::causal {
 namespace {
 
-constexpr uint32_t steps = 20;  // of speedup, up to the whole line
+constexpr uint32_t steps = 20;  // steps of the speedup, up to the whole line
 constexpr uint32_t permille_of_step = 50;
 constexpr uint64_t longest_times = 64;
 constexpr uint64_t longest_ns = uint64_t{30} * 1000 * 1000 * 1000;
 
 bool is_coordinator;
-uint32_t is_over;  // 1: the program ends, and wakes who waits for something
+uint32_t is_over;  // 1: the program ends, and the thread that waits is woken
 pthread_t coordinating;
 bool has_thread;
-uint32_t storing;  // 1: an experiment is written down, by the thread or at the end
+uint32_t storing;  // 1: the thread, or the end of the program, writes an experiment down
 
-// Of a counter.
+// The values of a counter at one moment.
 struct Reading {
   uint64_t visits;
   uint64_t ns;
@@ -57,7 +57,7 @@ uint64_t visits_of(uint32_t counter) {
   return load(shared_file.counters[counter].count);
 }
 
-// The times are of these visits where none is going on: session.h, invariant 5.
+// The times belong to these visits only while no visit is going on (session.h, invariant 5).
 Reading reading_of(uint32_t counter) {
   const Counter& of = shared_file.counters[counter];
   Reading made = {visits_of(counter), 0, false};
@@ -66,7 +66,7 @@ Reading reading_of(uint32_t counter) {
     made.visits = __atomic_load_n(&of.count, __ATOMIC_ACQUIRE);
     made.ns = __atomic_load_n(&of.ns, __ATOMIC_ACQUIRE);
     const uint64_t begun = load(of.begun);
-    // Visits by coz.h, which has no times.
+    // coz.h made these visits, and it records no times.
     if (begun < made.visits) return made;
     made.has_ns = begun == made.visits;
     if (!made.has_ns) os::yield();
@@ -74,15 +74,16 @@ Reading reading_of(uint32_t counter) {
   return made;
 }
 
-constexpr uint64_t look_ns = 1000000;  // from look to look, where something is waited for
+constexpr uint64_t look_ns = 1000000;  // time between two looks while the thread waits for
+                                       // something
 
-// False: the program ends.
+// Returns false if the program ends.
 bool wait_for_look(uint64_t ns) {
   kernel::wait_until(os::monotonic_ns() + ns, is_over);
   return load(is_over) == 0;
 }
 
-// The line of the first sample in scope from now on; no_line: the program ends.
+// Returns the line of the first sample in scope from now on, or no_line if the program ends.
 uint32_t next_line() {
   if (head().fixed_line != no_line) return head().fixed_line;
   __atomic_store_n(&head().asked, line_asked, __ATOMIC_RELAXED);
@@ -116,7 +117,7 @@ uint64_t paused() {
   return load(head().owed_ns) - running.owed_ns;
 }
 
-// From its start, as if the line were faster.
+// Returns the time since the experiment's start, as if the line were faster.
 uint64_t effective_ns() {
   const uint64_t real = os::monotonic_ns() - running.start_ns;
   return real > paused() ? real - paused() : 0;
@@ -134,7 +135,8 @@ void wait_for_end(uint64_t length_ns) {
   }
 }
 
-// What grew from `before` to now is taken before it is written, so that all of it is of one moment.
+// Reads all differences since the experiment's start before it stores any visits, so that they
+// belong to one moment.
 void take(Experiment& experiment) {
   experiment.duration_ns = os::monotonic_ns() - running.start_ns;
   experiment.paused_ns = paused();
@@ -155,7 +157,7 @@ uint64_t store_visits(Experiment& experiment) {
   for (uint32_t i = 0; i < running.counters; ++i) {
     const Reading before = running.before[i];
     const Reading after = reading_of(i);
-    // Before the first visit there is no time.
+    // There are no times before the first visit.
     const bool has_ns = after.has_ns && (before.has_ns || before.visits == 0);
     shared_file.visits[head().visits + i] = {
         i, has_ns ? 1u : 0u, before.visits, after.visits, before.ns, after.ns};
@@ -164,7 +166,7 @@ uint64_t store_visits(Experiment& experiment) {
   return most;
 }
 
-// How often the progress point was visited that was visited most.
+// Returns the number of visits of the most visited progress point.
 uint64_t most_visits() {
   uint64_t most = 0;
   for (uint32_t i = 0; i < running.counters; ++i) {
@@ -174,7 +176,7 @@ uint64_t most_visits() {
   return most;
 }
 
-// Ends the running experiment and writes it down.
+// Ends the running experiment and writes it down. Returns the visits of the most visited point.
 uint64_t store() {
   Experiment experiment = {};
   take(experiment);
@@ -203,8 +205,8 @@ bool is_without_experiments() {
   return head().is_without_pauses != 0 || shared_file.line_count == 0;
 }
 
-// Whether another half of the room that was left for experiments is used, so that those of a program
-// that runs for hours have to be longer. `halves`: how often it was so.
+// Whether half of the remaining room for experiments has been used again, so that the experiments
+// of a program that runs for hours have to be longer. `halves` counts how often that was so.
 bool is_half_of_room_gone(uint32_t& halves) {
   if (halves == 31) return false;
   const uint64_t capacity = shared_file.experiment_capacity;
@@ -218,7 +220,7 @@ void run_one(rt::Random& random, uint64_t& length_ns, uint32_t& half_rooms) {
   if (line == no_line) return;
   begin(line, next_speedup(random));
   wait_for_end(length_ns);
-  // Who has the store for good is the end of the program.
+  // The end of the program takes the store for good.
   if (load(is_over) != 0 || !may_store()) return;
   const bool is_short = store() < head().least_visits;
   const bool fills_up = is_half_of_room_gone(half_rooms);
@@ -232,7 +234,7 @@ void* coordinate(void*) {
   rt::Random random(head().seed + load(head().experiments));
   uint64_t length_ns = head().experiment_ns;
   uint32_t half_rooms = 0;
-  // Without a progress point there is nothing to be seen.
+  // Without a progress point, experiments show nothing.
   constexpr uint64_t most_ns = 16 * look_ns;
   for (uint64_t ns = look_ns; counters_there() == 0; ns = ns < most_ns ? 2 * ns : ns)
     if (!wait_for_look(ns)) return nullptr;
@@ -240,7 +242,8 @@ void* coordinate(void*) {
   return nullptr;
 }
 
-// All that the program did is of this one experiment, though the line is chosen a moment later.
+// All that the program does belongs to this one experiment, though its line is chosen a moment
+// later.
 void begin_for_all() {
   rt::Random random(head().seed);
   const uint32_t line = next_line();
@@ -259,7 +262,7 @@ void* choose_for_all(void*) {
   return nullptr;
 }
 
-// It gets no signal of the program's.
+// The thread blocks all signals, so it gets none of the program's.
 void start_coordinating() {
   sigset_t all;
   sigset_t before;
@@ -276,7 +279,7 @@ void start_coordinating() {
 void begin_experiments() {
   const auto me = static_cast<uint32_t>(os::process_id());
   uint32_t nobody = 0;
-  // A process that has become another program goes on coordinating.
+  // A process that has become another program remains the coordinator.
   is_coordinator = __atomic_compare_exchange_n(&head().coordinator, &nobody, me, false,
                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
                    nobody == me;
@@ -296,7 +299,7 @@ void end_experiments() {
   if (!is_coordinator || load(is_over) != 0) return;
   __atomic_store_n(&is_over, 1u, __ATOMIC_RELAXED);
   kernel::wake(is_over);
-  // What the thread stores just now is stored in a moment.
+  // If the thread is storing an experiment just now, it needs only a moment.
   for (uint32_t i = 0; !may_store() && i < 1000; ++i) os::yield();
   running.counters = head().is_end_to_end != 0 ? counters_there() : 0;
   if (head().is_end_to_end != 0 && running.start_ns != 0) store();

@@ -57,7 +57,7 @@ bool send_signals(long fd, int signal) {
          !failed(call(__NR_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK));
 }
 
-// A file of the kernel's, byte by byte.
+// Reads a file of the kernel byte by byte.
 class Text {
  public:
   explicit Text(const char* path) : fd_(os::open_read(path)) {}
@@ -67,7 +67,7 @@ class Text {
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
-  // -1: it has ended.
+  // Returns -1 at the end.
   int next() {
     if (at_ < count_) return buffer_[at_++];
     const long count =
@@ -85,7 +85,7 @@ class Text {
   uint8_t buffer_[512];
 };
 
-// A number in hexadecimal and what stands behind it.
+// Reads a hexadecimal number and the character behind it.
 uint64_t read_number(Text& text, int& behind) {
   uint64_t value = 0;
   for (behind = text.next();; behind = text.next()) {
@@ -155,7 +155,7 @@ void wake(const uint32_t& flag) {
 }
 
 // The mapping keeps the event alive without its descriptor, which a program might close, count or
-// hand on. A child of fork does not get it.
+// pass on. A child of fork does not get the mapping.
 void* start_clock(uint64_t period_ns, int signal, bool is_of_user_mode_only) {
   constexpr long shared = 1;
   const long fd = open_clock(period_ns, is_of_user_mode_only);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Which of the session's objects a loaded file is, kept so that /proc is not read for each sample. All of it
-// is safe in a signal handler and takes no lock; it is valid when zero.
+// Remembers which of the session's objects a loaded file is, so that a sample need not read /proc.
+// Everything here is safe in a signal handler and takes no lock. It is valid when zero.
 //
 // Invariants:
-//   1. A slot is written once for each generation, by who turns its stamp from an old one to `writing`: while
-//      its stamp is of this generation it stays as it is.
-//   2. A file stands in the first slot from its own place on that was free when it was added. It may stand in
-//      two: threads add it at once, or a slot before it is free again. Both say the same.
+//   1. A slot is written once in each generation, by the thread that changes its stamp from an old
+//      one to `writing`. While its stamp is of this generation, it does not change.
+//   2. A file is in the first slot, counted from its own place, that was free when the file was
+//      added. It may be in two slots, if threads add it at once or a slot before it becomes free
+//      again. Both say the same.
 #pragma once
 
 #include <stdint.h>
@@ -17,16 +18,17 @@ class KnownObjects {
  public:
   static constexpr uint32_t room = 256;
 
-  // What a file is known by: the loader's record of it and where it is mapped.
+  // A file is identified by the loader's record of it and by where it is mapped.
   struct File {
     uint64_t record;
     uint64_t start;
   };
 
-  // Ask before the file is looked at, and add what was found by this: what is forgotten meanwhile stays so.
+  // Ask for this before you look at the file, and add the result with it: if somebody forgets the
+  // file in the meantime, it stays forgotten.
   [[nodiscard]] uint64_t now() const { return __atomic_load_n(&generation_, __ATOMIC_RELAXED); }
 
-  // Returns false if it is not there.
+  // Returns false if the file is not there.
   bool find(uint64_t generation, const File& file, uint32_t& object) const {
     const uint64_t current = stamp_of(generation);
     for (uint32_t i = 0; i < room; ++i) {
@@ -38,7 +40,7 @@ class KnownObjects {
     return false;
   }
 
-  // Without room it is not kept.
+  // If there is no room, the file is not kept.
   void add(uint64_t generation, const File& file, uint32_t object) {
     const uint64_t current = stamp_of(generation);
     for (uint32_t i = 0; i < room; ++i) {
@@ -48,7 +50,7 @@ class KnownObjects {
           !__atomic_compare_exchange_n(&slot.stamp, &before, writing, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED))
         continue;
-      __atomic_thread_fence(__ATOMIC_RELEASE);  // who reads a new field sees `writing`
+      __atomic_thread_fence(__ATOMIC_RELEASE);  // a reader of a new field sees `writing`
       __atomic_store_n(&slot.file.record, file.record, __ATOMIC_RELAXED);
       __atomic_store_n(&slot.file.start, file.start, __ATOMIC_RELAXED);
       __atomic_store_n(&slot.object, object, __ATOMIC_RELAXED);
@@ -57,7 +59,7 @@ class KnownObjects {
     }
   }
 
-  // Another file may be where one was.
+  // Forgets all files, as another file may be where one of them was.
   void forget() { __atomic_add_fetch(&generation_, 1, __ATOMIC_RELAXED); }
 
  private:
@@ -74,7 +76,7 @@ class KnownObjects {
     return static_cast<uint32_t>(file.record >> 4) % room;
   }
 
-  // The stamp is looked at again after the rest: a later generation may have begun to write.
+  // Reads the stamp again after the rest, because a later generation may have begun to write.
   static bool holds(const Slot& slot, const File& file, uint64_t current, uint32_t& object) {
     if (__atomic_load_n(&slot.file.record, __ATOMIC_RELAXED) != file.record ||
         __atomic_load_n(&slot.file.start, __ATOMIC_RELAXED) != file.start)

@@ -11,7 +11,7 @@
 #include "runtime/walk/description.h"
 #include "runtime/walk/walk.h"
 
-// Of the runtime in a program that szc built, whose functions move.
+// The runtime defines this in a program that szc built, whose functions move.
 extern "C" __attribute__((weak)) const void* stab_original_address_1(const void* pc);
 
 namespace stab::causal {
@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t no_object = UINT32_MAX;
 constexpr uint32_t most_frames = 200;
-// Stacks of handlers are small.
+// Handlers may run on small stacks.
 constexpr uint32_t longest_path = 1024;
 
 KnownObjects known;
@@ -29,9 +29,9 @@ bool has_slash(const char* name) {
   return *name == '/';
 }
 
-// A library's name is that by which it was opened: the current directory may be another now. The
-// loader gives each file's a slash; the kernel's own library has none. (The process itself has
-// nothing in /proc any more once its first thread has ended.)
+// A library's name is the one by which it was opened, and the current directory may have changed
+// since. The loader gives each file's name a slash; the kernel's own library has none. (/proc
+// shows nothing of the process itself once its first thread has ended, so this reads thread-self.)
 bool identify(const link_map& map, uint64_t start, uint64_t& device, uint64_t& inode) {
   if (map.l_name == nullptr || *map.l_name == '\0')
     return kernel::identify("/proc/thread-self/exe", device, inode);

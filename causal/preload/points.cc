@@ -14,7 +14,7 @@ namespace {
 
 bool has_sampled_points;
 
-// Of a longer name, which ends with a line's number, the end.
+// Keeps the end of a name that is too long, because a line's number is there.
 const char* kept_part(const char* name) {
   const size_t length = rt::length_of(name);
   return length < counter_name_bytes ? name : name + (length - counter_name_bytes + 1);
@@ -25,7 +25,8 @@ bool is_named(const Counter& counter, const char* name) {
   return rt::equal(counter.name, name, length + 1);
 }
 
-// Who claims a counter writes its name at once; only a process that is killed then never does.
+// A process that claims a counter writes its name at once. Only a process that is killed in between never
+// does.
 uint32_t kind_of(Counter& counter) {
   uint32_t kind = __atomic_load_n(&counter.kind, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; kind == claimed && i < 1000; ++i) {
@@ -46,7 +47,8 @@ bool claim(Counter& counter, uint32_t kind, const char* name) {
   return true;
 }
 
-// What has passed for this thread, without the pauses that it has made or need not make.
+// Returns the time that has passed for this thread, without the pauses that it has made or need
+// not make.
 uint64_t own_ns() {
   const uint64_t paused = is_counted() ? load(self.paid_ns) : load(shared_file.head->owed_ns);
   return os::monotonic_ns() - paused;
@@ -60,7 +62,8 @@ void count_up_to(uint32_t count) {
   }
 }
 
-// The same for the same kind and name, in all processes. nullptr: nobody profiles, or too many.
+// Finds the counter of this kind and name, which is the same in all processes. Returns null if
+// nobody profiles, or if there are too many counters.
 Counter* find_counter(uint32_t kind, const char* name) {
   start_library();
   if (shared_file.head == nullptr || name == nullptr) return nullptr;
@@ -76,7 +79,7 @@ Counter* find_counter(uint32_t kind, const char* name) {
   return nullptr;
 }
 
-// How long it took this thread since its last arrival.
+// Records how long this thread took since its last arrival.
 void note_arrival() {
   Head& head = *shared_file.head;
   const uint64_t now = own_ns();
@@ -90,7 +93,7 @@ void note_arrival() {
   add(arrivals.gaps, uint64_t{1});
 }
 
-// Invariant 5 of session.h.
+// Keeps invariant 5 of session.h.
 void note_time(Counter& counter) {
   add(counter.begun, uint64_t{1});
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -128,7 +131,7 @@ void visit_sampled_points(uint32_t line) {
 
 using namespace stab::causal;
 
-// coz.h: the address of a count, which its macros add to.
+// For coz.h. Returns the address of a count, which its macros add to.
 STAB_EXPORT uint64_t* _coz_get_counter(int type, const char* name) {
   if (type < static_cast<int>(throughput) || type > static_cast<int>(end)) return nullptr;
   Counter* counter = find_counter(static_cast<uint32_t>(type), name);
@@ -139,7 +142,7 @@ STAB_EXPORT void _coz_add_delays() {
   before_wake();
 }
 
-// Around a wait that the library does not see.
+// The program calls these two around a wait that the library does not see.
 STAB_EXPORT void _coz_pre_block() {
   if (!is_counted()) return;
   settle();
@@ -150,13 +153,13 @@ STAB_EXPORT void _coz_post_block(int skip_delays) {
   if (!is_counted()) return;
   const uint64_t owed = load(shared_file.head->owed_ns);
   const uint64_t accrued = owed - self.owed_before_ns;
-  // What a sample has paid meanwhile is not credited again.
+  // If a sample has paid a part in the meantime, that part is not credited again.
   const uint64_t due = owed > load(self.paid_ns) ? owed - load(self.paid_ns) : 0;
   if (skip_delays != 0) run_ahead(accrued < due ? accrued : due);
   settle();
 }
 
-// stabilizer.h. `point` keeps what was found, for each place in the program.
+// For stabilizer.h. `point` keeps the counter that was found, for each place in the program.
 STAB_EXPORT void stab_visit(int kind, const char* name, void** point) {
   if (kind < static_cast<int>(throughput) || kind > static_cast<int>(arrival)) return;
   void* counter = __atomic_load_n(point, __ATOMIC_RELAXED);

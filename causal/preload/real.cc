@@ -8,7 +8,7 @@ namespace {
 
 struct Entry {
   const char* name;
-  const char* version;  // "": the default
+  const char* version;  // "": the default version
 };
 
 constexpr Entry entries[] = {
@@ -51,8 +51,8 @@ bool are_of_same_file(void* a, void* b) {
          of_a.dlfo_link_map == of_b.dlfo_link_map;
 }
 
-// Libc has some names twice. A library between us and libc has its own without a version, which only
-// an unversioned look-up gives.
+// Libc has some names twice. A library between us and libc defines the name without a version, and
+// only an unversioned look-up finds that.
 void* look_up(const Entry& entry) {
   void* next = dlsym(RTLD_NEXT, entry.name);
   if (*entry.version == '\0') return next;

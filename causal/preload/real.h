@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The functions that ours stand before. They are looked up when the library starts, or one by one
-// by calls that come earlier; not later, since a look-up takes a lock of the loader's.
+// by calls that come earlier. They are not looked up later, because that takes a lock of the
+// loader.
 #pragma once
 
 #include <stdint.h>
@@ -15,14 +16,15 @@ enum class Call : uint8_t {
 
 void find_all_real();
 void* real_function(Call call);
-// What takes a lock or a semaphore that is free, for a call that waits for one. The program's own, which
-// expects to be called by the program alone, is not it. nullptr: the library has not started, or another
-// one stands before libc's that sees the call and would not see the attempt.
+// Returns the function that takes a free lock or semaphore, for a call that waits for one. It is
+// never the program's own function, which expects that only the program calls it. Returns null if
+// the library has not started, or if another library stands before libc that would see the call
+// but not the attempt.
 void* attempt_of(Call call);
 
 }  // namespace stab::causal
 
-// The function that a call of ours goes on to, with its type.
+// The function to which our function passes the call on, with its type.
 #define STAB_REAL(name) \
   (reinterpret_cast<decltype(&::name)>(::stab::causal::real_function(::stab::causal::Call::name)))
 #define STAB_ATTEMPT(name, attempt) \

@@ -16,16 +16,17 @@
 namespace stab::causal {
 namespace {
 
-// The CPU time that this sample stands for: since the last one.
+// Returns the CPU time that this sample stands for: the time since the last one.
 uint64_t take_interval() {
   const uint64_t now = os::clock_ns(os::thread_cpu_clock);
   const uint64_t asked = shared_file.head->sample_ns;
   uint64_t interval = now - self.sampled_at;
   self.sampled_at = now;
-  // The clock went off meanwhile, too, as often as this, in the kernel.
+  // The clock also went off in the kernel, without a signal, so this time belongs to several
+  // periods.
   if (self.sampler == perf_event_user)
     interval /= interval < asked ? 1 : (interval + asked / 2) / asked;
-  // Signals that were kept away for long make no pause of that length.
+  // If signals were kept away for long, the pause must not become as long.
   constexpr uint64_t ticks = 32000000;
   return interval < 8 * asked + ticks ? interval : 8 * asked + ticks;
 }
@@ -47,7 +48,7 @@ void count_sample(ucontext_t& interrupted) {
   run_ahead(speed_up(line, interval));
 }
 
-// Where the queue of signals is full nothing is known of a signal.
+// If the queue of signals is full, the kernel says nothing about a signal's origin.
 bool is_of_a_clock(const siginfo_t& info) {
   return info.si_code > 0 || info.si_code == SI_TIMER ||
          (info.si_code == SI_USER && info.si_pid == 0);
@@ -58,11 +59,11 @@ void on_signal(int, void* info, void* context) {
   auto& interrupted = *static_cast<ucontext_t*>(context);
   if (is_counted() && is_of_a_clock(*static_cast<siginfo_t*>(info))) {
     count_sample(interrupted);
-    // A frame of the program's may be above ours on another stack.
+    // A frame of the program may be above ours, on another stack.
     if (!is_waiting(static_cast<uint64_t>(interrupted.uc_mcontext.gregs[REG_RSP]))) settle(true);
   }
-  // Where a sample takes longer than the time between two, the program would never go on. The next
-  // one stands for this, too.
+  // If a sample takes longer than the time between two samples, the program would never go on. The
+  // next sample stands for the dropped ones, too.
   kernel::drop_pending(sample_signal);
   rt::restart_system_call(interrupted, sample_signal);
 }

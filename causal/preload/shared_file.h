@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The session's file as this process has it mapped. A program may write over it by mistake: where
-// its parts are is remembered as it was when it was checked.
+// The session's file as this process has mapped it. A program may overwrite it by mistake, so this
+// keeps the places of its parts as they were when they were checked.
 #pragma once
 
 #include "causal/session/session.h"
@@ -8,7 +8,7 @@
 namespace stab::causal {
 
 struct SharedFile {
-  Head* head = nullptr;  // null: there is none, or it is not valid
+  Head* head = nullptr;  // null: there is no file, or it is not valid
   const Object* objects = nullptr;
   const Range* ranges = nullptr;
   LineCount* line_counts = nullptr;
@@ -22,10 +22,10 @@ struct SharedFile {
   uint32_t visit_capacity = 0;
 };
 
-// Constant from open_shared_file() on.
+// Constant after open_shared_file().
 extern SharedFile shared_file;
 
-// Maps the file of this path if it is valid; otherwise nothing is mapped.
+// Maps the file with this path if it is valid. Otherwise nothing is mapped.
 void open_shared_file(const char* path);
 
 template <class T>

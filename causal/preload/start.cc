@@ -20,7 +20,7 @@ uint32_t has_started;
 uint32_t has_ended;
 int process;
 
-// The kernel's clocks and timers are not inherited, what the thread owes is.
+// A child inherits what the thread owes, but not the kernel's clocks and timers.
 void begin_child() {
   if (load(has_left)) return;
   process = os::process_id();
@@ -73,7 +73,7 @@ void end_process() {
       __atomic_exchange_n(&has_ended, 1u, __ATOMIC_ACQ_REL) != 0)
     return;
   before_wake();
-  // A sample after this would be in no experiment.
+  // A sample after this would belong to no experiment.
   if (is_counted()) stop_sampling();
   end_experiments();
   __atomic_store_n(&shared_file.head->ended_ns, os::monotonic_ns(), __ATOMIC_RELAXED);
@@ -81,7 +81,7 @@ void end_process() {
 
 void leave_session() {
   if (!is_counted()) return;
-  // A child of a bare clone has no coordinator that would end.
+  // A child of a bare clone has no coordinator that could end.
   if (os::process_id() == process) {
     stop_sampling();
     end_process();

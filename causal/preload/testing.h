@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A session made by hand, whose lines are whole functions of the program `causal_work`, and a run
-// of it under the library.
+// A session made by hand, whose lines are whole functions of the program `causal_work`, and runs
+// of that program under the library.
 #pragma once
 
 #include <fcntl.h>
@@ -54,14 +54,14 @@ inline const std::string moving = build_dir + "/tests/causal_work_moving";
 
 constexpr uint64_t ms = 1000000;
 
-// What a run left.
+// The result of a run.
 struct Ran {
   std::string output;
-  int status = 0;      // of waitpid
+  int status = 0;      // from waitpid
   long preempted = 0;  // how often others took the CPU from it
 };
 
-// Of all children that have ended.
+// Counts preemptions of all children that have ended.
 inline long preempted_children() {
   rusage usage = {};
   getrusage(RUSAGE_CHILDREN, &usage);
@@ -133,7 +133,7 @@ class Session {
   uint64_t samples(uint32_t line) { return at<LineCount>(head().line_counts, line).samples; }
   uint64_t period() { return head().samples == 0 ? 0 : head().sampled_ns / head().samples; }
 
-  // The program with these pieces of work (a line of a shell), under the library.
+  // Runs the program with these pieces of work (a part of a shell's line) under the library.
   Ran run(const std::string& pieces, const std::string& variables = "") {
     return run_command("'" + program_ + "' " + pieces, variables);
   }

@@ -26,7 +26,7 @@ void sleep_for(uint64_t ns, bool in_handler) {
     add(self.excess_ns, excess - ns);
     return;
   }
-  // libc's own two signals are answered meanwhile: others wait for a thread that they are sent to.
+  // libc's own two signals are answered meanwhile, because their sender waits for this thread.
   constexpr uint64_t all_but_libcs = ~(uint64_t{3} << 31);
   const uint64_t mask = in_handler ? os::exchange_signal_mask(all_but_libcs) : 0;
   const uint64_t start = os::monotonic_ns();
@@ -37,8 +37,9 @@ void sleep_for(uint64_t ns, bool in_handler) {
   if (in_handler) os::set_signal_mask(mask);
 }
 
-// No later pause makes up for what this thread's pauses took too long: all others pause as long. Where no
-// line is sped up it is forgotten, or threads that follow each other would hand it on for ever.
+// No later pause can make up for the time by which this thread's pauses were too long, so all
+// others pause as long. If no line is sped up, that time is forgotten; otherwise threads that
+// follow each other would hand it on for ever.
 void hand_excess_on() {
   const uint64_t excess = __atomic_exchange_n(&self.excess_ns, 0, __ATOMIC_RELAXED);
   if (load(shared_file.head->chosen) >> 32 == 0) return;
@@ -65,7 +66,8 @@ void settle(bool in_handler) {
     raise_owed(paid);
   } else if (paid < owed && __atomic_compare_exchange_n(&self.paid_ns, &paid, owed, false,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    // Nobody can owe more than the time that has passed: a program wrote over the file.
+    // Nobody can owe more than the time that has passed. If somebody does, a program wrote over
+    // the file.
     const uint64_t passed = os::monotonic_ns() - load(shared_file.head->started_ns);
     sleep_for(owed - paid < passed ? owed - paid : passed, in_handler);
   }
@@ -89,8 +91,9 @@ void Wait::finish(bool is_woken) {
   if (!is_woken) settle();
 }
 
-// What has accrued, less what a handler of the program's has paid of it: on an alternate stack above
-// this one it is taken for a program that has jumped out of the wait.
+// Returns the pauses that have accrued, without those that a handler of the program has paid. A
+// handler on an alternate stack above this one looks like a program that has jumped out of the
+// wait.
 uint64_t Wait::credit() const {
   const uint64_t owed = load(shared_file.head->owed_ns);
   const uint64_t accrued = owed - owed_ns_;

@@ -10,8 +10,8 @@
 namespace stab::causal {
 namespace {
 
-// File systems count time in steps, of 10 ms at most: a file that changes twice in one of them may have
-// the same state both times.
+// File systems count time in steps of 10 ms at most. A file that changes twice in one step may
+// have the same state both times.
 constexpr std::int64_t settled_ns = 100'000'000;
 
 bool is_current(const LineMap& map) {
@@ -19,7 +19,7 @@ bool is_current(const LineMap& map) {
       map.files, [](const FileRead& each) { return state_of(each.path) == each.state; });
 }
 
-// What changes later has another state than this.
+// Whether any later change gives a file another state than this.
 bool is_settled(const LineMap& map, std::int64_t at_ns) {
   return !map.files.empty() && std::ranges::all_of(map.files, [&](const FileRead& each) {
     return each.state.changed_ns < at_ns - settled_ns;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Line maps of programs that are run again and again. To read one takes a process and may take seconds.
+// Keeps the line maps of programs that are run again and again. Reading a map takes a process and
+// may take seconds.
 //
 // Invariants
-//  K1  A map is given only while each file that decided it is in the state in which it was read. Files
-//      that were looked for and were missing are among them.
-//  K2  What is kept has at most the entries and records of the limits. The map that was used the
-//      longest ago goes first.
-// One thread uses it.
+//  K1  A map is returned only while each file that decided it is in the state in which it was read.
+//      Files that were looked for and were missing count, too.
+//  K2  The kept maps never exceed the limits. The map whose last use was longest ago goes first.
+// Only one thread may use it.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ class KnownLines {
   KnownLines() : KnownLines(Limits{}) {}
   explicit KnownLines(Limits limits) : limits_(limits) {}
 
-  // The map of this key, which has all that decides it beside files. Of an error nothing is kept.
+  // Returns the map of this key, which must contain everything that decides the map besides files.
+  // Errors are not kept.
   Result<std::shared_ptr<const LineMap>> find(const std::vector<std::string>& key,
                                               const std::function<Result<LineMap>()>& read);
 
@@ -43,7 +44,7 @@ class KnownLines {
   void keep(Entry entry, std::size_t records);
 
   Limits limits_;
-  std::list<Entry> entries_;  // the one that was used last is at the end
+  std::list<Entry> entries_;  // the last one used is at the end
   std::size_t records_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stab-lines printed, and lines of it by the names that people use.
+// Reads the output of stab-lines, and finds its lines by the names that people use.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,12 @@ inline constexpr std::size_t most_map_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t most_lines = 4'000'000;
 inline constexpr std::size_t most_objects = 10'000;
 
-// The text may be any bytes. Ranges of the result ascend, do not overlap, and are of lines of it.
+// The text may be any bytes. The ranges of the result ascend, do not overlap, and refer to its
+// lines.
 Result<LineMap> parse_map(std::string_view text);
 
-// "FILE:LINE", where FILE may be the end of a path. The error names the nearest line with code.
+// Finds "FILE:LINE", where FILE may be the end of a path. The error names the nearest line with
+// code.
 Result<std::uint32_t> find_line(const LineMap& map, std::string_view name);
 
 }  // namespace stab::causal

@@ -48,7 +48,7 @@ Kind kind_of(int fd) {
   return elf->has_segment(PT_INTERP) ? Kind::dynamic : Kind::fixed;
 }
 
-// Such a program gets no LD_PRELOAD.
+// The loader ignores LD_PRELOAD in such a program.
 bool gains_rights(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return false;
@@ -92,7 +92,7 @@ Result<std::vector<std::string>> expand(const std::vector<std::string>& patterns
   return found;
 }
 
-// All that there is, up to a limit.
+// Reads everything, up to a limit.
 Result<std::string> read_all(int fd) {
   std::string text;
   std::array<char, 65536> part{};
@@ -106,7 +106,7 @@ Result<std::string> read_all(int fd) {
   }
 }
 
-// Each build has a folder of its own, and a line of all of them is one line.
+// Each build has a folder of its own, but a source line must have one name in all builds.
 void leave_out(const std::string& tree, LineMap& map) {
   if (tree.empty()) return;
   for (std::string& line : map.lines)
@@ -199,7 +199,7 @@ Result<Program> Programs::prepare(const Wanted& wanted) {
   const Fd file(open(path->c_str(), O_RDONLY | O_CLOEXEC));
   if (kind_of(file.get()) == Kind::dynamic) words.push_back(*path);
   words.insert(words.end(), binaries->begin(), binaries->end());
-  // Relative names are of the current directory, in which a default scope is, too.
+  // Relative names depend on the current directory, and so does a default scope.
   std::vector<std::string> key{fs::current_path(error).string(), wanted.tree};
   key.insert(key.end(), words.begin(), words.end());
   auto map = known_.find(key, [&] {

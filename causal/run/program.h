@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program that is to be profiled, before it runs: can it be, and which code is which line.
+// Prepares the program that is to be profiled: checks that it can be, and finds which code belongs
+// to which line.
 #pragma once
 
 #include <memory>
@@ -18,27 +19,28 @@ struct Companions {
   std::string library;  // libstabcausal.so
 };
 
-// By this process's own place: in a build tree and where they are installed.
+// Looks near this process's own executable, in a build tree or an installation.
 Result<Companions> find_companions();
 
 struct Program {
   std::string path;
-  std::shared_ptr<const LineMap> map;  // has a range
+  std::shared_ptr<const LineMap> map;  // has at least one range
 };
 
 struct Wanted {
   std::string word;                        // a path, or a name that is looked for in PATH
   std::vector<std::string> scope{};        // patterns of source files
-  std::vector<std::string> binaries{};     // patterns of files whose lines are looked at, too
-  std::string directory{};                 // in which it runs; "": ours
-  std::vector<std::string> environment{};  // that it has; empty: ours
-  // Without a scope it is the source files below this folder, or, if there are none, all but /usr.
+  std::vector<std::string> binaries{};     // patterns of files whose lines count, too
+  std::string directory{};                 // where it runs; "": our directory
+  std::vector<std::string> environment{};  // its environment; empty: ours
+  // Without a scope, the scope is the source files below this folder, or all but /usr if there are
+  // none.
   std::string below{};  // "": the current directory
-  std::string tree{};   // a folder that the names of lines leave out; or ""
+  std::string tree{};   // a folder to leave out of the names of lines, or ""
 };
 
-// Prepares programs one after the other. Debug information that was read is not read again for the next
-// run, unless a file of it has changed.
+// Prepares programs one after the other. It does not read debug information again unless one of
+// its files has changed.
 class Programs {
  public:
   explicit Programs(Companions companions) : companions_(std::move(companions)) {}

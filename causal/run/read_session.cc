@@ -19,8 +19,9 @@ using stats::causal::Profile;
 
 constexpr std::uint64_t most_ns = std::uint64_t{1} << 59;
 
-// How many were inside, over the effective time: each that was adds its end to the sum and takes its
-// beginning from it, by the clock of its thread. The sums wrap, what comes of them does not.
+// Returns how many visits were inside on average, over the effective time. Each visit adds its end
+// to the sum and takes its beginning from it, by its thread's clock. The sums wrap, but the result
+// does not.
 double mean_inside(const Experiment& each, const Visits& in, const Visits& out) {
   const std::uint64_t start = each.start_ns - each.owed_ns;
   const std::uint64_t length = each.duration_ns - each.paused_ns;
@@ -72,7 +73,8 @@ class Reader {
   }
 
  private:
-  // Each word is read once: what is checked is what is used, whoever writes there meanwhile.
+  // Reads each word once, so that a checked word is the one that is used, whoever writes there
+  // meanwhile.
   template <class T>
   T at(std::uint64_t offset, std::uint64_t index) const {
     std::array<std::uint64_t, sizeof(T) / sizeof(std::uint64_t)> words{};
@@ -193,7 +195,7 @@ class Reader {
     for (std::uint32_t i = 0; i < layout_.lines; ++i) {
       const std::uint64_t count = at<LineCount>(layout_.line_counts, i).samples;
       if (count == 0) continue;
-      // A line has no more samples than there are.
+      // A line cannot have more samples than the whole run.
       if (count > head_.samples || count > most_ns) {
         ++seen_.damaged;
         continue;

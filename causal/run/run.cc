@@ -30,7 +30,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return made;
 }
 
-// Those signals come to a descriptor as long as this is.
+// While this object exists, these signals come to a descriptor.
 class Signals {
  public:
   Signals() {
@@ -46,8 +46,8 @@ class Signals {
 
   [[nodiscard]] const sigset_t& before() const { return before_; }
 
-  // Passes on what is for the program, unless that is 0; the last signal that asked for the end, or 0. A terminal has
-  // told the program already.
+  // Passes signals on to the child, unless that is 0. Returns the last signal that asked for the
+  // end, or 0. If a terminal sent a signal, the program has already got it.
   int pass(pid_t child) const {
     int asked = 0;
     signalfd_siginfo info{};
@@ -87,13 +87,14 @@ Result<pid_t> start(const Command& command, const SessionFile& session, const si
   return child;
 }
 
-// The program is ended once this is over: by SIGTERM, and by SIGKILL if it goes on for five seconds.
+// Ends the program when its time is over: by SIGTERM, and by SIGKILL if it still runs five seconds
+// later.
 class Timeout {
  public:
   Timeout(std::chrono::nanoseconds time, Clock::time_point began)
       : end_(time.count() == 0 ? Clock::time_point::max() : began + time) {}
 
-  // Whether it was over.
+  // Returns whether the time was over.
   bool look(pid_t child) {
     if (Clock::now() < end_) return is_over_;
     kill(child, is_over_ ? SIGKILL : SIGTERM);
@@ -106,7 +107,7 @@ class Timeout {
   bool is_over_ = false;
 };
 
-// As long as this is, processes of the program whose parents have ended are this one's children.
+// While this object exists, processes of the program become our children when their parents end.
 class Orphans {
  public:
   Orphans() : before_(children()) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
@@ -114,14 +115,14 @@ class Orphans {
   Orphans& operator=(const Orphans&) = delete;
   ~Orphans() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
 
-  // Whether there are some. Those that have ended are gone afterwards.
+  // Whether any of them still run. Reaps the ones that have ended.
   [[nodiscard]] bool go_on() const {
     bool some = false;
     for (const pid_t child : children())
       some = (!before_.contains(child) && waitpid(child, nullptr, WNOHANG) == 0) || some;
     return some;
   }
-  // Helpers of a program may end a moment after it.
+  // A program's helpers may end a moment later than the program.
   [[nodiscard]] bool go_on_for(std::chrono::milliseconds time) const {
     const auto end = Clock::now() + time;
     while (go_on()) {
@@ -130,7 +131,7 @@ class Orphans {
     }
     return false;
   }
-  // Also those that they leave.
+  // Kills them, and those that they leave behind.
   void end() const {
     const auto most = Clock::now() + std::chrono::seconds(5);
     while (go_on() && Clock::now() < most) {

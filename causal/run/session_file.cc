@@ -72,7 +72,7 @@ void SessionFile::fill(const LineMap& map, const Settings& settings) {
   std::uint32_t range = 0;
   for (const ObjectLines& each : map.objects) {
     struct stat status{};
-    // One that has gone meanwhile is nobody's.
+    // Skip a file that has disappeared in the meantime.
     if (stat(each.path.c_str(), &status) != 0) continue;
     objects[object++] = {status.st_dev, status.st_ino, range,
                          static_cast<std::uint32_t>(each.ranges.size())};
@@ -106,7 +106,7 @@ void SessionFile::fill(const LineMap& map, const Settings& settings) {
     if (head.counter_count == most_counters) break;
     Counter& counter = counters[head.counter_count++];
     const std::string& name = map.lines[line];
-    // Of a long name the end, as of other points.
+    // If a name is too long, its end is kept, as for other points.
     const std::size_t from =
         name.size() - std::min<std::size_t>(name.size(), counter_name_bytes - 1);
     std::memcpy(counter.name, name.data() + from, name.size() - from);

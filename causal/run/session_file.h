@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The file of causal/session/session.h, made and kept by the profiler. It has no name; programs reach
-// it through this process, and cannot change its size.
+// The file of causal/session/session.h, which the profiler makes and keeps. It has no name:
+// programs reach it through this process, and cannot change its size.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace stab::causal {
 
-// Where the parts are, by the profiler's own word: the program may write into the file's head.
+// The places of the parts, as the profiler knows them: the program may overwrite the file's head.
 struct Layout {
   std::uint64_t objects = 0;
   std::uint64_t ranges = 0;
@@ -55,12 +55,13 @@ class SessionFile {
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] std::string path() const;  // for programs that run while this process does
-  // Programs may write it all the time.
+  // Programs may write to it at any time.
   [[nodiscard]] const Head& head() const { return *reinterpret_cast<const Head*>(start_); }
   [[nodiscard]] const Counter* counters() const {
     return reinterpret_cast<const Counter*>(start_ + layout_.counters);
   }
-  // The whole file, most of which nobody has written or ever reads: such a part takes no memory.
+  // The whole file. Parts that nobody has written or read take no memory, and these are most of
+  // it.
   [[nodiscard]] std::span<const std::byte> bytes() const { return {start_, layout_.size}; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Locks and what else threads wake each other by.
+// Interposes locks and the other calls by which threads wake each other.
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -39,7 +39,8 @@ STAB_WAKES(mtx_unlock, (mtx_t * mutex), (mutex))
 STAB_WAKES(cnd_signal, (cnd_t * condition), (condition))
 STAB_WAKES(cnd_broadcast, (cnd_t * condition), (condition))
 
-// Who need not wait is credited with nothing: `attempt` comes first, and only what fails waits.
+// A thread that need not wait gets no credit: `attempt` comes first, and the call waits only if
+// that fails.
 #define STAB_LOCKS(name, parameters, arguments, attempt, lock)                           \
   STAB_EXPORT int name parameters {                                                      \
     if (!is_counted()) return STAB_REAL(name) arguments;                                 \
@@ -75,7 +76,7 @@ STAB_LOCKS(mtx_lock, (mtx_t * mutex), (mutex), mtx_trylock, mutex)
 STAB_LOCKS(mtx_timedlock, (mtx_t * mutex, const timespec* until), (mutex, until), mtx_trylock,
            mutex)
 
-// What ended because its time was over was woken by nobody.
+// If the wait ended because its time was over, nobody woke the thread.
 #define STAB_WAITS(name, parameters, arguments, is_woken) \
   STAB_EXPORT int name parameters {                       \
     Wait waits;                                           \
@@ -100,8 +101,8 @@ STAB_WAITS(cnd_timedwait, (cnd_t * condition, mtx_t* mutex, const timespec* unti
 
 namespace {
 
-// With errno as it was if it must be waited. A thread that is cancelled ends here, also where the
-// semaphore is free.
+// Returns whether it took the semaphore, and leaves errno as it was. A thread that is cancelled
+// ends here, even if the semaphore is free.
 bool takes(decltype(&sem_trywait) take, sem_t* semaphore) {
   pthread_testcancel();
   const int before = errno;
@@ -152,8 +153,8 @@ STAB_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec*
   return result;
 }
 
-// Rust's locks and those of libstdc++'s atomic waits are made of raw futexes. A call takes six
-// arguments at most, and ignores those that it has not.
+// Rust's locks and the atomic waits of libstdc++ use raw futexes. A system call takes six
+// arguments at most, and ignores any that it does not have.
 STAB_EXPORT long syscall(long number, ...) {
   va_list list;
   va_start(list, number);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls that wait for what is no thread of ours: a thread pays before, since it may wake somebody
-// there, and after, since a faster line makes nothing outside faster.
+// Interposes calls that wait for something other than our threads. A thread pays before the call,
+// since it may wake somebody there, and after it, since a faster line makes nothing outside
+// faster.
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>

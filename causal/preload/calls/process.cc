@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The process ends, becomes another program, or unloads code.
+// Interposes calls by which the process ends, becomes another program, enters a sandbox, or
+// unloads code.
 #include <alloca.h>
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 using namespace stab::causal;
 
-// exit() runs the program's functions and destructors first; ours comes last.
+// exit() runs the program's functions and destructors first; ours runs last.
 STAB_EXPORT void exit(int status) {
   before_wake();
   STAB_REAL(exit)(status);
@@ -54,7 +55,7 @@ STAB_BECOMES(execveat,
 STAB_BECOMES(fexecve, (int fd, char* const* arguments, char* const* environment),
              (fd, arguments, environment))
 
-// The listed arguments as an array on the stack, up to the null pointer.
+// Gathers the listed arguments in an array on the stack, up to the null pointer.
 #define STAB_GATHER(first)                                                     \
   va_list list;                                                                \
   size_t count = 1;                                                            \

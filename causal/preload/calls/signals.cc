@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The signal of samples belongs to the library: a program that blocks, handles or waits for all
+// Keeps the signal of samples for the library. A program that blocks, handles or waits for all
 // signals gets the others, and reads back what it has set.
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 using namespace stab::causal;
 
-// Old programs call them nevertheless.
+// Old programs still call deprecated functions.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 namespace {
@@ -30,7 +30,7 @@ sighandler_t want(sighandler_t handler) {
   return last;
 }
 
-// `set` without our signal, in `copy`; null stays null.
+// Returns `set` without our signal, in `copy`. Null stays null.
 const sigset_t* without_ours(const sigset_t* set, sigset_t& copy) {
   if (set == nullptr || shared_file.head == nullptr) return set;
   copy = *set;
@@ -72,7 +72,7 @@ STAB_EXPORT int sigaction(int signal, const struct sigaction* action, struct sig
   struct sigaction copy;
   if (action != nullptr) {
     copy = *action;
-    // A sample above a handler is too much for the alternate stacks that many programs have.
+    // The alternate stacks of many programs have no room for a sample on top of a handler.
     show(copy.sa_mask, (copy.sa_flags & SA_ONSTACK) != 0);
     action = &copy;
   }
@@ -88,7 +88,8 @@ STAB_EXPORT int sigaltstack(const stack_t* stack, stack_t* before) {
   return STAB_REAL(sigaltstack)(stack, before);
 }
 
-// In no header any more. A C program that is compiled with -std=c99 calls __sysv_signal as `signal`.
+// No header declares it any more. A C program compiled with -std=c99 calls __sysv_signal as
+// `signal`.
 extern "C" sighandler_t bsd_signal(int number, sighandler_t handler);
 
 #define STAB_SETS_HANDLER(name)                                                \
@@ -102,7 +103,7 @@ STAB_SETS_HANDLER(sysv_signal)
 STAB_SETS_HANDLER(bsd_signal)
 STAB_SETS_HANDLER(ssignal)
 
-// It blocks the signal or unblocks it as well.
+// sigset() blocks or unblocks the signal as well.
 STAB_EXPORT sighandler_t sigset(int number, sighandler_t handler) {
   if (!is_ours(number)) return STAB_REAL(sigset)(number, handler);
   const bool was_blocked = self.is_meant_blocked;
@@ -130,7 +131,7 @@ STAB_EXPORT int signalfd(int fd, const sigset_t* set, int flags) {
   return STAB_REAL(signalfd)(fd, without_ours(set, copy), flags);
 }
 
-// Most signals that are waited for come from another thread, which had paid.
+// Most signals that a thread waits for come from another thread, which has paid before.
 STAB_EXPORT int sigwait(const sigset_t* set, int* number) {
   sigset_t copy;
   Wait waits;

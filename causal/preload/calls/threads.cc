@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads begin and are waited for.
+// Interposes calls that begin threads, and calls that wait for the end of threads and processes.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ using namespace stab::causal;
 
 namespace {
 
-// What a new thread needs. It gives the place back before its own code runs.
+// The data of a new thread, which gives the place back before its own code runs.
 struct Beginning {
   uint32_t is_taken;
   uint64_t paid_ns;
@@ -34,7 +34,7 @@ Beginning* take_place() {
     Beginning& place = places[add(next_place, 1u) % place_count];
     if (__atomic_exchange_n(&place.is_taken, 1u, __ATOMIC_ACQUIRE) == 0) return &place;
   }
-  // As many threads begin at once: this page stays.
+  // All places are taken because so many threads begin at once. This page is never freed.
   const long page = stab::os::map(0, stab::os::page_size, stab::os::read | stab::os::write);
   return stab::os::failed(page) ? nullptr : reinterpret_cast<Beginning*>(page);
 }
@@ -61,7 +61,7 @@ int run_c11_thread(void* at) {
   return result;
 }
 
-// nullptr: the thread is not counted. It owes what its creator owes.
+// Returns null if the thread will not be counted. Otherwise it will owe what its creator owes.
 Beginning* prepare(void* argument) {
   start_library();
   if (!is_counted()) return nullptr;
@@ -100,7 +100,8 @@ STAB_EXPORT int thrd_create(thrd_t* thread, thrd_start_t run, void* argument) {
   return result;
 }
 
-// What ends by itself has paid before; where nothing ended nothing is credited.
+// A thread or process that ends by itself has paid before. If nothing ended, the wait gets no
+// credit.
 #define STAB_WAITS_FOR_END(type, name, parameters, arguments, has_ended) \
   STAB_EXPORT type name parameters {                                     \
     Wait waits;                                                          \

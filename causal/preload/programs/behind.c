@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Preloaded behind the library, it counts what gets as far as libc, and prints that at the end of the program.
+// Preloaded behind the library, this counts the calls that get as far as libc, and prints the
+// counts at the end of the program.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A chain: of two threads one works and the other, which is the first, waits for it, in turns. What
- * accrues before it waits it would have to pay: the work begins when it waits. */
+ * A chain: the process's first thread waits, in turns, for another thread, which works. The work
+ * begins only when the first thread waits, because that would have to pay what accrues before. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 enum { rounds = 20 };
 
-/* Of a process's first thread, as "7 (name) S ..." says: S if it sleeps. */
+/* Returns the state of a process's first thread from a line like "7 (name) S ...". S: it sleeps. */
 static char state_of(pid_t process) {
   char line[128] = "";
   char path[32];
@@ -43,8 +43,8 @@ void await_sleep_of_first(void) {
   await_sleep_of(getpid());
 }
 
-/* By an event: the first thread waits until the other has caused it. Each counts, for a thread that
- * pauses sleeps, too, and the next event may come before it has waited for the last. */
+/* Chains by an event: the first thread waits until the other has caused it. Every event is counted:
+ * a thread that pauses sleeps, too, so the next event may come before it has waited for the last. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -66,7 +66,7 @@ static void wait_for_condition(int i) {
   while (caused <= i) pthread_cond_wait(&condition, &mutex);
   pthread_mutex_unlock(&mutex);
 }
-/* Each wait ends by its time, so nothing of it is credited. */
+/* Each wait ends because its time is over, so it gets no credit. */
 static void wait_for_condition_in_vain(int i) {
   pthread_mutex_lock(&mutex);
   while (caused <= i) {
@@ -127,7 +127,7 @@ static void wait_for_signal(int i) {
   while (sigwait(&awaited, &number) != 0) {
   }
 }
-/* A descriptor is something outside. */
+/* A wait for a descriptor is one for something outside. */
 static void add_event(void) {
   eventfd_write(events, 1);
 }
@@ -163,7 +163,7 @@ static void* cause_events(void* given) {
   return NULL;
 }
 
-/* By a lock: the first thread waits until the other gives it back. */
+/* Chains by a lock: the first thread waits until the other gives it back. */
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static int is_held;
 static int is_at_lock;
@@ -233,7 +233,7 @@ static void wait_at_lock(const struct lock* lock) {
   }
 }
 
-/* By the end of a child, each time by another call. */
+/* Waits for the end of a child, each time by another call. */
 static void wait_for_children(void) {
   for (int i = 0; i < rounds; ++i) {
     const pid_t child = fork();

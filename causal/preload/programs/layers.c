@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls each of some functions so many times, and passes as many progress points: TIMES. With OWN it stands
-// before them itself, as programs do that trace their locks. It prints what it counted, and what lies behind it.
+// Calls each of some functions TIMES times, and passes as many progress points. With OWN, the
+// program itself stands before these functions, as programs do that trace their locks. It prints
+// its counts, and which file is behind it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -62,7 +63,8 @@ static void call_each(void) {
   STAB_PROGRESS("call");
 }
 
-// The file that has the function: of all the first one, or the one behind the program.
+// Returns the file that defines the function: the first of all files, or the first one behind the
+// program.
 static const char* owner(void* where, const char* name) {
   Dl_info info;
   if (!dladdr(dlsym(where, name), &info)) return "none";

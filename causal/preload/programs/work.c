@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What the tests of libstabcausal.so profile: each argument is a piece of work, done in turn. */
+ * The program that the tests of libstabcausal.so profile. It does the pieces of work that its
+ * arguments name, one after the other. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,8 +35,8 @@ uint64_t thread_ns(void) {
 
 static volatile uint64_t sink;
 
-/* Each burns so much of its thread's CPU time. The loop between two looks at the clock is long, so
- * that nearly all of it is the function's own. */
+/* Each function burns this much CPU time of its thread. The loop between two looks at the clock is
+ * long, so that the function itself uses nearly all of the time. */
 #define BURN(name)                                               \
   __attribute__((noinline)) void name(uint64_t ms) {             \
     const uint64_t end = thread_ns() + ms * 1000000u;            \
@@ -48,7 +49,7 @@ BURN(cold)
 static int compare(const void* a, const void* b) {
   return memcmp(a, b, 8);
 }
-/* Nearly all of it is in libc. */
+/* Spends nearly all of its time in libc. */
 __attribute__((noinline)) void sorts(uint64_t ms) {
   static char numbers[80000];
   const uint64_t end = thread_ns() + ms * 1000000u;
@@ -102,7 +103,7 @@ static void many_threads(int count) {
   free(threads);
 }
 
-/* So many threads at once, while the first one works. */
+/* Makes `count` threads that all exist while the first one works. */
 static sem_t gate;
 static void* wait_at_gate(void* unused) {
   while (sem_wait(&gate) != 0) {
@@ -131,7 +132,7 @@ static void* run_hot_for_first(void* ms) {
 static sem_t semaphore;
 enum { rounds = 20 };
 
-/* A waiter whose alternate stack lies above its own: on the stack of main. */
+/* A waiter with an alternate stack above its own stack, because it lies on main's. */
 static void call_what_pays(int signal) {
   (void)signal;
   const ssize_t written = write(-1, "", 1);
@@ -161,7 +162,7 @@ static void wait_with_handler_above(void) {
   pthread_join(waiter, NULL);
 }
 
-/* Alternate stacks that are no larger than handlers need, at the end of memory. */
+/* Uses an alternate stack that is no larger than handlers need, next to memory without access. */
 static void burn_above(int signal) {
   sigset_t blocked;
   if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, SIGSTKFLT)) _exit(8);
@@ -210,7 +211,7 @@ static void block_all(void) {
   printf("blocked as without: %d\n", blocked);
 }
 
-/* Each way to set a handler reads back what the one before has set. */
+/* Each way to set a handler reads back what was set before. */
 sighandler_t bsd_signal(int, sighandler_t);
 static void all_ways(void) {
   sighandler_t (*const ways[])(int, sighandler_t) = {signal, __sysv_signal, sysv_signal,
@@ -241,7 +242,7 @@ static void own_timer(void) {
   (void)ticks;
 }
 
-/* A wait without a handler of the program's ends when its time is over, not by a sample. */
+/* If the program has no handler, its wait ends when the time is over; a sample does not end it. */
 static void uninterrupted(void) {
   int failures = 0;
   for (int i = 0; i < 300; ++i) {
@@ -295,7 +296,7 @@ static void use_coz(void) {
 
 static int taken;
 
-/* Never finds its semaphore taken: only the look for a cancellation ends it. */
+/* It never finds its semaphore taken, so only a check for cancellation ends it. */
 static void* take_and_give(void* unused) {
   for (;;) {
     while (sem_wait(&semaphore) != 0) {
@@ -314,7 +315,7 @@ static void cancel_a_taker(void) {
   pthread_join(taker, NULL);
 }
 
-/* A child that no handler of fork knows of shuts itself in. */
+/* A child that no fork handler knows enters a sandbox. */
 static void shut_clone(void) {
   const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
   if (child == 0) {
@@ -326,7 +327,7 @@ static void shut_clone(void) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) abort();
 }
 
-/* Nothing but read, write, exit and sigreturn is allowed after it. */
+/* Only read, write, exit and sigreturn are allowed after this. */
 static void shut(void) {
   prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
   for (volatile uint64_t i = 0; i < 50000000; ++i) sink += i;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Pieces of work that others are made of. */
+ * Pieces of work from which others are made. */
 #pragma once
 
 #include <stdint.h>
 
-/* Burn so much of their thread's CPU time. */
+/* Burn this much CPU time of their thread. */
 void hot(uint64_t ms);
 void cold(uint64_t ms);
 
-/* The thread's CPU time. */
+/* Returns the thread's CPU time. */
 uint64_t thread_ns(void);
 
 /* Returns once the first thread sleeps. */
 void await_sleep_of_first(void);
 
-/* Of two threads, or of two processes, one works and the first thread waits for it, in turns: by this means. */
+/* The first thread waits, in turns and by this means, for another thread or process, which works. */
 int has_chain(const char* means);
 void chain(const char* means);

@@ -48,8 +48,7 @@ bool relative(std::uint8_t encoding) {
   return (encoding & 0x70) == 0x10;
 }
 
-// Of relative pointers, only those with 32 bits can be adjusted. Absolute pointers need no
-// adjustment.
+// A relative pointer can only be adjusted if it has 32 bits. Absolute pointers need no adjustment.
 bool can_follow(std::uint8_t encoding) {
   return (encoding & 0x70) == 0 || (relative(encoding) && pointer_size(encoding) == 4);
 }
