@@ -74,8 +74,7 @@ Reading reading_of(uint32_t counter) {
   return made;
 }
 
-constexpr uint64_t look_ns = 1000000;  // time between two looks while the thread waits for
-                                       // something
+constexpr uint64_t look_ns = 1000000;  // between two looks during a wait
 
 // Returns false if the program ends.
 bool wait_for_look(uint64_t ns) {

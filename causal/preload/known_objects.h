@@ -24,8 +24,8 @@ class KnownObjects {
     uint64_t start;
   };
 
-  // Ask for this before you look at the file, and add the result with it: if somebody forgets the
-  // file in the meantime, it stays forgotten.
+  // Ask for this before you look at the file, and pass it to add() with the result. If the file is
+  // forgotten in the meantime, it stays forgotten.
   [[nodiscard]] uint64_t now() const { return __atomic_load_n(&generation_, __ATOMIC_RELAXED); }
 
   // Returns false if the file is not there.

@@ -25,8 +25,8 @@ bool is_named(const Counter& counter, const char* name) {
   return rt::equal(counter.name, name, length + 1);
 }
 
-// A process that claims a counter writes its name at once. Only a process that is killed in between never
-// does.
+// A process that claims a counter writes its name at once. Only a process that is killed in
+// between never does.
 uint32_t kind_of(Counter& counter) {
   uint32_t kind = __atomic_load_n(&counter.kind, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; kind == claimed && i < 1000; ++i) {

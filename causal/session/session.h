@@ -70,9 +70,8 @@ struct Head {
   uint64_t owed_ns;          // the pauses of a thread that never ran the line
   uint64_t samples;          // in all threads
   uint64_t samples_outside;  // samples without a frame in scope
-  uint64_t sampled_ns;  // CPU time between samples, summed up; divided by `samples`, it gives the
-                        // period
-  uint64_t chosen;      // the running experiment: line | speedup << 32; no_line: none
+  uint64_t sampled_ns;       // CPU time between samples, summed up; its mean is the period
+  uint64_t chosen;           // the running experiment: line | speedup << 32; no_line: none
   uint32_t experiments;
   uint32_t visits;  // entries of visit_list
   uint32_t counter_count;
@@ -82,14 +81,12 @@ struct Head {
   uint32_t lost_experiments;  // experiments for which there was no room
   uint32_t unwound_short;     // samples whose stacks could not be walked to their end
 
-  uint32_t only_sampler;  // instruction: use no other Sampler; no_sampler: use the best one there
-                          // is
+  uint32_t only_sampler;  // instruction: use only this Sampler; no_sampler: use the best one
   uint32_t coordinator;   // shared: the process that runs the experiments
   uint64_t asked;     // shared: an Asked, or first_answer + the line of the sample that answered
   uint64_t line_ns;   // shared: CPU time of the samples in chosen lines, summed up
   uint64_t slept_ns;  // shared: the pauses of all threads, summed up
-  uint64_t handed_on_ns;  // shared: the part of owed_ns, at most, by which threads' last pauses
-                          // were too long
+  uint64_t handed_on_ns;  // shared: at most the part of owed_ns by which last pauses were too long
 
   // Shared. One place for each thread that visited arrival points twice or more; threads beyond
   // the room share places.

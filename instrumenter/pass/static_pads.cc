@@ -16,8 +16,7 @@
 namespace stab::pass {
 namespace {
 
-constexpr unsigned pad_words = 18;  // 8 bytes each; with 16 words, LLVM would write `add $-128,
-                                    // %rsp`
+constexpr unsigned pad_words = 18;  // of 8 bytes; with 16, LLVM would write `add $-128, %rsp`
 
 // Whether this intrinsic reads above the function's frame, unless that has a frame pointer.
 bool looks_above(const llvm::Intrinsic::ID id) {

@@ -116,7 +116,7 @@ class Rewriter {
       if (dropped(i)) continue;
       numbers_[i] = static_cast<std::uint32_t>(sections_.size());
       sections_.push_back(old[i]);
-      // The note's alignment made the linker give it a header. Readers of notes expect this one.
+      // The note's alignment gave it a program header of its own. Readers of notes expect 4.
       if (old[i].sh_addr == note_address_ && old[i].sh_type == SHT_NOTE)
         sections_.back().sh_addralign = 4;
       if (i == file_.header().e_shstrndx)

@@ -119,7 +119,7 @@ class TableBuilder {
   void add_fixup(abi::Fixup fixup) {
     if (abi::kind_of(fixup) == abi::FixupKind::branch) {
       fixup.value = numbers_[fixup.value];
-      if (fixup.value == not_in_table) fixup = {abi::offset_of(fixup), 0};  // a shift
+      if (fixup.value == not_in_table) fixup = {abi::offset_of(fixup), 0};  // it becomes a shift
     }
     if (abi::kind_of(fixup) == abi::FixupKind::label) fixup.value = label_number(fixup.value);
     fixups_.push_back(fixup);

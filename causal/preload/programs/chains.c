@@ -44,7 +44,7 @@ void await_sleep_of_first(void) {
 }
 
 /* Chains by an event: the first thread waits until the other has caused it. Every event is counted:
- * a thread that pauses sleeps, too, so the next event may come before it has waited for the last. */
+ * a thread that pauses sleeps, too, so the next event may come before its wait for the last. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;

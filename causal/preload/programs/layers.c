@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls each of some functions TIMES times, and passes as many progress points. With OWN, the
+// Calls several functions TIMES times each, and passes as many progress points. With OWN, the
 // program itself stands before these functions, as programs do that trace their locks. It prints
-// its counts, and which file is behind it.
+// its counts, and which files the functions come from.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -14,6 +14,6 @@ uint64_t thread_ns(void);
 /* Returns once the first thread sleeps. */
 void await_sleep_of_first(void);
 
-/* The first thread waits, in turns and by this means, for another thread or process, which works. */
+/* In turns, the first thread waits by this means for another thread or process, which works. */
 int has_chain(const char* means);
 void chain(const char* means);

@@ -176,7 +176,7 @@ class Analysis {
     }
   }
 
-  // A jmp_buf holds this function's registers, so the function stays. It also holds those
+  // A jmp_buf holds this function's registers, so the function is anchored. It also holds those
   // registers of its callers that the function did not save, and nobody finds them in that memory.
   void check_setjmp() {
     function_.anchored = true;

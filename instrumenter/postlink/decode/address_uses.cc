@@ -76,8 +76,7 @@ class AddressFlow {
   Holders now{};
   AddressUses uses{};
   Pairs either{};
-  std::optional<std::uint64_t> goes_to{};  // the target of the last instruction, if it jumps
-                                           // directly
+  std::optional<std::uint64_t> goes_to{};  // target of the last instruction, if it jumps directly
   bool runs_on = true;
 
   void look_at(const Decoded& at) {

@@ -10,7 +10,7 @@ namespace {
 StackValue join_near(const StackValue& a, const StackValue& b) {
   const std::int64_t lowest = std::min(a.distance, b.distance);
   const std::int64_t highest = std::max(a.highest, b.highest);
-  // Only a few values are exact, so a loop's rounds end.
+  // Only a few values are exact, so repeated joins in a loop come to an end.
   if (a.exact || b.exact) return StackValue::between(a.base, lowest, highest);
   const bool is_inside = lowest == a.distance && highest == a.highest;
   return is_inside ? a : StackValue::somewhere(a.base);

@@ -22,8 +22,7 @@ struct StackValue {
     mixed,  // made of such a place and other things; as an address, it may be any near that base
   };
   static constexpr std::uint32_t no_base = UINT32_MAX;           // one of several bases
-  static constexpr std::uint32_t lowered_base = UINT32_MAX - 1;  // one of several bases, but not
-                                                                 // base 0
+  static constexpr std::uint32_t lowered_base = UINT32_MAX - 1;  // one of several bases, but not 0
   static constexpr std::uint32_t aligned = 1U << 31U;
   static constexpr std::int64_t anywhere = INT64_MAX / 4;  // further than any distance
   Kind kind = Kind::unknown;

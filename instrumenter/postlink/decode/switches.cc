@@ -183,8 +183,8 @@ class Search {
       if (call >= begin && call < end) reach(pad, state);
   }
 
-  // Such a call learns where the code is, or acts as a jump. Calls of a part's start are recursion
-  // and don't count.
+  // A call of a place inside the function learns where the code is, or acts as a jump. A call of a
+  // part's start is recursion and does not count.
   void call_inside(std::size_t i, StackState state) {
     const auto target = numbers_.find(moves_[i].target);
     if (moves_[i].target == 0 || target == numbers_.end() ||
@@ -227,8 +227,7 @@ class Search {
   std::vector<std::size_t> seeds_;  // only a table or an exception leads to these
   std::vector<std::optional<StackState>> states_;
   std::vector<bool> waiting_;
-  std::vector<std::pair<std::size_t, StackState>> ending_calls_;  // the code behind them is not
-                                                                  // reached yet
+  std::vector<std::pair<std::size_t, StackState>> ending_calls_;  // calls not continued yet
   std::vector<std::uint64_t> void_ends_;
   std::vector<std::size_t> pending_;
   std::vector<std::size_t> targets_;
@@ -240,8 +239,7 @@ class Search {
   };
   std::vector<LandingPlace> landings_;
   std::optional<StackState> pool_;       // the state at jumps to anywhere
-  std::optional<StackState> tail_pool_;  // the state at such jumps that may be calls of other
-                                         // functions
+  std::optional<StackState> tail_pool_;  // the state at such jumps that may be calls
   std::optional<StackState> call_pool_;  // the state after calls, where exceptions come from
   std::optional<std::uint64_t> found_;
 };

@@ -12,7 +12,7 @@ namespace stab::instrumenter {
 
 struct CfaRow {
   static constexpr unsigned unknown = ~0u;
-  std::uint32_t from = 0;   // offset in the function; the next row's offset ends the row
+  std::uint32_t from = 0;   // offset in the function; the row holds up to the next row's offset
   unsigned base = unknown;  // DWARF number of a register
   std::uint64_t offset = 0;
 };

@@ -23,7 +23,7 @@ struct Cie {
   std::uint8_t lsda_encoding = omit;
   bool augmented = false;
   bool understood = false;
-  bool knows_landing_base = true;  // whether its personality function does
+  bool knows_landing_base = true;  // the personality function does, see knows_landing_base()
 };
 
 // Returns the size of a pointer in this encoding, or 0 if its length varies.

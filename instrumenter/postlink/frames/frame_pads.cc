@@ -183,8 +183,8 @@ class PadAnalysis {
   }
 
   // If only spilled values lie below the object and rbp alone reaches all of them, returns the
-  // displacements that must grow with the lower part. Any other access, or an address taken, may
-  // be computed from an object above.
+  // displacements that must grow with the lower part. Any other access may be to a place that is
+  // computed from an object above, and so may an address that the code takes.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> spilled_below(std::int64_t place) const {
     const std::int64_t above = flow_.size + flow_.upper - flow_.base;
     std::vector<std::uint32_t> fields;

@@ -95,8 +95,7 @@ class Components {
 
   std::size_t functions_;
   std::unordered_map<std::uint32_t, std::uint32_t> types_;
-  std::vector<std::vector<std::uint32_t>> callees_;  // by node: first the functions, then the
-                                                     // types
+  std::vector<std::vector<std::uint32_t>> callees_;  // by node: functions, then types
   std::vector<std::uint32_t> numbers_;               // 0: not visited
   std::vector<std::uint32_t> lowest_;
   std::vector<bool> on_stack_;

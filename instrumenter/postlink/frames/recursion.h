@@ -11,7 +11,7 @@ namespace stab::instrumenter {
 // Notes in the functions where calls by pointers may lead.
 void read_call_types(Program& program);
 
-// Returns for each function whether a chain of calls may lead from it back to it. A call by a
+// Returns for each function whether a chain of calls may lead from it back to itself. A call by a
 // pointer may lead to any function of its type whose address is taken. The calls that other
 // libraries make are not known.
 std::vector<bool> recursive_functions(const Program& program);

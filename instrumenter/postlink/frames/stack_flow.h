@@ -8,7 +8,7 @@
 // everything that the stack pointer reaches then lies P lower, and everything that rbp reaches
 // stays in place. That is right if the stack pointer reaches nothing in the upper part and rbp
 // reaches nothing in the lower part, wherever the function divides them:
-//   plain      no rbp: all locals belong to the lower part; the upper part is only pushed and popped
+//   plain      no rbp: all locals belong to the lower part; the upper one is only pushed and popped
 //   framed     rbp is the frame pointer: all locals belong to the upper part, and the arguments of
 //              calls to the lower one
 //   realigned  like plain, but rbp keeps the place of the upper part, and P is a multiple of the

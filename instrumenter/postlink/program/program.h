@@ -32,7 +32,7 @@ struct FrameInfo {
 struct CallSite {
   std::uint32_t start = 0;
   std::uint32_t length = 0;
-  std::optional<std::uint32_t> label;  // the landing pad's, as Program numbers it
+  std::optional<std::uint32_t> label;  // the landing pad's index in Program::labels
   std::uint32_t action = 0;
 };
 
@@ -51,7 +51,7 @@ struct CieInfo {
 
 // How copies of a function get frames of another size.
 struct StackPad {
-  abi::PadReason reason = abi::PadReason::calls_nothing;  // none: they get them
+  abi::PadReason reason = abi::PadReason::calls_nothing;  // none: the copies get pads
   std::uint32_t step = abi::pad_unit;  // the pad's size is a multiple of it, in bytes
   std::uint32_t most = 0;
   std::int64_t above = 0;                  // bytes from the pad's end to the CFA, or 0 if unknown
