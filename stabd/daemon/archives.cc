@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Experiments that enter the database: a client sends an archive in pieces, a reader verifies it and
-// takes it apart, and the store takes the parts while no trial runs.
+// Imports of experiments: a client sends an archive in pieces, a reader verifies it and splits it
+// into parts, and the store takes the parts while no trial runs.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace stab::daemon {
 
-// Clients are answered between two pieces.
+// Frees the space of closed files in pieces, so that clients are answered in between.
 archive::Spool::Leave Daemon::leave_in_pieces() {
   return [this](Fd file) {
     leavings_.push_back(std::move(file));
@@ -91,7 +91,7 @@ void Daemon::give_up_import(const Connection& client) {
   allow_upkeep();
 }
 
-// The id of its experiment; 0: there is none.
+// Returns the id of the experiment that the import had begun, or 0.
 store::Id Daemon::forget_import(const Connection& client) {
   const auto is_it = [&client](const Import& each) { return each.client == &client; };
   const Import* const import = imports_.find(is_it);
@@ -100,12 +100,12 @@ store::Id Daemon::forget_import(const Connection& client) {
   return id;
 }
 
-// An error that passes with time is returned, and others are the client's.
+// Returns only errors that may pass with time; all others are the answer to the client.
 store::Outcome<void> Daemon::go_on_with_import() {
   Import& import = imports_.front();
   const auto more = import.intake.step(*store_);
   if (!more && more.error().temporary) {
-    imports_.pass();  // it may pass for others
+    imports_.pass();  // other imports may still succeed
     return std::unexpected(more.error());
   }
   Connection& client = *import.client;

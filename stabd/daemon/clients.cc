@@ -14,7 +14,7 @@
 namespace stab::daemon {
 namespace {
 
-// Of a client that is trusted.
+// The limit for one trusted client.
 constexpr std::size_t most_unread = std::size_t{1} << 30;
 
 bool is_trusted(std::uint32_t uid) {
@@ -38,8 +38,9 @@ void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
 
 void Clients::refuse_if_too_many(Connection& client) const {
   if (is_trusted(client)) return;
-  // A client that was refused and is still being told so keeps nobody out, nor does one that has gone without the loop
-  // having heard of it. To ask the kernel takes a system call each, so it is asked only where that matters.
+  // A refused client that still gets its refusal doesn't count, nor does one that has hung up
+  // unnoticed by the loop. Asking the kernel about a hang-up takes a system call for each client,
+  // so we ask only if that could change the result.
   const auto too_many = [&](std::uint32_t most, const auto& counts) {
     const auto stays = [&](const Connection* each) { return counts(*each) && !each->closes(); };
     return std::cmp_greater(std::ranges::count_if(connected_, stays), most) &&

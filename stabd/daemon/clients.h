@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who is connected. Users share the connections; whoever can end the daemon anyway is never kept
-// out: root and the daemon's own user.
+// The connected clients. Users share the connections. Root and the daemon's own user, who could end
+// the daemon anyway, are never refused.
 #pragma once
 
 #include <uv.h>
@@ -18,29 +18,29 @@ namespace stab::daemon {
 
 class Clients {
  public:
-  // Users of one account share what a user may have.
+  // All users of one account share the limits of one user.
   Clients(const settings::Limits& limits, Accounts& accounts)
       : limits_(limits), accounts_(accounts) {}
 
   void accept(uv_stream_t* server, Connection::OnLine on_line);
-  // Of those that come from now on.
+  // Applies to clients that connect from now on.
   void use_limits(const settings::Limits& limits) { limits_ = limits; }
   void close_all();
-  // Ends those that have been idle for this long and are not trusted.
+  // Closes connections that have been idle for this long, except those of trusted users.
   void end_idle(std::chrono::milliseconds limit);
 
   [[nodiscard]] bool empty() const { return connected_.empty(); }
   [[nodiscard]] bool anyone_watches() const;
-  // Whether this client may send so many bytes more of an archive.
+  // Whether this client may send `bytes` more of an archive.
   [[nodiscard]] Result<void> may_send(const Connection& client, std::size_t bytes) const;
-  // Whether another answer of this user's may come into a file: what waits in theirs is not too much.
+  // Whether a reader may write another answer for this user: not if too much waits unread in files.
   [[nodiscard]] bool may_be_answered(std::uint32_t uid) const;
-  // Each may close while it is visited.
+  // `visit` may close the connection.
   void for_each_watcher(const std::function<void(Connection&)>& visit);
 
  private:
   void refuse_if_too_many(Connection& client) const;
-  // All that waits for a user together.
+  // Whether `bytes` more may wait for this client, counting everything that waits for its user.
   [[nodiscard]] bool may_wait(const Connection& client, std::size_t bytes) const;
 
   [[nodiscard]] bool is_same(const Connection& client, std::uint32_t uid) const {

@@ -30,7 +30,7 @@ Peer peer_of(uv_pipe_t& pipe) {
   uv_os_fd_t fd = -1;
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  // Nobody, where it cannot be told.
+  // If the kernel doesn't say who it is, it is nobody, and accept() refuses it.
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(&pipe), &fd) != 0 ||
       getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
     return {.uid = ~0U, .gid = ~0U, .pid = 0};
@@ -74,7 +74,7 @@ bool Connection::closes() const {
 }
 
 bool Connection::is_left() const {
-  // While nothing is read the loop does not hear of a hang-up, so the client counts until it has its answer.
+  // While we don't read, the loop doesn't hear of a hang-up and the connection stays, so it counts.
   if (waiting_ || resting_) return false;
   pollfd end{.fd = -1, .events = 0, .revents = 0};
   return uv_fileno(reinterpret_cast<const uv_handle_t*>(&pipe_), &end.fd) == 0 &&
@@ -101,7 +101,7 @@ void Connection::received(ssize_t count, const char* bytes) {
     send(protocol::encode_refusal("the request is too long"));
     return close_when_sent();
   }
-  // The rest waits in the kernel, and whoever sends it.
+  // The rest waits in the kernel, and so does its sender.
   if (unserved_ > enough_unserved) {
     waiting_ = true;
     uv_read_stop(reinterpret_cast<uv_stream_t*>(&pipe_));
@@ -133,7 +133,8 @@ std::uint64_t Connection::unread_in_file() const {
   return file_ ? static_cast<std::uint64_t>(file_bytes_ - sent_) : 0;
 }
 
-// What a file gives waits in the file.
+// Answers in files don't come through here: they wait in their file, so may_wait_ doesn't count
+// them.
 void Connection::send(std::string line) {
   if (!may_wait_(*this, line.size())) return close();
   write(std::move(line) + "\n");
@@ -210,7 +211,7 @@ void Connection::write(std::string text) {
 void Connection::written(int failed) {
   --writes_;
   active_ms_ = uv_now(pipe_.loop);
-  // A part of the answer is missing: without an end the client would wait for it.
+  // A part of the answer is lost, and the client would wait for it, so we close the connection.
   if (failed != 0) return close();
   if (closing_when_sent_ && writes_ == 0 && !file_) close();
   if (file_) write_some();

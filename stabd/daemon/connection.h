@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One client on the socket: requests come in as lines, answers go out as lines.
+// One client on the socket. Requests and answers are lines.
 #pragma once
 
 #include <uv.h>
@@ -18,7 +18,7 @@ namespace stab::daemon {
 
 // A plan has at most 1 MiB; as a JSON string it may take six times that.
 inline constexpr std::size_t max_request_line = std::size_t{8} << 20;
-// Above this its next request waits until it has read.
+// If more bytes than this are unread, the client's next request waits until it has read some.
 inline constexpr std::size_t enough_waiting = std::size_t{1} << 20;
 
 struct Peer {
@@ -31,12 +31,11 @@ class Connection {
  public:
   using OnLine = std::function<void(Connection&, const std::string& line)>;
   using OnClosed = std::function<void(Connection&)>;
-  // Whether so many bytes more may wait for this client.
+  // Whether `bytes` more may wait for this client.
   using MayWait = std::function<bool(const Connection&, std::size_t bytes)>;
 
-  // Accepts from `server`. The connection owns itself until it is closed; `on_closed` is the last
-  // thing that is called. A client for which no more may wait is dropped. Nothing if it cannot be
-  // accepted.
+  // Accepts a connection from `server`; nullptr if that fails. The connection owns itself until it
+  // is closed, and calls `on_closed` last. If `may_wait` refuses an answer, the client is dropped.
   static Connection* accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed,
                             MayWait may_wait);
   Connection(const Connection&) = delete;
@@ -44,31 +43,32 @@ class Connection {
 
   [[nodiscard]] const Peer& peer() const { return peer_; }
   void send(std::string line);
-  // The answer comes later: further requests wait until then. `gone` is called if the client goes
-  // first.
+  // The answer comes later, and further requests wait until then. `gone` is called if the client
+  // goes first.
   void await_answer(std::function<void()> gone);
   [[nodiscard]] bool awaits_answer() const { return awaiting_; }
-  // That answer: a line, or a file with one, which is sent in pieces as the client takes them.
+  // Sends that answer: a line, or a file that is sent in pieces as the client takes them.
   void answer(std::string line);
   void answer(Fd file);
-  // Bytes of answers that it has not taken yet.
+  // Bytes of answers that the client has not taken yet, without those that are still in a file.
   [[nodiscard]] std::size_t unread() const;
-  // And of those what still lies in a file.
+  // Bytes that are still in the answer's file.
   [[nodiscard]] std::uint64_t unread_in_file() const;
-  // Since it last said something or took something of an answer.
+  // The time since the client last sent something or took a part of an answer.
   [[nodiscard]] std::chrono::milliseconds idle() const;
-  // After what is still to be written.
+  // Closes after everything has been written.
   void close_when_sent();
   [[nodiscard]] bool closes() const;
-  // Whether the client has hung up. The loop reads what is left of its requests before it hears of that.
+  // Whether the client has hung up. The loop hears of that only after it has read the remaining
+  // requests.
   [[nodiscard]] bool is_left() const;
   void close();
 
-  // It speaks our version of the protocol.
+  // Whether the client speaks our version of the protocol.
   bool greeted = false;
-  // The experiment whose progress this client watches; 0: none.
+  // The experiment whose progress this client watches, or 0.
   std::int64_t watched = 0;
-  // Of the archive that it sends.
+  // The archive that the client is sending, or nullptr.
   std::shared_ptr<archive::Spool> spool;
 
  private:
@@ -90,15 +90,15 @@ class Connection {
   MayWait may_wait_;
   std::size_t writes_ = 0;
   bool closing_when_sent_ = false;
-  bool resting_ = false;  // until what waits has been read
+  bool resting_ = false;  // requests wait until the client has read enough
   std::uint64_t active_ms_ = 0;
   bool awaiting_ = false;
-  bool waiting_ = false;      // it is not read from until it has its answer
-  std::size_t unserved_ = 0;  // bytes that came meanwhile
+  bool waiting_ = false;      // we don't read from the client until it has its answer
+  std::size_t unserved_ = 0;  // bytes that came while it awaits an answer
   std::function<void()> gone_;
-  Fd file_;  // what is left of the answer
+  Fd file_;  // the answer that is being sent
   std::int64_t file_bytes_ = 0;
-  std::int64_t sent_ = 0;  // of the file
+  std::int64_t sent_ = 0;  // bytes of file_ that have been sent
 };
 
 }  // namespace stab::daemon

@@ -52,7 +52,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Man
 }
 
 Result<void> Daemon::prepare() {
-  // Plans, their output and copies of their sources are their owners' business.
+  // Plans, their output and copies of their sources are private to their owners.
   umask(077);
   if (auto made = make_private_folder(options_.state_directory); !made) return made;
   auto store = store::Store::open(database());
@@ -63,7 +63,8 @@ Result<void> Daemon::prepare() {
   heed_damage(*damage);
 
   upkeep_ = std::make_unique<upkeep::Upkeep>(*store_);
-  // Who starts us may have been moved to the CPUs that trials do not use.
+  // A killed daemon may have confined the process that started us, and so us, to the CPUs that
+  // trials do not use. So this comes before current_cpus().
   put_back_what_was_left(options_.machine_logs, options_.machine_root);
   allowed_cpus_ = current_cpus();
   std::error_code error;
@@ -82,7 +83,8 @@ Result<void> Daemon::prepare() {
   return listen();
 }
 
-// With namespaces the processes in left groups died together with their worker.
+// If the earlier daemon used namespaces, the processes in its remaining groups died together with
+// their worker.
 void Daemon::prepare_groups() {
   const std::string owner = token_.substr(0, 8);
   if (const unsigned left = machine::remove_left_groups(owner); left != 0)
@@ -97,7 +99,9 @@ void Daemon::prepare_groups() {
                  no_groups_);
 }
 
-// Before a trial. What its worker may need to keep the output comes on top, and commands beside the trial have no limit.
+// Sets the group's limits before a trial. The worker may need more memory to keep the output, so
+// that is added. Commands that run beside the trial have no limit, so with them the group has none
+// either.
 void Daemon::bound_trial(const protocol::RunRequest& run) {
   if (!group_) return;
   constexpr std::uint64_t of_worker = std::uint64_t{16} << 20;
@@ -149,7 +153,7 @@ Daemon::~Daemon() {
   clients_.close_all();
   readers_.reset();
   for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
-  // All of them get the same seconds to end, however many somebody traces.
+  // All notifiers share one deadline, even if several of their processes are traced and do not end.
   const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
   for (const auto& [user, notifier] : notifiers_) notifier->end(until);
   notifiers_.clear();
@@ -163,8 +167,9 @@ Daemon::~Daemon() {
   uv_loop_close(&loop_);
 }
 
-// libuv calls this for as long as anybody waits to be accepted, and whoever connects again and again would keep the loop
-// here. A connection that is not accepted ends that: the rest waits until everybody else has been served.
+// libuv calls this as long as a client waits to be accepted, so a client that connects again and
+// again could keep the loop here. Leaving one connection unaccepted stops libuv: the timer accepts
+// the rest after all other clients have been served.
 void Daemon::accept() {
   constexpr int most_at_once = 16;
   if (++accepted_ <= most_at_once) return accept_one();
@@ -195,7 +200,7 @@ void Daemon::end_idle_in_time() {
         static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>((limit + 3) / 4));
 }
 
-// The timer rests while nobody is connected: an idle daemon does not wake up.
+// The timer stops while nobody is connected, so that an idle daemon does not wake up.
 void Daemon::end_idle_clients() {
   clients_.end_idle(std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit));
   if (clients_.empty()) uv_timer_stop(&idle_);
@@ -250,7 +255,7 @@ void Daemon::run_next() {
   watch_turn();
 }
 
-// The storage is in trouble: what could not be read or stored is tried once more.
+// The storage is in trouble: tries again later to read or store what failed.
 void Daemon::look_again_later() {
   uv_timer_start(
       &storage_retry_,
@@ -266,7 +271,7 @@ void Daemon::look_again_later() {
       storage_retry_ms, 0);
 }
 
-// Called after everything that may have changed the session's state.
+// Call this after everything that may have changed the session's state.
 void Daemon::after_session_step() {
   allow_readers();
   allow_upkeep();
@@ -358,7 +363,8 @@ SessionPorts Daemon::ports(store::Id experiment) {
   };
 }
 
-// A tenth of the file system where the settings say nothing. The cache itself may not be there yet.
+// Without a setting, the limit is a tenth of the cache's file system. The cache's folder may not
+// exist yet, so its nearest existing parent is measured.
 std::uint64_t Daemon::cache_limit() const {
   constexpr std::uint64_t most = std::uint64_t{16} << 30;
   if (options_.limits.cache_of_user) return *options_.limits.cache_of_user;
@@ -382,8 +388,8 @@ Result<void> Daemon::start_worker() {
   if (auto made = make_passable_folder(options_.cache_directory); !made) return made;
   if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
   if (auto made = make_private_folder(cache); !made) return made;
-  run_on(allowed_cpus_);  // a worker starts with all that we may use
-  // Which CPUs we may use is read from where we run.
+  run_on(allowed_cpus_);  // a worker starts with all CPUs that we may use
+  // Topology::load() takes the allowed CPUs from our own affinity, which run_on() has just reset.
   if (!topology_)
     if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
   if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
@@ -407,7 +413,7 @@ Result<void> Daemon::start_worker() {
                             .doors = group_ ? group_->doors() : std::vector<std::string>()},
                            {.said =
                                 [this](const std::string& line) {
-                                  // Between two trials.
+                                  // The worker has answered, so no trial runs right now.
                                   keep_up();
                                   session_->worker_said(line);
                                   after_session_step();
@@ -421,7 +427,8 @@ Result<void> Daemon::start_worker() {
                                 [this](const std::string& how) {
                                   worker_.reset();
                                   group_.reset();
-                                  // What has not ended goes on when stabd does.
+                                  // An experiment that has not ended continues when stabd starts
+                                  // again.
                                   if (stopping_ && !is_final(session_->state())) {
                                     session_->rest();
                                     return leave();

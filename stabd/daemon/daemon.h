@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The daemon: a queue of experiments of which one runs, clients on a unix socket, one loop thread.
-// The loop only waits and passes on; what things mean is decided by the session and the request
-// handler.
+// The daemon runs one experiment of its queue at a time and serves clients on a unix socket, all in
+// one loop thread. The loop only waits and dispatches: the session and the request handler decide.
 #pragma once
 
 #include <uv.h>
@@ -49,25 +48,25 @@
 namespace stab::daemon {
 
 struct DaemonOptions : settings::Settings {
-  // What the file and the command line say now.
+  // Reads the settings file and the command line again.
   std::function<Result<settings::Settings>()> read_again;
   std::string program;       // stabd's own path, for the worker
-  int ready_fd = -1;         // gets "ready\n" when clients can connect
-  std::string machine_logs;  // folder of the machine's logs, see machine/quiet/keeper.h
-  std::string machine_root;  // stands before /proc and /sys of knobs, for tests
+  int ready_fd = -1;         // stabd writes "ready\n" to it when clients can connect
+  std::string machine_logs;  // the folder of the machine's logs (machine/quiet/keeper.h)
+  std::string machine_root;  // a prefix for the /proc and /sys paths of knobs, for tests
 };
 
 class Daemon {
  public:
-  // Opens the store, ends what an earlier daemon left running, listens. Nothing is measured before
-  // run().
+  // Opens the store, ends the processes that an earlier daemon left running, and listens. No trial
+  // runs before run().
   static Result<std::unique_ptr<Daemon>> open(DaemonOptions options, service::Manager manager);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Serves until SIGTERM or SIGINT. The trial that runs then is measured again by the next daemon,
-  // or finished first if the settings say so.
+  // Serves until SIGTERM or SIGINT. The next daemon repeats the trial that runs at that moment,
+  // unless the settings say to finish it first.
   void run();
 
   // For the request handler.
@@ -76,56 +75,58 @@ class Daemon {
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
   [[nodiscard]] const Queue& queue() const { return queue_; }
-  // No further experiment begins.
+  // While it is true, no further experiment begins.
   [[nodiscard]] bool queue_held() const { return queue_held_; }
-  // The client gets the answer when its plan has been read: this line submits one, perhaps.
+  // Answers the client when a reader has read its plan. `line` is a request that may submit one.
   void read_submission(Connection& client, const std::string& line);
-  // In progress.cc. Those who watch an experiment hear of it.
+  // Sends progress to the clients that watch an experiment (progress.cc).
   void publish_soon();
-  // As clients see it, whatever its row says of it.
+  // The row as clients see it, which may differ from the stored row.
   [[nodiscard]] store::Experiment shown(store::Experiment row) const;
-  // The client gets the answer when a reader has it; `request` lacks the database.
+  // Answers the client when a reader is done. `request` does not name the database yet.
   void read_for(Connection& client, protocol::ReadRequest request);
   [[nodiscard]] bool is_brief(const protocol::ReadRequest& request) const;
 
   // Whether plans of this user may change settings of the machine.
   [[nodiscard]] Result<void> may_quiesce(std::uint32_t uid, bool moves_processes) const;
 
-  // Whether its trials can do without the machine's network if it wants that.
+  // Fails if the plan wants its trials cut off from the machine's network and stabd can't do that
+  // here.
   [[nodiscard]] Result<void> has_its_network(const plan::Plan& plan) const;
   // Whether each trial of this user's plan ends within a turn (limits.turn).
   [[nodiscard]] Result<void> fits_a_turn(std::uint32_t uid, const plan::Plan& plan) const;
   // Whether this user may add an experiment with a plan of this size.
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
-  // Whether so many bytes more may be stored of this user's.
+  // Whether this user may store `more` bytes in addition.
   [[nodiscard]] Result<void> may_store(std::uint32_t uid, std::uint64_t more) const;
   [[nodiscard]] std::uint64_t bytes_of_account(std::uint32_t uid) const;
 
-  // What users may do with experiments, in daemon_queue.cc. Who asks may do it to this one.
+  // The requests of users about experiments (daemon_queue.cc). The caller has checked that the user
+  // may see the experiment.
   Result<store::Id> submit(const store::Experiment& experiment, const std::string& source);
   Result<void> cancel(store::Id id);
   Result<void> hold(store::Id id, std::uint32_t uid);
   Result<void> let_go(store::Id id, std::uint32_t uid);
   Result<void> hold_queue(bool held, std::uint32_t uid);
-  // An experiment that has ended: nobody sees it from here on.
+  // Only for an experiment that has ended: nobody sees it any more after this call.
   Result<void> remove(const store::Experiment& experiment, std::uint32_t uid);
   [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment);
-  // In retries.cc. The client gets its answer later.
+  // The client gets its answer later (retries.cc).
   Result<void> retry(Connection& client, const store::Experiment& experiment);
-  // In archives.cc. A piece of an archive: nothing if it was the last one and the client gets its
-  // answer later.
+  // Takes one piece of an archive (archives.cc). Returns nothing after the last piece: the client
+  // gets that answer later.
   Result<std::optional<protocol::ImportReply>> import(Connection& client,
                                                       const protocol::ImportRequest& request);
 
  private:
   Daemon(DaemonOptions options, service::Manager manager);
   Result<void> prepare();
-  // Its user is the account that owns it.
+  // In the result, `uid` is the account that owns the experiment.
   [[nodiscard]] Waiting waiting_from(const store::Experiment& experiment) const;
   Result<void> open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
   Result<std::vector<machine::Finding>> examine_machine();
-  // In serving.cc.
+  // The daemon as a service (serving.cc).
   Result<void> listen();
   Result<void> make_socket();
   Result<void> use_socket(Fd passed);
@@ -138,8 +139,8 @@ class Daemon {
   void stop();
   void abandon();
   void leave();
-  // Of an experiment that has ended or is in trouble, in notices.cc. `event`: its last state, or the
-  // trouble.
+  // Notices of experiments that have ended or are in trouble (notices.cc). `event` is the last
+  // state, or the trouble.
   Notifier& notifier_of(const Notice& notice);
   void note_unsent(store::Id id, const std::string& why);
   [[nodiscard]] bool owes_notices() const;
@@ -151,7 +152,7 @@ class Daemon {
   void end_idle_clients();
   void load_queue();
   void run_next();
-  // The turn of the user whose experiment runs, in turns.cc.
+  // The turn of the user whose experiment runs (turns.cc).
   [[nodiscard]] std::chrono::nanoseconds turn_of(std::uint32_t uid) const;
   void submitted(Connection& client, const Result<Fd>& answer);
   [[nodiscard]] Result<store::Id> take_submission(const Peer& peer, const Result<Fd>& answer);
@@ -171,16 +172,16 @@ class Daemon {
   void bound_trial(const protocol::RunRequest& run);
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void publish_progress();
-  // What readers do for us, in reading.cc.
+  // Requests to readers (reading.cc).
   void start_readers();
   void read_for_session(protocol::ReadRequest request,
                         std::function<void(Result<std::string>)> done);
   void forget_session_reading();
   void verify_trials();
   void heed_damage(const std::vector<store::Damage>& damage);
-  // Experiments that enter, in archives.cc.
+  // Imports of experiments (archives.cc).
   struct Import {
-    Connection* client;  // which keeps the parts
+    Connection* client;  // owns the spool with the archive's parts
     archive::Intake intake;
   };
   archive::Spool::Leave leave_in_pieces();
@@ -191,10 +192,10 @@ class Daemon {
   void give_up_import(const Connection& client);
   store::Id forget_import(const Connection& client);
   store::Outcome<void> go_on_with_import();
-  // Experiments that go on with what did not succeed, in retries.cc.
+  // Retries of ended experiments whose trials did not all succeed (retries.cc).
   struct Retrying {
-    Connection* client = nullptr;  // that waits for it, if one does
-    std::uint32_t uid = no_user;   // whose
+    Connection* client = nullptr;  // the client that waits for the answer, or nullptr
+    std::uint32_t uid = no_user;   // the user who asked
     upkeep::Retry retry;
   };
   [[nodiscard]] bool is_retried(store::Id id);
@@ -214,7 +215,7 @@ class Daemon {
   void trials_go_on();
   void allow_readers();
   [[nodiscard]] std::string database() const;
-  // What leaves the database does so while no trial runs.
+  // Upkeep removes rows from the database while no trial runs.
   void start_upkeep();
   void look_for_old();
   [[nodiscard]] bool has_upkeep() const;
@@ -224,54 +225,57 @@ class Daemon {
                               const std::function<void(store::Experiment&)>& change);
 
   DaemonOptions options_;
-  settings::Settings wanted_;  // as they were read last, but for what cannot change
+  // The settings as last read, except those that can't change before a restart.
+  settings::Settings wanted_;
   service::Manager manager_;
-  std::vector<unsigned> allowed_cpus_;  // when we were started
+  std::vector<unsigned> allowed_cpus_;  // the CPUs that we were allowed to use when we started
   machine::Containment containment_ = machine::Containment::process_tree;
   std::string token_;
-  std::string no_groups_;                       // why trials have no cgroup; "": they have
-  std::unique_ptr<machine::TrialGroup> group_;  // of the worker
+  std::string no_groups_;                       // why trials have no cgroup; "" if they have one
+  std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
   Turns<Import> imports_;
-  std::deque<Fd> leavings_;  // files without a name, of which a piece after another is freed
+  std::deque<Fd> leavings_;  // unlinked files, whose space is freed piece by piece
   Turns<Retrying> retries_;
-  bool import_was_last_ = false;  // of what enters and what leaves the database
+  bool import_was_last_ = false;  // whether the last piece of work was an import's, not a removal's
   machine::Keeper keeper_;
-  std::optional<machine::Topology> topology_;  // with the first worker
+  std::optional<machine::Topology> topology_;  // loaded with the first worker
   Queue queue_;
   bool queue_held_ = false;
   std::unique_ptr<Session> session_;
-  // Of the session's user: when it was last charged, and how long it has been.
+  // When the session's user was last charged, and how long its turn has lasted.
   std::chrono::steady_clock::time_point charged_;
   std::chrono::nanoseconds turn_{0};
-  std::map<store::Id, BlockId> abandoned_blocks_;  // of experiments that gave the machine away
+  // For experiments that gave the machine away during a block.
+  std::map<store::Id, BlockId> abandoned_blocks_;
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
-  // Those of a user's experiments wait for each other, and for nobody else's: by user, with whether
-  // the command is ours.
+  // By user, and by whether the command is the daemon's own. The notices of one notifier wait for
+  // each other, but never for another user's notices.
   std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<Notifier>> notifiers_;
-  std::multiset<store::Id> awaiting_verdict_;  // experiments with notices that are sent with it
-  std::vector<unsigned> other_cpus_;           // that trials do not use, as far as we know
+  // Experiments whose notices wait for a reader's verdict.
+  std::multiset<store::Id> awaiting_verdict_;
+  std::vector<unsigned> other_cpus_;  // CPUs that trials do not use, as far as we know
   Readers::Ticket session_reading_ = 0;
-  bool shared_cpus_ = false;              // trials run on all CPUs that there are
+  bool shared_cpus_ = false;              // trials run on every CPU
   std::function<void()> between_blocks_;  // set while trials wait for readers
-  // How long what clients wait for has waited for trials.
+  // How long readers that clients wait for have been held up by trials.
   enum class Waited { little, long_enough_between, long_enough_beside };
   Waited readers_waited_ = Waited::little;
-  bool import_beside_ = false;  // one has waited so long that it goes on beside trials
+  bool import_beside_ = false;  // an import has waited so long that it now goes on beside trials
   struct Looking {
     machine::Calm calm;
     std::chrono::steady_clock::time_point since;
     SessionPorts::OnLook done;
   };
-  std::optional<Looking> looking_;  // while the session waits for a quiet machine
+  std::optional<Looking> looking_;  // set while the session waits for a quiet machine
   Accounts accounts_;
   Clients clients_;
   bool stopping_ = false;
-  bool abandoned_ = false;  // and what ran is not waited for
-  bool leaving_ = false;    // and only notices are
-  // What the manager was told of the session last.
+  bool abandoned_ = false;  // stopping_, and the running trial is not waited for
+  bool leaving_ = false;    // stopping_, and stabd waits only for notices
+  // The session and state that the manager was last told.
   std::pair<store::Id, std::optional<State>> told_{-1, std::nullopt};
 
   uv_loop_t loop_{};
@@ -279,25 +283,25 @@ class Daemon {
   uv_pipe_t server_{};
   uv_signal_t on_term_{};
   uv_signal_t on_int_{};
-  uv_signal_t on_hup_{};  // read the settings again
-  uv_idle_t again_{};     // active while the session asked to be called again
+  uv_signal_t on_hup_{};  // SIGHUP: read the settings again
+  uv_idle_t again_{};     // active while the session wants to be called again
   uv_timer_t storage_retry_{};
-  uv_timer_t progress_{};  // publishes at a human pace while somebody watches
-  uv_timer_t idle_{};      // while there are clients
+  uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
+  uv_timer_t idle_{};      // runs while there are clients
   uv_timer_t between_timer_{};
-  uv_timer_t overdue_timer_{};  // while readers wait for trials
-  uv_timer_t import_timer_{};   // while an import does
+  uv_timer_t overdue_timer_{};  // runs while readers wait for trials
+  uv_timer_t import_timer_{};   // runs while an import waits for trials
   uv_timer_t look_timer_{};
-  uv_timer_t accept_timer_{};  // while many connect at once
-  int accepted_ = 0;           // without a pause
-  uv_timer_t turn_timer_{};    // while another user waits for the end of a turn
+  uv_timer_t accept_timer_{};  // runs while many clients connect at once
+  int accepted_ = 0;           // clients accepted since the loop last served everybody else
+  uv_timer_t turn_timer_{};    // runs while another user waits for the end of a turn
   uv_timer_t stop_timer_{};
-  std::uint64_t upkeep_not_before_ = 0;  // by the loop's clock
-  uv_timer_t upkeep_timer_{};            // while there is something to remove and no trial runs
-  uv_timer_t retry_timer_{};             // until nothing is being retried
-  uv_timer_t leavings_timer_{};          // until there are none
-  uv_timer_t old_timer_{};               // looks for what is too old
-  uv_timer_t watchdog_{};                // while a manager wants to hear of us
+  std::uint64_t upkeep_not_before_ = 0;  // a time of the loop's clock
+  uv_timer_t upkeep_timer_{};            // runs while there is upkeep to do and no trial runs
+  uv_timer_t retry_timer_{};             // runs while experiments are being retried
+  uv_timer_t leavings_timer_{};          // runs while there are leavings
+  uv_timer_t old_timer_{};               // looks for experiments that are too old
+  uv_timer_t watchdog_{};                // runs if the service manager has a watchdog
   bool loop_open_ = false;
 };
 

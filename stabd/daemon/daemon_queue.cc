@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What users do with experiments that wait, run or have ended.
+// The requests of users about experiments that wait, run or have ended.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -21,7 +21,8 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::uint64_t retention_look_ms = 3'600'000;
-// Then an import goes on beside the trial for which it waits: who waits for it is to be answered within 10 s.
+// After this time an import goes on beside the trial that it waits for: its client is to be
+// answered within 10 s.
 constexpr std::uint64_t import_waits_ms = 4'000;
 constexpr std::uint64_t upkeep_retry_ms = 2000;
 
@@ -32,7 +33,7 @@ std::string not_there(store::Id id) {
 
 }  // namespace
 
-// What was retried or resumed takes its turn as what has not begun: its row says queued.
+// A retried or resumed experiment takes its turn like one that has not begun: its row says queued.
 Waiting Daemon::waiting_from(const store::Experiment& experiment) const {
   return {.id = experiment.id,
           .uid = accounts_.of(experiment.uid),
@@ -53,7 +54,7 @@ void Daemon::load_queue() {
   const std::int64_t now = wall_clock_ns();
   for (const auto& [id, summary] : (*all)->intact()) {
     const store::Experiment& experiment = summary.experiment;
-    // A clock that was ahead keeps nobody behind all others.
+    // If the clock was ahead when the experiment began, its user must not stay behind all others.
     queue_.had_turn(accounts_.of(experiment.uid), std::min(experiment.started_ns, now));
     const auto state = state_from(experiment.state);
     if (experiment.state == store::being_retried) load_retry(id);
@@ -74,7 +75,8 @@ Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
   return may_store(uid, plan_bytes);
 }
 
-// What is being removed still counts for who removes it, in the sum that the store has of one user.
+// The store's sum for one user includes experiments that are still being removed; the summaries
+// leave them out. So the larger number counts.
 std::uint64_t Daemon::bytes_of_account(std::uint32_t uid) const {
   const auto all = store_->summaries();
   if (!all) return store_->bytes_of_user(uid);
@@ -121,8 +123,8 @@ void Daemon::submitted(Connection& client, const Result<Fd>& answer) {
                    : protocol::encode_refusal(id.error().message));
 }
 
-// The plan may have taken its reader over, so nothing of this is believed that gives its user rights: what matters is
-// read anew when the experiment begins.
+// The plan may have taken over its reader, so the answer never gives its user any rights.
+// Everything that matters is read again when the experiment begins.
 Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& answer) {
   if (!answer) return std::unexpected(answer.error());
   auto text = text_in(*answer, protocol::most_decoded + 1 + plan::max_plan_bytes + 1);
@@ -163,7 +165,7 @@ Result<store::Id> Daemon::submit(const store::Experiment& experiment, const std:
   const auto id = store_->add_experiment(row);
   if (!id) return fail("the experiment cannot be stored: " + id.error().message);
   row.id = *id;
-  // An experiment is worth having without it.
+  // If the source can't be stored, the experiment is still worth having.
   if (!source.empty())
     if (const auto added = store_->add_event({.experiment = *id,
                                               .at_ns = row.submitted_ns,
@@ -176,7 +178,7 @@ Result<store::Id> Daemon::submit(const store::Experiment& experiment, const std:
   return *id;
 }
 
-// The row of one that waits, after `change`.
+// Changes the row of a waiting experiment.
 Result<void> Daemon::change_waiting(store::Id id, Event event,
                                     const std::function<void(store::Experiment&)>& change) {
   auto found = store_->experiment(id);
@@ -184,7 +186,8 @@ Result<void> Daemon::change_waiting(store::Id id, Event event,
   if (queue_.find(id) == nullptr || !*found) return fail(not_there(id));
   store::Experiment& row = **found;
   const State from = state_from(row.state).value_or(State::queued);
-  // A killed daemon may have left any state; while it waits nothing of it is under way.
+  // A killed daemon may have left any state in the row, but nothing is under way while the
+  // experiment waits.
   auto to = next(from, event);
   if (!to && event == Event::hold) to = next(State::queued, event);
   if (!to) return fail(not_there(id));
@@ -218,7 +221,7 @@ Result<void> Daemon::cancel(store::Id id) {
 Result<void> Daemon::hold(store::Id id, std::uint32_t uid) {
   if (session_ && session_->experiment().id == id) return session_->hold(uid);
   return change_waiting(id, Event::hold, [uid](store::Experiment& row) {
-    // What an administrator holds stays theirs.
+    // If root holds the experiment, another user who pauses it does not become its holder.
     if (row.held_by != 0) row.held_by = uid;
     row.reason = held_reason(*row.held_by);
   });
@@ -280,7 +283,7 @@ void Daemon::start_upkeep() {
 
 void Daemon::look_for_old() {
   const settings::Retention& retention = options_.retention;
-  // Without a limit nothing is written, so a damaged database stays as it was found.
+  // Without a limit nothing is written, so that a damaged database stays as it was found.
   if (retention.output_days == 0 && retention.experiments_days == 0) return;
   if (const auto looked = upkeep_->look(retention, clocks()); !looked)
     spdlog::error("cannot look for old experiments: {}", looked.error().message);
@@ -298,10 +301,10 @@ bool Daemon::has_upkeep() const {
   return upkeep_->has_work() || upkeep_->is_in_log() || !imports_.empty();
 }
 
-// A turn of the loop lies between two pieces: clients are answered meanwhile.
+// The loop turns between two pieces, so that clients are answered meanwhile.
 void Daemon::allow_upkeep() {
   const bool trials_run = session_ && session_->state() == State::running;
-  // Somebody waits for an import.
+  // A client waits for its import, so after import_waits_ms the import goes on beside trials.
   if (imports_.empty() || !trials_run || stopping_) {
     uv_timer_stop(&import_timer_);
     import_beside_ = false;
@@ -327,11 +330,11 @@ void Daemon::allow_upkeep() {
   }
 }
 
-// A piece, if there is one and the storage or a reader is not in its way.
+// Does one piece of work if there is one and no pause after an error or an unfinished log is due.
 void Daemon::keep_up() {
   if (!has_upkeep() || uv_now(&loop_) < upkeep_not_before_) return;
   const bool work = !imports_.empty() || upkeep_->has_work();
-  // What enters and what leaves take turns.
+  // Imports and removals take turns.
   import_was_last_ = !imports_.empty() && !(import_was_last_ && upkeep_->has_work());
   const auto done = import_was_last_      ? go_on_with_import()
                     : upkeep_->has_work() ? upkeep_->step()

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those that are not there yet, the first one last.
+// The folders on the path that don't exist yet, the outermost one last.
 std::vector<fs::path> missing(const std::string& path) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -27,7 +27,7 @@ std::vector<fs::path> missing(const std::string& path) {
   return folders;
 }
 
-// Their names are on disk: what is stored in them survives a loss of power with them.
+// Syncs the folders' names to disk, so that files in them survive a loss of power.
 Result<void> sync_names(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     const Fd parent(open(folder.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The folders that the daemon makes, with the rights that they have.
+// Makes the daemon's folders with the right permissions.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace stab::daemon {
 
-// Plans, their output and copies of their sources are their owners' business.
+// Makes a folder that only its owner may enter, because plans, their output and copies of their
+// sources are private.
 Result<void> make_private_folder(const std::string& path);
 
-// A folder that other users pass through, if we are root: to the socket, to builds of theirs.
-// Folders on the way are made, too.
+// Makes a folder and its missing parents. If we are root, other users may pass through it to the
+// socket or to their builds.
 Result<void> make_passable_folder(const std::string& path);
 
-// An earlier version made such folders for root alone: the log says how to open it.
+// An earlier version made such folders for root alone. If this folder is one, logs how to open it.
 void warn_if_closed(const std::string& path);
 
 }  // namespace stab::daemon

@@ -18,7 +18,7 @@ std::size_t size_of(std::uint64_t ns) {
   return 4 * (power - 1) + ((ns >> (power - 2)) & 3U);
 }
 
-// The longest of that size.
+// The longest time of that size.
 std::uint64_t end_of(std::size_t size) {
   if (size < 4) return size;
   const std::size_t power = size / 4 + 1;
@@ -61,7 +61,7 @@ void LoopTime::watch(uv_loop_t* loop) {
   uv_unref(reinterpret_cast<uv_handle_t*>(&prepare_));
 }
 
-// Called right before the loop waits for what is next.
+// Called right before the loop waits for events.
 void LoopTime::turn() {
   const std::uint64_t cpu = cpu_time();
   const std::uint64_t wall = uv_hrtime();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long the daemon's loop keeps everybody waiting: of each of its turns the CPU time that it took, and apart from that
-// the time for which it waited for a disk, or for a CPU that others had.
+// Measures for how long each turn of the daemon's loop keeps clients waiting: the CPU time that it
+// takes and, separately, the time for which it waits for a disk or for a busy CPU.
 #pragma once
 
 #include <uv.h>
@@ -12,13 +12,14 @@
 
 namespace stab::daemon {
 
-// Times by their size: a share of them is at most a quarter off.
+// A histogram of times, whose quantiles are at most a quarter too long.
 class Durations {
  public:
   void add(std::chrono::nanoseconds time);
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] std::chrono::nanoseconds longest() const { return longest_; }
-  // So many of a thousand are not longer than this; 0 without any.
+  // At least `of_thousand` of a thousand times are not longer than the result; 0 if no time was
+  // added.
   [[nodiscard]] std::chrono::nanoseconds below(unsigned of_thousand) const;
 
  private:
@@ -30,7 +31,7 @@ class Durations {
 
 class LoopTime {
  public:
-  // Before the loop runs, which closes the handle at its end.
+  // Call this before the loop runs. The handle is closed with the loop's other handles.
   void watch(uv_loop_t* loop);
   [[nodiscard]] const Durations& computing() const { return computing_; }
   [[nodiscard]] const Durations& waiting() const { return waiting_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the daemon tells people of experiments that have ended or are in trouble.
+// Notices about experiments that have ended or are in trouble.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

@@ -84,7 +84,7 @@ void Daemon::publish_progress() {
     if (client.awaits_answer()) return;
     const bool current = session_ && session_->experiment().id == client.watched;
     if (!current && !store_->refusal().empty()) {
-      // It gets no further, and what it waits for does not come.
+      // The experiment can't continue, so the end that the client waits for would never come.
       client.send(protocol::encode_refusal(store_->refusal()));
       client.watched = 0;
       return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What clients see of an experiment.
+// An experiment as clients see it.
 #pragma once
 
 #include "protocol/messages.h"
@@ -8,10 +8,10 @@
 
 namespace stab::daemon {
 
-// What the row says.
+// The summary of a stored row.
 protocol::Summary summary_of(const store::Experiment& experiment);
 
-// Without a session only what the row says.
+// Without a session the result has only what is in the row.
 protocol::Progress progress_of(const store::Experiment& experiment, const Session* session);
 
 }  // namespace stab::daemon

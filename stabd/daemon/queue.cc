@@ -89,7 +89,7 @@ const Waiting* Queue::find(store::Id id) const {
   return found == waiting_.end() ? nullptr : &*found;
 }
 
-// As if each took one turn.
+// Predicts the order by letting each experiment take exactly one turn.
 std::vector<store::Id> Queue::order() const {
   std::vector<Waiting> rest = waiting_;
   Turns turns = turns_;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The experiments that wait for their turn, and whose turn it is. Pure.
+// The experiments that wait for their turn, and the choice of the next one. Pure: no clock, no I/O.
 //
 // Invariants
-//  Q1  Of those that are not held the one with the highest priority is next; among equals one that
-//      has begun already; among these the one of the user who has had the machine for the shortest
-//      time; of users who had it for the same time the one whose last turn began first; of one
-//      user's the oldest.
-//  Q3  Who comes back after a while, or for the first time, counts as having had the machine for at
-//      least as long as the one who waits or runs and had it for the shortest time: nobody saves time
-//      up.
-//  Q2  A user who is neither root nor the daemon's own has at most `waiting_of_user`
-//      experiments here, with plans of at most `plan_bytes_of_user` together; all of them have at
-//      most `waiting` (settings::Limits). Nothing keeps root and the daemon's own user out.
+//  Q1  The next experiment is the one with the highest priority among those that are not held.
+//      Among equals, an experiment that has begun goes first, then the user who has had the machine
+//      for the shortest time, then the user whose last turn began first, then the oldest
+//      experiment.
+//  Q3  Nobody saves time up. A user whose experiment is added counts as having had the machine for
+//      at least as long as the user with the shortest time among those who wait or run now.
+//  Q2  Each user has at most `waiting_of_user` experiments here, whose plans have at most
+//      `plan_bytes_of_user` together, and all users have at most `waiting` (settings::Limits).
+//      These limits do not apply to root and the daemon's own user.
 #pragma once
 
 #include <chrono>
@@ -33,7 +32,7 @@ struct Waiting {
   std::uint32_t uid = 0;
   std::int64_t priority = 0;
   bool held = false;
-  bool begun = false;  // a daemon has driven it before
+  bool begun = false;  // a daemon has run it before
   std::size_t plan_bytes = 0;
 };
 
@@ -41,24 +40,25 @@ class Queue {
  public:
   Queue(std::uint32_t owner, const settings::Limits& limits) : owner_(owner), limits_(limits) {}
 
-  // Of what is added from now on.
+  // Applies to experiments that are added from now on.
   void use_limits(const settings::Limits& limits) { limits_ = limits; }
   void add(const Waiting& experiment);
   bool remove(store::Id id);
   // A user's experiment began at this time.
   void had_turn(std::uint32_t uid, std::int64_t began_ns);
-  // Leaves the queue and has the machine until end_turn(); nothing if there is none that may begin.
+  // Takes the next experiment out of the queue; it has the machine until end_turn(). Returns
+  // nothing if no experiment may begin.
   std::optional<Waiting> take();
-  // It has had the machine for so much longer.
+  // Adds to the time for which the running experiment's user has had the machine.
   void charge(std::chrono::nanoseconds time);
   void end_turn() { running_.reset(); }
-  // Whether somebody else would be next if the one that has the machine waited, too.
+  // Whether another user's experiment would be next if the running one had to wait, too.
   [[nodiscard]] bool another_user_is_next() const;
-  // Whether anybody else waits that nobody holds.
+  // Whether another user has an experiment here that is not held.
   [[nodiscard]] bool another_user_waits() const;
 
   [[nodiscard]] const Waiting* find(store::Id id) const;
-  // All that are held come last.
+  // Held experiments come last.
   [[nodiscard]] std::vector<store::Id> order() const;
   // Whether this user may add a plan of this size (Q2).
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
@@ -66,8 +66,8 @@ class Queue {
 
  private:
   struct Turn {
-    std::chrono::nanoseconds had{0};  // the machine
-    std::int64_t began_ns = 0;        // the last one
+    std::chrono::nanoseconds had{0};  // for how long the user has had the machine
+    std::int64_t began_ns = 0;        // when the user's last turn began
     auto operator<=>(const Turn&) const = default;
   };
   using Turns = std::map<std::uint32_t, Turn>;  // by uid

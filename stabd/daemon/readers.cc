@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::chrono::milliseconds step{100};
 constexpr std::chrono::milliseconds reader_turn{300};
-// A brief one that takes longer gets no CPU, because other processes of the machine leave none idle.
+// A brief reader that runs longer than this gets no CPU, because other processes of the machine
+// leave none idle.
 constexpr std::chrono::milliseconds patience{500};
-// To start a process takes about as long, whatever it reads then.
+// Starting a process costs about this much, however little it reads.
 constexpr std::chrono::milliseconds reader_start{5};
 
 }  // namespace
@@ -94,7 +95,7 @@ bool Readers::runs(const Job& job) const {
   return job.process && !job.stands;
 }
 
-// Whether it may have its turn as soon as there is one.
+// Whether the job may have the next free turn.
 bool Readers::waits(const Job& job) const {
   if (runs(job) || !job.failure.empty() || job.kind == Kind::at_once) return false;
   if (takes_turns(job) && !allowed_) return false;
@@ -102,7 +103,7 @@ bool Readers::waits(const Job& job) const {
     return each.kind != Kind::at_once && each.account == job.account && each.process &&
            takes_turns(each) == takes_turns(job);
   };
-  // Within an account only a brief one interrupts, and only a long one.
+  // Within an account, only a brief reader interrupts, and it interrupts only a long one.
   if (std::ranges::any_of(jobs_, [&](const Job& each) {
         return same(each) && runs(each) && (job.kind != Kind::brief || each.kind == Kind::brief);
       }))
@@ -137,7 +138,7 @@ Readers::Place Readers::next_of(bool plans) {
   return next;
 }
 
-// R1, R7. False: all turns are taken.
+// R1, R7. Returns false if all turns are taken.
 bool Readers::begin_turn(Place next) {
   const auto beside = [&](const Job& each) {
     return runs(each) && each.kind != Kind::at_once && takes_turns(each) == takes_turns(*next);
@@ -187,7 +188,7 @@ void Readers::stand_still(Job& job) {
   job.process->stop_running();
 }
 
-// While trials forbid it to run it is stopped, and no time passes for it.
+// A reader that trials forbid is stopped, and that time does not count (R3).
 void Readers::count_time(Job& job) {
   const std::uint64_t now = uv_now(loop_);
   const Milliseconds passed(now - std::exchange(job.since, now));
@@ -229,7 +230,7 @@ void Readers::ended(Ticket ticket, Result<Fd> answer) {
   if (on_change) on_change();
 }
 
-// What is called may ask and forget.
+// The callbacks may ask and forget, so each pass searches jobs_ again.
 void Readers::report_failures() {
   for (;;) {
     const auto failed =

@@ -20,17 +20,18 @@ namespace stab::daemon {
 namespace {
 
 constexpr std::uint64_t longest_wait_ms = 10'000;
-// For these times clients wait until trials wait for them, between any two; then until they wait for trials no longer.
-// Together they leave a reader some seconds of the 10 within which whoever asks is answered.
+// A client's reader first waits for the end of a block. After wait_for_block_ms trials make room
+// for it between any two of them, and after wait_for_trial_ms more it runs beside them. A client is
+// to be answered within 10 s, so this leaves the reader some seconds.
 constexpr std::uint64_t wait_for_block_ms = 3'000;
 constexpr std::uint64_t wait_for_trial_ms = 4'000;
-// A tick of the kernel's is 2 % of it.
+// So one tick of the kernel is at most 2 % of a look.
 constexpr std::uint64_t look_ms = 500;
 constexpr std::size_t most_line = std::size_t{64} << 20;
-// What is stored for some thousand trials. A report of them takes less than a second.
+// A few thousand trials take so many bytes, and a report of them takes less than a second.
 constexpr std::uint64_t most_brief = std::uint64_t{4} << 20;
 
-// R5 of readers.h. Without readers it stays below the least of these.
+// R5 of readers.h. Without readers the log stays below `least`.
 bool log_is_too_large(const std::string& database) {
   constexpr std::uintmax_t least = std::uintmax_t{8} << 20;
   std::error_code error;
@@ -40,7 +41,7 @@ bool log_is_too_large(const std::string& database) {
   return !error && room.available < log;
 }
 
-// What a report and a comparison are asked alike.
+// The fields that requests for a report and for a comparison share.
 template <class Request>
 protocol::ReadRequest reading_as(protocol::Reading reading, const Request& request) {
   return {.reading = reading,
@@ -201,7 +202,7 @@ void Daemon::forget_session_reading() {
   between_blocks_ = nullptr;
 }
 
-// Away from trials and behind everything else.
+// Nobody waits for this reader.
 void Daemon::verify_trials() {
   protocol::ReadRequest request{.reading = protocol::Reading::verify};
   request.database = database();
@@ -218,8 +219,9 @@ void Daemon::verify_trials() {
   });
 }
 
-// A row costs its experiment, the structure of the file all of them: S6 of the store. What runs then
-// ends with the next thing that it stores, and its row stays as it is.
+// A damaged row makes only its experiment unusable. If the structure of the file is damaged, no
+// more changes are stored (S6 of the store): a running experiment ends when it next stores
+// something, and its row stays as it is.
 void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
   for (const store::Damage& each : damage) {
     if (!each.is_of_structure()) {
@@ -238,7 +240,8 @@ void Daemon::look_at_machine(const machine::CpuSet& trial, const machine::CalmBo
                            .since = std::chrono::steady_clock::now(),
                            .done = std::move(done)});
   looking_->calm.begin();
-  // The loop's time is that of its last turn, and storing a trial may have taken long since.
+  // The loop's clock stands at the beginning of this turn, and storing a trial may have taken long
+  // since then.
   uv_update_time(&loop_);
   uv_timer_start(
       &look_timer_,
@@ -254,7 +257,7 @@ void Daemon::looked_at_machine() {
   after_session_step();
 }
 
-// What a reader does on another CPU is seen in the caches that all share.
+// Readers wait even if trials have their own CPUs but want a quiet machine: all CPUs share caches.
 bool Daemon::readers_wait() const {
   if (!session_) return false;
   const plan::Plan& plan = session_->plan();

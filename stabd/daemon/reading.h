@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of the requests of clients readers answer.
+// Turns clients' requests into requests to readers, and reads the readers' answers.
 #pragma once
 
 #include <string>
@@ -11,8 +11,7 @@
 
 namespace stab::daemon {
 
-// What a reader is asked for, but for the experiments and the database. Refuses formats that there
-// are not.
+// The reader's request without the experiments and the database. Refuses unknown formats.
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::ResultsRequest& request);
@@ -21,13 +20,13 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request)
 Result<protocol::ReadRequest> reading_of(const protocol::ProfileRequest& request);
 Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request);
 
-// The only line of a reader's answer.
+// A reader's answer, which is a single line.
 Result<std::string> line_in(const Fd& file);
 
-// What stands in it up to this place; an error if there is more.
+// The file's text; an error if it is longer than `most` bytes.
 Result<std::string> text_in(const Fd& file, std::size_t most);
 
-// The answer of a reader that verifies.
+// The answer of a reader that verifies trials or an archive.
 Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer);
 
 }  // namespace stab::daemon

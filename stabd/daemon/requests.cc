@@ -23,7 +23,7 @@
 namespace stab::daemon {
 namespace {
 
-// Who asks whom.
+// The two ends of a request.
 struct Context {
   Daemon& daemon;
   Connection& connection;
@@ -37,13 +37,14 @@ bool may_see(const Context& context, const store::Experiment& experiment) {
 Result<store::Experiment> find(const Context& context, store::Id id) {
   auto found = context.daemon.store().experiment(id);
   if (!found) return fail(found.error().message);
-  // An experiment of somebody else is answered as one that does not exist.
+  // Another user's experiment gets the same answer as one that doesn't exist.
   if (!*found || !may_see(context, **found))
     return fail(fmt::format("there is no experiment {}: see 'stabctl list'", id));
   return context.daemon.shown(std::move(**found));
 }
 
-// Said to clients of every version there may be: the first line of a conversation.
+// The first line of every connection. Its format never changes, so that clients of any version
+// understand it.
 Result<protocol::HelloReply> answer(const Context& context, const protocol::HelloRequest& request) {
   if (request.protocol != protocol::version)
     return fail(fmt::format(
@@ -67,7 +68,7 @@ Result<protocol::VersionReply> answer(const Context& context, const protocol::Ve
                                 .loop_waits_longest = loop.waiting().longest()};
 }
 
-// 1 is next; what is held has none.
+// 1 is next; a held experiment has no place.
 std::map<store::Id, std::uint64_t> places_of(const Queue& queue) {
   std::map<store::Id, std::uint64_t> places;
   for (const store::Id id : queue.order())
@@ -87,7 +88,7 @@ Result<protocol::ListReply> answer(const Context& context, const protocol::ListR
     if (const auto place = places.find(id); place != places.end())
       reply.experiments.back().place = place->second;
   }
-  // Whose it is cannot be told either: everybody sees that there is one.
+  // A damaged row doesn't say reliably whose it is, so everybody sees that it exists.
   for (const auto& [id, row] : (*all)->damaged())
     reply.experiments.push_back(
         {.id = row.row,
@@ -173,7 +174,7 @@ Result<protocol::RemoveReply> answer(const Context& context,
                                .events = content->events};
 }
 
-// Calibrations say nothing of anybody's programs but their names.
+// Everybody may see calibrations: they reveal only the names of programs.
 Result<protocol::CalibrationsReply> answer(const Context& context,
                                            const protocol::CalibrationsRequest&) {
   store::Store& store = context.daemon.store();
@@ -194,7 +195,8 @@ Result<protocol::CalibrationsReply> answer(const Context& context,
   return reply;
 }
 
-// From another database of the daemon's own user; what others say of the machine is not believed.
+// Takes calibrations from another database. Only trusted users may send them, because we believe
+// what they say about the machine.
 Result<protocol::LearnReply> answer(const Context& context, const protocol::LearnRequest& request) {
   const std::uint32_t uid = context.connection.peer().uid;
   if (uid != 0 && uid != geteuid())
@@ -269,7 +271,7 @@ Result<void> may_ask(const Context& context, bool greets) {
                   STAB_VERSION, protocol::version));
 }
 
-// Nothing: the answer comes later.
+// Returns nothing if the answer comes later.
 template <class Request>
 std::optional<std::string> reply_to(const Context& context, const Request& request,
                                     const std::string& line) {
@@ -303,7 +305,7 @@ std::optional<std::string> reply_to(const Context& context, const Request& reque
 
 void handle_request(Daemon& daemon, Connection& connection, const std::string& line) {
   const Context context{.daemon = daemon, .connection = connection};
-  // Only a plan may be so large.
+  // Only a request with a plan may be so large; a reader decodes it.
   if (line.size() > protocol::most_decoded) {
     auto may = may_ask(context, false);
     if (may) may = daemon.has_room(connection.peer().uid, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What clients ask for. doc/protocol.md lists the requests and their answers.
+// Answers the requests of clients, which doc/protocol.md lists.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace stab::daemon {
 class Connection;
 class Daemon;
 
-// Answers one request line with one line, {"ok":true,...} or {"ok":false,"error":...}; `watch` is
-// followed by progress lines. Any bytes are an acceptable request. Users see and cancel their own
-// experiments; root and the daemon's own user see all.
+// Answers one request line with one line, {"ok":true,...} or {"ok":false,"error":...}, now or
+// later; progress lines follow the answer to `watch`. `line` may be any bytes. Users see and change
+// only their own experiments; root and the daemon's own user see all.
 void handle_request(Daemon& daemon, Connection& connection, const std::string& line);
 
 }  // namespace stab::daemon

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Experiments that go on with what did not succeed. That is found and opened in pieces, also while
-// trials run: the client waits for them, and all others are answered meanwhile.
+// Retries of ended experiments whose trials did not all succeed. The daemon finds and opens those
+// trials in pieces, also while other trials run. The client waits for its answer, and all other
+// clients are answered between two pieces.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -22,7 +23,7 @@ bool Daemon::is_retried(store::Id id) {
          nullptr;
 }
 
-// What waits has its bound, and this does not wait yet: so they come one by one.
+// Only one retry per user at a time: the queue's bounds do not count it until it waits there.
 Result<void> Daemon::may_retry(const store::Experiment& experiment, std::uint32_t uid) {
   const auto state = state_from(experiment.state);
   const bool driven = session_ && session_->experiment().id == experiment.id;
@@ -64,10 +65,10 @@ Result<void> Daemon::retry(Connection& client, const store::Experiment& experime
   return {};
 }
 
-// What a killed daemon had begun.
+// Continues a retry that an earlier daemon began.
 void Daemon::load_retry(store::Id id) {
   auto row = store_->experiment(id);
-  if (!row || !*row) return;  // the small tables have been verified, and it was named
+  if (!row || !*row) return;  // verify_small_tables() has run before, and the damage is in the log
   (*row)->state = to_string(State::queued);
   retries_.add((*row)->uid, {.uid = no_user, .retry = upkeep::Retry(std::move(**row))});
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The daemon as a service: its socket, its signals, its end, and what its manager is told.
+// The daemon as a service: its socket, its signals, its end, and its messages to the service
+// manager.
 #include <fmt/format.h>
 #include <grp.h>
 #include <spdlog/spdlog.h>
@@ -24,11 +25,11 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// What a worker and its processes may take to end.
+// The time within which a worker and its processes should end.
 constexpr std::chrono::seconds ending{60};
 constexpr std::chrono::seconds telling{10};
-// Whom the kernel lets wait until the loop accepts them; who comes then is told to try again. As many as limits.connections
-// lets in by default.
+// So many connections wait in the kernel until the loop accepts them; the kernel tells further
+// clients to try again. The number is the default of limits.connections.
 constexpr int most_waiting_connections = 256;
 
 Daemon* owner(uv_timer_t* handle) {
@@ -39,7 +40,7 @@ std::uint64_t in_ms(std::chrono::nanoseconds time) {
   return static_cast<std::uint64_t>(std::chrono::ceil<milliseconds>(time).count());
 }
 
-// A socket file whose daemon has gone is removed; a living daemon's is not.
+// Removes the socket file of a daemon that has gone, but never a living daemon's.
 Result<void> clear_socket(const std::string& path) {
   sockaddr_un address{};
   if (path.size() >= sizeof address.sun_path)
@@ -63,7 +64,7 @@ Result<gid_t> group_of(const std::string& name) {
   gid_t number = 0;
   const char* const end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data(), end, number);
-  // The last number is no group's: it means none.
+  // The largest number is not a valid group: chown() takes it for "no change".
   if (error == std::errc() && rest == end && number + 1 != 0) return number;
   if (const auto* known = getgrnam(name.c_str())) return known->gr_gid;
   return fail(
@@ -101,8 +102,8 @@ Result<void> Daemon::make_socket() {
   return give_to_group(options_.socket_path, options_.socket_group, options_.socket_mode);
 }
 
-// One that was passed to us belongs to whoever made it: its mode and group are theirs, and so is its
-// end.
+// A socket that was passed to us belongs to the service manager, which sets its mode and group and
+// removes it.
 Result<void> Daemon::use_socket(Fd passed) {
   options_.socket_path = service::path_of(passed);
   const int opened = uv_pipe_open(&server_, passed.get());
@@ -156,7 +157,8 @@ void Daemon::run() {
   spdlog::info("stabd is stopping");
 }
 
-// At half of the time that the manager waits, and from the loop: it says that the loop turns.
+// Tells the manager at half of its time limit that we are alive. The message comes from the loop,
+// because it means that the loop turns.
 void Daemon::feed_watchdog() {
   const std::uint64_t half = in_ms(manager_.watchdog()) / 2;
   if (half == 0) return;
@@ -181,7 +183,8 @@ void Daemon::read_settings_again() {
   spdlog::info("the settings were read again");
 }
 
-// What has copies of them. A running experiment keeps the size of the cache that it began with.
+// Passes the new settings to everything that has copies of them. A running experiment keeps the
+// cache limit that it began with.
 void Daemon::use_settings() {
   spdlog::set_level(spdlog::level::from_str(options_.log));
   queue_.use_limits(options_.limits);
@@ -205,8 +208,9 @@ void Daemon::tell_status() {
                          : "STATUS=no experiment is running");
 }
 
-// The first signal lets the trial under way end, if the settings say so and it does so in time, and
-// notices; the next one does not.
+// The first signal lets the running trial end, if the settings say so and it ends in time, and lets
+// notices go out. The next signal doesn't wait for the trial, and one during the wait for notices
+// ends that wait.
 void Daemon::stop() {
   if (leaving_) uv_stop(&loop_);
   if (std::exchange(stopping_, true)) return abandon();
@@ -224,7 +228,7 @@ void Daemon::stop() {
       0);
 }
 
-// The worker goes first; what it was busy with is not stored and runs again.
+// Stops the worker first. The trial that it was running is not stored and will run again.
 void Daemon::abandon() {
   if (std::exchange(abandoned_, true)) return;
   if (session_) session_->rest();
@@ -234,7 +238,7 @@ void Daemon::abandon() {
     leave();
 }
 
-// Notices that are due get a little time.
+// Waits a short time for notices that are due.
 void Daemon::leave() {
   if (!owes_notices()) return uv_stop(&loop_);
   if (std::exchange(leaving_, true)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long one user's experiment has the machine while others wait (limits.turn).
+// Limits the time for which one user's experiment has the machine while others wait (limits.turn).
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -26,7 +26,7 @@ Result<void> Daemon::fits_a_turn(std::uint32_t uid, const plan::Plan& plan) cons
   return results::fits_a_turn(plan, turn_of(uid));
 }
 
-// How long it may be; 0: as long as it takes.
+// The longest turn of this user; 0 means no limit.
 nanoseconds Daemon::turn_of(std::uint32_t uid) const {
   return queue_.is_trusted(uid) ? nanoseconds(0) : options_.limits.turn;
 }
@@ -65,7 +65,8 @@ bool Daemon::turn_is_over() {
          queue_.another_user_is_next();
 }
 
-// Called whenever somebody may have begun to wait. Whoever comes late waits for one turn at most.
+// Called whenever another user may have begun to wait. A user who comes late in a long turn still
+// waits for one turn at most.
 void Daemon::watch_turn() {
   const nanoseconds turn = options_.limits.turn;
   if (!session_ || turn.count() == 0 || queue_.is_trusted(session_->experiment().uid) ||

@@ -21,13 +21,13 @@
 namespace stab::daemon {
 namespace {
 
-// Of what one worker prints, and of a line of it.
+// Limits for all output of one worker, and for one line of it.
 constexpr std::size_t most_logged = std::size_t{8} << 10;
 constexpr std::size_t most_of_line = 500;
 constexpr std::uint64_t grace_ms = 15'000;
 constexpr int max_send_waits = 10'000;  // about a second
-// What has been killed is gone long before, unless a tracer or the kernel keeps it. Then nobody waits
-// for it: it runs nothing of its own any more.
+// A killed process ends much sooner, unless a tracer or the kernel keeps it. It can't run its own
+// code any more, so we stop waiting for it.
 constexpr std::chrono::milliseconds killing{10'000};
 constexpr std::chrono::seconds turn{1};
 
@@ -52,7 +52,7 @@ Result<void> remember(const std::string& record, pid_t pid, machine::Containment
                         -1));
 }
 
-// Without a namespace the end of a worker is not the end of all that it started.
+// Without a pid namespace, processes that the worker started may outlive it.
 void end_left_behind(const WorkerStart& start) {
   if (start.containment == machine::Containment::pid_namespace) return;
   const auto ended = machine::end_marked(protocol::marker_variable(start.token), killing);
@@ -91,12 +91,12 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   what.network = start.network;
   what.doors = start.doors;
   what.limits_by = start.program;
-  what.limited = false;  // its programs are
+  what.limited = false;  // its programs are limited, not the worker itself
   what.passed_fd = theirs.get();
   what.output_fd = print.get();
   auto process = machine::start_contained(what);
   if (!process) return std::unexpected(process.error());
-  // Nothing has been asked of it yet: if we die before this is written, it just ends.
+  // The worker has no request yet: if we die before the record is written, it just ends.
   if (auto remembered = remember(start.record, process->pid, start.containment); !remembered) {
     kill(process->pid, SIGKILL);
     waitpid(process->pid, nullptr, 0);
@@ -138,8 +138,8 @@ void WorkerProcess::send(const std::string& line, std::chrono::nanoseconds withi
   within_ = within;
   late_ = false;
   expect_answer(within);
-  // libuv made the descriptor non-blocking; the worker reads as soon as it is idle, so waiting is
-  // short and rare.
+  // libuv made the descriptor non-blocking. The worker reads as soon as it is idle, so we wait
+  // rarely and briefly.
   const std::string all = line + "\n";
   std::string_view rest = all;
   int waits = 0;
@@ -148,10 +148,10 @@ void WorkerProcess::send(const std::string& line, std::chrono::nanoseconds withi
     if (n > 0) {
       rest.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
-      if (++waits > max_send_waits) return stop();  // it is stopped, or worse
+      if (++waits > max_send_waits) return stop();  // the worker hangs or is stopped
       usleep(100);
     } else if (errno != EINTR) {
-      return;  // it has ended, which is about to be reported
+      return;  // the worker has ended, and the loop will report that
     }
   }
 }
@@ -161,14 +161,14 @@ bool WorkerProcess::read_some() {
   const ssize_t n = read(socket_.get(), buffer.data(), buffer.size());
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (n <= 0) {
-    uv_poll_stop(&socket_poll_);  // its end follows on the pidfd
+    uv_poll_stop(&socket_poll_);  // the pidfd reports its end
     return false;
   }
   if (!lines_.add(std::string_view(buffer.data(), static_cast<std::size_t>(n)))) {
     stop();
     return false;
   }
-  const auto alive = self_;  // a line may lead to our end
+  const auto alive = self_;  // a line may end this worker
   while (auto line = lines_.next()) {
     uv_timer_stop(&answer_);
     if (!asked_) events_.said(*line);
@@ -176,7 +176,8 @@ bool WorkerProcess::read_some() {
   return true;
 }
 
-// Beyond the bound we hang up: reading what nobody keeps would cost us as much as it likes.
+// Beyond the limit we close the pipe. Otherwise the worker could keep us busy with output that
+// nobody keeps.
 bool WorkerProcess::log_some() {
   std::array<char, 4096> buffer;
   const ssize_t n = printed_ ? read(printed_.get(), buffer.data(), buffer.size()) : 0;
@@ -202,8 +203,8 @@ bool WorkerProcess::log_some() {
   return false;
 }
 
-// The handle goes before its descriptor: closing it later would make the loop forget a client that
-// has the same number by then.
+// The handle must be closed before its descriptor. Otherwise the number may already belong to a new
+// client, which the loop would forget.
 void WorkerProcess::hang_up() {
   uv_close(reinterpret_cast<uv_handle_t*>(&printed_poll_), handle_closed);
   printed_.reset();
@@ -223,7 +224,7 @@ void WorkerProcess::kill_now() {
         WorkerProcess* worker = worker_of(handle);
         spdlog::error("process {} and its children were killed but do not end",
                       worker->process_.pid);
-        machine::reap(worker->process_.pid);  // later
+        machine::reap(worker->process_.pid);  // reaps it whenever it ends
         worker->finish(
             "was killed but does not end: a process outside the trial traces one of its processes, "
             "or the process waits in the kernel");
@@ -238,8 +239,8 @@ void WorkerProcess::expect_answer(std::chrono::nanoseconds within) {
       static_cast<std::uint64_t>(ms.count()), 0);
 }
 
-// Asking it to stop would be no use: it does not listen. If it was us who could not listen, the
-// next turn of the loop reads the answer that waits.
+// The first time we wait a little longer: if the loop was late itself, its next turn reads the
+// answer. After that the worker is killed, because it does not listen to a request to stop.
 void WorkerProcess::fell_silent() {
   if (!std::exchange(late_, true)) return expect_answer(turn);
   if (std::exchange(asked_, true)) return;
@@ -254,10 +255,10 @@ void WorkerProcess::process_ended() {
   const auto alive = self_;
   uv_timer_stop(&answer_);
   while (read_some()) {
-    // its last words
+    // reads its last lines
   }
   while (log_some()) {
-    // and what it printed
+    // and its last output
   }
   finish(machine::how_it_ended(machine::reap(process_.pid)));
 }
@@ -270,7 +271,7 @@ void WorkerProcess::finish(const std::string& how) {
   events_.ended(how);
 }
 
-// Before it has been asked anything. Polls that failed to begin are not the loop's.
+// Drops a worker that has no request yet. The loop does not know polls whose start failed.
 void WorkerProcess::discard() {
   kill(process_.pid, SIGKILL);
   waitpid(process_.pid, nullptr, 0);

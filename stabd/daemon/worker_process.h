@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A worker as the loop sees it: lines in both directions, what it prints, and its end. One at a time.
+// The worker process as the loop sees it: lines in both directions, its output, and its end. At
+// most one runs at a time.
 //
-// It runs with the rights of its trials, which may be hostile: it has nothing of ours but one end of a socket and of a pipe.
-// What it prints is logged with its control characters taken out, up to a bound.
+// The worker has the rights of its trials, which may be hostile, so it shares nothing with us
+// except one end of a socket and of a pipe. Its output is logged without control characters, up to
+// a limit.
 #pragma once
 
 #include <uv.h>
@@ -23,8 +25,8 @@ namespace stab::daemon {
 
 struct WorkerStart {
   std::string program;  // stabd itself
-  std::string record;   // file that remembers the worker while it lives, for the next daemon
-  std::string token;    // marks its processes where there are no namespaces
+  std::string record;   // the file that names the living worker, for the next daemon
+  std::string token;    // marks its processes if there are no namespaces
   machine::Containment containment = machine::Containment::process_tree;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -35,26 +37,27 @@ struct WorkerStart {
 
 struct WorkerEvents {
   std::function<void(const std::string& line)> said;
-  // It did not answer in time and is being killed; ended() follows.
+  // The worker did not answer in time and is being killed; ended() follows.
   std::function<void(const std::string& how)> silent;
-  // Called once, when it and all that it started have ended.
+  // Called once, when the worker and all processes that it started have ended.
   std::function<void(const std::string& how)> ended;
 };
 
 class WorkerProcess {
  public:
-  // Owned by the loop from here on: it lives until its end has been reported, and a little longer.
+  // The loop owns the worker, which lives until its end has been reported and its handles are
+  // closed.
   static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, const WorkerStart& start,
                                                       WorkerEvents events);
   ~WorkerProcess() = default;
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Small lines to a process that waits for them: never blocks for long. The answer must come within
-  // the time.
+  // Sends a small line, which the worker is waiting for, so this never blocks for long. The answer
+  // must come within the given time.
   void send(const std::string& line, std::chrono::nanoseconds within);
-  // Hangs up, which ends what it runs; after a grace it is killed, and after another one it counts as
-  // ended.
+  // Hangs up, so that the worker ends what it runs. After a grace period it is killed, and after
+  // another one it counts as ended.
   void stop();
 
  private:
@@ -62,8 +65,8 @@ class WorkerProcess {
   void expect_answer(std::chrono::nanoseconds within);
   void fell_silent();
   void kill_now();
-  bool read_some();  // whether there may be more
-  bool log_some();   // the same of what it prints
+  bool read_some();  // returns whether there may be more
+  bool log_some();   // the same for its output
   void process_ended();
   void finish(const std::string& how);
   void hang_up();
@@ -74,7 +77,7 @@ class WorkerProcess {
   machine::Contained process_;
   Fd socket_;
   Fd printed_;
-  std::string unfinished_;  // line of what it printed
+  std::string unfinished_;  // the last line of its output so far
   std::size_t logged_ = 0;
   protocol::LineBuffer lines_{protocol::max_work_line};
   WorkerEvents events_;
@@ -86,13 +89,13 @@ class WorkerProcess {
   uv_timer_t answer_{};  // runs while an answer is due
   int open_handles_ = 0;
   std::chrono::nanoseconds within_{0};
-  bool late_ = false;  // the time has passed once
+  bool late_ = false;  // the time for the answer has passed once
   bool asked_ = false;
   std::shared_ptr<WorkerProcess> self_;
 };
 
-// Ends the worker that an earlier daemon left, if the record names one that is alive, and all that
-// it started.
+// Ends the worker that an earlier daemon left, if the record names a living one, and all processes
+// that it started.
 Result<void> end_recorded_worker(const std::string& record, const std::string& token);
 
 }  // namespace stab::daemon

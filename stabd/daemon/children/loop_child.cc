@@ -67,7 +67,8 @@ void LoopChild::send_signal(int number) const {
   ::kill(process_.pid, number);
 }
 
-// It leads a session of its own. A namespace ends with it anyway.
+// The child may lead a session of its own, so its process group is killed, too. A pid namespace
+// ends with the child anyway.
 void LoopChild::kill_group() const {
   ::kill(process_.pid, SIGKILL);
   ::kill(-process_.pid, SIGKILL);
@@ -93,7 +94,7 @@ bool LoopChild::has_ended(std::chrono::milliseconds within) const {
 
 void LoopChild::process_ended() {
   if (!has_ended(std::chrono::milliseconds(0))) return;
-  // Its number is its own until it is reaped.
+  // Until the child is reaped, the kernel gives its pid to no other process.
   kill_group();
   const auto status = machine::reap(process_.pid);
   const auto alive = self_;

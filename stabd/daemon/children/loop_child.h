@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A child of the daemon's as the loop sees it, which runs behind everything else and away from
-// trials.
+// A child process of the daemon as the loop sees it. It yields to all other processes and stays off
+// the trials' CPUs.
 #pragma once
 
 #include <uv.h>
@@ -18,11 +18,12 @@ namespace stab::daemon {
 
 class LoopChild {
  public:
-  // With what machine::reap() says.
+  // `status` is what machine::reap() returns.
   using OnEnded = std::function<void(std::optional<int> status)>;
 
-  // Owned by the loop from here on. `ended` is called once, from the loop, unless it is abandoned.
-  // `idle`: whatever else wants to run goes first. `cpus`: on which it may run; empty: on ours.
+  // The loop owns the child. `ended` is called once, from the loop, unless the child is abandoned.
+  // If `idle`, every other process goes first. The child may run on `cpus`, or on our CPUs if that
+  // is empty.
   static Result<std::shared_ptr<LoopChild>> start(uv_loop_t* loop,
                                                   const machine::ContainedStart& what, bool idle,
                                                   const std::vector<unsigned>& cpus, OnEnded ended);
@@ -31,14 +32,14 @@ class LoopChild {
   LoopChild& operator=(const LoopChild&) = delete;
 
   void move_to(const std::vector<unsigned>& cpus) const;
-  // It runs like any other process from now on, if we may decide that.
+  // From now on the child runs like any other process, if the kernel lets us raise its priority.
   void hurry() const;
   void send_signal(int number) const;
-  // Kills it; nothing is reported.
+  // Kills the child and reports nothing.
   void abandon();
-  // What a killed process may take, if nobody traces one of its own.
+  // The time within which a killed process ends, unless somebody traces one of its processes.
   static constexpr std::chrono::seconds killing{5};
-  // The same, and waits for its end until then: the loop will not report it.
+  // Like abandon(), and waits until then for the child's end, which the loop won't report.
   void end(std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() +
                                                          killing);
 

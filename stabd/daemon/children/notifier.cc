@@ -26,7 +26,7 @@ Result<Fd> file_with(const std::string& text) {
   return file;
 }
 
-// The shell looks for the program with the rights that it runs with, not with ours.
+// The shell looks the program up with the rights of the notice's user, not with ours.
 std::vector<std::string> words_of(const Notice& notice) {
   std::vector<std::string> argv{"/bin/sh", "-c", R"(cd -- "$0" && exec "$@")", notice.directory};
   argv.insert(argv.end(), notice.command.begin(), notice.command.end());
@@ -98,7 +98,7 @@ Result<void> Notifier::start(const Notice& notice) {
       .uid = notice.uid,
       .gid = notice.gid,
       .input_fd = input->get(),
-      // Nobody else writes into our log.
+      // Commands of users must not write into our log.
       .output_fd = notice.ours ? STDERR_FILENO : nowhere.get(),
       .privileged = notice.ours,
       .limits_by = notice.ours ? "" : program_};

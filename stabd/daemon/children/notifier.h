@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tells people what happened: runs commands that get JSON on their stdin, one at a time, behind
-// everything else and away from trials. What goes wrong is reported, and nothing waits for it.
+// Tells people what happened: runs one command at a time with JSON on its stdin. Commands yield to
+// all other processes and stay off the trials' CPUs. Failures are reported, and nothing else waits
+// for a notice.
 #pragma once
 
 #include <uv.h>
@@ -22,39 +23,41 @@ namespace stab::daemon {
 
 struct Notice {
   std::int64_t experiment = 0;
-  std::uint32_t of = 0;  // whose experiment it is
+  std::uint32_t of = 0;  // the user whose experiment it is
   std::vector<std::string> command{};
-  std::string directory = "/";  // where it runs
-  std::uint32_t uid = 0;        // with whose rights
+  std::string directory = "/";  // the command's working directory
+  std::uint32_t uid = 0;        // the command runs with the rights of this user and group
   std::uint32_t gid = 0;
-  bool ours = true;  // the daemon's own: it keeps our rights, and its output is our log
+  // The daemon's own command: it keeps our rights, and its output goes into our log.
+  bool ours = true;
   std::string json{};
 };
 
-inline constexpr std::size_t max_notices = 100;  // that wait
+inline constexpr std::size_t max_notices = 100;  // that may wait for one notifier
 inline constexpr const char* notice_cut_short = "the notice is not sent: stabd is stopping";
 
 class Notifier {
  public:
-  // `failed` is called from the loop with what went wrong, in words.
+  // Called from the loop, or from end(); `why` says what went wrong.
   using OnFailed = std::function<void(std::int64_t experiment, const std::string& why)>;
 
-  // `rested` is called from the loop when all that was sent has ended.
-  // `program` is stabd itself, which asks for users' limits (machine/user_limits.h).
+  // `rested` is called from the loop when no notice is left. `program` is stabd itself, which asks
+  // for users' limits (machine/user_limits.h).
   Notifier(uv_loop_t* loop, machine::Containment containment, std::string program,
            std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested);
-  // Before the loop is closed. Ends what runs; what was not sent has failed.
+  // Must run before the loop is closed. Calls end().
   ~Notifier();
-  // Kills what runs and waits for its end until then; nothing begins any more.
+  // Kills the running command and waits until then for its end. All notices that were not delivered
+  // have failed.
   void end(std::chrono::steady_clock::time_point until);
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
   void send(Notice notice);
   [[nodiscard]] bool busy() const { return child_ || !waiting_.empty(); }
-  // Of those that begin from now on.
+  // Applies to commands that begin from now on.
   void use_limit(std::chrono::nanoseconds limit) { limit_ = limit; }
-  // Run on these from now on.
+  // Moves the running command, and later ones, to these CPUs.
   void use_cpus(const std::vector<unsigned>& cpus);
 
  private:
@@ -70,9 +73,9 @@ class Notifier {
   std::function<void()> rested_;
   std::vector<unsigned> cpus_;
   std::deque<Notice> waiting_;
-  std::int64_t current_ = 0;          // the experiment of what runs
-  std::shared_ptr<LoopChild> child_;  // what runs
-  uv_timer_t* timer_;                 // runs with it
+  std::int64_t current_ = 0;          // the experiment of the running notice
+  std::shared_ptr<LoopChild> child_;  // the running command, or nullptr
+  uv_timer_t* timer_;                 // kills child_ after the limit; the loop frees it
   bool late_ = false;
 };
 

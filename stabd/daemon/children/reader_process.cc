@@ -13,7 +13,7 @@
 namespace stab::daemon {
 namespace {
 
-// A file without a name: it is gone with its last descriptor, however we end.
+// A file without a name disappears with its last descriptor, however we end.
 Result<Fd> nameless_file(const std::string& folder) {
   Fd file(open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
@@ -47,11 +47,11 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   what.gid = getegid();
   what.passed_fd = file->get();
   what.output_fd = STDERR_FILENO;
-  what.privileged = true;  // it opens what the daemon opened
+  what.privileged = true;  // it opens the files that the daemon opens
   what.own_session = false;
 
   std::shared_ptr<ReaderProcess> reader(new ReaderProcess);
-  // It lives as long as its process.
+  // The callback keeps the reader alive as long as its process.
   auto child =
       LoopChild::start(loop, what, start.idle, start.cpus,
                        [reader](std::optional<int> status) { reader->process_ended(status); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One reader (stabd/reader) as the loop sees it: it gets its request, and the file with its answer
-// comes back.
+// One reader process (stabd/reader) as the loop sees it: it gets a request and returns a file with
+// the answer.
 #pragma once
 
 #include <uv.h>
@@ -20,18 +20,19 @@ namespace stab::daemon {
 
 struct ReaderStart {
   std::string program;         // stabd itself
-  std::string folder;          // for the file, which has no name in it
+  std::string folder;          // where the answer's unlinked file is made
   std::string line;            // the request
-  std::vector<unsigned> cpus;  // on which it may run; empty: on ours
-  bool idle = true;            // whatever else wants to run goes first
+  std::vector<unsigned> cpus;  // CPUs on which it may run; if empty, ours
+  bool idle = true;            // every other process goes first
 };
 
 class ReaderProcess {
  public:
-  // What it answered: a file with one line. An error if it ended without.
+  // `answer` is the file with the answer, or an error if the reader failed.
   using OnEnded = std::function<void(Result<Fd> answer)>;
 
-  // Owned by the loop from here on. `ended` is called once, from the loop, unless it is abandoned.
+  // The loop owns the reader. `ended` is called once, from the loop, unless the reader is
+  // abandoned.
   static Result<std::shared_ptr<ReaderProcess>> start(uv_loop_t* loop, const ReaderStart& start,
                                                       OnEnded ended);
   ~ReaderProcess() = default;
@@ -40,14 +41,14 @@ class ReaderProcess {
 
   void move_to(const std::vector<unsigned>& cpus) const;
   void hurry() const;  // see LoopChild
-  // While it is stopped its time does not run.
+  // Stops the process until go_on(). The caller does not count that time.
   void stop_running() const;
   void go_on() const;
-  // Kills it; `why` becomes the error that is reported.
+  // Kills the reader; `ended` gets `why` as the error.
   void kill(const std::string& why);
-  // Kills it; nothing is reported.
+  // Kills the reader and reports nothing.
   void abandon();
-  // The same, and waits for its end: the loop will not report it.
+  // Like abandon(), and waits for the reader's end, which the loop won't report.
   void end();
 
  private:

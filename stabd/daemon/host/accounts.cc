@@ -60,7 +60,7 @@ void Accounts::look_again() {
   if (const auto text = read_file(path_, most_bytes)) read(*text, known_user);
 }
 
-// "ada:100000:65536", or with her number. A line that says something else says nothing.
+// A line is "ada:100000:65536", or has her user id instead of her name. Other lines are skipped.
 void Accounts::read(std::string_view text, const UidOf& uid_of) {
   ranges_.clear();
   for (const std::string_view line : parts_of(text, '\n')) {

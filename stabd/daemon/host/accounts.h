@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Whose a user id is. Whoever has a range of subordinate ids (/etc/subuid) can be as many users as it has numbers: limits
-// count all of them as one account.
+// Maps user ids to accounts. The owner of a range of subordinate ids (/etc/subuid) can act as every
+// user in it, so limits count all of them as one account.
 //
 // Invariants
-//  A1  An id in a range counts for the owner of the range, the first one that names it. Root's and the daemon's own ranges
-//      count for themselves: nobody becomes trusted by a range.
+//  A1  An id belongs to the owner of its range; if ranges overlap, the first one counts. A range of
+//      root or of the daemon's own user is an account of its own: nobody becomes trusted through a
+//      range.
 #pragma once
 
 #include <sys/stat.h>
@@ -21,7 +22,8 @@ namespace stab::daemon {
 class Accounts {
  public:
   using UidOf = std::function<std::optional<std::uint32_t>(const std::string& name)>;
-  // Those of the file as it is now; none if it can't be read. It is read again after it has changed.
+  // Reads the ranges from the file; without a readable file there are no ranges. look_again() reads
+  // a file that has changed.
   explicit Accounts(std::string path, std::uint32_t owner);
   Accounts(std::string_view text, std::uint32_t owner, const UidOf& uid_of);
 
@@ -42,7 +44,7 @@ class Accounts {
   std::string path_;
   std::uint32_t owner_;
   struct stat seen_{};
-  std::map<std::uint32_t, Range> ranges_;  // by their first id; none overlaps another
+  std::map<std::uint32_t, Range> ranges_;  // by first id; ranges don't overlap
 };
 
 }  // namespace stab::daemon

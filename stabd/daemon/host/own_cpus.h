@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The CPUs on which this process runs, so that it stays off those of trials.
+// The CPUs on which this process runs, which should not be the trials' CPUs.
 #pragma once
 
 #include <vector>
 
 namespace stab::daemon {
 
-// Those on which it may run now; none if that cannot be told.
+// The CPUs on which this process may run now; empty if the kernel doesn't say.
 std::vector<unsigned> current_cpus();
 
-// Where it cannot be done we stay where we are, which only adds noise; the log says so.
+// If we can't move, we stay where we are and log it: that only adds noise.
 void run_on(const std::vector<unsigned>& cpus);
 
 }  // namespace stab::daemon

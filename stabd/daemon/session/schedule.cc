@@ -46,7 +46,7 @@ std::optional<Schedule::Postponed> Schedule::postponed(std::uint32_t position) c
       .block = block_of(position), .disturbed = begun->second.disturbed, .position = position};
 }
 
-// C1. Without any it is the number of positions.
+// C1. If no position is open, returns the number of positions.
 std::uint32_t Schedule::next_position() const {
   if (postponed_.empty()) return first_open_;
   const Postponed& first = *postponed_.begin();

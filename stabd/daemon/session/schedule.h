@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Which trial comes next. Pure: the expansion and what the store holds decide, so that a daemon
-// that was killed goes on exactly where it was.
+// Chooses the next trial. Pure: only the expansion and the stored trials decide, so that a new
+// daemon continues exactly where a killed one was.
 //
 // Invariants
-//  C1  Trials are attempted in the order of their positions; a failed one is repeated at once, at
-//      its place, a disturbed one behind the others of its block, those with fewer disturbances
+//  C1  Trials are attempted in the order of their positions. A failed trial is repeated at once, a
+//      disturbed one after the others of its block, and trials with fewer disturbed attempts go
 //      first.
-//  C2  Every position ends with exactly one attempt that stands (`last`), run or not.
-//  C3  A benchmark whose build failed, or that failed give_up_after times in a row, is not run
-//      again; each of its remaining positions is stored with the reason.
+//  C2  Every position ends with exactly one attempt that counts (`last`), whether or not it was
+//      run.
+//  C3  A benchmark is not run again if its build failed or its trials failed give_up_after times in
+//      a row. Each of its remaining positions is stored with the reason.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ struct Counts {
   std::uint64_t total = 0;
   std::uint64_t ok = 0;
   std::uint64_t failed = 0;
-  std::uint64_t skipped = 0;    // not run for C3
-  std::uint64_t disturbed = 0;  // even the last attempt
+  std::uint64_t skipped = 0;    // not run because of C3
+  std::uint64_t disturbed = 0;  // the last attempt was disturbed, too
   [[nodiscard]] std::uint64_t finished() const { return ok + failed + skipped + disturbed; }
 };
 
@@ -38,27 +39,27 @@ class Schedule {
   // Keeps references to the plan and the expansion.
   Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
            const std::vector<store::Store::Progress>& progress = {});
-  // What the store has of these positions, which come in their order; then loaded().
+  // Takes stored attempts, in the order of their positions. Call loaded() after the last ones.
   void remember(const std::vector<store::Store::Progress>& progress);
   void loaded() { settle(); }
 
   struct Step {
     std::uint32_t position = 0;
     std::uint32_t attempt = 0;
-    std::uint32_t disturbed = 0;  // earlier attempts of it that were
-    // Not to be run: the row to store instead.
+    std::uint32_t disturbed = 0;  // earlier disturbed attempts at this position
+    // If set, the trial is not run, and a row with this status is stored instead.
     std::optional<store::TrialStatus> without_running{};
     std::string reason{};
   };
-  // Nothing: all positions are finished.
+  // Nothing if all positions are finished.
   [[nodiscard]] std::optional<Step> next() const;
 
-  // Whether a step that ended so is the last one at its position.
+  // Whether a step that ended with this status is the last one at its position.
   [[nodiscard]] bool is_last(const Step& step, store::TrialStatus status) const;
-  // The step was stored.
+  // The step was stored with this status.
   void record(const Step& step, store::TrialStatus status);
 
-  // Whether a later position is finished: a retry goes back to this one.
+  // Whether a later position is finished, which means that a retry goes back to this one.
   [[nodiscard]] bool goes_back(std::uint32_t position) const { return position < end_; }
 
   void fail_benchmark(std::uint32_t benchmark, const std::string& reason);
@@ -66,10 +67,10 @@ class Schedule {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  // Of an open position with attempts.
+  // The attempts at an open position.
   struct Begun {
     std::uint32_t attempts = 0;
-    std::uint32_t disturbed = 0;  // of these
+    std::uint32_t disturbed = 0;  // how many of them were disturbed
   };
   struct Postponed {
     std::uint32_t block = 0;  // warm-up blocks count, too
@@ -83,10 +84,11 @@ class Schedule {
   void begin(std::uint32_t position, Begun begun);
   void finish(std::uint32_t position, store::TrialStatus status);
   void skip_taken();
-  // C3 goes by the order in which trials ended, which in a block is not that of the positions: what
-  // is remembered of a block waits until all of it is.
+  // C3 counts trials in the order in which they ended, which within a block may differ from the
+  // order of positions. So the remembered trials of a block are sorted and counted when the block
+  // is complete.
   struct Ended {
-    std::uint32_t round = 0;  // how often it was put behind the others
+    std::uint32_t round = 0;  // how often the trial was put behind the others
     std::uint32_t position = 0;
     store::TrialStatus status{};
     auto operator<=>(const Ended&) const = default;
@@ -97,8 +99,8 @@ class Schedule {
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
   std::vector<std::uint8_t> finished_;    // by position
-  std::uint32_t end_ = 0;                 // behind the last finished one
-  std::uint32_t first_open_ = 0;          // no earlier position is open, but for those postponed
+  std::uint32_t end_ = 0;                 // one past the last finished position
+  std::uint32_t first_open_ = 0;          // all earlier positions are finished or postponed
   std::map<std::uint32_t, Begun> begun_;  // by position
   std::set<Postponed> postponed_;         // the open positions with disturbed attempts
   std::map<std::uint32_t, std::uint32_t> failures_in_a_row_;  // by benchmark

@@ -23,12 +23,13 @@ using std::chrono::steady_clock;
 using store::TrialStatus;
 
 constexpr unsigned max_losses = 3;
-// Beyond what the plan allows: a worker that is stopped or hangs costs its experiment, not the
-// queue. Where processes do not end the worker itself waits for 30 s.
+// Added to the plan's time limit. A worker that hangs or is stopped ends its experiment, but never
+// blocks the queue. The worker itself waits up to 30 s for processes that don't end, so this must
+// be longer.
 constexpr std::chrono::seconds trial_grace{45};
 
-// A worker may have been taken over by its trials: each text that is stored of its replies has a bound, and what is shown
-// as a line is one.
+// Trials may have taken over their worker, so every text that we store from its replies has a
+// length limit, and texts that are shown as a line must be one line.
 std::string refusal_of(const protocol::SetupReply& reply) {
   constexpr std::size_t most_notes = 200;
   constexpr std::size_t most_text = 4096;
@@ -104,7 +105,7 @@ void Session::apply(Event event, const std::string& reason) {
   if (state_ == State::paused && !is_held()) ports_.retry_later();
 }
 
-// By the monotonic clock: what the wall clock does meanwhile does not matter.
+// Uses the monotonic clock, so that changes of the wall clock don't matter.
 void Session::add_duration() {
   const auto now = steady_clock::now();
   const auto driven = std::chrono::duration_cast<nanoseconds>(now - std::exchange(since_, now));
@@ -132,13 +133,13 @@ void Session::rest() {
     spdlog::warn("experiment {}: {}", experiment_.id, saved.error().message);
 }
 
-// A state that cannot be stored now is stored by the next retry; what the daemon does goes by
+// If the state can't be stored now, retry_storage() stores it later. Until then the daemon goes by
 // state_.
 void Session::save_state() {
   if (auto saved = store_.update_experiment(experiment_); !saved) {
     spdlog::warn("the state of experiment {} is not stored: {}", experiment_.id,
                  saved.error().message);
-    // What can never be stored must not hold the queue up.
+    // A row that can never be stored must not hold up the queue.
     unsaved_ = saved.error().temporary;
     if (unsaved_) ports_.retry_later();
     return;
@@ -148,7 +149,7 @@ void Session::save_state() {
                                            : experiment_.state + ": " + experiment_.reason);
 }
 
-// For people who look later; the experiment does not depend on it.
+// Stores an event for people who look later; the experiment does not depend on it.
 void Session::note(const std::string& kind, const std::string& text) {
   const auto added = store_.add_event(
       {.experiment = experiment_.id, .at_ns = wall_clock_ns(), .kind = kind, .text = text});
@@ -177,8 +178,9 @@ void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
 }
 
 void Session::worker_said(const std::string& line) {
-  if (!needs_worker(state_)) return;  // it is being stopped
-  // Its first answer tells whether its version is ours; the others are read once, because they come between two trials.
+  if (!needs_worker(state_)) return;  // the worker is being stopped
+  // The first answer may come from a worker of another version, so its protocol is checked before
+  // it is decoded. Later answers come between two trials and are decoded only once.
   if (asked_ == protocol::setup_index)
     if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
         setup && setup->protocol != protocol::version)
@@ -190,7 +192,7 @@ void Session::worker_said(const std::string& line) {
     ports_.stop_worker();
   };
   if (!reply) return bad(reply.error().message);
-  // Each request has one reply, at the same place among them.
+  // Each request has one kind of reply, with the same index in its variant.
   if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not requested");
   const std::string refusal = std::visit(
       [](const auto& each) {
@@ -204,9 +206,10 @@ void Session::worker_said(const std::string& line) {
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
   auto run = std::get<protocol::RunReply>(*reply);
-  // Whether a trial was disturbed is judged here alone.
+  // Only the session decides whether a trial was disturbed.
   if (run.status == TrialStatus::disturbed) return bad("a worker does not know the plan's rules");
-  // The kernel has slowed it down, or it may have done without what it was refused.
+  // At a limit, the kernel may have slowed the trial down, or the program may have run without
+  // something it was refused. So the trial doesn't count.
   const std::string passed = ports_.passed ? ports_.passed() : "";
   if (!passed.empty() && run.status != TrialStatus::over_limit &&
       run.status != TrialStatus::not_started) {
@@ -267,7 +270,7 @@ void Session::continue_work() {
   if (busy_with<Loading>()) return load_trials();
   if (state_ != State::running || !busy_with<std::monostate>() || last_) return;
   const auto step = schedule_->next();
-  // The machine is free before the numbers are looked at; worker_ended() goes on.
+  // The worker ends first, so that the analysis runs on a free machine; worker_ended() continues.
   if (!step) return apply(Event::trials_complete, "");
   if (auto may = ports_.may_store(); !may)
     return apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
@@ -295,8 +298,8 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   activity_ = step;
   company_ = nanoseconds(0);
   if (company_since_) company_since_ = steady_clock::now();
-  // Its program and the check's command have this time each.
-  // The check command, and these two, may take as long.
+  // The program, the check command, and the prepare and cleanup commands may each take the whole
+  // timeout.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
   if (ports_.bound) ports_.bound(request);
   ask(request, (2 + steps) * request.timeout + trial_grace);
@@ -349,7 +352,7 @@ void Session::keep(store::Trial row) {
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
   idle();
   measured_ += was_run ? 1 : 0;
-  // Rows without a run come by the thousand: clients get their turn between them.
+  // There may be thousands of rows without a run, so clients are answered between them.
   if (!has_worker_) return;
   if (was_run)
     continue_work();
@@ -366,7 +369,7 @@ void Session::worker_ended(const std::string& how) {
   if (state_ == State::analysing) return analyse();
   if (!needs_worker(state_)) return;
   if (++losses_ >= max_losses && step && state_ == State::running) {
-    // The trial does that to its worker: it counts as failed and the others go on.
+    // This trial seems to end its worker, so it counts as failed.
     activity_ = *step;
     store::Trial row = row_for(*step);
     row.started_ns = wall_clock_ns();
@@ -425,7 +428,7 @@ void Session::give_way() {
     return give_way_for(std::string(turn_is_over));
   const BlockId block = block_at(step->position);
   const auto positions = positions_of_block(step->position);
-  // A retry fills gaps of blocks that were measured long ago.
+  // A retry fills gaps in blocks that were measured long ago, so such a block is not repeated.
   const bool split = abandoned_ == block || !positions || schedule_->goes_back(step->position);
   abandoned_ = block;
   if (split) return give_way_for(std::string(turn_is_over));
@@ -439,7 +442,8 @@ BlockId Session::block_at(std::uint32_t position) const {
   return {trial.warmup, trial.block};
 }
 
-// From the first one to before the last; nothing if it has so many trials that nobody waits until they have run again.
+// The block's first position and the one after its last; nothing if the block has so many trials
+// that repeating them would take too long.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::positions_of_block(
     std::uint32_t position) const {
   constexpr std::uint32_t most = 1000;

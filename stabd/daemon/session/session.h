@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
-// One experiment on its way from the queue to its end: drives the worker, stores what it answers,
-// and moves through the state table. No event loop in here; the daemon calls in and gives the means
-// to act.
+// Runs one experiment from the queue to its end: drives the worker, stores the worker's results,
+// and moves through the state table. There is no event loop in here: the daemon calls the session
+// and provides ports through which it acts.
 //
 // Invariants
-//  E1  The next trial is asked for only after the row of the last one is stored.
-//  E2  A row that could not be stored for lack of space is kept, and stored first when there is
-//      room.
-//  E3  A state is final only after the worker has ended, so that nothing of an ended experiment is
-//      alive.
-//  E4  What the plan's stopping rule is asked, and what it decides, depends on stored trials alone:
-//      where no reader answers, the experiment waits.
-//  E7  The plan's time is compared with experiment_.duration_ns, which is stored: it goes on from
-//      there after a restart, and a pause is no part of it.
-//  E5  Only in `quiescing` and `running` is anything of the machine changed: whatever else follows,
-//      it is put back first.
-//  E8  A session that gives the machine away before a block has measured a trial before, so that turns
-//      lead to an end however short they are. A block that is abandoned runs again from its first
-//      trial, but only once: from then on it is split between two trials, which stand.
-//  E6  Waiting for a quiet machine changes neither which trials run nor their order, and what it
-//      knows is not stored: who goes on waits anew.
+//  E1  The next trial is requested only after the last one's row is stored.
+//  E2  A row that could not be stored for lack of space is kept in memory. When there is room
+//      again, it is stored before anything else.
+//  E3  An experiment counts as ended only after its worker has ended, so that no process of an
+//      ended experiment is alive.
+//  E4  The stopping rule's questions and decisions depend on stored trials alone. If no reader
+//      answers, the experiment waits.
+//  E7  The plan's time is compared with experiment_.duration_ns, which is stored and continues
+//      after a restart. Pauses don't count.
+//  E5  Settings of the machine are changed only in `quiescing` and `running`. They are put back
+//      before any other state begins.
+//  E8  A session gives the machine away before a block only after it has measured a trial, so that
+//      even short turns make progress. An abandoned block runs again from its first trial, but only
+//      once: after that the block is split between two trials, and no trial is repeated.
+//  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
+//      not stored: a session that continues the experiment waits again.
 #pragma once
 
 #include <chrono>
@@ -47,100 +47,112 @@
 
 namespace stab::daemon {
 
-// Whether it is a warm-up, and which of them.
+// Whether the block is a warm-up block, and its number among those.
 using BlockId = std::pair<bool, std::uint32_t>;
-// Why an experiment rests in the queue that gave the machine away.
+// The reason shown for a queued experiment that gave the machine away.
 inline constexpr std::string_view turn_is_over =
     "it is another user's turn; this experiment continues at its next turn";
 
-// What the daemon does for a session.
+// The daemon's services for a session.
 struct SessionPorts {
-  std::function<Result<void>()> start_worker;  // a fresh one; the session has none when it asks
-  // A line to the worker, which must answer within the time; worker_silent() follows if it does not.
+  std::function<Result<void>()> start_worker;  // a new one; called only without a worker
+  // Sends a line to the worker. If it does not answer within the given time, worker_silent()
+  // follows.
   std::function<void(std::string, std::chrono::nanoseconds)> send;
-  // Before the line of a trial: the kernel bounds what the worker uses from now on. Neither of the two need be there.
+  // Called before a trial is sent: the kernel limits the worker from now on. bound and passed may
+  // be empty.
   std::function<void(const protocol::RunRequest&)> bound{};
-  std::function<std::string()> passed{};  // which of these bounds has been reached since; "": none
-  std::function<void()> stop_worker;      // politely, then by force; worker_ended() follows
-  // Run on these from now on; `shared`: there are no others than those of the trials.
+  std::function<std::string()> passed{};  // which of these limits has been reached since, or ""
+  std::function<void()> stop_worker;      // asks, then kills; worker_ended() follows
+  // Moves the daemon and its children to these CPUs. `shared`: they are also the trials' CPUs,
+  // because there are no others.
   std::function<void(const std::vector<unsigned>& cpus, bool shared)> stay_off_trials;
-  // Makes the machine quiet, and says what became of each knob. An error: it is as it was.
+  // Makes the machine quiet and returns the outcome for each knob. On an error the machine is
+  // unchanged.
   using Outcomes = Result<std::vector<machine::Outcome>>;
   std::function<Outcomes(std::span<const machine::Knob* const>, const machine::CpuChoice&)> quiesce;
-  std::function<std::vector<machine::Outcome>()> disturbed;  // what is not quiet any more, once
-  std::function<Result<std::vector<machine::Finding>>()> examine;  // what the machine is like now
-  std::function<Outcomes()> restore;  // puts back what that has changed
-  // Looks at the machine for a moment, in which no trial runs. `done` is called later, with
-  // what was not quiet, "" if nothing was, and with what of the bounds cannot be known here.
+  // Changed knobs that somebody else has changed since; each is reported once.
+  std::function<std::vector<machine::Outcome>()> disturbed;
+  std::function<Result<std::vector<machine::Finding>>()> examine;  // the machine's findings now
+  std::function<Outcomes()> restore;  // puts back the changes of quiesce
+  // Watches the machine for a moment while no trial runs. `done` is called later: `loud` says what
+  // was not quiet, or is "", and `missing` lists the bounds that can't be checked here.
   using OnLook =
       std::function<void(const std::string& loud, const std::vector<std::string>& missing)>;
   std::function<void(const machine::CpuSet& trial, const machine::CalmBounds&, OnLook done)> look;
-  std::function<void()> stop_looking;  // `done` is not called then
-  // Whether the experiment's user may store more; an error says what to do.
+  std::function<void()> stop_looking;  // after this, `done` is not called
+  // Fails if the experiment's user may not store more; the error says what to do.
   std::function<Result<void>()> may_store;
-  // Has a reader answer (protocol/reading.h; the database is the daemon's business), one at a time.
-  // `done` is called later, with the answer's line.
+  // Asks a reader (protocol/reading.h), one question at a time; the daemon adds the database.
+  // `done` is called later with the answer's line.
   std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;
-  std::function<void()> stop_reading;  // `done` and `go_on` are not called then
-  // Nothing runs now. If readers wait for that, true: `go_on` is called when they had their time. Within a block trials
-  // wait only for those that have waited for long themselves.
+  std::function<void()> stop_reading;  // after this, neither `done` nor `go_on` is called
+  // Called while no trial runs. Returns true if readers wait for that: then `go_on` is called after
+  // they had their time. Within a block, trials wait only for readers that have waited long
+  // themselves.
   std::function<bool(std::function<void()> go_on, bool within_block)> let_readers_run;
-  std::function<bool()> readers_are_due;  // those have
-  std::function<bool()>
-      turn_is_over;  // it had the machine for limits.turn, and another user is next
-  // The block that an earlier session of this experiment had to abandon (E8).
+  std::function<bool()> readers_are_due;  // whether readers have waited long enough for that
+  // Whether the experiment has had the machine for limits.turn and another user is next.
+  std::function<bool()> turn_is_over;
+  // The block that an earlier session of this experiment abandoned (E8).
   std::optional<BlockId> abandoned_block{};
-  std::function<void()> call_again;   // calls continue_work() soon
-  std::function<void()> retry_later;  // calls retry_storage() in a while
-  // The folder for its builds; the worker can write there.
+  std::function<void()> call_again;   // makes the daemon call continue_work() soon
+  std::function<void()> retry_later;  // makes the daemon call retry_storage() after a while
+  // The folder for the experiment's builds, which the worker can write.
   std::function<std::string(const store::Experiment&)> cache;
-  std::uint64_t cache_limit = 0;  // bytes; 0: none
-  // Something that somebody should look at has happened; called once for each kind of trouble.
+  std::uint64_t cache_limit = 0;  // in bytes; 0 means no limit
+  // Reports trouble that a person should look at; called once for each kind of trouble.
   std::function<void(std::string_view trouble, const std::string& reason)> tell;
 };
 
 // "paused by user 1000"
 std::string held_reason(std::uint32_t uid);
-// Of one that has ended. Root's hold stays: nobody gets rid of it by ending an experiment.
+// Clears the holder of an ended experiment, but not root: nobody gets rid of root's hold by ending
+// an experiment.
 void forget_holder(store::Experiment& experiment);
 
 class Session {
  public:
   Session(store::Store& store, store::Experiment experiment, plan::Plan plan, SessionPorts ports);
 
-  // Its turn has come. Afterwards state() tells.
+  // Starts or continues the experiment, whose turn has come. state() says what came of it.
   void start();
   void worker_said(const std::string& line);
   void worker_ended(const std::string& how);
-  // It gave no answer in the time that was set with its request, and is being killed.
+  // The worker did not answer its request in time and is being killed.
   void worker_silent(const std::string& how);
-  // Before the daemon stops: what must not be lost is stored.
+  // Call this before the daemon stops: it puts the machine back and stores the experiment's
+  // duration.
   void rest();
   void continue_work();
   void retry_storage();
   void cancel();
-  // The daemon is to stop: the trial under way is the last one.
+  // The daemon is about to stop: the running trial is the last one.
   void ask_for_no_more() { last_ = true; }
   [[nodiscard]] bool runs_trial() const {
     return state_ == State::running && trial_under_way() && has_worker_;
   }
-  // From now on, or no longer, something is done beside trials that else waits for their end; rows say for how long.
+  // Says whether readers or an import now run beside trials that they would normally wait for.
+  // Trials' rows record for how long.
   void has_company(bool company);
-  // Its turn is over: it rests in the queue. The block under way is abandoned.
+  // Ends the experiment's turn: it returns to the queue, and abandons the running block (E8).
   void give_way();
   [[nodiscard]] std::optional<BlockId> abandoned_block() const { return abandoned_; }
-  // This user pauses it: the trial under way is measured again when it goes on.
+  // Pauses the experiment for this user. The running trial is repeated when the experiment
+  // continues.
   Result<void> hold(std::uint32_t uid);
 
   [[nodiscard]] State state() const { return state_; }
-  // Its turn is over: it has ended, or somebody holds it.
+  // Whether the session is over, because the experiment has ended, is held or gave the machine
+  // away, and nothing of it is alive or unsaved.
   [[nodiscard]] bool finished() const {
     return (is_final(state_) || rests()) && !has_worker_ && !unsaved_ && !pending_;
   }
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
-  // As it is shown: it has not ended, and nobody can let it go on, while something of it may be alive.
+  // The row as clients see it. While the session is not finished(), an experiment that is ending or
+  // being paused still shows its state before that.
   [[nodiscard]] store::Experiment shown() const;
-  // Its builds and trials keep root's capabilities.
+  // Whether its builds and trials keep root's capabilities.
   [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }
   [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
@@ -150,26 +162,29 @@ class Session {
     std::size_t builds = 0;
     std::size_t builds_cached = 0;
     std::string activity;  // "sort O2, block 3"
-    std::string look;      // what the stopping rule saw last
+    std::string look;      // the stopping rule's last answer
     std::vector<protocol::Change> changes{};
-    std::uint64_t fewest = 0;  // trials; fewer than all if it may stop early
-    // A guess: of builds, then of trials. There is none before the first.
+    // The least number of trials; smaller than all if the experiment may stop early.
+    std::uint64_t fewest = 0;
+    // An estimate of the time left for builds or for trials; empty before the first of them has
+    // ended.
     std::optional<std::chrono::nanoseconds> left;
   };
   [[nodiscard]] Progress progress() const;
 
  private:
-  // What it is busy with in its state. Stored trials are read, those before this position are:
+  // The activities within a state. Loading reads stored trials in pieces; it has read the positions
+  // below `before`.
   struct Loading {
     std::uint32_t before = 0;
   };
-  struct Reading {};             // a reader answers, or all of them have their time
-  struct Wait {                  // for a quiet machine
-    std::uint32_t position = 0;  // that is next
+  struct Reading {};             // one reader works for us, or trials wait for clients' readers
+  struct Wait {                  // we wait for a quiet machine
+    std::uint32_t position = 0;  // the next position
     std::chrono::steady_clock::time_point since{};
-    std::string loud{};  // what the last look saw; "" before the first one
+    std::string loud{};  // why the machine was not quiet at the last look; "" before the first one
   };
-  // The step is a trial, until its row is stored. Where the worker builds, nothing is under way here.
+  // A Step is a trial until its row is stored. While the worker builds, the activity is monostate.
   using Activity = std::variant<std::monostate, Loading, Reading, Wait, Schedule::Step>;
   template <class Kind>
   [[nodiscard]] const Kind* busy_with() const {
@@ -210,8 +225,8 @@ class Session {
   void look_whether_still_quiet(std::uint32_t block);
   void note_changes(const std::string& when);
   void put_back();
-  // Where a block begins nothing runs: the plan's rule is asked, and readers get their time. True:
-  // this goes on later.
+  // At the start of a block no trial runs, so the stopping rule is asked and readers get their
+  // time. Returns true if the session continues later.
   bool waits_before(const Schedule::Step& step);
   [[nodiscard]] bool begins_block(const Schedule::Step& step) const;
   [[nodiscard]] bool is_looked_at(const Schedule::Step& step) const;
@@ -247,45 +262,47 @@ class Session {
   std::unique_ptr<Schedule> schedule_;
   Builds builds_;
   machine::CpuChoice cpus_;
-  std::string simulator_;                         // its version, where trials run under it
-  bool changed_ = false;                          // something of the machine, perhaps
-  std::chrono::steady_clock::time_point looked_;  // whether it is still quiet
-  std::vector<store::Build> earlier_builds_;      // what the store had when this worker started
+  std::string simulator_;  // the simulator's version if trials run under one
+  bool changed_ = false;   // settings of the machine may have been changed
+  // When we last checked that the machine is still quiet.
+  std::chrono::steady_clock::time_point looked_;
+  std::vector<store::Build> earlier_builds_;  // the stored builds when this worker started
   std::size_t next_build_ = 0;
   bool has_worker_ = false;
-  // What the worker has not answered yet: the place of its kind among protocol::WorkRequest.
+  // The unanswered request to the worker, as its index in protocol::WorkRequest.
   std::optional<std::size_t> asked_;
   bool unsaved_ = false;   // experiment_ is newer than its row
-  unsigned silences_ = 0;  // of readers that were asked since the last answer
-  unsigned losses_ = 0;    // of workers since the last result
-  std::string stopped_;    // by the plan's rule: why
+  unsigned silences_ = 0;  // questions without an answer from any reader, since the last answer
+  unsigned losses_ = 0;    // workers lost since the last result
+  std::string stopped_;    // why the stopping rule or the plan's time ended the experiment
   std::string last_look_;
   std::vector<protocol::Change> last_changes_{};
-  bool last_ = false;  // no further trial is asked for
+  bool last_ = false;  // no further trial is requested
   bool gave_way_ = false;
   std::optional<BlockId> abandoned_;
-  std::uint64_t measured_ = 0;    // trials, by this session
-  bool told_of_storage_ = false;  // since a trial could be stored
+  std::uint64_t measured_ = 0;    // trials that this session has measured
+  bool told_of_storage_ = false;  // a notice was sent since a trial could last be stored
   bool told_of_limit_ = false;
   Activity activity_;
-  std::chrono::nanoseconds stored_wall_{0};  // of the trials that were read
-  std::uint64_t question_ = 0;               // answers to earlier ones are of no use
-  std::optional<std::uint32_t> passed_;      // the position that waits_before() has dealt with
-  // The block that is not waited for again as long as this worker lives: whether it is a warm-up, and
-  // which.
+  std::chrono::nanoseconds stored_wall_{0};  // the total time of the trials that were read
+  std::uint64_t question_ = 0;  // number of the last question; answers to earlier ones are dropped
+  std::optional<std::uint32_t> passed_;  // the position that waits_before() is done with
+  // The block for which we don't wait for a quiet machine again, as a BlockId; stop_asking() clears
+  // it.
   std::optional<std::pair<bool, std::uint32_t>> quiet_block_;
   std::vector<counters::Reading> waited_;  // readings of the next trial
   bool told_of_missing_ = false;
   std::optional<std::chrono::steady_clock::time_point> company_since_;
-  std::chrono::nanoseconds company_{0};  // that the trial under way had until then
+  // How long the running trial has had company, up to company_since_.
+  std::chrono::nanoseconds company_{0};
   std::optional<store::Trial> pending_;  // E2
-  // What storing the last trial took; a reading of the next one.
+  // How long it took to store the last trial, which becomes a reading of the next one.
   std::chrono::nanoseconds last_commit_{0};
-  std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns is up to here
+  std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns counts up to this time
   // The measured block that began last.
   struct Begun {
     std::uint32_t position = 0;
-    std::chrono::nanoseconds driven{};  // experiment_.duration_ns then
+    std::chrono::nanoseconds driven{};  // experiment_.duration_ns when it began
   };
   std::optional<Begun> begun_;
   std::chrono::steady_clock::time_point builds_since_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a session that builds.
+// The part of a session that has the worker build.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,11 +24,11 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
 constexpr std::size_t most_versions = 1000;
-// A worker hears of so many builds before it is asked for them.
+// A worker may hear of so many builds before they are requested.
 constexpr std::size_t most_next_builds = 64;
 constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
 
-// Whether the trials need the sources after the build.
+// Whether the benchmark's trials need the sources after the build.
 bool uses_tree(const plan::Benchmark& benchmark) {
   const auto uses = [](const std::string& text) {
     const auto names = plan::names_in(text);
@@ -41,7 +41,7 @@ bool uses_tree(const plan::Benchmark& benchmark) {
   return std::ranges::any_of(benchmark.run, uses);
 }
 
-// Whether a number of the plan is how long builds take: then no build runs beside another one.
+// Whether the plan measures how long builds take: then no two builds run at the same time.
 bool times_builds(const plan::Plan& plan) {
   const auto is_made_of = [&](const std::string& name) {
     const auto parts = plan::parts_of(plan, name);
@@ -82,13 +82,14 @@ void Session::ask_for_build() {
                             .known_key = known_key(each),
                             .timeout = its.build_timeout});
   }
-  // Another daemon may be at the same build, and sources are copied before it begins.
-  // Two locks and the build have that time each, and so has another's build that is waited for.
+  // Another daemon may be doing the same build. So the worker may wait for two locks and for the
+  // other build before it copies the sources and builds, and each of these five may take the whole
+  // timeout.
   ask(request, 5 * benchmark.build_timeout + build_grace);
 }
 
-// The key of this build when the experiment was started for the first time; "" if it was not built
-// then, or failed: nothing was measured with it.
+// The key that this build had when the experiment began; "" if it was not built or failed, so that
+// nothing was measured with it.
 std::string Session::known_key(const BuildSlot& slot) const {
   for (const store::Build& build : earlier_builds_)
     if (build.benchmark == plan_.benchmarks[slot.benchmark].name && build.command == slot.command &&
@@ -97,7 +98,7 @@ std::string Session::known_key(const BuildSlot& slot) const {
   return "";
 }
 
-// A resumed experiment must not go on with other sources or another compiler than it began with.
+// A resumed experiment must not continue with other sources or another compiler.
 bool Session::same_as_before(const protocol::BuildReply& reply) {
   const BuildSlot& slot = builds_.slots[next_build_];
   const std::string known = known_key(slot);
@@ -139,7 +140,7 @@ void Session::built(const protocol::BuildReply& reply) {
     const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
                                            benchmark, reply.output, slot.command);
     note("build", reason);
-    // Neither the program's fault nor a result.
+    // A full disk is neither the program's fault nor a result.
     if (reply.no_room)
       return apply(Event::refused,
                    fmt::format("the machine has no room for builds, even without the unused ones "
@@ -154,7 +155,8 @@ void Session::built(const protocol::BuildReply& reply) {
   ask_for_build();
 }
 
-// A guess, as if no other build is in the cache. Nothing before the first one has ended.
+// An estimate that assumes that no further build is in the cache. Empty before the first build has
+// ended.
 std::optional<nanoseconds> Session::builds_left() const {
   nanoseconds took{0};
   std::int64_t built = 0;
@@ -164,7 +166,7 @@ std::optional<nanoseconds> Session::builds_left() const {
     ++built;
   }
   if (built == 0) return std::nullopt;
-  // Builds run at the same time.
+  // Several builds may have run at the same time.
   const std::chrono::duration<double> elapsed = steady_clock::now() - builds_since_;
   const double at_once =
       std::clamp(std::chrono::duration<double>(took) / elapsed, 1.0, static_cast<double>(built));
@@ -172,7 +174,7 @@ std::optional<nanoseconds> Session::builds_left() const {
   return std::chrono::duration_cast<nanoseconds>(took / built * left / at_once);
 }
 
-// Of this start: another stabd may go on with the experiment later.
+// Noted at each start, because another version of stabd may continue the experiment later.
 void Session::note_versions() {
   std::set<std::string> compilers;
   for (const BuildSlot& slot : builds_.slots)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a session begins, for the first time or anew: what the store has of it is read, then its worker
-// starts.
+// How a session begins, for the first time or again: it reads the experiment's stored trials, then
+// starts a worker.
 #include <algorithm>
 #include <utility>
 
@@ -43,7 +43,7 @@ void Session::load_builds() {
   earlier_builds_ = std::move(*builds);
 }
 
-// A piece of them: clients get their turn before the next one.
+// Reads a piece of the trials, so that clients are answered before the next piece.
 void Session::load_trials() {
   if (state_ != State::building) return idle();
   const std::uint32_t before = std::get<Loading>(activity_).before;
@@ -67,10 +67,11 @@ void Session::load_trials() {
 }
 
 void Session::start_worker() {
-  // A daemon that was killed could not store how long it had driven the experiment.
+  // A killed daemon could not store the experiment's duration, so it is at least the time of all
+  // stored trials.
   experiment_.duration_ns =
       std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
-  // No process, no descriptor, no room for a file: it passes.
+  // The system lacks a process, a descriptor or room for a file, which passes with time.
   if (auto started = ports_.start_worker(); !started) {
     wait_for_storage(started.error().message, "stabd tries again");
     return;

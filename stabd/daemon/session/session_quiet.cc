@@ -69,7 +69,8 @@ void Session::make_quiet() {
   apply(Event::quiet, "");
 }
 
-// Files of the kernel's are read: not before each block of a short trial.
+// This reads files of the kernel, so it is done at most once a second, not before every short
+// block.
 void Session::look_whether_still_quiet(std::uint32_t block) {
   const auto now = std::chrono::steady_clock::now();
   if (!changed_ || now - looked_ < std::chrono::seconds(1)) return;
@@ -77,7 +78,7 @@ void Session::look_whether_still_quiet(std::uint32_t block) {
   note_changes(fmt::format("before block {}", block + 1));
 }
 
-// One of each knob: whoever changes one file of it tends to change all.
+// Notes one change for each knob, because whoever changes one of its files usually changes all.
 void Session::note_changes(const std::string& when) {
   const auto changes = ports_.disturbed();
   std::map<std::string, std::size_t> files;
@@ -89,7 +90,7 @@ void Session::note_changes(const std::string& when) {
                        count > 1 ? fmt::format(" and changed {} more", count - 1) : "", when));
 }
 
-// As it is before the first trial, and after what was changed for it.
+// Notes the machine's state before the first trial, after all changes for it.
 void Session::note_quietness() {
   const auto findings = ports_.examine();
   if (!findings) {
@@ -105,7 +106,8 @@ void Session::note_quietness() {
   note(std::string(results::doctor_event), text);
 }
 
-// E5. What cannot be put back now is in the log, and the next experiment tries again.
+// E5. Settings that can't be put back now stay in the machine's log, and the next experiment tries
+// again.
 void Session::put_back() {
   if (!std::exchange(changed_, false)) return;
   note_changes("at the end");

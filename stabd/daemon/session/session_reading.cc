@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a session that has readers look at its trials: the plan's stopping rule, the end.
+// The part of a session that has readers evaluate its trials, for the stopping rule and at the end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,11 @@
 namespace stab::daemon {
 namespace {
 
-// A reader may be killed by accident; what happens to every one of them is a reason to wait.
+// A reader may be killed by accident, so a second one is asked. If that fails, too, the experiment
+// waits.
 constexpr unsigned attempts = 2;
-// Then the experiment must not keep others waiting any longer.
+// After so many questions without an answer, the experiment gives up and doesn't keep others
+// waiting.
 constexpr unsigned most_silences = 3;
 
 }  // namespace
@@ -32,7 +34,7 @@ void Session::ask_reader(protocol::ReadRequest request, OnLine use) {
               });
 }
 
-// Whatever was asked for is of no use in another state.
+// Answers that are still due have no use in another state.
 void Session::stop_asking() {
   ++question_;
   quiet_block_.reset();
@@ -44,7 +46,7 @@ void Session::stop_asking() {
   ports_.stop_reading();
 }
 
-// E4: the experiment comes to the same place again when a reader can answer.
+// E4: the experiment asks the same question again later.
 void Session::no_answer(const std::string& why) {
   if (++silences_ < most_silences)
     return apply(Event::storage_trouble, why + "; stabd tries again");
@@ -71,7 +73,7 @@ bool Session::waits_before(const Schedule::Step& step) {
     return ports_.readers_are_due() && waits_for_readers(step.position, true);
   look_whether_still_quiet(expansion_.trials[step.position].block);
   if (time_is_up(step)) return true;
-  // The rule has let trials behind it run already: what it would say now is no longer the question.
+  // A retry doesn't ask the rule again, because the rule has already let later trials run.
   if (!is_looked_at(step) || schedule_->goes_back(step.position))
     return waits_for_readers(step.position);
   ask_rule(step.position, 1);
@@ -87,12 +89,13 @@ bool Session::gives_way_before(const Schedule::Step& step) {
   return true;
 }
 
-// The next block takes as long as the last one, or where that is not known as their mean.
+// Assumes that the next block takes as long as the last one, or, if that is unknown, as the mean
+// block.
 bool Session::time_is_up(const Schedule::Step& step) {
   const plan::Trial trial = expansion_.trials[step.position];
   const auto& time = plan_.design.time;
   if (!time || trial.warmup || schedule_->goes_back(step.position)) return false;
-  if (begun_ && begun_->position == step.position) return false;  // there was time
+  if (begun_ && begun_->position == step.position) return false;  // it was checked before
   add_duration();
   const std::chrono::nanoseconds driven(*experiment_.duration_ns);
   const auto before = std::exchange(begun_, Begun{.position = step.position, .driven = driven});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of a session that waits until the machine is quiet: before each block, and where an
-// experiment goes on. No trial runs meanwhile; on a machine with one CPU readers do between two looks.
+// The part of a session that waits until the machine is quiet, before each block and when an
+// experiment continues. No trial runs meanwhile, and readers run only between two looks.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +29,7 @@ std::string rounded(nanoseconds time) {
 
 }  // namespace
 
-// True: this goes on later.
+// Returns true if the session continues later.
 bool Session::waits_for_quiet(const Schedule::Step& step) {
   if (!plan_.wait_for_quiet) return false;
   const plan::Trial trial = expansion_.trials[step.position];
@@ -59,7 +59,7 @@ void Session::looked(const std::string& loud, const std::vector<std::string>& mi
   const bool in_vain = !loud.empty() && waited >= plan_.wait_for_quiet->most;
   if (loud.empty() || in_vain) return end_wait(waited, in_vain);
   std::get<Wait>(activity_).loud = loud;
-  // Readers do not wait as long as the trials do.
+  // Readers must not wait as long as the trials do.
   const bool waits = ports_.let_readers_run(
       [this, asked = ++question_] {
         if (asked == question_) look_at_machine();
@@ -68,8 +68,8 @@ void Session::looked(const std::string& loud, const std::vector<std::string>& mi
   if (!waits) look_at_machine();
 }
 
-// A wait that found the machine quiet at once is none. After the longest wait the block is measured
-// all the same: to put it off would give blocks another order by what the machine was like.
+// A wait that found the machine quiet at once is not recorded. After the longest wait the block is
+// measured anyway: to postpone it would make the order of blocks depend on the machine's state.
 void Session::end_wait(nanoseconds waited, bool in_vain) {
   const Wait wait = std::get<Wait>(std::exchange(activity_, {}));
   const plan::Trial trial = expansion_.trials[wait.position];

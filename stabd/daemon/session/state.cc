@@ -12,8 +12,8 @@ struct Row {
   State to;
 };
 
-// `start` is allowed wherever a killed daemon may have left an experiment. After storage trouble or
-// the loss of a worker a fresh worker begins with the builds, which are cached.
+// `start` is allowed in every state in which a killed daemon may have left an experiment. After
+// storage trouble or the loss of a worker, a new worker begins with the builds, which are cached.
 constexpr std::array rows{
     Row{State::queued, Event::start, State::building},
     Row{State::queued, Event::cancel, State::cancelled},
