@@ -67,9 +67,10 @@ void configure(SQLite::Database& database) {
   if (database.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal")
     refuse("its file system does not support a write-ahead log; put the database on a local disk");
   database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
-  // What was removed is nowhere in the file any more, neither for curious readers nor for recover().
+  // Removed rows are overwritten, so that neither curious readers nor recover() find them in the
+  // file.
   database.exec("PRAGMA secure_delete = ON");
-  // A log that grew while somebody read for long gives its space back when it begins anew.
+  // A log that grew during a long read gives its space back when SQLite starts it again.
   database.exec(fmt::format("PRAGMA journal_size_limit = {}", most_empty_log));
 }
 
@@ -77,12 +78,12 @@ void configure_for_reading(SQLite::Database& database) {
   database.exec("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF");
 }
 
-// Everything is read of one state: from the first read of a transaction on, this one.
+// All later reads see the state at the first read of this transaction.
 void begin_reading(SQLite::Database& database) {
   database.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
 }
 
-// Views, triggers and virtual tables are programs; we make some, and those of others do not run.
+// Views, triggers and virtual tables are programs. Refuses all of them except our own views.
 void refuse_programs(SQLite::Database& database) {
   std::string wanted =
       "SELECT count(*) FROM sqlite_schema WHERE sql NOT LIKE 'CREATE TABLE %' AND sql NOT LIKE "
@@ -170,7 +171,7 @@ void Connection::reuse_log() {
   try {
     database_.exec("PRAGMA wal_checkpoint(PASSIVE)");
   } catch (const SQLite::Exception&) {
-    // What is wrong shows at the next change.
+    // The next change reports the error.
   }
 }
 
@@ -237,7 +238,7 @@ void Connection::scan(std::string_view table, std::string_view rest, Arguments a
 Connection::Ids Connection::ids(std::string_view table, std::string_view rest,
                                 Arguments arguments) {
   Ids found;
-  // The rows themselves and not an index, which may have fewer.
+  // Read the table itself, not an index, which may have lost rows.
   const bool all = rest.empty();
   for (const char* order : {"", " DESC"}) {
     SQLite::Statement statement(database_,

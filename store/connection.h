@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The open database: settings, transactions, and rows in and out with their checksums. Throws (see
-// failure.h).
+// The open database: its settings, transactions, and reading and writing rows with checksums.
+// Throws (see failure.h).
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -16,38 +16,38 @@
 
 namespace stab::store {
 
-// One row as it was read.
+// A row that was read.
 struct Stored {
   Row row;  // without the checksum
   Id id = 0;
-  bool intact = false;  // it matches its checksum
+  bool intact = false;  // the row matches its checksum
 };
 
-// Refuses a file that is neither ours nor empty.
+// Refuses a file that is neither a database of stabd nor empty.
 void check_identity(SQLite::Database& database);
-// Refuses another version of the schema: a migration is the writer's business.
+// Refuses another version of the schema, because only the writer migrates.
 void check_version(SQLite::Database& database);
 
 class Connection {
  public:
-  // Opens or creates the file and sets WAL, FULL and foreign keys. Refuses what is not a database
-  // of ours before it changes anything in it. The schema is migrate()'s work.
+  // Opens or creates the file and sets WAL, FULL and foreign keys. Refuses a file that is not a
+  // database of stabd before it changes anything in it. Call migrate() for the schema.
   explicit Connection(const std::string& path);
-  // Opens the file beside the process that writes, and never changes it. Refuses another version
+  // Opens the file without changing it, even while another process writes. Refuses another version
   // of the schema.
   struct ReadOnly {};
   Connection(const std::string& path, ReadOnly);
-  // `damaged`: what does not fit in header and schema is no error.
+  // With `damaged`, errors in the header and schema are ignored as far as possible.
   struct AnyVersion {
     bool damaged = false;
   };
   Connection(const std::string& path, ReadOnly, AnyVersion which);
 
-  // Of a file that anybody may have made, of any version that we know: nothing of its tables is
-  // touched before its schema is found to be ours (refuse_other_schema).
+  // Opens a file that anybody may have made, of any version that we know. Checks that its schema is
+  // ours (refuse_other_schema) before it touches any table.
   struct OfOthers {};
   Connection(const std::string& path, OfOthers);
-  // An empty one that is nowhere else.
+  // An empty database in memory.
   struct InMemory {};
   explicit Connection(InMemory);
 
@@ -56,11 +56,11 @@ class Connection {
   // BEGIN IMMEDIATE .. COMMIT; rolled back if `action` or the commit throws.
   void transaction(const std::function<void()>& action);
 
-  // The next transaction writes at the beginning of the log, if nobody reads what is in it.
+  // Makes the next transaction write at the beginning of the log, if nobody reads from the log.
   void reuse_log();
 
-  // Stores the row under the next free id from `least` on, which it returns. The caller holds a
-  // transaction.
+  // Stores the row with the next free id that is at least `least`, and returns the id. The caller
+  // must hold a transaction.
   Id insert(std::string_view table, Row row, Id least = 1);
   // Stores a row with its own id and checksum, unless that id is taken.
   void insert_as_it_is(std::string_view table, const Row& row);
@@ -81,11 +81,12 @@ class Connection {
   void select(std::string_view table, std::string_view rest, Arguments arguments,
               const Visitor& row);
   void scan(std::string_view table, std::string_view rest, Arguments arguments, const Visitor& row);
-  // Where SQLite cannot read on: each row by itself. One that cannot be read is passed on without
-  // its content, as one that is not intact. False if not even the ids of all rows can be read.
+  // For tables that scan() can't read to the end: reads each row by itself, and passes a row that
+  // can't be read on as not intact and without content. Returns false if not even all ids can be
+  // read.
   bool scan_apart(std::string_view table, std::string_view rest, Arguments arguments,
                   const Visitor& row);
-  // The ids of such rows, from both ends as far as they can be read.
+  // The ids of the selected rows, read from both ends as far as possible.
   struct Ids {
     std::vector<Id> ids;
     bool complete = true;
@@ -93,7 +94,7 @@ class Connection {
   Ids ids(std::string_view table, std::string_view rest, Arguments arguments = {});
   Cursor cursor(std::string_view table, std::string_view rest, Arguments arguments = {});
 
-  // The first column of the first row as an integer, 0 if there is none.
+  // The first column of the first row as an integer; 0 if there is no row.
   std::int64_t number(const std::string& sql, Arguments arguments = {});
 
  private:

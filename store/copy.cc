@@ -52,8 +52,8 @@ std::string folder_of(const std::string& name) {
   return folder.empty() ? "." : folder;
 }
 
-// By way of a file without a name, of which nothing stays however we end. False where the file system
-// has none.
+// Writes a file without a name and links it, so that nothing is left if we are killed. Returns
+// false if the file system doesn't support this.
 bool keep_at_once(std::string_view bytes, const std::string& to) {
   const Fd file(open(folder_of(to).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (!file) return false;
@@ -110,7 +110,7 @@ void remove_left_beside(const std::string& name) {
 
 Unfinished::Unfinished(const std::string& name) : name_(name), path_(unfinished_name(name)) {
   remove_left_beside(name);
-  unlink(path_.c_str());  // what has this name otherwise
+  unlink(path_.c_str());  // another file with this name
   held_ = Fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!held_) refuse_errno(fmt::format("cannot make {}", path_));
   flock(held_.get(), LOCK_EX | LOCK_NB);
@@ -122,13 +122,13 @@ Unfinished::~Unfinished() {
 }
 
 void Unfinished::finish(bool replace) {
-  // The log is emptied and gone: whoever reads the file needs to write nothing beside it.
+  // Empties and removes the log, so that readers of the file don't have to write beside it.
   SQLite::Database(path_, SQLite::OPEN_READWRITE, copy_timeout_ms)
       .exec("PRAGMA journal_mode = DELETE");
   sync_path(path_, O_RDONLY);
   const unsigned flags = replace ? 0U : unsigned{RENAME_NOREPLACE};
   bool moved = renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), flags) == 0;
-  // Some file systems cannot say in one step that nothing is replaced.
+  // Some file systems don't support RENAME_NOREPLACE.
   if (!moved && !replace && (errno == EINVAL || errno == ENOSYS))
     moved = link(path_.c_str(), name_.c_str()) == 0 && unlink(path_.c_str()) == 0;
   if (!moved) {

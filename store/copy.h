@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies of the whole file, page by page, with what its write-ahead log holds. Others may read and
-// write the original meanwhile; the copy is of one moment.
+// Copies whole databases page by page, including their write-ahead logs. Other processes may read
+// and write the original meanwhile; the copy has the state of one moment.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -14,31 +14,31 @@
 
 namespace stab::store {
 
-// Of any version of the schema. Refuses a `to` that is there, or whose log is. Under this name there is nothing, or
-// the complete copy, which is on disk when this returns. Rows and pages that
-// are damaged are copied as they are: the answer names them. A file is refused that SQLite cannot
-// open or read to its end, whose header or schema is damaged or which was cut short, say:
-// recover() is for those.
+// Copies a database of any schema version. Refuses if `to` or its log exists. The name `to` appears
+// only with the complete copy, which is on disk when this returns. Damaged rows and pages are
+// copied as they are, and the result names them. Refuses a file that SQLite can't open or read to
+// its end, for example because its header or schema is damaged or it was cut short: use recover()
+// for that.
 Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string& to);
 
-// A database that somebody sent, as a file that is not there yet, all of it or nothing.
+// Writes the bytes of a database to a new file, completely or not at all.
 Outcome<void> keep_database(std::string_view bytes, const std::string& to);
 
-// Throw (see failure.h).
-// The same of an open database; `replace`: whatever has the name `to`.
+// Copies an open database. With `replace`, the copy replaces a file with the name `to`. This
+// function and those below that return no Outcome throw (see failure.h).
 void copy_database(SQLite::Database& from, const std::string& to, bool replace);
-// Refuses an old log beside it, too: SQLite would play it over what gets the name `path`.
+// Refuses if `path` exists, or an old log beside it, which SQLite would apply to the new database.
 void refuse_existing(const std::string& path);
 
-// Under which this process makes what gets that name, and a folder for what it is made of. Whoever
-// makes one has it locked (flock) as long as it lives.
+// The names under which this process makes a database, and a folder for its parts, before the
+// database gets its final name. Their maker keeps them locked (flock).
 std::string unfinished_name(const std::string& name);
 std::string unfinished_folder(const std::string& name);
-// What killed processes left of these.
+// Removes unfinished files and folders that killed processes left.
 void remove_left_beside(const std::string& name);
 
-// A database that is made under another name, and removed unless it is finished. Only its owner can
-// read it.
+// A database that is made under a temporary name, and removed unless it is finished. Only its owner
+// can read it.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& name);
@@ -46,17 +46,19 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   ~Unfinished();
   [[nodiscard]] const std::string& path() const { return path_; }
-  // Nobody has it open. It is one file, and on disk under its name when this returns.
+  // Nobody may have the database open. When this returns, it is a single file, on disk under its
+  // final name.
   void finish(bool replace);
 
  private:
   std::string name_;
   std::string path_;
-  Fd held_;  // with its lock
+  Fd held_;  // holds the lock
 };
 
-// Of a database of an earlier version, which stays as it is, a copy of this version; false if it is
-// of no earlier one. Somebody else may have made it: what would run in it is refused.
+// Copies a database of an earlier schema version, and migrates the copy to this version. Returns
+// false if the original has this version already. Anybody may have made the original: a schema that
+// is not stabd's is refused.
 Outcome<bool> copy_of_this_version(const std::string& from, const std::string& to);
 
 }  // namespace stab::store

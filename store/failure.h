@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Inside this folder errors are exceptions, as SQLiteCpp's are; guarded() turns all of them into
-// values at the interface.
+// Inside this folder errors are exceptions, like those of SQLiteCpp. At the interface, guarded()
+// turns all of them into values.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -30,13 +30,13 @@ class Failure : public std::exception {
 
 inline constexpr const char* checksum_problem = "its content does not match its checksum";
 
-// For a row that contradicts its checksum or its readings, with the advice what to do (S4).
+// For a row that does not match its checksum or its readings (S4); the message says what to do.
 [[noreturn]] void refuse_damaged(const Damage& damage);
 
-// SQLite found that bytes of the file make no sense: of a row, or of the file's structure.
+// Whether SQLite found that a row or the file's structure is corrupt.
 bool is_corrupt(const SQLite::Exception& error);
 
-// The message starts with `what`: "cannot store a trial".
+// The message starts with `what`, for example "cannot store a trial".
 StoreError explain(const std::exception& error, std::string_view what, std::string_view path);
 
 template <std::invocable F>

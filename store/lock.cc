@@ -17,7 +17,7 @@
 namespace stab::store {
 namespace {
 
-constexpr int max_tries = 20;  // of about 100 ms each: see holder()
+constexpr int max_tries = 20;  // each takes about 100 ms, see holder()
 
 bool passes_with_time(int number) {
   return number == ENOSPC || number == EDQUOT || number == EROFS || number == EIO ||
@@ -37,8 +37,8 @@ pid_t pid_in(int fd) {
   return pid;
 }
 
-// The holder writes its pid just after it got the lock; until then the file has that of a
-// predecessor, or none.
+// The holder writes its pid right after it has taken the lock. Until then the file is empty or has
+// an earlier holder's pid.
 pid_t holder(int fd) {
   for (int i = 0; i < 20; ++i) {
     const pid_t pid = pid_in(fd);
@@ -61,7 +61,7 @@ Outcome<Lock> Lock::take(const std::string& database_path) {
   const std::string path = database_path + ".lock";
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd) return lock_error(fmt::format("cannot create the lock file {}", path), errno);
-  // A child that a killed holder was just starting has the lock for a moment longer.
+  // If a holder is killed while it starts a child, that child keeps the lock for a moment.
   for (int tries = 0; flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK) return lock_error(fmt::format("cannot lock {}", path), errno);
     const pid_t pid = holder(fd.get());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One process at a time (S5): a file beside the database, locked with flock, that holds the pid of
-// its holder. The kernel gives the lock back when the holder ends, however it ends. A child
-// inherits it until it execs, so a child that never execs must not outlive its parent.
+// Lets only one process write (S5): a file beside the database, locked with flock, which has the
+// holder's pid. The kernel releases the lock when the holder ends, however it ends. A child
+// inherits the lock until it execs, so a child that never execs must not outlive its parent.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace stab::store {
 
 class Lock {
  public:
-  // Does not wait. The error names the pid of the holder.
+  // Does not wait for another holder. The error names that holder's pid.
   static Outcome<Lock> take(const std::string& database_path);
 
  private:

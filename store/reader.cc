@@ -49,7 +49,7 @@ void pass_on(Connection& connection, Id experiment, const std::function<bool(con
     if (!row(trial)) return;
 }
 
-// In the order of their first appearance.
+// The names of readings in the order of their first appearance.
 std::vector<std::string> reading_names(Connection& connection, Id experiment) {
   std::vector<std::string> names;
   std::set<std::string> seen;
@@ -62,11 +62,11 @@ std::vector<std::string> reading_names(Connection& connection, Id experiment) {
     try {
       read_reading_list(lists.getColumn(0).getString(), readings);
     } catch (const Failure&) {
-      continue;  // who reads that trial is told of it
+      continue;  // a read of that trial itself reports this
     }
     for (std::size_t i = 0; i < readings.size(); ++i) {
       const std::string& name = readings[i].name;
-      // Most trials have the same ones.
+      // Most trials have the same readings, so skip the search.
       if (i < names.size() && names[i] == name) continue;
       if (seen.insert(name).second) names.push_back(name);
     }

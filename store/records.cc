@@ -12,7 +12,7 @@ namespace {
 template <class Status>
 using Named = std::pair<Status, std::string_view>;
 
-// Stored in databases: a name never changes.
+// These names are stored in databases and must never change.
 constexpr std::array<Named<BuildStatus>, 3> build_names{{{BuildStatus::built, "built"},
                                                          {BuildStatus::cached, "cached"},
                                                          {BuildStatus::failed, "failed"}}};
@@ -78,7 +78,7 @@ std::optional<counters::Reading> number_of(const Trial& trial, std::string_view 
 }
 
 std::size_t bytes_of(const Trial& trial) {
-  constexpr std::size_t of_numbers = 40;  // of a reading: its value and its quotes
+  constexpr std::size_t of_numbers = 40;  // a reading's value and quotes
   std::size_t bytes = trial.benchmark.size() + trial.build.size() + trial.reason.size() +
                       trial.stdout_sha256.size() + trial.stderr_tail.size() +
                       trial.layout.kind.size() + trial.layout.note.size();

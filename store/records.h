@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the store as values. doc/store.md has the schema.
-// Every field has an initializer, so that designated ones may leave any out.
+// The rows of the store as values. doc/store.md has the schema. Every field has a default, so that
+// designated initializers may leave it out.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -22,16 +22,17 @@ namespace stab::store {
 using Id = std::int64_t;
 
 struct Machine {
-  std::string key{};  // digest of what follows: one row a distinct machine state
+  std::string key{};  // digest of the other fields, so each distinct machine state has one row
   std::string host{};
   std::string facts{};  // JSON: cpu model, kernel, topology, ...
 
   bool operator==(const Machine&) const = default;
 };
 
-// The state of an experiment that is being removed: nobody sees it (S7 of store.h).
+// The state of an experiment that is being removed and that nobody sees (S7 of store.h).
 inline constexpr std::string_view being_removed = "removing";
-// And of one that waits as soon as its failed attempts stand no longer (S8).
+// The state of an experiment that returns to the queue as soon as its failed attempts have lost the
+// mark `last` (S8).
 inline constexpr std::string_view being_retried = "retrying";
 
 // What ended an experiment's trials before the last planned one: the plan's time, or its stopping rule.
@@ -42,21 +43,22 @@ std::optional<StopCause> stop_cause(std::string_view text);
 struct Experiment {
   Id id = 0;
   std::string name{};
-  std::string plan{};       // the TOML text as it was submitted
-  std::string directory{};  // where it was submitted from
+  std::string plan{};       // the submitted TOML text
+  std::string directory{};  // the directory in which it was submitted
   std::uint32_t uid = 0;    // the submitter
   std::uint32_t gid = 0;
   std::string state{};            // a session state: "queued", "running", ...
   std::string reason{};           // why it is in that state; "" if there is nothing to say
   std::int64_t submitted_ns = 0;  // wall clock, since 1970
-  std::int64_t started_ns = 0;    // 0: not yet
-  std::int64_t ended_ns = 0;      // 0: not yet
-  std::uint64_t trials = 0;       // in its expansion
-  Id machine = 0;                 // 0: not known before it starts
-  // For which daemons have driven it, by the monotonic clock; none in rows of earlier versions.
+  std::int64_t started_ns = 0;    // 0 if it has not started
+  std::int64_t ended_ns = 0;      // 0 if it has not ended
+  std::uint64_t trials = 0;       // the number of trials in its expansion
+  Id machine = 0;                 // 0 until it starts
+  // The time for which daemons have run it, by the monotonic clock; absent in rows of earlier
+  // versions.
   std::optional<std::int64_t> duration_ns{};
-  std::int64_t priority = 0;  // more goes first
-  // Who paused it, and so who may let it go on: a user id.
+  std::int64_t priority = 0;  // a higher priority goes first
+  // The user who paused it and may therefore resume it.
   std::optional<std::uint32_t> held_by{};
   // Set only in the states "analysing" and "done"; absent if all planned trials ran.
   std::optional<StopCause> stopped_by{};
@@ -76,7 +78,7 @@ struct Build {
   std::string command{};
   BuildStatus status = BuildStatus::failed;
   std::string binary_sha256{};
-  std::string output{};  // the end of what the command printed
+  std::string output{};  // the end of the command's output
   std::int64_t duration_ns = 0;
 
   bool operator==(const Build&) const = default;
@@ -101,27 +103,28 @@ enum class TrialStatus {
 std::string_view to_string(TrialStatus status);
 std::optional<TrialStatus> trial_status(std::string_view text);
 
-// What the runtime that szc links into programs reported of a trial; empty without a report.
+// The report of the runtime that szc links into programs; empty if there was no report.
 struct Layout {
-  std::optional<bool> randomized{};  // none: the program has no runtime, or it did not report
+  // Absent if the program has no runtime, or the runtime did not report.
+  std::optional<bool> randomized{};
   std::string kind{};  // "code once", "code repeated 500ms"; "" unless it was randomized
-  std::string note{};  // why not, or what was wrong with the report
+  std::string note{};  // why the layout was not randomized, or what was wrong with the report
   std::optional<std::uint64_t> seed{};
   std::optional<std::int64_t> epochs{};            // layouts that the program had
   std::optional<std::int64_t> given_up{};          // epochs that could not be made
-  std::optional<std::int64_t> epochs_ns{};         // what all of them took
-  std::optional<std::int64_t> longest_pause_ns{};  // of one of them
+  std::optional<std::int64_t> epochs_ns{};         // the time of all epochs together
+  std::optional<std::int64_t> longest_pause_ns{};  // of one epoch
   std::optional<std::int64_t> functions{};
   std::optional<std::int64_t> moved_functions{};
   std::optional<std::int64_t> text_bytes{};
   std::optional<std::int64_t> moved_bytes{};
   std::optional<std::int64_t> setup_ns{};
   std::optional<std::int64_t> main_to_exit_ns{};
-  std::optional<std::int64_t> region_ns{};  // none if it marked no region
+  std::optional<std::int64_t> region_ns{};  // absent if the program marked no region
   std::optional<std::int64_t> regions{};
-  std::optional<std::int64_t> heap_operations{};   // none unless the heap was randomized
-  std::optional<std::int64_t> heap_bytes{};        // that the program asked for
-  std::optional<std::int64_t> heap_fixed_bytes{};  // of these, those that could not be shuffled
+  std::optional<std::int64_t> heap_operations{};   // absent unless the heap was randomized
+  std::optional<std::int64_t> heap_bytes{};        // bytes that the program requested
+  std::optional<std::int64_t> heap_fixed_bytes{};  // requested bytes that could not be shuffled
   // What was placed at random, and whether that changed during the run. Absent unless the program was
   // randomized, and if its processes did different things.
   std::optional<bool> random_code{};  // only programs that szc built
@@ -138,9 +141,9 @@ BOOST_DESCRIBE_STRUCT(Layout, (),
                        main_to_exit_ns, region_ns, regions, heap_operations, heap_bytes,
                        heap_fixed_bytes, random_code, random_stack, random_heap, repeated))
 
-// Of a member of Layout in a row of the store or the export.
+// The column of a member of Layout, in the store and in exports.
 struct LayoutColumn {
-  std::string_view name{};  // "": as the member is called
+  std::string_view name{};  // "" if it has the member's name
   int since = 2;            // version of the schema
 };
 template <auto Member>
@@ -177,19 +180,19 @@ void for_each_layout_column(Visitor visit) {
   });
 }
 
-// Of trials: those from `from` to before `end`.
+// The trials at the positions [from, end).
 struct Positions {
   std::uint32_t from = 0;
   std::uint64_t end = std::uint64_t{1} << 32;
 };
 
-// Some 10,000 performance experiments.
+// Enough for some 10,000 performance experiments.
 inline constexpr std::size_t most_causal_bytes = std::size_t{1} << 20;
 
 struct Trial {
   Id experiment = 0;
   std::uint32_t position = 0;  // (experiment, position, attempt) is unique
-  std::uint32_t attempt = 0;   // from 0; `last` marks the one that stands
+  std::uint32_t attempt = 0;   // from 0; `last` marks the attempt that counts
   bool last = true;
   std::uint32_t block = 0;
   bool warmup = false;
@@ -199,7 +202,7 @@ struct Trial {
   std::string build{};  // key, or ""
   TrialStatus status = TrialStatus::not_started;
   std::string reason{};            // for people; "" when ok
-  std::optional<int> exit_code{};  // none if it did not exit by itself
+  std::optional<int> exit_code{};  // absent if it did not exit by itself
   std::optional<int> signal{};
   std::int64_t started_ns = 0;            // wall clock, since 1970
   std::optional<std::int64_t> wall_ns{};  // exec to exit, monotonic clock
@@ -210,46 +213,45 @@ struct Trial {
   std::string stderr_tail{};
   Layout layout{};
   std::vector<counters::Reading> readings{};  // kept in this order
-  std::vector<counters::Samples> samples{};   // too
+  std::vector<counters::Samples> samples{};   // these, too
   counters::Profile profile{};
-  // Of a causal plan: what its performance experiments saw (stats/causal/run_text.h); "": nothing.
+  // The results of a causal plan's performance experiments (stats/causal/run_text.h), or "".
   std::string causal{};
 
   bool operator==(const Trial&) const = default;
 };
 
-// What A/A comparisons found of a machine (stats/calibration.h): of one benchmark, of any one, or
-// of all together.
+// The result of A/A comparisons on a machine (stats/calibration.h): for one benchmark, for any
+// benchmark, or for all together.
 enum class CalibrationScope { benchmark, any, suite };
 std::string_view to_string(CalibrationScope scope);
 std::optional<CalibrationScope> calibration_scope(std::string_view text);
 
 struct Calibration {
   Id machine = 0;
-  Id experiment = 0;       // 0: it is in another database, from where this was taken
+  Id experiment = 0;       // 0 if the experiment is not in this database
   std::string name{};      // the experiment's
   std::int64_t at_ns = 0;  // when its first trial began; wall clock, since 1970
   CalibrationScope scope = CalibrationScope::any;
-  std::string benchmark{};      // of scope benchmark, else ""
+  std::string benchmark{};      // set for the scope `benchmark`, otherwise ""
   std::string response{};       // "wall"
-  double alpha = 0.05;          // of the comparisons, and of every interval here
-  std::int64_t blocks = 0;      // of a comparison
-  std::int64_t benchmarks = 0;  // that took part
+  double alpha = 0.05;          // for the comparisons, and for every interval here
+  std::int64_t blocks = 0;      // the blocks of one comparison
+  std::int64_t benchmarks = 0;  // the number that took part
   std::int64_t comparisons = 0;
   std::int64_t significant = 0;
-  std::optional<double> margin{};  // 0.008: the noise floor is 0.8 %
+  std::optional<double> margin{};  // 0.008 means a noise floor of 0.8 %
   std::optional<double> margin_low{};
   std::optional<double> margin_high{};
 
   bool operator==(const Calibration&) const = default;
 };
 
-// The kind of the event that says when an experiment came from an archive. For what is removed when
-// it is old (store.h) it is no older than that.
+// The kind of the event that says when an experiment was imported from an archive.
 inline constexpr std::string_view imported = "import";
 
 struct Event {
-  Id experiment = 0;       // 0: the daemon itself
+  Id experiment = 0;       // 0 for events of the daemon itself
   std::int64_t at_ns = 0;  // wall clock, since 1970
   std::string kind{};      // "state", "build", "trial", "daemon"
   std::string text{};
@@ -257,17 +259,18 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// What the texts of a row take in the store, about: what else it has is small and of one size.
+// The approximate size of a row's texts in the store. The rest of a row is small and always about
+// the same size.
 std::size_t bytes_of(const Trial& trial);
 std::size_t bytes_of(const Build& build);
 std::size_t bytes_of(const Event& event);
 
-// The trial's number of that name in plans, with its unit: one of its times, its memory, or a reading.
-// Nothing: it has none of that name.
+// The trial's number with this name in plans, with its unit: one of its times, its memory, or a
+// reading. Nothing if it has no such number.
 std::optional<counters::Reading> number_of(const Trial& trial, std::string_view name);
 
-// A row that contradicts its checksum, its readings or the rows that it refers to. Damage of the
-// file itself, below the rows, has the table "database" and the row 0.
+// A row that does not match its checksum, its readings or the rows that it refers to. For damage to
+// the file's structure, the table is "database" and the row 0.
 struct Damage {
   std::string table{};
   Id row = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What leaves the store: experiments (S7), and what they printed.
+// Removes experiments (S7), or only their output, from the store.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,11 +20,11 @@
 namespace stab::store {
 namespace {
 
-// The kind of an event: what the experiment printed is not stored any more.
+// The kind of the event that says that an experiment's output has been removed.
 constexpr std::string_view output_forgotten = "retention";
 
-// In the table meta: the highest id that an experiment had which was removed; what keep_ages() was given, of which a key
-// ends with the experiment's id.
+// Keys in the table meta: the highest id of a removed experiment, and the values of keep_ages(),
+// whose keys for experiments end with the id.
 constexpr std::string_view last_removed_key = "last_removed_experiment";
 constexpr std::string_view age_clock_key = "age_clock";
 constexpr std::string_view seen_end_keys = "seen_end_of_";
@@ -58,13 +58,13 @@ Id last_removed_in(const Stored& found) {
 }
 
 void note_last_removed(Connection& connection, Id experiment) {
-  // The later ones may have been removed before it.
+  // Experiments with higher ids may have been removed before this one.
   const Stored found = connection.meta(last_removed_key);
   if (found.id != 0) experiment = std::max(experiment, last_removed_in(found));
   connection.set_meta(last_removed_key, fmt::format_int(experiment).c_str());
 }
 
-// About, of a row that may be damaged.
+// The approximate size of a row that may be damaged.
 std::int64_t size_of(Connection& connection, const char* table, const char* large, Id id) {
   try {
     return connection.number(
@@ -83,7 +83,7 @@ void add_own_event(Connection& connection, std::string_view kind, std::string_vi
 
 }  // namespace
 
-// 0 where it is not known.
+// 0 if it is not known.
 Id Store::last_removed() {
   return last_removed_in(connection().meta(last_removed_key));
 }
@@ -92,7 +92,7 @@ Outcome<bool> Store::empty_log() {
   return guarded("cannot empty the log", path(), [&] {
     SQLite::Database& database = connection().database();
     const int waits = database.execAndGet("PRAGMA busy_timeout").getInt();
-    database.setBusyTimeout(0);  // the caller's loop waits for nobody
+    database.setBusyTimeout(0);  // the caller's loop must not wait for other processes
     const bool busy = database.execAndGet("PRAGMA wal_checkpoint(TRUNCATE)").getInt() != 0;
     database.setBusyTimeout(waits);
     return !busy;
@@ -124,7 +124,8 @@ Outcome<std::vector<Id>> Store::removals() {
 Outcome<bool> Store::go_on_with_removal(Id experiment) {
   bool more = true;
   auto written = write(fmt::format("the removal of experiment {}", experiment), [&] {
-    // What a row that was removed takes is overwritten, and the caller's clients wait.
+    // SQLite overwrites removed rows (secure_delete) while the caller's clients wait, so the bytes
+    // of a piece are limited, too.
     const auto some = [&](const char* table, const char* large) {
       const auto found =
           connection()
@@ -153,8 +154,9 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
 }
 
 void Store::remove_rest(Id experiment) {
-  // What a calibration found is of the machine and stays, unless a user made it who may be wrong for others: nobody
-  // could tell later whose it was.
+  // A calibration describes the machine and stays if root or the daemon's own user made it. Another
+  // user's calibration may be wrong for others, and without its experiment nobody could tell whose
+  // it is.
   const auto owner = static_cast<std::uint32_t>(
       connection().number("SELECT uid FROM experiment WHERE id = ?", {experiment}));
   const bool stays = owner == 0 || owner == geteuid();
@@ -177,7 +179,7 @@ void Store::remove_rest(Id experiment) {
   connection().remove("experiment", "WHERE id = ?", {experiment});
   connection().remove("meta", "WHERE key = ?", {seen_end_key(experiment)});
   sizes_->remove_experiment(experiment);
-  // Of nothing that is left: its next experiment brings its row again.
+  // Delete the machine's row if nothing refers to it; its next experiment adds it again.
   if (machine != 0)
     connection().remove(
         "machine",
@@ -217,7 +219,7 @@ Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place a
                                                           std::string_view why) {
   std::optional<Place> next;
   auto written = write(fmt::format("experiment {} without its output", experiment), [&] {
-    // A row that is damaged stays as it is.
+    // Damaged rows stay as they are.
     const auto empty = [&](const char* table, const char* column, std::vector<Stored> rows) {
       for (Stored& each : rows) {
         if (!each.intact || each.row.text(column).empty()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An experiment goes on with what did not succeed (S8): its failed attempts stand no longer.
+// Retries of experiments (S8): their failed attempts lose the mark `last`.
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace stab::store {
 namespace {
 
 struct Piece {
-  std::vector<Stored> failed;  // that stand
+  std::vector<Stored> failed;  // attempts with the mark `last`
   std::optional<Store::Place> next;
 };
 
@@ -30,7 +30,7 @@ std::size_t bytes_of_texts(const Row& row) {
   return bytes;
 }
 
-// Of one that succeeded no more is read than that it did.
+// Reads only the status of attempts that succeeded.
 Piece piece_behind(Connection& connection, Id experiment, Store::Place after) {
   Piece piece;
   Cursor rows = connection.cursor(
@@ -81,7 +81,7 @@ Outcome<void> Store::begin_retry(const Experiment& experiment, std::string_view 
   return written;
 }
 
-// One that is damaged stays as it is: who reads it next says so.
+// A damaged row stays as it is; the next read reports it.
 Outcome<std::optional<Store::Place>> Store::go_on_with_retry(Id experiment, Place after) {
   std::optional<Place> next;
   auto written = write(fmt::format("the retry of experiment {}", experiment), [&] {

@@ -101,7 +101,7 @@ CREATE TABLE event (
 CREATE INDEX event_of_experiment ON event (experiment);
 )sql";
 
-// Until version 6 each reading was a row.
+// Up to version 6, each reading was a row.
 constexpr const char* old_readings = R"sql(
 CREATE TABLE reading (
   id INTEGER PRIMARY KEY,
@@ -117,7 +117,7 @@ CREATE TABLE reading (
 ) STRICT;
 )sql";
 
-// For people and their SQL; nothing in here reads it. SQLite keeps this text as it is.
+// A view for people's own SQL, which stabd never reads. SQLite stores this text unchanged.
 constexpr const char* reading_view =
     R"sql(CREATE VIEW reading AS
   SELECT trial.id AS trial, item.key AS ordinal, item.value ->> 0 AS name,
@@ -129,7 +129,7 @@ constexpr const char* reading_view =
     item.value ->> 1 AS unit
   FROM trial, json_each(trial.reading_list) AS item)sql";
 
-// As the one before it.
+// A view for people, like `reading`.
 constexpr const char* sample_view =
     R"sql(CREATE VIEW sample AS
   SELECT trial.id AS trial, series.value ->> 0 AS measure, series.value ->> 1 AS subject,
@@ -137,7 +137,7 @@ constexpr const char* sample_view =
     coalesce(series.value ->> 4, '') AS reason, series.value ->> 2 AS unit
   FROM trial, json_each(trial.sample_list) AS series, json_each(series.value, '$[3]') AS item)sql";
 
-// As the one before it.
+// A view for people, like `reading`.
 constexpr const char* profile_view =
     R"sql(CREATE VIEW profile AS
   SELECT trial.id AS trial, item.key AS ordinal, item.value ->> 0 AS function,
@@ -146,8 +146,8 @@ constexpr const char* profile_view =
   FROM trial, json_each(trial.profile, '$[4]') AS item
   WHERE json_type(trial.profile, '$[4]') = 'array')sql";
 
-// Performance experiments (stats/causal/run_text.h), and the visits of progress points in them. As the
-// one before it.
+// Views for people: performance experiments (stats/causal/run_text.h), and the visits of progress
+// points during them.
 constexpr const char* causal_experiment_view =
     R"sql(CREATE VIEW causal_experiment AS
   SELECT trial.id AS trial, item.key AS ordinal,
@@ -173,7 +173,8 @@ void create_version_1(Connection& connection) {
   connection.set_meta("created_ns", fmt::format_int(now.count()).c_str());
 }
 
-// What the runtime of szc reports. The columns are NULL in older rows, whose checksums stay valid.
+// Columns for the reports of szc's runtime. They are NULL in older rows, whose checksums stay
+// valid.
 template <int version>
 void add_layout(Connection& connection) {
   for_each_layout_column([&]<class T>(const LayoutColumn& column, T Layout::*) {
@@ -213,7 +214,7 @@ void add_duration(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN duration_ns INTEGER");
 }
 
-// Of the queue.
+// Columns for the queue.
 void add_turns(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN priority INTEGER");
   connection.database().exec("ALTER TABLE experiment ADD COLUMN held_by INTEGER");
@@ -240,7 +241,7 @@ void change_rows(Connection& connection, std::string_view table, std::string_vie
   } while (!piece.empty());
 }
 
-// The readings that are rows of this trial; nothing if one is damaged.
+// The trial's readings from the old table; nothing if one is damaged.
 std::optional<std::vector<counters::Reading>> old_readings_of(Connection& connection, Id trial) {
   std::vector<counters::Reading> readings;
   bool intact = true;
@@ -261,8 +262,8 @@ std::optional<std::vector<counters::Reading>> old_readings_of(Connection& connec
   return intact ? std::optional(std::move(readings)) : std::nullopt;
 }
 
-// Of trials that are damaged themselves or in their readings nothing changes: their number of
-// readings is not that of their list, so they stay damaged.
+// Leaves a trial unchanged if it or one of its readings is damaged: without a list, its number of
+// readings is wrong, so it stays damaged.
 void add_reading_lists(Connection& connection) {
   change_rows(connection, "trial", "readings <> 0", [&](Id trial, Row& row) {
     const auto readings = old_readings_of(connection, trial);
@@ -282,7 +283,7 @@ void add_samples(Connection& connection) {
   connection.database().exec(sample_view);
 }
 
-// A row's id is that of its experiment; the store counts what is missing (rows/sizes.h).
+// A row has the id of its experiment. The store adds missing rows (rows/sizes.h).
 void add_sizes(Connection& connection) {
   connection.database().exec(R"sql(
 CREATE TABLE size (
@@ -361,7 +362,7 @@ void add_facts(Connection& connection) {
 
 struct SchemaEntry {
   std::string type;
-  std::string of;  // its table
+  std::string of;  // the table that it belongs to
   std::string called;
   std::string sql;
 

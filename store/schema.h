@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The schema and the way from one version to the next. doc/store.md describes the tables. Throws
-// (see failure.h).
+// The schema and its migration from one version to the next. doc/store.md describes the tables.
+// Throws (see failure.h).
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,26 @@
 
 namespace stab::store {
 
-// In the header of every database of ours ("stab").
+// Identifies a database of stabd in its header ("stab").
 inline constexpr std::int32_t application_id = 0x73746162;
 
-// steps[n] leads from version n to n + 1, version 0 being an empty file. It runs inside a
+// steps[n] migrates from version n to n + 1; version 0 is an empty file. A step runs inside a
 // transaction.
 using Step = void (*)(Connection& connection);
 
 // The steps of this version of stabd; their number is schema_version.
 std::span<const Step> schema_steps();
 
-// Until version 6 readings were rows of this table.
+// Up to version 6, readings were rows of this table.
 inline constexpr const char* old_reading_table = "reading";
 inline constexpr int last_version_with_old_readings = 6;
 inline constexpr int last_version_without_sizes = 8;
 
-// For recovery, which reads files of any version: an empty such table beside the trials of today,
-// in place of the view; and all of its rows into their trials, after which it is gone. The second
-// is the migration from version 6. A trial of whose readings any is damaged or missing gets none
-// and is damaged from then on: it has another number of readings than it says.
+// For recovery, which reads files of any version. The first function replaces the view `reading`
+// with an empty table of old readings. The second, which is also the migration from version 6,
+// moves the table's rows into their trials and drops the table. If any of a trial's readings is
+// damaged or missing, the trial gets no readings, and counts as damaged because their number is
+// wrong.
 void bring_back_old_readings(Connection& connection);
 void put_readings_into_trials(Connection& connection);
 
@@ -42,16 +43,16 @@ inline constexpr std::string_view queue_runs = "running";
 // that it took out of a file of any version.
 void read_facts_of_sentences(Connection& connection);
 
-// The texts of the only views that a database of ours has.
+// The SQL of all views that a database of stabd has.
 std::span<const std::string_view> known_views();
 
-// Of a file that anybody may have made: everything in its schema is, text by text, what a database of
-// its version has. So nothing in it is a program: no generated column, CHECK, default or expression.
+// Refuses a file unless its schema is, text by text, that of a database of its version. So a file
+// that anybody may have made contains no program: no generated column, CHECK, default or
+// expression.
 void refuse_other_schema(SQLite::Database& database);
 
-// Applies the steps that are missing, each in a transaction of its own: after a crash the database
-// has one of the versions, never something between. Refuses a database with a version newer than
-// the last step's.
+// Applies the missing steps, each in its own transaction, so that after a crash the database has
+// one of the versions, never a mixture. Refuses a database that is newer than the last step.
 void migrate(Connection& connection, std::span<const Step> steps);
 
 }  // namespace stab::store

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prepared statements, kept for the next use of the same text. One that is in use is never handed
-// out twice.
+// Keeps prepared statements for the next use of the same SQL. A statement in use is never lent
+// twice.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -16,8 +16,8 @@ class Statements {
  public:
   explicit Statements(SQLite::Database& database) : database_(database) {}
 
-  // Goes back to the pool, reset, at the end of its scope: a statement that is not reset keeps its
-  // transaction open.
+  // Resets the statement and returns it to the pool at the end of the scope. A statement that is
+  // not reset keeps its transaction open.
   class Borrowed {
    public:
     Borrowed(Pool& pool, Pool::node_type node) : pool_(pool), node_(std::move(node)) {}

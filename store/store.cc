@@ -19,14 +19,14 @@
 
 namespace stab::store {
 
-// Two paths to one file must not give two locks.
+// Two paths to the same file must lead to the same lock.
 static std::string resolved(const std::string& path) {
   std::error_code ignored;
   const auto absolute = std::filesystem::weakly_canonical(path, ignored);
   return absolute.empty() ? path : absolute.string();
 }
 
-// As it was before its schema changes, for whoever has to go back.
+// Copies the database before its schema changes, so that users can return to the old version.
 static void keep_before_migration(Connection& connection, const std::string& path) {
   const std::int64_t version = connection.number("PRAGMA user_version");
   if (version <= 0 || version >= schema_version) return;
@@ -100,7 +100,7 @@ Outcome<void> Store::write(std::string_view what, const std::function<void()>& a
     try {
       store_with_room(action);
     } catch (const SQLite::Exception& error) {
-      // Of one row it costs this change only.
+      // If a single row is corrupt, only this change fails.
       if (!is_corrupt(error)) throw;
       if (const std::string problem = structure_problem(connection()); !problem.empty())
         refuse_changes(structure_refusal(problem));
@@ -109,8 +109,8 @@ Outcome<void> Store::write(std::string_view what, const std::function<void()>& a
   });
 }
 
-// SQLite lets the log grow while somebody reads, and begins it anew after a commit only: on a disk
-// that is full there is none.
+// While somebody reads, SQLite only appends to the log. It starts the log again only after a
+// commit, and on a full disk no commit succeeds, so reuse_log() makes room for a second try.
 void Store::store_with_room(const std::function<void()>& action) {
   const auto with_sizes = [&] {
     sizes_->begin();
@@ -137,7 +137,7 @@ Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action)
 Outcome<Id> Store::add_machine(const Machine& machine) {
   return add("the machine", [&] {
     Machine row = machine;
-    // A damaged row stays as it is, and has the key: the machine gets another row.
+    // A damaged row keeps the key and stays as it is, so the machine gets a row with another key.
     for (int number = 2;; ++number) {
       Id same = 0;
       bool damaged = false;
@@ -209,7 +209,7 @@ Outcome<void> Store::add_builds_and_events(std::span<const Build> builds,
   });
 }
 
-// Their checksums change with the mark, so each is read, checked and written anew.
+// The mark is part of the checksum, so each row is read, checked and written again.
 std::uint64_t Store::unmark(std::string_view which, std::initializer_list<Value> arguments) {
   std::vector<Stored> found;
   connection().select("trial", which, arguments, [&](const Stored& stored) {

@@ -29,7 +29,8 @@ std::string too_long(std::string_view column, std::size_t bytes) {
   return "";
 }
 
-// No list in the column takes more: a control character is six bytes there, and a number at most this.
+// An upper bound of a reading's size in the column: a control character takes six bytes there, and
+// all numbers together at most of_numbers.
 std::size_t bytes_of(const counters::Reading& reading) {
   constexpr std::size_t of_numbers = 64;
   return of_numbers + 2 * (reading.name.size() + reading.unit.size()) + 6 * reading.reason.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker and an archive may say anything of a trial. This says what of it is stored.
+// A worker or an archive may send anything as a trial. This decides whether it is stored.
 #pragma once
 
 #include <string>
@@ -9,9 +9,11 @@
 
 namespace stab::store {
 
-// Why these are not stored: a name is no line without control characters, or there is too much. "" if they are.
+// Why these are not stored: a name is not a single line without control characters, or they are too
+// large. "" if they are stored.
 std::string refusal_of(const std::vector<counters::Reading>& readings);
-// The same for all that a run decides. What is stored can always be exported and imported.
+// The same for everything that a worker reports of a trial. Every stored trial can be exported and
+// imported again.
 std::string refusal_of(const Trial& trial);
 
 }  // namespace stab::store

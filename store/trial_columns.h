@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The members of a trial that are a column each, in the store and in exports: how one is written and
-// read follows from its type. Its levels, its layout (records.h) and its lists have columns of their
-// own.
+// The members of a trial that have one column each, in the store and in exports. A member's type
+// decides how it is written and read. The trial's levels, layout (records.h) and lists are not in
+// this table.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace stab::store {
 
-// Where an export has it: its factors stand between the two.
+// The column's place in exports, whose columns of factors lie between the other two groups.
 enum class Exported { nowhere, before_factors, after_factors };
 
 template <auto Member>

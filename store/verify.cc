@@ -20,7 +20,7 @@ struct CheckedTable {
   bool many_rows = false;
 };
 
-// Of a table that has no rows of an experiment, or none that its results depend on.
+// Selects no row: for tables whose rows belong to no experiment, or don't affect its results.
 constexpr const char* none = "WHERE id IS NULL AND ? NOT NULL";
 
 constexpr std::array<CheckedTable, 9> checked_tables{{
@@ -64,25 +64,27 @@ class Search {
   std::vector<Damage> run_structure() {
     check_structure("");
     if (damage_.empty()) return {};
-    // What single rows explain does not count.
+    // SQLite also reports problems that come from single damaged rows. Check the rows first, so
+    // that is_of_rows() can ignore those.
     damage_.clear();
     reported_.clear();
     return run();
   }
 
  private:
-  // A file of an earlier version does not have all tables, and has one that is a view today.
+  // A file of an earlier version lacks some tables, and `reading` is a table there, not a view.
   bool has_table(std::string_view table) {
     if (version_ >= schema_version) return table != old_reading_table;
     return connection_.number("SELECT count(*) FROM sqlite_schema WHERE name = ?",
                               {std::string(table)}) != 0;
   }
 
-  // One entry a row is enough: the first problem found.
+  // Reports only the first problem of each row.
   void report(std::string table, Id row, std::string problem) {
     if (!reported_.emplace(table, row).second) return;
     ++damaged_rows_[table];
-    // What costs all experiments is never among those that a list leaves out.
+    // Structural damage concerns all experiments, so it comes first, where a shortened list never
+    // drops it.
     const auto place = row == 0 ? damage_.begin() : damage_.end();
     damage_.insert(place, {std::move(table), row, std::move(problem)});
   }
@@ -107,9 +109,9 @@ class Search {
     }
   }
 
-  // Of trials that are intact the number of readings is what it was.
+  // Compares the readings of each trial with the number in its row, which the checksum covers.
   void check_readings() {
-    // The checksum says that a list is whole; where there is none the number must be 0.
+    // A list is covered by the checksum; without a list the number must be 0.
     const std::string counts =
         version_ > last_version_with_old_readings
             ? "SELECT id, readings, iif(reading_list IS NULL, 0, readings) FROM trial "
@@ -151,12 +153,12 @@ class Search {
                fmt::format("it refers to a row of table {} that does not exist",
                            check.getColumn(2).getString()));
     } catch (const SQLite::Exception& error) {
-      // The rows where it stops are named already.
+      // The damaged rows at which it stops have been reported already.
       if (!is_corrupt(error)) throw;
     }
   }
 
-  // `of`: "(table)", or "" for the whole file.
+  // `of` is "(table)", or "" for the whole file.
   void check_structure(const std::string& of) {
     SQLite::Statement check(connection_.database(), fmt::format("PRAGMA integrity_check{}", of));
     try {
@@ -170,7 +172,7 @@ class Search {
     }
   }
 
-  // Whether damaged rows, which are named each, explain what SQLite says of the file.
+  // Whether damaged rows, which are reported one by one, explain SQLite's verdict.
   bool is_of_rows(std::string_view verdict) {
     // "NULL value in trial.seed", "non-TEXT value in trial.reason"
     constexpr std::string_view value = " value in ";
@@ -178,7 +180,7 @@ class Search {
       verdict.remove_prefix(place + value.size());
       return damaged_rows_.contains(verdict.substr(0, verdict.find('.')));
     }
-    // A row that cannot be read; the check ends there.
+    // SQLite's check ends at a row that it can't read.
     if (verdict == "database disk image is malformed") return !damaged_rows_.empty();
     // "row 7 missing from index x"
     constexpr std::string_view missing = " missing from index ";

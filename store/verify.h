@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looks for damage (S4): checksums, missing readings, references into nowhere, SQLite's own
-// structure. Throws (see failure.h).
+// Looks for damage (S4): wrong checksums, missing readings, references to missing rows, and a
+// damaged file structure. Throws (see failure.h).
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 namespace stab::store {
 
 std::vector<Damage> find_damage(Connection& connection, std::optional<Id> experiment);
-// Of rows of all tables but trial and reading.
+// Checks all tables except trial and reading.
 std::vector<Damage> find_damage_of_small_tables(Connection& connection);
 
-// What is wrong with the file below its rows: then queries may miss rows. "" if nothing is.
+// Returns damage to the file's structure, because of which queries may miss rows, or "".
 std::string structure_problem(Connection& connection);
 
-// How many readings of this trial are missing or too many; "" if all are there.
+// Describes a wrong number of readings; "" if the number is right.
 std::string reading_problem(std::int64_t expected, std::int64_t found);
 
 }  // namespace stab::store

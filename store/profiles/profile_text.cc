@@ -70,7 +70,7 @@ class ProfileScanner : private ListScanner {
   }
 
   void read_functions(std::vector<ProfiledFunction>& functions) {
-    if (take(']')) return;  // no sample hit one
+    if (take(']')) return;  // no sample hit a function
     do {
       ProfiledFunction& each = functions.emplace_back();
       expect('[');
@@ -86,7 +86,7 @@ class ProfileScanner : private ListScanner {
     expect(']');
   }
 
-  // Digits only, and no zero before others.
+  // Accepts digits only, without leading zeros.
   std::uint64_t number() {
     const std::string_view digits = number_ahead();
     std::uint64_t value = 0;

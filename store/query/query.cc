@@ -24,7 +24,7 @@ constexpr int steps_between_looks = 1000;
 constexpr const char* only_reading =
     "only reading is allowed: give one SELECT over the tables and views of doc/store.md";
 
-// Q1: what reading needs, and nothing else.
+// Q1: allows only what reading needs.
 int allow_reading(void*, int action, const char*, const char*, const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:
@@ -41,7 +41,7 @@ int is_too_late(void* until) {
   return Clock::now() > *static_cast<const Clock::time_point*>(until) ? 1 : 0;
 }
 
-// The process's limit is as it was afterwards.
+// Limits SQLite's memory; the destructor restores the process's earlier limit.
 class MemoryLimit {
  public:
   MemoryLimit() : before_(sqlite3_hard_heap_limit64(most_memory)) {}
@@ -89,7 +89,7 @@ Statement only_statement(sqlite3* handle, const std::string& sql, const QueryLim
   if (sql.contains('\0')) refuse(only_reading);
   std::string_view rest;
   Statement statement = prepare(handle, sql, limits, rest);
-  // Comments and semicolons may follow.
+  // Only comments and semicolons may follow.
   for (std::string_view more = rest; !more.empty(); more = rest) {
     if (prepare(handle, more, limits, rest)) refuse(only_reading);
     if (rest.size() == more.size()) break;
@@ -156,7 +156,8 @@ Outcome<Table> query(const std::string& path, const std::string& sql, const Quer
     const MemoryLimit memory;
     Connection connection(path, Connection::ReadOnly());
     sqlite3* const handle = connection.database().getHandle();
-    // Nothing of the schema is a program of others, so our views may use what SQLite holds for unsafe.
+    // refuse_other_schema() rules out foreign programs in the schema, so our views may use
+    // functions that SQLite considers unsafe.
     refuse_other_schema(connection.database());
     connection.database().exec("PRAGMA trusted_schema = ON; PRAGMA temp_store = MEMORY");
     sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -164,7 +165,7 @@ Outcome<Table> query(const std::string& path, const std::string& sql, const Quer
     Clock::time_point until = Clock::now() + limits.time;
     sqlite3_progress_handler(handle, steps_between_looks, is_too_late, &until);
     sqlite3_set_authorizer(handle, allow_reading, nullptr);
-    // Rolling back at the end is no reading either.
+    // The authorizer would also refuse the rollback at the end, so it is removed before that.
     const auto free = [](sqlite3* of) { sqlite3_set_authorizer(of, nullptr, nullptr); };
     const std::unique_ptr<sqlite3, decltype(free)> guard(handle, free);
     const Statement statement = only_statement(handle, sql, limits);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One SELECT of anybody's over a database that others may be writing.
+// Runs one SELECT from any user over a database that another process may be writing.
 //
-// Q1  Nothing is written: not the database, not another file, no temporary one. Nothing is attached
-//     and no setting is changed. What the authorizer does not know is refused.
-// Q2  It ends: after `time` at the latest, and with at most `bytes` of rows; SQLite itself gets as
-//     much memory as a quarter of a GiB.
-// Rows are as SQLite reads them: their checksums (S4) are not looked at.
+// Q1  Nothing is written: neither the database nor any other file, not even a temporary one. No
+//     database is attached and no setting changed. The authorizer refuses every action that it does
+//     not know.
+// Q2  The query ends after `time` at the latest, and with at most `bytes` of rows. SQLite itself
+//     may use at most a quarter of a GiB of memory.
+// Rows are returned without a check of their checksums (S4).
 #pragma once
 
 #include <chrono>
@@ -24,11 +25,11 @@ struct QueryLimits {
 };
 
 struct Table {
-  std::vector<std::string> columns;  // may be alike
+  std::vector<std::string> columns;  // names may repeat
   std::vector<std::vector<Value>> rows;
 };
 
-// Fails if `sql` is not one SELECT, and as Reader::open() does.
+// Fails if `sql` is not exactly one SELECT, and whenever Reader::open() would fail.
 Outcome<Table> query(const std::string& path, const std::string& sql, const QueryLimits& limits);
 
 }  // namespace stab::store

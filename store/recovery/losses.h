@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is lost of a damaged database, as far as it can be told.
+// Keeps track of what a damaged database has lost, as far as we can tell.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace stab::store {
 
-// Those that others refer to come first.
+// A table comes after the tables that it refers to.
 inline constexpr std::array recovered_tables{"meta",  "machine",         "experiment",  "build",
                                              "trial", old_reading_table, "calibration", "event"};
 
 struct Losses {
-  std::set<std::string> unreadable{};          // tables of which something could not be read
+  std::set<std::string> unreadable{};          // tables that could not be read completely
   std::map<std::string, std::set<Id>> rows{};  // by table
-  // What a lost trial whose content can be read says of itself.
+  // The experiment and position in the row of a lost trial whose content can still be read.
   struct Claim {
     Id experiment = 0;
     std::int64_t position = 0;
@@ -28,7 +28,7 @@ struct Losses {
   };
   std::map<Id, Claim> claims{};  // by the trial's id
 
-  // A row that will not be in the copy.
+  // Notes a row that will not be in the copy.
   void add(const std::string& table, const Stored& stored);
 };
 

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t meta_rows = 2;  // that a database is made with
+constexpr std::int64_t meta_rows = 2;  // the rows of a new database
 
 class Recovery {
  public:
@@ -35,7 +35,7 @@ class Recovery {
   Recovered run(const std::string& scratch) {
     to_.database().exec("PRAGMA foreign_keys = OFF");
     to_.transaction([&] {
-      to_.database().exec("DELETE FROM meta");  // the original's is kept
+      to_.database().exec("DELETE FROM meta");  // the original's rows are kept
       losses_ = salvage(from_, to_, scratch);
       read_facts_of_sentences(to_);
       for (const char* table : recovered_tables) find_lost(table);
@@ -62,7 +62,8 @@ class Recovery {
            to_.number("SELECT max(id) FROM reading") != 0;
   }
 
-  // Ids are given out without gaps; behind the last one that is kept nobody knows.
+  // Ids are assigned without gaps, so each missing id below the last kept one is a lost row. How
+  // many rows followed that one is unknown.
   void find_lost(const std::string& table) {
     std::set<Id>& lost = losses_.rows[table];
     const Connection::Ids kept = to_.ids(table, "");
@@ -75,7 +76,8 @@ class Recovery {
     }
   }
 
-  // Rows whose experiment, trial or machine is lost, or some of whose readings are.
+  // Drops rows that refer to a lost experiment, trial or machine, and trials that have lost
+  // readings.
   void drop_what_hangs() {
     for (const char* table : {"build", "trial", "event"}) note_lost_experiments(table);
     forget("experiment", "machine");
@@ -86,19 +88,21 @@ class Recovery {
     drop("trial",
          "reading_list IS NULL AND "
          "readings <> (SELECT count(*) FROM reading WHERE reading.trial = trial.id)");
-    // Attempts at a position have no gaps: the next one is the one after as many as there are.
+    // Attempts at a position must have no gaps, because the number of attempts is the number of the
+    // next one.
     drop("trial",
          "attempt <> (SELECT count(*) FROM trial AS t WHERE t.experiment = trial.experiment AND "
          "t.position = trial.position AND t.attempt < trial.attempt)");
     drop("reading", "trial NOT IN (SELECT id FROM trial)");
   }
 
-  // Gaps among the ids are counted; what was behind the last one only other rows tell.
+  // Gaps between ids have been counted. Only other rows can tell whether rows followed the last
+  // kept one.
   bool more_may_be_lost(const std::string& table) {
     if (!losses_.unreadable.contains(table)) return false;
     if (table == "meta") return to_.number("SELECT count(*) FROM meta") < meta_rows;
     if (table != "trial" && table != "reading") return true;
-    // Each kept trial has all of its readings.
+    // Each kept trial has all of its readings, so only whole trials can be missing.
     if (losses_.unreadable.contains("experiment") || !losses_.rows["experiment"].empty())
       return true;
     return to_.number(
@@ -123,7 +127,7 @@ class Recovery {
     to_.database().exec(fmt::format("DELETE FROM {} WHERE {}", table, which));
   }
 
-  // The row stays, and no longer says which machine or experiment that was.
+  // Keeps the row but clears its reference to a lost machine or experiment.
   void forget(const std::string& table, const std::string& parent) {
     std::vector<Stored> rows;
     to_.select(table, fmt::format("WHERE {0} NOT IN (SELECT id FROM {0})", parent), {},
@@ -158,8 +162,8 @@ class Recovery {
     std::ranges::sort(found_.experiments, {}, &Recovered::Experiment::id);
   }
 
-  // What lost trials say of themselves counts where no trial is kept at their position. Of those
-  // that are damaged it counts only if the trial before them is of the same experiment.
+  // A lost trial's claim counts only if no trial is kept at its position. A damaged trial's claim
+  // counts only if the trial before it belongs to the same experiment, too.
   void find_owners_of_lost_trials() {
     for (const auto& [id, claim] : losses_.claims) {
       if (!losses_.rows["trial"].contains(id)) continue;
@@ -172,7 +176,7 @@ class Recovery {
     }
   }
 
-  // "" if all that stood is there.
+  // Returns "" if no attempt with the mark `last` is missing.
   std::string problem_of_trials(Experiment& experiment) {
     const auto number = [&](const char* what) {
       return to_.number(fmt::format("SELECT {} FROM trial WHERE experiment = ?", what),
@@ -181,7 +185,8 @@ class Recovery {
     const std::int64_t standing = number("coalesce(sum(last), 0)");
     const std::int64_t positions = number("count(DISTINCT position)");
     const bool done = experiment.state == "done";
-    // One that has failed may have it from an earlier recovery.
+    // A failed experiment may have the hole from an earlier recovery, so it counts only if this
+    // file has lost trials.
     const bool hole =
         positions != number("coalesce(max(position) + 1, 0)") &&
         (done || losses_.unreadable.contains("trial") || !losses_.rows["trial"].empty());
@@ -195,7 +200,7 @@ class Recovery {
       return "it is not known whether trials after its last one are lost";
     }
     if (!done) return "trials are lost";
-    // It can go on then, and nobody takes what is left for all of it.
+    // A failed experiment can be retried, and nobody takes the remaining trials for all of them.
     experiment.state = "failed";
     experiment.stopped_by.reset();
     experiment.reason = fmt::format(
@@ -206,14 +211,15 @@ class Recovery {
     return "trials are lost: it now counts as failed, and 'stabctl retry' measures them again";
   }
 
-  // Behind this trial there was one of which nothing can be read.
+  // Whether a trial of which nothing can be read may have followed this one.
   bool may_have_lost_behind(Id last) {
     if (last == 0) return false;
     if (losses_.rows["trial"].contains(last + 1)) return !losses_.claims.contains(last + 1);
     return losses_.unreadable.contains("trial") && last == to_.number("SELECT max(id) FROM trial");
   }
 
-  // Rows of an experiment stand together for the most part: those beside a lost one.
+  // The experiments of the rows next to lost ones, because an experiment's rows are mostly
+  // adjacent.
   std::set<Id> owners_of_lost(const std::string& table) {
     std::set<Id> owners;
     const std::set<Id>& lost = losses_.rows[table];
@@ -237,8 +243,8 @@ class Recovery {
   std::string from_;
   Connection& to_;
   Losses losses_;
-  std::set<Id> owners_;                 // experiments that lost trials, as far as those say
-  std::map<Id, std::string> problems_;  // of experiments that are kept
+  std::set<Id> owners_;  // experiments that lost trials, according to the trials' claims
+  std::map<Id, std::string> problems_;  // of kept experiments, by id
   Recovered found_;
 };
 

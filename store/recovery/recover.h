@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes a whole database of what can still be read of a damaged one.
+// Makes an intact database of the rows of a damaged one that can still be read.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct Recovered {
   struct Table {
     std::string name{};
     std::uint64_t kept = 0;
-    std::uint64_t lost = 0;  // as far as it can be told
-    bool more = false;       // may be lost: not all of it could be read, and nothing tells how much
+    std::uint64_t lost = 0;  // as far as we can tell
+    bool more = false;       // more rows may be lost, but nothing tells how many
   };
-  // Of which something is missing.
+  // An experiment that has lost something.
   struct Experiment {
     Id id = 0;
-    std::string name{};  // "": all of it is lost
+    std::string name{};  // "" if the whole experiment is lost
     std::string problem{};
   };
   std::vector<Table> tables{};
@@ -29,11 +29,10 @@ struct Recovered {
   [[nodiscard]] bool lost_nothing() const;
 };
 
-// Each row of `from` that can be read, wherever it stands in the file, and whose checksum is right,
-// with its id; not those that refer to one that is lost. An experiment that was done and misses
-// trials has failed in the copy, so that it can be retried. Holds the lock of `from`, which stays as
-// it is, byte by byte. `to` is a file that is not there yet; it verifies, and is on disk when this
-// returns.
+// Copies each row of `from`, with its id, that can be read anywhere in the file, has the right
+// checksum, and does not refer to a lost row. If a done experiment misses trials, it has failed in
+// the copy, so that it can be retried. Holds the lock of `from`, which is not changed. `to` must
+// not exist yet; when this returns, it has passed verification and is on disk.
 Outcome<Recovered> recover(const std::string& from, const std::string& to);
 
 }  // namespace stab::store

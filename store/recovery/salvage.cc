@@ -37,7 +37,7 @@ class Salvage {
     }
   }
 
-  // False if SQLite could not read all of it, or not as it was written.
+  // Returns false if SQLite could not read every row, or some rows are damaged.
   bool read_by_trees() {
     std::unique_ptr<Connection> source;
     try {
@@ -60,7 +60,8 @@ class Salvage {
            std::ranges::all_of(losses_.rows, [](const auto& of) { return of.second.empty(); });
   }
 
-  // What the trees do not lead to any more. A row is one of a table if its checksum is.
+  // Reads rows that the trees no longer lead to. A row belongs to the table for which its checksum
+  // is right.
   void read_pages(const std::string& scratch) {
     const std::shared_ptr<void> removed(nullptr, [&](void*) { unlink(scratch.c_str()); });
     std::string pages = scratch;
@@ -69,7 +70,7 @@ class Salvage {
       source.exec("PRAGMA writable_schema = ON");
       copy_database(source, scratch, true);
     } catch (const SQLite::Exception& error) {
-      // Without its log then.
+      // The copy failed, so the pages are read from the file itself, without its log.
       if (!is_corrupt(error)) throw;
       pages = from_;
     }
@@ -109,7 +110,8 @@ class Salvage {
                          {table}) != 0;
   }
 
-  // What a schema whose text has changed lacks is no other error to SQLite than a wrong query.
+  // If the schema's text has changed, SQLite reports missing tables and columns as SQLITE_ERROR,
+  // like a wrong query.
   static bool is_of_damage(const std::exception& error) {
     const auto* sqlite = dynamic_cast<const SQLite::Exception*>(&error);
     if (sqlite == nullptr) return dynamic_cast<const Failure*>(&error) != nullptr;
@@ -129,7 +131,7 @@ class Salvage {
         checksum = *whole;
         continue;
       }
-      // SQLite keeps integral reals as integers, and the id elsewhere.
+      // SQLite stores integral reals as integers, and the id not in the record.
       if (columns[i].name == "id") value = raw.id;
       if (columns[i].type == "REAL" && whole != nullptr) value = static_cast<double>(*whole);
       row.set_value(columns[i].name, std::move(value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes each row out of a damaged file that can be read and whose checksum is right.
+// Takes each row that can be read and has the right checksum out of a damaged file.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace stab::store {
 
-// Puts the rows into `to`, whose tables are empty, with their ids. It reads by the trees of the
-// tables, and where those are damaged all pages of the file too. `scratch` is a file that is there
-// only meanwhile. Throws (see failure.h), also for a newer schema.
+// Puts the rows with their ids into `to`, whose tables are empty. Reads along the tables' trees
+// and, if those are damaged, also all pages of the file. `scratch` is a temporary file. Throws (see
+// failure.h), also for a newer schema.
 Losses salvage(const std::string& from, Connection& to, const std::string& scratch);
 
 }  // namespace stab::store

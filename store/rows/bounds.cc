@@ -23,10 +23,10 @@ constexpr std::int64_t word = 64;    // a name of a benchmark, a digest
 constexpr std::int64_t title = 400;  // 100 characters
 constexpr std::int64_t path = 4 * kib;
 constexpr std::int64_t output = 64 * kib;
-constexpr std::int64_t reason = 256 * kib;  // a command and what it printed
-constexpr std::int64_t event = 800;         // the name of one in 200 characters
+constexpr std::int64_t reason = 256 * kib;  // a command and its output
+constexpr std::int64_t event = 800;         // an event's name of 200 characters
 
-// Those of plans (plan/rules.h) and of messages (protocol) of the same things.
+// These agree with the limits of plans (plan/rules.h) and of messages (protocol).
 constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"meta", "value", path},
                             TextBound{"machine", "key", path},
@@ -76,7 +76,7 @@ std::vector<TextBound> bounds_of(std::string_view table) {
   return found;
 }
 
-// The size of the row's texts together.
+// Returns the total size of the row's texts.
 std::int64_t check_row(SQLite::Statement& row, const std::vector<TextBound>& columns) {
   std::int64_t together = 0;
   int place = 0;

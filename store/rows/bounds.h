@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How much a file that anybody may have made may hold of each thing. What stabd itself stores is
-// below that. Throws (see failure.h).
+// Limits for files that anybody may have made. stabd itself always stores less than that. Throws
+// (see failure.h).
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -16,18 +16,18 @@ struct TextBound {
   std::string_view column;
   std::int64_t most;  // bytes
 };
-// Of every column that holds texts.
+// The limit of every column that has texts.
 std::span<const TextBound> text_bounds();
 
-// Of tables that are read as a whole.
+// The limits of tables that are read as a whole.
 struct TableBound {
   std::string_view table;
   std::int64_t rows;
-  std::int64_t bytes;  // of their texts together
+  std::int64_t bytes;  // of all texts together
 };
 std::span<const TableBound> table_bounds();
 
-// Refuses what is beyond these, with table, row, column and bound.
+// Refuses a file that exceeds a limit; the error names table, row, column and limit.
 void check_bounds(SQLite::Database& database);
 
 }  // namespace stab::store

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text that a row's checksum is taken of (doc/store.md, "Checksums"), piece by piece. The
-// columns come in the order of their names; those that are NULL are left out.
+// Builds the text from which a row's checksum is computed (doc/store.md, "Checksums"), piece by
+// piece. Add the columns in the order of their names, and leave out those that are NULL.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace stab::store {
 
 class ChecksumText {
  public:
-  // A text as it goes in: with its length before it.
+  // A text with its length before it.
   static std::string piece(std::string_view text);
 
   void begin(std::string_view table);
-  // Each column: piece() of its name, then its value.
+  // For each column, add piece() of its name, then its value.
   void add_name(std::string_view piece) { text_ += piece; }
   void add(std::int64_t value);
   void add(double value);

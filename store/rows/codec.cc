@@ -16,7 +16,7 @@
 namespace stab::store {
 namespace {
 
-// SQLite has no unsigned 64-bit integers: the same bits, read as signed.
+// SQLite has no unsigned 64-bit integers, so the same bits are stored as a signed one.
 std::int64_t to_signed(std::uint64_t value) {
   return std::bit_cast<std::int64_t>(value);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records to rows and back; trials come back in many_rows.h. The column `id` is
-// the connection's business. Throws (see failure.h).
+// Converts records to rows and back; many_rows.h reads trials. The connection sets the column `id`.
+// Throws (see failure.h).
 #pragma once
 
 #include <string_view>

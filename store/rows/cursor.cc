@@ -22,7 +22,7 @@ int bind(sqlite3_stmt* statement, int index, const Value& value) {
   return sqlite3_bind_null(statement, index);
 }
 
-// Anything that is no number is a text.
+// Everything except numbers is read as text.
 std::string_view bytes_of(sqlite3_stmt* statement, int place) {
   const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement, place));
   if (bytes == nullptr) return "";

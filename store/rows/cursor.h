@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows that a query finds, one after another, read by the positions of their columns: for
-// tables with many rows. Throws (see failure.h).
+// Reads a query's rows one by one, by the places of their columns, for tables with many rows.
+// Throws (see failure.h).
 #pragma once
 
 #include <sqlite3.h>
@@ -22,17 +22,18 @@ using Arguments = std::initializer_list<Value>;
 
 class Cursor {
  public:
-  // `query` selects all columns of `table` and no others. Other changes of the database are not
-  // seen while any cursor of the connection is at work.
+  // `query` must select exactly the columns of `table`. While any cursor of the connection is open,
+  // changes by other processes are not seen.
   Cursor(sqlite3* database, std::string_view table, std::string_view query, Arguments arguments);
 
-  // To the next row; false behind the last one. What text() gave ends here.
+  // Moves to the next row; false after the last one. Invalidates the results of text().
   bool step();
 
-  // The place of a column; refuses if there is none.
+  // The place of a column; refuses an unknown one.
   [[nodiscard]] int place(std::string_view column) const;
 
-  // Of the row where it stands. Those that are not optional refuse NULL, all refuse other types.
+  // Values of the current row. All functions refuse other types, and all but the optional ones
+  // refuse NULL.
   [[nodiscard]] bool is_null(int place) const;
   [[nodiscard]] std::int64_t integer(int place) const;
   [[nodiscard]] double real(int place) const;
@@ -41,14 +42,14 @@ class Cursor {
   [[nodiscard]] std::optional<std::int64_t> optional_integer(int place) const;
 
   [[nodiscard]] Id id() const { return integer(id_); }
-  bool intact();  // it matches its checksum
+  bool intact();  // whether the row matches its checksum
   void require_intact();
   [[nodiscard]] Row row() const;  // a copy, without the checksum
 
  private:
   struct Column {
     std::string name;
-    std::string piece;  // of its name, in the checksum's text
+    std::string piece;  // of its name, for the checksum's text
     int place = 0;
   };
   void need(int place, int type, const char* what) const;

@@ -14,7 +14,7 @@
 namespace stab::store {
 
 void add_text(std::string& to, const std::string& text) {
-  // Of what our own sources are called nothing needs an escape.
+  // The names that our own code uses need no escapes.
   constexpr auto is_plain = [](unsigned char byte) {
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lists in JSON as the text of a column: what their writers and readers have in common. What is no
-// such text is refused (failure.h), whoever wrote it.
+// Shared code for columns whose text is a list in JSON. Readers refuse any other text (failure.h),
+// whoever wrote it.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace stab::store {
 
-// In quotes.
+// Appends the text in quotes.
 void add_text(std::string& to, const std::string& text);
 
 // Reads a text from its beginning to its end, each byte once.
 class ListScanner {
  public:
-  // `column` is named by what is refused.
+  // Errors name `column`.
   ListScanner(std::string_view column, std::string_view text) : column_(column), rest_(text) {}
 
   [[noreturn]] void wrong() const;
@@ -24,8 +24,8 @@ class ListScanner {
   bool take(std::string_view word);
   void expect(char byte);
   void read(std::string& text);
-  double real();  // finite
-  // The digits before the next comma or bracket, which are then read; nothing else is looked at.
+  double real();  // must be finite
+  // The characters before the next comma or bracket, unchecked and not yet skipped.
   [[nodiscard]] std::string_view number_ahead() const;
   void skip(std::string_view ahead) { rest_.remove_prefix(ahead.size()); }
 

@@ -14,7 +14,7 @@ namespace {
 
 using LogRow = Reader::LogRow;
 
-constexpr std::size_t most_rows = 200;  // of a table in a piece
+constexpr std::size_t most_rows = 200;  // of each table in one piece
 
 std::string of_trial(const Row& row) {
   const std::string& reason = row.text("reason");
@@ -22,21 +22,21 @@ std::string of_trial(const Row& row) {
   return reason + (reason.empty() || printed.empty() ? "" : "\n") + printed;
 }
 
-// Of one table.
+// The part of a piece that comes from one table.
 struct Part {
   std::vector<LogRow> rows;
   Id* next;
-  Id end;  // of what was looked at
+  Id end;  // the last id that was looked at
   bool is_cut = false;
 
-  // One row more was looked for than a piece has.
+  // The query asks for one row more than a piece may have. If it is there, the part is cut.
   void cut() {
     is_cut = rows.size() > most_rows;
     if (!is_cut) return;
     rows.pop_back();
     end = rows.back().id;
   }
-  // Nothing after this time.
+  // Drops rows after this time.
   void keep_until(std::int64_t at_ns) {
     const auto later =
         std::ranges::find_if(rows, [&](const LogRow& row) { return row.at_ns > at_ns; });
@@ -52,7 +52,7 @@ Part part_of(Connection& connection, const char* table, const char* which, Id ex
             .next = next,
             .end = std::max(*next, connection.number(
                                        fmt::format("SELECT coalesce(max(id), 0) FROM {}", table)))};
-  // Rows get rising ids: by those, what was looked at before is not looked at again.
+  // Ids rise, so reading by id never looks at an earlier piece again.
   connection.select(
       table,
       fmt::format("NOT INDEXED WHERE id > ? AND experiment = ? {} ORDER BY id LIMIT {}", which,
@@ -99,7 +99,7 @@ Reader::Log log_of(Connection& connection, Id experiment, Reader::LogPlace after
     until = std::min(until, part.rows.back().at_ns);
   }
   for (Part& part : parts) {
-    // What came after the last row of a table that was cut comes with the next piece, too.
+    // Rows that are later than the last row of a cut table wait for the next piece, too.
     if (!part.is_cut) part.keep_until(until);
     *part.next = part.end;
     std::ranges::move(part.rows, std::back_inserter(log.rows));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an experiment printed and what happened to it, from three tables by time. Throws (see
-// failure.h).
+// Reads an experiment's log, which merges three tables by time: the output of builds and trials,
+// and events. Throws (see failure.h).
 #pragma once
 
 #include "store/connection.h"

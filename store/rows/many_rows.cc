@@ -30,7 +30,7 @@ Status known(std::optional<Status> status, std::string_view text) {
 template <class T>
   requires std::is_integral_v<T>
 void take(const Cursor& row, int place, T& number) {
-  number = static_cast<T>(row.integer(place));  // unsigned 64-bit numbers are stored as signed ones
+  number = static_cast<T>(row.integer(place));  // unsigned 64-bit numbers are stored as signed
 }
 template <class T>
 void take(const Cursor& row, int place, std::optional<T>& value) {
@@ -43,7 +43,7 @@ void take(const Cursor& row, int place, TrialStatus& status) {
 void take(const Cursor& row, int place, std::string& text) {
   text = row.text(place);
 }
-// In a layout a text that is not there is empty.
+// A text of a layout is empty if its column is NULL.
 void take_layout(const Cursor& row, int place, std::string& text) {
   text = row.text_or_empty(place);
 }
@@ -98,7 +98,7 @@ bool TrialRows::next(Trial& trial) {
     problem =
         reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
   } catch (const Failure& failure) {
-    problem = failure.what();  // and here is known whose list it is
+    problem = failure.what();  // reported below with the trial's row
   }
   if (!problem.empty()) refuse_damaged({.table = "trial", .row = rows_.id(), .problem = problem});
   place = layout_places_.begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Trials as records, from a cursor: what codec.h does for tables with few rows.
-// Throws (see failure.h).
+// Reads trials as records from a cursor; codec.h does this for tables with few rows. Throws (see
+// failure.h).
 #pragma once
 
 #include <map>
@@ -13,15 +13,16 @@
 
 namespace stab::store {
 
-// Factor -> level, from the column `levels`.
+// Reads the column `levels` as a map from factor to level.
 std::map<std::string, std::string> levels_in(const std::string& text);
 
-// The trials of an experiment in the order of positions and attempts, each checked.
+// The trials of an experiment in the order of positions and attempts. Each row's checksum is
+// checked.
 class TrialRows {
  public:
   TrialRows(sqlite3* database, Id experiment, Positions positions = {});
 
-  // False behind the last one.
+  // False after the last one.
   bool next(Trial& trial);
 
  private:
@@ -36,7 +37,7 @@ class TrialRows {
   int sample_list_ = 0;
   int profile_ = 0;
   int causal_ = 0;
-  // Few texts are different ones.
+  // Trials share few distinct texts of levels.
   std::unordered_map<std::string, std::map<std::string, std::string>> known_levels_;
 };
 

@@ -22,7 +22,7 @@ constexpr std::size_t most_payload = std::size_t{256} << 20;
 constexpr std::size_t file_header = 100;
 constexpr char table_leaf = 0x0d;
 
-// Big-endian.
+// Reads a big-endian number.
 std::uint64_t number(std::string_view bytes) {
   std::uint64_t value = 0;
   for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
@@ -33,7 +33,7 @@ std::uint64_t number_at(std::string_view bytes, std::size_t place, std::size_t s
   return place + size <= bytes.size() ? number(bytes.substr(place, size)) : 0;
 }
 
-// Takes it from the front.
+// Removes the number from the front of `bytes`.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < 9 && i < bytes.size(); ++i) {
@@ -58,7 +58,7 @@ Value value_of(std::uint64_t type, std::string_view bytes) {
   if (type == 7) return std::bit_cast<double>(number(bytes));
   if (type >= 12) return std::string(bytes);
   if (type >= 8) return static_cast<std::int64_t>(type - 8);
-  // With its sign.
+  // Extends the sign.
   const int unused = 64 - static_cast<int>(8 * bytes.size());
   return std::bit_cast<std::int64_t>(number(bytes) << unused) >> unused;
 }
@@ -88,7 +88,7 @@ RawPages::RawPages(const std::string& path)
   struct stat status{};
   if (!file_ || fstat(file_.get(), &status) != 0)
     refuse(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  // Ours are as SQLite makes them by default, which a damaged header does not say.
+  // Without a valid header, assume SQLite's defaults, which our databases have.
   const std::string first = page(0);
   if (const std::uint64_t size = number_at(first, 16, 2); first.starts_with(magic)) {
     if (size == 1) page_size_ = 65536;
@@ -123,7 +123,7 @@ std::optional<RawRow> RawPages::row_at(std::string_view bytes, std::size_t place
   const auto size = take_varint(rest);
   const auto id = take_varint(rest);
   if (!size || !id || *size > pages_ * usable_) return std::nullopt;
-  // How much of it is in the page, and how much in a chain of others.
+  // Part of the payload is in this page, the rest in a chain of overflow pages.
   const std::size_t most_local = usable_ - 35;
   std::size_t local = *size;
   if (local > most_local) {

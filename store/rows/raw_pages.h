@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of a database file of SQLite, page by page, without the trees that lead to them: what is
-// left where those are damaged. The format is SQLite's (sqlite.org/fileformat2.html).
+// Reads the rows of an SQLite database file page by page, without the trees that lead to them, for
+// files whose trees are damaged. See sqlite.org/fileformat2.html for the format.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@ namespace stab::store {
 
 struct RawRow {
   Id id = 0;
-  std::vector<Value> values;  // as they are stored; bytes are texts
+  std::vector<Value> values;  // as they are stored; blobs become texts
 };
 
-// A record's values; nothing if these bytes are none.
+// A record's values; nothing if the bytes are not a record.
 std::optional<std::vector<Value>> record_in(std::string_view bytes);
 
 class RawPages {
  public:
-  // A file without a write-ahead log.
+  // Ignores the file's write-ahead log.
   explicit RawPages(const std::string& path);
 
-  // Of all pages that look like leaves of tables. What cannot be a row is left out; what can is not
-  // looked at any further. Any bytes will do.
+  // Visits the rows of all pages that look like leaves of tables. Skips bytes that can't be a row,
+  // and checks nothing else. The file may contain any bytes.
   void for_each_row(const std::function<void(const RawRow&)>& visit);
 
  private:
@@ -39,7 +39,7 @@ class RawPages {
 
   Fd file_;
   std::size_t page_size_ = 4096;
-  std::size_t usable_ = 4096;  // of a page
+  std::size_t usable_ = 4096;  // the usable bytes of a page
   std::uint64_t pages_ = 0;
 };
 

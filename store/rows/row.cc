@@ -9,7 +9,7 @@
 #include "store/rows/checksum.h"
 
 namespace stab::store {
-// SQLite keeps integral reals as integers and so forgets the sign of zero.
+// SQLite stores integral reals as integers and so loses the sign of zero.
 void Row::set(std::string_view column, double value) {
   put(column, value == 0 ? 0.0 : value);
 }

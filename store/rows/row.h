@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A row of any table as named values, and its checksum. The rule (doc/store.md, "Checksums"):
-//   SHA-256 over the table's name, then for each column that is not NULL, in the order of the
-//   names: name, type (i, r or t), value; every piece with its length before it. The first 64 bits
-//   are the checksum.
-// So NULL differs from empty, and a column that a later version adds leaves the checksums of old
-// rows as they are.
+// A row of any table as named values, and its checksum. The checksum (doc/store.md, "Checksums")
+// is:
+//   The first 64 bits of SHA-256 over the table's name and, for each column that is not NULL, in
+//   the order of the names: name, type (i, r or t), value; every piece with its length before it.
+// So NULL differs from empty, and a column that a later version adds does not change the checksums
+// of old rows.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,13 @@ class Row {
   void set(std::string_view column, std::string_view value) { put(column, std::string(value)); }
   void set(std::string_view column, std::optional<std::int64_t> value);
   void set(std::string_view column, std::optional<double> value);
-  // NULL in place of the value that means "none".
+  // Store NULL instead of the value that means "none".
   void set_unless(std::int64_t none, std::string_view column, std::int64_t value);
   void set_unless_empty(std::string_view column, std::string_view value);
   void set_value(std::string_view column, Value value) { put(column, std::move(value)); }
 
-  // These throw Failure if the column is missing or has another type: the row is not of our making.
+  // These throw Failure if the column is missing or has another type, because then stabd did not
+  // make the row.
   [[nodiscard]] std::int64_t integer(std::string_view column) const;
   [[nodiscard]] double real(std::string_view column) const;
   [[nodiscard]] const std::string& text(std::string_view column) const;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// All samples of a trial as the text of one column (doc/store.md, "Samples"), and back:
+// Converts the samples of a trial to the text of one column (doc/store.md, "Samples") and back:
 //   [["time","BM_insert/8","ns",[12.5,13]],["time","BM_erase/8","ns",null,"it ran out of keys"]]
-// An element is measure, subject, unit and the list of values, which is null where a reason stands
-// behind it.
+// An element has measure, subject, unit and the list of values, or null and a reason instead of the
+// list.
 //
-// What is written is read back equal; what is no such text is refused (failure.h), whoever wrote
-// it. Values that are not finite have no text: their samples are written as absent.
+// Reading returns what was written, and refuses any other text (failure.h), whoever wrote it.
+// Samples with a value that is not finite are written as absent.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace stab::store {
 
 std::string sample_list(const std::vector<counters::Samples>& samples);
 
-// Uses what is in `samples` again: of many trials with the same names it allocates nothing.
+// Reuses the memory of `samples`: for many trials with the same names it allocates nothing.
 void read_sample_list(std::string_view text, std::vector<counters::Samples>& samples);
 
 }  // namespace stab::store

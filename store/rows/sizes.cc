@@ -16,14 +16,15 @@
 namespace stab::store {
 namespace {
 
-constexpr std::int64_t of_numbers = 200;  // of any row, with its places in indexes
+constexpr std::int64_t of_numbers = 200;  // for the numbers of any row, and its entries in indexes
 
 std::int64_t bytes_of_plan(const Experiment& experiment) {
   return of_numbers + static_cast<std::int64_t>(experiment.name.size() + experiment.plan.size() +
                                                 experiment.directory.size());
 }
 
-// Of its rows in this table. What cannot be read counts as nothing: then nothing is stored any more.
+// The size of the experiment's rows in this table. If they can't be read, they count as 0 bytes;
+// that does no harm, because nothing is stored in a damaged file.
 std::int64_t count_rows(Connection& connection, const char* table, Id experiment) {
   std::string row = fmt::to_string(of_numbers);
   for (const TextBound& each : text_bounds())
@@ -69,7 +70,7 @@ void Sizes::load(Connection& connection) {
   for (const Id id : connection.ids("experiment", "").ids) {
     if (known_.contains(id)) continue;
     connection.scan_apart("experiment", "WHERE id = ?", {id}, [&](const Stored& stored) {
-      // One that is damaged is refused everywhere.
+      // A damaged experiment is refused everywhere, so it needs no size.
       if (!stored.intact) return false;
       const Experiment experiment = to_experiment(stored.row);
       Size size{.uid = experiment.uid,
@@ -99,7 +100,7 @@ void Sizes::add(Id experiment, std::int64_t bytes) {
   auto noted = noted_.find(experiment);
   if (noted == noted_.end()) {
     const auto known = known_.find(experiment);
-    if (known == known_.end()) return;  // it is the daemon's own, or damaged
+    if (known == known_.end()) return;  // a damaged experiment
     noted = noted_.emplace(experiment, known->second).first;
   }
   if (noted->second) noted->second->bytes = std::max<std::int64_t>(0, noted->second->bytes + bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// About how many bytes the rows of each experiment have: a row of the table `size`, written in the
-// transactions that change them, so that who asks how much a user stores reads none of those rows.
-// A size that is missing or damaged is counted anew from what it is of. Throws (see failure.h).
+// The approximate size of each experiment's rows, kept in the table `size`, so that nobody has to
+// read all rows to learn how much a user stores. Transactions that change rows also write their
+// sizes. A missing or damaged size is counted again from the rows. Throws (see failure.h).
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,19 @@ namespace stab::store {
 
 class Sizes {
  public:
-  // Within a transaction: stores those that are not stored or are damaged.
+  // Stores missing and damaged sizes. Must run within a transaction.
   static void count_missing(Connection& connection);
 
-  // Those of a database that has the table. What had to be counted counts as noted.
+  // Loads the sizes of a database that has the table. Sizes that had to be counted are noted for
+  // the next write().
   void load(Connection& connection);
 
-  // Within a transaction: begin(), then what it changes is noted, then write() stores that.
-  // committed() follows it; what was noted for one that failed is forgotten by the next begin().
+  // In each transaction, call begin(), note the changes with the functions below, and store them
+  // with write(). After the commit, call committed(). If the transaction fails, the next begin()
+  // drops what was noted.
   void begin() { noted_.clear(); }
   void add_experiment(const Experiment& experiment, Id id);
-  void add(Id experiment, std::int64_t bytes);  // fewer than 0 were taken from it
+  void add(Id experiment, std::int64_t bytes);  // negative if rows were removed
   void add_row(const Row& row) { add(row.integer("experiment"), bytes_of_row(row)); }
   void remove_row(const Row& row) { add(row.integer("experiment"), -bytes_of_row(row)); }
   void remove_experiment(Id experiment) { noted_[experiment].reset(); }
@@ -44,7 +46,8 @@ class Sizes {
   static std::int64_t bytes_of_row(const Row& row);
 
   std::map<Id, Size> known_;
-  std::map<Id, std::optional<Size>> noted_;  // as the transaction leaves them; nothing: it is gone
+  // Sizes after the transaction; nothing if the experiment is removed.
+  std::map<Id, std::optional<Size>> noted_;
 };
 
 }  // namespace stab::store

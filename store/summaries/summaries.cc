@@ -36,7 +36,7 @@ void Summaries::put(Experiment experiment) {
   forget(experiment.id);
   if (experiment.state == being_removed) return;
   const std::size_t bytes = experiment.plan.size();
-  // An empty text that is assigned leaves a long one its memory.
+  // Unlike an assignment, swap() frees the memory of a long text.
   std::string().swap(experiment.plan);
   const Id id = experiment.id;
   intact_[id] = {.experiment = std::move(experiment), .plan_bytes = bytes};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a store says of all experiments at once: their rows without their plans, which may be large and
-// many. Each row was read and checked once, and is known from then on by what is stored of it.
+// The rows of all experiments in memory, without their plans, which may be large and many. Each row
+// is read and checked once; after that, every change that is stored updates it here.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 namespace stab::store {
 
 struct Summary {
-  Experiment experiment;  // its plan is empty here
+  Experiment experiment;  // without its plan
   std::size_t plan_bytes = 0;
 };
 
 class Summaries {
  public:
-  // Reads one row after another and keeps no plan. Throws (see failure.h).
+  // Reads the rows one by one and keeps no plan. Throws (see failure.h).
   explicit Summaries(Connection& connection);
 
-  // As it is stored now, under its id.
+  // Replaces the row by what is stored now.
   void put(Experiment experiment);
   void forget(Id id);
 
-  // Those that are as they were written, and what is wrong with the others. One that is being
-  // removed is in neither.
+  // The intact experiments, and the damage of the others. Neither has experiments that are being
+  // removed.
   [[nodiscard]] const std::map<Id, Summary>& intact() const { return intact_; }
   [[nodiscard]] const std::map<Id, Damage>& damaged() const { return damaged_; }
-  // nullptr if it is not among the intact ones.
+  // nullptr if there is no intact experiment with this id.
   [[nodiscard]] const Summary* find(Id id) const;
 
  private:
