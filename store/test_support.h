@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the store share: a directory of their own, example records, a second connection
-// that cheats.
+// Shared by the store's tests: a temporary directory, example records, and a second connection that
+// changes rows behind the store's back.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -42,7 +42,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// A failure to open ends the test with the message.
+// If the store can't be opened, ends the test with the message.
 inline std::unique_ptr<Store> open_or_fail(const std::string& path) {
   auto store = Store::open(path);
   if (store) return std::move(*store);
@@ -176,8 +176,8 @@ inline Row as_of(int version, const Row& row) {
   return earlier;
 }
 
-// A database as version 6 wrote it: one experiment with all that belongs to it, each reading of its
-// trials a row. No unit was stored then.
+// Makes a database as version 6 wrote it: one experiment with everything that belongs to it, and a
+// row for each reading, which had no unit yet.
 inline void make_version_6(const std::string& path, std::uint32_t trials,
                            const Experiment& of = example_experiment()) {
   Connection connection(path);
@@ -240,7 +240,7 @@ inline std::vector<Trial> trials_of(Store& store, Id experiment) {
 
 inline sqlite3* opened_last = nullptr;
 
-// SQLite says each new connection: so tests reach the store's own.
+// Remembers each new SQLite connection, so that tests can use the store's own one.
 struct Remembering {
   Remembering() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(remember)); }
   Remembering(const Remembering&) = delete;
@@ -250,7 +250,7 @@ struct Remembering {
     opened_last = database;
     return SQLITE_OK;
   }
-  // As if typed by the store itself.
+  // Runs SQL on the store's own connection.
   static void inside(const std::string& sql) {
     ASSERT_EQ(sqlite3_exec(opened_last, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
   }

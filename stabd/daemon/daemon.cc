@@ -100,7 +100,7 @@ void Daemon::prepare_groups() {
 }
 
 // Sets the group's limits before a trial. The worker may need more memory to keep the output, so
-// that is added. Commands that run beside the trial have no limit, so with them the group has none
+// that is added. Prepare and cleanup commands have no memory limit, so with them the group has none
 // either.
 void Daemon::bound_trial(const protocol::RunRequest& run) {
   if (!group_) return;

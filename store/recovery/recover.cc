@@ -76,8 +76,7 @@ class Recovery {
     }
   }
 
-  // Drops rows that refer to a lost experiment, trial or machine, and trials that have lost
-  // readings.
+  // Drops rows that need a lost experiment, trial or machine, and trials that have lost readings.
   void drop_what_hangs() {
     for (const char* table : {"build", "trial", "event"}) note_lost_experiments(table);
     forget("experiment", "machine");

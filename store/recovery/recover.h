@@ -30,9 +30,10 @@ struct Recovered {
 };
 
 // Copies each row of `from`, with its id, that can be read anywhere in the file, has the right
-// checksum, and does not refer to a lost row. If a done experiment misses trials, it has failed in
-// the copy, so that it can be retried. Holds the lock of `from`, which is not changed. `to` must
-// not exist yet; when this returns, it has passed verification and is on disk.
+// checksum, and does not need a lost row. An experiment without its machine and a calibration
+// without its experiment are kept. If a done experiment misses trials, it has failed in the copy,
+// so that it can be retried. Holds the lock of `from`, which is not changed. `to` must not exist
+// yet; when this returns, it has passed verification and is on disk.
 Outcome<Recovered> recover(const std::string& from, const std::string& to);
 
 }  // namespace stab::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: a database that can be damaged, and what of its rows is in the copy.
+// For tests: a database to damage, and a check which of its rows are in the copy.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ inline std::string bytes_of(const std::string& path) {
   return read_file(path, 1 << 26).value_or("");
 }
 
-// Two experiments that are done, one that waits; the last plan takes several pages.
+// Two done experiments and a waiting one, whose plan takes several pages.
 class RecoverTest : public testing::Test {
  protected:
   RecoverTest() {
@@ -51,7 +51,7 @@ class RecoverTest : public testing::Test {
     rows_ = rows_of(*store);
   }
 
-  // Each row as text, by table.
+  // Each row as a text, by table.
   static std::map<std::string, std::set<std::string>> rows_of(Store& store) {
     std::map<std::string, std::set<std::string>> rows;
     for (const Experiment& each : store.experiments().value().intact) {
@@ -75,7 +75,7 @@ class RecoverTest : public testing::Test {
     return counts;
   }
 
-  // Those that hold something: tables of earlier versions left some free.
+  // Without free pages, which tables of earlier versions left behind.
   static std::int64_t used_pages(const std::string& path) {
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
     return database.execAndGet("PRAGMA page_count").getInt64() -

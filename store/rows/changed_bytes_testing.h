@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: a text that the store reads, with bytes that are anything.
+// For tests: feeds the store's readers texts with changed bytes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace stab::store {
 
-// Any byte may become any other: `read` reads it, or throws Failure.
+// Changes one byte at a time to any other. `read` must accept the text or throw Failure.
 template <class Read>
 void read_with_changed_bytes(const std::string& whole, Read read) {
   Random random(9);

@@ -32,8 +32,8 @@ class Cursor {
   // The place of a column; refuses an unknown one.
   [[nodiscard]] int place(std::string_view column) const;
 
-  // Values of the current row. All functions refuse other types, and all but the optional ones
-  // refuse NULL.
+  // Values of the current row. They refuse values of other types; integer(), real() and text()
+  // refuse NULL, too.
   [[nodiscard]] bool is_null(int place) const;
   [[nodiscard]] std::int64_t integer(int place) const;
   [[nodiscard]] double real(int place) const;

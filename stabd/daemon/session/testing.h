@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests: a session with a real store, and with the test for worker, readers, users and disk.
+// For tests: a session with a real store, in which the test plays the worker, the readers, the
+// users and the disk.
 #pragma once
 
 #include <fmt/format.h>
@@ -69,7 +70,7 @@ levels = { a = { X = "1" }, b = { X = "2" } }
 [design]
 time = "10min"
 )";
-// The world's trials take 1000 ns: one switch is too many.
+// A trial takes 1000 ns here, so a single switch is too many.
 inline constexpr const char* with_exclusion = R"(
 [experiment]
 name = "excludes"
@@ -90,7 +91,7 @@ when = "involuntary_switches_per_s > 50"
 
 enum class Kind { setup, build, run };
 
-// Everything around a session. What it is asked for waits here until the test answers.
+// Everything around a session. A request of the session waits here until the test answers it.
 class Around {
  public:
   explicit Around(const std::string& plan) {
@@ -98,7 +99,7 @@ class Around {
       const store::Remembering opened;
       store_ = store::open_or_fail(directory_ / "stab.db");
     }
-    sql("PRAGMA synchronous = OFF");  // no power fails in here
+    sql("PRAGMA synchronous = OFF");  // tests don't lose power
     auto read = plan::read_plan(plan);
     EXPECT_TRUE(read) << (read ? "" : toml::describe(read.error(), "plan"));
     plan_ = *read;
@@ -111,21 +112,21 @@ class Around {
   Around& operator=(const Around&) = delete;
   ~Around() = default;
 
-  // What a daemon does that starts, or that takes an experiment from its queue.
+  // Does what a daemon does when it starts, or when it takes an experiment from its queue.
   void begin() {
     worker_ = stopping_ = again_ = retry_ = false;
-    quiet_ = false;  // what a killed daemon left is put back before anything else
+    quiet_ = false;  // a new daemon first puts back the settings that a killed one left changed
     asked_.reset();
     done_ = nullptr;
     go_on_ = nullptr;
     looking_ = nullptr;
     store::Experiment row = store_->experiment(id_).value().value();
-    if (row.held_by) {  // and somebody has let it go
+    if (row.held_by) {  // somebody has resumed it
       row.held_by.reset();
       row.state = "queued";
     }
     abandoned_ = session_ ? session_->abandoned_block() : std::nullopt;
-    ran_ = rows() - not_run();  // what a killed daemon could not store is lost
+    ran_ = rows() - not_run();  // trials that a killed daemon could not store are lost
     session_ = std::make_unique<Session>(*store_, row, plan_, ports());
   }
 
@@ -241,11 +242,11 @@ class Around {
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       command_ = build->command;
     if (asked_ == Kind::run && plan_.quiesce == plan::Quiesce::strict) EXPECT_TRUE(quiet_);
-    // E1: what ran before is stored.
+    // E1: all earlier trials are stored.
     if (asked_ == Kind::run) EXPECT_EQ(rows(), ran_ + not_run());
   }
 
-  // The worker's answer, as a trial or a build ends that may.
+  // Answers for the worker. A trial ends with `status`; `builds` says whether a build succeeds.
   void answer(TrialStatus status = TrialStatus::ok, bool builds = true) {
     const auto asked = std::exchange(asked_, std::nullopt);
     ASSERT_TRUE(asked);
@@ -291,7 +292,7 @@ class Around {
   void answer_reading(const Reply& reply) {
     std::exchange(done_, nullptr)(protocol::encode(reply));
   }
-  // No reader's fault is in the trials.
+  // Answers for a reader that finds nothing wrong with the trials.
   void answer_reading() {
     if (reading_ == Reading::look)
       answer_reading(LookReply{.stop = false, .words = "not yet"});
@@ -317,7 +318,7 @@ class Around {
     sql(refused ? "PRAGMA query_only = ON" : "PRAGMA query_only = OFF");
   }
 
-  // As long as the world behaves and anything is to be done.
+  // Lets everything succeed until there is nothing left to do.
   void settle() {
     for (int i = 0; i < 2000 && step_well(); ++i) {
     }
@@ -377,24 +378,24 @@ class Around {
   bool again_ = false;
   bool retry_ = false;
 
-  bool quiet_ = false;  // something of the machine is changed
+  bool quiet_ = false;  // settings of the machine are changed
   bool may_quiesce_ = true;
-  std::vector<machine::Outcome> changed_meanwhile_;  // by somebody else
+  std::vector<machine::Outcome> changed_meanwhile_;  // changes by somebody else
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
   bool stores_too_much_ = false;
-  std::string passed_;  // a bound of the kernel that the trial has reached
+  std::string passed_;  // the kernel's limit that the trial has reached
   bool readers_are_due_ = false;
   bool turn_is_over_ = false;
-  std::optional<BlockId> abandoned_;  // by the session before
+  std::optional<BlockId> abandoned_;  // by the previous session
   bool readers_wait_ = false;
   bool refused_ = false;
   bool lost_ = false;
-  std::int64_t switches_ = 0;  // of the trials that end
-  std::size_t ran_ = 0;        // trials whose end the session was told
+  std::int64_t switches_ = 0;  // reported for each trial
+  std::size_t ran_ = 0;        // trials whose end was reported to the session
   std::set<std::string> built_;
   machine::CpuSet earlier_cpus_;  // that the last setup named
-  std::string command_;           // of the build that was asked for last
+  std::string command_;           // the command of the last requested build
 };
 
 }  // namespace stab::daemon
