@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The folders in which a worker leaves builds, and their users find them.
+// The folders where a worker stores builds and the users of builds find them.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -11,7 +11,7 @@
 
 namespace stab::protocol {
 
-// What ${OUT} and ${DIR} stand for in the trials of the build with this key.
+// The paths that ${OUT} and ${DIR} stand for in the trials of the build with this key.
 inline std::string build_output(const std::string& cache, const std::string& key) {
   return cache + "/" + key + "/out";
 }

@@ -8,10 +8,10 @@
 namespace stab::protocol {
 namespace {
 
-// The daemon is believed more than others: a list may be long.
+// Clients trust the daemon's replies more than other input, because a list can be long.
 constexpr std::size_t max_reply_values = std::size_t{1} << 24;
 
-// What there is to know of a message to write and read it.
+// The tag and the members of a message, which suffice to write and read it.
 struct Shape {
   Tag tag;
   std::span<const Member> members;
@@ -58,7 +58,7 @@ Result<void> decode_into(std::string_view line, const Shape& shape, void* messag
   }
 }
 
-// A refusal is an error with the words of who refused.
+// Turns a refusal into an error with the text that the daemon sent.
 Result<void> decode_reply_into(std::string_view line, const Shape& reply, void* message) {
   try {
     const Parsed object = whole(line, max_reply_values);
@@ -82,14 +82,14 @@ std::string encode_as(const Shape& shape, const void* message) {
   return dump(object);
 }
 
-// Which of these the object is by its tag.
+// Returns the index of the shape whose tag the object has.
 std::size_t which(const Parsed& object, std::span<const Shape> shapes, std::string_view unknown) {
   for (std::size_t i = 0; i < shapes.size(); ++i)
     if (has_tag(value_of(object, shapes[i].tag.key), shapes[i].tag)) return i;
   throw Mismatch(fmt::format("{} {}", unknown, shown(value_of(object, shapes.back().tag.key))));
 }
 
-// The alternative of a variant whose tag the line has.
+// Decodes the line as the alternative of the variant that has its tag.
 template <class... M>
 Result<std::variant<M...>> decode_any(std::string_view line, std::string_view unknown,
                                       std::type_identity<std::variant<M...>>) {
@@ -126,7 +126,7 @@ void write_tag(const Tag& tag, json& to) {
 
 void write_members(const void* object, std::span<const Member> members, json& to) {
   for (const Member& member : members) {
-    // Nothing is written through it.
+    // The cast is safe: nobody writes through this pointer.
     const void* value = member.in(const_cast<void*>(object));
     if (member.field.may_lack && member.codec->lacks(value)) continue;
     to[member.field.name] = member.codec->write(value);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A described value to JSON and back. codec.cc instantiates the messages. A source file that keeps a
-// described value of its own in a file includes this header for to_text() and from_text().
-// read() throws Mismatch, whose text names the field and what must stand there.
-// Each described type is a table of its members; what walks the tables is compiled once, not once a
-// type.
+// Converts described values to JSON and back. codec.cc instantiates these templates for the messages;
+// a source file that keeps a described value of its own in a file includes this header for to_text()
+// and from_text(). read() throws a Mismatch, whose text names the field and the expected value. Each
+// described type has a table of its members, so the code that walks the tables is compiled only
+// once and not for every type.
 #pragma once
 
 #include <fmt/format.h>
@@ -52,11 +52,11 @@ constexpr Field field_of(D member) {
   return known;
 }
 
-// How values of one type are written and read.
+// Writes and reads the values of one type.
 struct Codec {
   json (*write)(const void* value);
   void (*read)(const Parsed& from, void* value, const Field& field, std::string_view where);
-  bool (*lacks)(const void* value);  // an optional without a value
+  bool (*lacks)(const void* value);  // whether it is an empty optional
 };
 
 struct Member {
@@ -72,8 +72,8 @@ void write_tag(const Tag& tag, json& to);
 
 [[noreturn]] void refuse(std::string_view where, const std::string& wanted, const Parsed& found);
 
-// Enumerations, each as it has always been written. One that was never heard of is taken for the
-// worst, or asks for the most.
+// Each enumeration has its own form on the wire, a text or a number. An unknown value is read as
+// the worst one or as the one that asks for the most; an unknown scope is refused.
 inline json write_enum(store::TrialStatus value) {
   return store::to_string(value);
 }
@@ -88,7 +88,7 @@ json write_enum(E value) {
   return static_cast<int>(value);
 }
 
-// The number of one of the enumeration's values, if it is known.
+// Returns the number if it is at most `last`, the enumeration's last value.
 std::optional<int> number_in(const Parsed& from, int last, std::string_view where);
 std::string text_in(const Parsed& from, std::string_view where);
 
@@ -154,7 +154,7 @@ json write(const std::optional<T>& value);
 
 template <Described T>
 constexpr auto table_of();
-// Of a message or a part of one.
+// The members of a message or of a part of one.
 template <Described T>
 inline constexpr auto members = table_of<T>();
 
@@ -174,7 +174,7 @@ template <class T>
 json write(const T& value) {
   if constexpr (Described<T>) {
     json object = json::object();
-    // What is shown to people and scripts says what it is, as on the wire.
+    // Messages that people and scripts see have the same tag as on the wire.
     if constexpr (requires { T::tag; }) write_tag(T::tag, object);
     write_members(&value, members<T>, object);
     return object;
@@ -189,7 +189,7 @@ json write(const T& value) {
   }
 }
 
-// A whole number of these bounds, modulo 2^64.
+// Returns a whole number between these bounds, modulo 2^64.
 std::uint64_t whole_in(const Parsed& from, std::int64_t least, std::uint64_t most,
                        std::string_view where);
 
@@ -204,7 +204,7 @@ void read(const Parsed& from, T& to, const Field& field, std::string_view where)
 
 void read(const Parsed& from, bool& to, const Field&, std::string_view where);
 void read(const Parsed& from, double& to, const Field&, std::string_view where);
-// A whole number stays one.
+// A whole number stays a whole number.
 void read(const Parsed& from, counters::Number& to, const Field& field, std::string_view where);
 void read(const Parsed& from, std::string& to, const Field& field, std::string_view where);
 void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,
@@ -218,7 +218,7 @@ void read(const Parsed& from, E& to, const Field&, std::string_view where) {
   read_enum(from, to, where);
 }
 
-// Refuses more items than the field allows.
+// Throws a Mismatch if there are more items than the field allows.
 void check_items(const Parsed& from, const Field& field, std::string_view where);
 
 template <Described T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a worker learns from its environment: how it is contained, and the mark by which its
-// processes are found after a crash where there are no pid namespaces.
+// The environment variables that tell a worker how it is contained, and the mark by which its
+// processes are found after a crash on a machine without pid namespaces.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ inline constexpr const char* marker_name = "STABD_TRIAL_OF";
 std::string containment_variable(machine::Containment containment);  // "NAME=value"
 machine::Containment containment_from_environment();
 
-// "NAME=value", or "" if there is none. `token` names the database.
+// "NAME=value". `token` names the database. marker_from_environment() returns "" if the variable is
+// not set.
 std::string marker_variable(const std::string& token);
 std::string marker_from_environment();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the description of a message says beside its members (BOOST_DESCRIBE_STRUCT): the name that
-// marks it and the bounds of its fields. The JSON of both directions, its checks and the tables of
-// doc/protocol.md follow from these.
+// A message is described by its members (BOOST_DESCRIBE_STRUCT), the tag that marks it, and the
+// bounds of its fields. The JSON of both directions, its checks and the tables of doc/protocol.md
+// are derived from these.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,24 @@
 
 namespace stab::protocol {
 
-// "verb": "submit". An empty value stands for true.
+// The key and value that mark a message, such as "verb": "submit". An empty value stands for true.
 struct Tag {
   std::string_view key;
   std::string_view value;
 };
 
-// Of replies that are no refusals.
+// The tag of replies that do not refuse the request.
 inline constexpr Tag ok{.key = "ok", .value = ""};
 
 template <class M>
 inline constexpr Tag tag = M::tag;
 
 struct Field {
-  std::string_view name{};                                        // "": as the member is called
-  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // of a number
-  std::uint64_t most = 0;  // of a number, or the size of a text or list; 0: what its kind allows
-  bool may_lack = false;   // the member keeps its initial value then
+  std::string_view name{};                                        // "": the member's name
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();  // a number's lower bound
+  // `most` bounds a number, or the size of a text or list; 0: the default bound of the type.
+  std::uint64_t most = 0;
+  bool may_lack = false;  // if the field is missing, the member keeps its initial value
 };
 
 template <auto Member>

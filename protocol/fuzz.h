@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What holds for any bytes in any direction: they are a message or an error in words, and a message
-// that is written again reads as the same.
+// The property that the fuzzers check: any bytes, in any direction, decode to a message or to an
+// error with a text, and a message that is encoded again decodes to the same message.
 #pragma once
 
 #include <cstdint>

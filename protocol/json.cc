@@ -9,11 +9,11 @@ namespace stab::protocol {
 namespace {
 
 struct Nesting {
-  std::size_t depth = 0;   // the deepest
-  std::size_t values = 1;  // no fewer than there are
+  std::size_t depth = 0;   // the greatest depth
+  std::size_t values = 1;  // an upper bound
 };
 
-// Of text that need not be JSON: then it is the parser that says so.
+// The text may be invalid JSON; the parser reports that later.
 Nesting shape_of(std::string_view text) {
   Nesting shape;
   std::size_t depth = 0;

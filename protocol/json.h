@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON text of anybody's making to a document of bounded size.
+// Parses JSON text from untrusted sources into a document of bounded size.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace stab::protocol {
 
-// What is written keeps the order of its fields. What is read does not: each look-up in an ordered
-// object goes through all its keys.
+// JSON that we write keeps the order of its fields. Parsed JSON does not, because each look-up in
+// an ordered object goes through all its keys.
 using json = nlohmann::ordered_json;
 using Parsed = nlohmann::json;
 
 inline constexpr std::size_t max_depth = 16;
 
-// Looks at depth and number of values before anything is allocated.
+// Checks the depth and the number of values before it allocates anything.
 Result<Parsed> parse(std::string_view text, std::size_t values = max_values);
 
-// Program output may be any bytes: what is not UTF-8 is replaced.
+// Replaces bytes that are not UTF-8, because a program's output may contain any bytes.
 std::string dump(const json& value, int indent = -1);
 
-// A value in an error message: short, on one line.
+// Shows a value in an error message: short, and on one line.
 std::string shown(const Parsed& value);
 
 }  // namespace stab::protocol

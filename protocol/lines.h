@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every conversation here, between client and daemon and between daemon and worker, is one JSON
-// object a line. doc/protocol.md lists them.
+// Client and daemon, and daemon and worker, send each other JSON objects, one on each line.
+// doc/protocol.md lists the messages.
 #pragma once
 
 #include <cstddef>
@@ -12,38 +12,39 @@
 
 namespace stab::protocol {
 
-// The daemon's loop decodes no longer line of anybody's; a plan is read by a process of its own.
+// The daemon's loop decodes no line that is longer than this. A plan is read by a separate process.
 inline constexpr std::size_t most_decoded = std::size_t{64} << 10;
 
-// Cuts a stream of bytes into lines, none longer than the limit.
+// Cuts a stream of bytes into lines, and limits the length of a line that has not ended yet.
 class LineBuffer {
  public:
   explicit LineBuffer(std::size_t limit) : limit_(limit) {}
 
-  // False when the unfinished line has grown past the limit; the buffer is of no use any more then.
+  // Returns false if the unfinished line is longer than the limit; the buffer can't be used any
+  // more after that.
   bool add(std::string_view bytes);
-  // The next whole line without its end, oldest first.
+  // Returns the next complete line without its newline, oldest first.
   std::optional<std::string> next();
 
  private:
   std::size_t limit_;
   std::string bytes_;
-  std::size_t start_ = 0;    // of the next line
-  std::size_t scanned_ = 0;  // no line ends before this
+  std::size_t start_ = 0;    // where the next line starts
+  std::size_t scanned_ = 0;  // there is no newline from start_ to here
 };
 
-// A blocking conversation over one descriptor that it does not own.
+// A blocking conversation over a descriptor that the channel does not own.
 class Channel {
  public:
   Channel(int fd, std::size_t limit) : fd_(fd), lines_(limit) {}
 
   [[nodiscard]] int fd() const { return fd_; }
   Result<void> send(std::string_view line);
-  // Reads once what has arrived, or waits for it. False at the end of the stream.
+  // Waits for input and reads once. Returns false at the end of the stream.
   Result<bool> fill();
-  // Nothing at the end of the stream.
+  // Returns nullopt at the end of the stream.
   Result<std::optional<std::string>> receive();
-  // A line that has arrived already, without waiting.
+  // Returns a line that has already arrived, without waiting.
   std::optional<std::string> buffered() { return lines_.next(); }
 
  private:

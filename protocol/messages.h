@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a client asks of the daemon and what the daemon answers. doc/protocol.md has the fields.
-// A client greets first; then each request line gets one answer line, and `watch` progress lines.
+// The requests of clients and the daemon's answers. doc/protocol.md describes the fields. A client
+// sends hello first. Then each request line gets one answer line; `watch` also gets progress lines.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -22,7 +22,7 @@
 
 namespace stab::store {
 
-// Of a calibration, what is carried from one database to another.
+// The parts of a calibration that are copied to another database.
 BOOST_DESCRIBE_STRUCT(Calibration, (),
                       (name, at_ns, scope, benchmark, response, alpha, blocks, benchmarks,
                        comparisons, significant, margin, margin_low, margin_high))
@@ -32,7 +32,7 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 
 namespace stab::protocol {
 
-// Of both conversations. It rises with every change of a message.
+// The version of both conversations. It rises with every change of a message.
 inline constexpr std::uint32_t version = 11;
 
 struct Refusal {
@@ -61,8 +61,10 @@ struct VersionReply {
   static constexpr Tag tag = ok;
   std::string version{};
   std::int32_t pid = 0;
-  std::string state{};  // folder
-  // Of its loop, in CPU time of its own, and what else it waited for: 999 turns of 1000 take no longer, and the longest.
+  std::string state{};  // the state directory
+  // The turns of the daemon's loop: their own CPU time, and the time they waited other than for
+  // events. 999 of 1000 turns take at most the first time of each pair; the second time is the
+  // longest.
   std::uint64_t loop_turns = 0;
   std::chrono::nanoseconds loop_computes{0};
   std::chrono::nanoseconds loop_computes_longest{0};
@@ -97,11 +99,13 @@ BOOST_DESCRIBE_STRUCT(SubmitReply, (), (id))
 struct SubmitRequest {
   using Reply = SubmitReply;
   static constexpr Tag tag{.key = "verb", .value = "submit"};
-  std::string plan{};         // its text
+  std::string plan{};         // the plan's text
   std::string directory{};    // absolute
   std::string file = "plan";  // for messages
-  std::int64_t priority = 0;  // more goes first; only root and the daemon's user may raise it
-  // What was checked out in the git repository in which the directory lies; "": nothing, or no repository.
+  // A higher priority goes first; only root and the daemon's user may use more than 0.
+  std::int64_t priority = 0;
+  // The branch and commit that are checked out in the directory's git repository; "": nothing, or
+  // the directory is not in a repository.
   std::string branch{};
   std::string commit{};
 };
@@ -138,7 +142,7 @@ BOOST_DESCRIBE_STRUCT(ListRequest, (), ())
 struct StatusReply {
   static constexpr Tag tag = ok;
   Summary experiment{};
-  std::string plan{};  // its text
+  std::string plan{};  // the plan's text
   Progress progress{};
   std::vector<store::Event> events{};
 };
@@ -191,7 +195,8 @@ struct PauseReply {
 };
 BOOST_DESCRIBE_STRUCT(PauseReply, (), (id))
 
-// Without an experiment the whole queue: what runs goes on, nothing else begins.
+// Pauses an experiment. Without `id`, it pauses the whole queue: the running experiment goes on,
+// and no other one starts.
 struct PauseRequest {
   using Reply = PauseReply;
   static constexpr Tag tag{.key = "verb", .value = "pause"};
@@ -213,11 +218,11 @@ inline constexpr Field field<&ResumeRequest::id>{.least = 1, .may_lack = true};
 struct RetryReply {
   static constexpr Tag tag = ok;
   std::int64_t id = 0;
-  std::uint64_t trials = 0;  // that did not succeed and are measured once more
+  std::uint64_t trials = 0;  // trials that did not succeed and will be measured again
 };
 BOOST_DESCRIBE_STRUCT(RetryReply, (), (id, trials))
 
-// Of an experiment that has ended.
+// Measures an experiment's unsuccessful trials again. The experiment must have ended.
 struct RetryRequest {
   using Reply = RetryReply;
   static constexpr Tag tag{.key = "verb", .value = "retry"};
@@ -231,18 +236,18 @@ struct RemoveReply {
   static constexpr Tag tag = ok;
   std::int64_t id = 0;
   std::string name{};
-  std::uint64_t trials = 0;  // attempts that are stored
+  std::uint64_t trials = 0;  // stored attempts
   std::uint64_t builds = 0;
   std::uint64_t events = 0;
 };
 BOOST_DESCRIBE_STRUCT(RemoveReply, (), (id, name, trials, builds, events))
 
-// An experiment that has ended, with all that is stored of it.
+// Removes an experiment that has ended, with all its data.
 struct RemoveRequest {
   using Reply = RemoveReply;
   static constexpr Tag tag{.key = "verb", .value = "remove"};
   std::int64_t id = 0;
-  bool dry = false;  // only say what would go
+  bool dry = false;  // only say what would be removed
 };
 BOOST_DESCRIBE_STRUCT(RemoveRequest, (), (id, dry))
 template <>
@@ -250,18 +255,18 @@ inline constexpr Field field<&RemoveRequest::id>{.least = 1};
 template <>
 inline constexpr Field field<&RemoveRequest::dry>{.may_lack = true};
 
-// Something that happened, or that a build or a trial printed.
+// An event, or the output of a build or a trial.
 struct LogEntry {
-  std::int64_t at_ns = 0;                   // of a trial: its end; of a build: 0
-  std::string kind{};                       // as events have it, or "build" or "trial"
-  std::string what{};                       // the benchmark; "" of an event
-  std::optional<std::uint32_t> position{};  // of a trial
+  std::int64_t at_ns = 0;                   // a trial's end; 0 for a build
+  std::string kind{};                       // the event's kind, or "build" or "trial"
+  std::string what{};                       // the benchmark; "" for an event
+  std::optional<std::uint32_t> position{};  // for a trial
   std::optional<std::uint32_t> attempt{};
   std::string text{};
 };
 BOOST_DESCRIBE_STRUCT(LogEntry, (), (at_ns, kind, what, position, attempt, text))
 
-// How far a log has been read: ids of rows.
+// How far a client has read a log: the last ids of rows.
 struct LogPlace {
   std::int64_t build = 0;
   std::int64_t trial = 0;
@@ -273,7 +278,7 @@ struct LogsReply {
   static constexpr Tag tag = ok;
   std::vector<LogEntry> entries{};
   LogPlace next{};
-  bool more = false;  // it is not all that there is
+  bool more = false;  // there are more entries
 };
 BOOST_DESCRIBE_STRUCT(LogsReply, (), (entries, next, more))
 
@@ -291,7 +296,7 @@ struct KnownMachine {
   std::string key{};
   std::string host{};
   std::string facts{};                             // JSON
-  std::vector<store::Calibration> calibrations{};  // their ids belong to no database
+  std::vector<store::Calibration> calibrations{};  // their ids are meaningless
 };
 BOOST_DESCRIBE_STRUCT(KnownMachine, (), (key, host, facts, calibrations))
 
@@ -316,7 +321,7 @@ BOOST_DESCRIBE_STRUCT(LearnReply, (), (learned))
 struct LearnRequest {
   using Reply = LearnReply;
   static constexpr Tag tag{.key = "verb", .value = "learn"};
-  std::vector<KnownMachine> machines{};  // of another database
+  std::vector<KnownMachine> machines{};  // from another database
 };
 BOOST_DESCRIBE_STRUCT(LearnRequest, (), (machines))
 
@@ -327,21 +332,22 @@ using Request =
                  ImportRequest, ReplayRequest, ProfileRequest, LogsRequest, CalibrationsRequest,
                  LearnRequest>;
 
-// One line. Of a message of any of the two conversations.
+// Encodes a message of either conversation as a line without its newline.
 template <class M>
 std::string encode(const M& message);
-// An error if the line is not such a message. Never throws.
+// Returns an error if the line is not such a message. Never throws.
 template <class M>
 Result<M> decode(std::string_view line);
 
-// Any of the requests.
+// Decodes any of the requests.
 Result<Request> decode_request(std::string_view line);
-// A refusal by the daemon is an error with its words.
+// Returns the daemon's text as an error if it refused.
 template <class Reply>
 Result<Reply> decode_reply(std::string_view line);
 std::string encode_refusal(const std::string& error);
 
-// Values outside of a conversation, for files and people. codec.h has these for every described type.
+// JSON text of values outside of a conversation, for files and people. codec.h has these functions for
+// every described type.
 template <class T>
 std::string to_text(const T& value, int indent);
 template <class T>

@@ -14,7 +14,7 @@ constexpr const char* system_socket = "/run/stabd/stabd.sock";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
-  // The XDG rules: a relative path is to be ignored.
+  // The XDG rules say to ignore a relative path.
   return value != nullptr && *value == '/' ? value : "";
 }
 
@@ -22,7 +22,7 @@ std::string user_directory(const char* name, const char* below_home) {
   const std::string set = variable(name);
   if (!set.empty()) return set + "/stabd";
   std::string home = variable("HOME");
-  // Anybody can make folders in /tmp, so it is the last place.
+  // Everybody can create folders in /tmp, so it is the last resort.
   if (const passwd* const known = home.empty() ? getpwuid(geteuid()) : nullptr)
     if (known->pw_dir != nullptr && *known->pw_dir == '/') home = known->pw_dir;
   return (home.empty() ? "/tmp" : home) + below_home + "/stabd";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where things are unless somebody says otherwise: by the XDG rules for a user, under /var and /run
-// for root.
+// Default paths: a user's follow the XDG rules, and root's are under /var, /run and /etc.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace stab {
 
-// The system's are root's; own(): those of whoever asks.
+// Root uses the system's paths. own() says which ones the caller uses.
 enum class Whose { system, user };
 Whose own();
 
@@ -20,10 +19,11 @@ std::string default_cache_directory(Whose whose = own());
 std::string default_settings_file(Whose whose = own());
 // $XDG_RUNTIME_DIR/stabd/stabd.sock or /run/stabd/stabd.sock
 std::string default_socket_path(Whose whose = own());
-// Where clients look for a daemon, in this order: the user's own, then the system's.
+// The sockets at which clients look for a daemon, in this order: the user's own, then the system's.
 std::vector<std::string> sockets_of_daemons();
 
-// A program of ours beside this one, or found from it when installed.
+// The path of another program of ours, in the folder of this program; only `name` if that is
+// unknown.
 std::string companion(const std::string& name);
 
 }  // namespace stab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What clients see of an experiment, and how far it is.
+// An experiment as clients see it, and its progress.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -14,7 +14,7 @@
 
 namespace stab::protocol {
 
-// What clients see of an experiment's row.
+// An experiment's row as clients see it.
 struct Summary {
   std::int64_t id = 0;
   std::string name{};
@@ -30,7 +30,7 @@ struct Summary {
   std::int64_t priority = 0;
   std::optional<std::uint32_t> held_by{};  // the user who paused it
   std::optional<std::uint64_t> place{};    // in the queue: 1 is next
-  std::optional<std::uint64_t> bytes{};    // in lists: about what is stored of it
+  std::optional<std::uint64_t> bytes{};    // in lists: roughly the size of its stored data
   // What ended its trials before the last planned one.
   std::optional<store::StopCause> stopped_by{};
   std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
@@ -40,7 +40,7 @@ BOOST_DESCRIBE_STRUCT(Summary, (),
                        ended_ns, duration_ns, priority, held_by, place, bytes, stopped_by,
                        trial_cpus))
 
-// A comparison as the plan's stopping rule saw it last: the interval holds at all of its looks, and
+// A comparison at the last look of the plan's stopping rule. The interval holds at all looks and
 // for all comparisons together.
 struct Change {
   std::string benchmark{};
@@ -50,19 +50,19 @@ struct Change {
   std::optional<double> low{};
   std::optional<double> high{};
   std::string verdict{};  // "faster", "slower", "same" or "unsure"
-  bool control = false;   // its level is the baseline once more
+  bool control = false;   // the level is a copy of the baseline
 };
 BOOST_DESCRIBE_STRUCT(Change, (), (benchmark, baseline, level, ratio, low, high, verdict, control))
-// The first ones.
+// A message has only the first changes.
 inline constexpr std::size_t most_changes = 100;
 
-// What is optional is absent where no session drives the experiment.
+// Optional fields are absent if no session runs the experiment.
 struct Progress {
   static constexpr Tag tag{.key = "kind", .value = "progress"};
   std::int64_t id = 0;
   std::string state{};
   std::string reason{};
-  bool final = false;  // no further line comes
+  bool final = false;  // this is the last line
   std::optional<std::uint64_t> total{};
   std::optional<std::uint64_t> done{};
   std::optional<std::uint64_t> ok{};
@@ -71,12 +71,13 @@ struct Progress {
   std::optional<std::uint64_t> disturbed{};
   std::optional<std::uint64_t> builds{};
   std::optional<std::uint64_t> builds_done{};
-  std::optional<std::uint64_t> builds_cached{};  // of these: nothing was built
+  std::optional<std::uint64_t> builds_cached{};  // builds that were in the cache
   std::optional<std::string> activity{};         // "sort O2, block 3"
-  std::optional<std::uint64_t> fewest{};         // trials; fewer than all if it may stop early
-  std::optional<std::string> look{};             // what the stopping rule saw last
-  std::optional<std::int64_t> left_ns{};         // a guess
-  std::vector<Change> changes{};                 // that it saw
+  // The fewest trials that will run: fewer than `total` if the experiment may stop early.
+  std::optional<std::uint64_t> fewest{};
+  std::optional<std::string> look{};      // the stopping rule's last look, in words
+  std::optional<std::int64_t> left_ns{};  // an estimate
+  std::vector<Change> changes{};          // the comparisons of that look
 };
 BOOST_DESCRIBE_STRUCT(Progress, (),
                       (id, state, reason, final, total, done, ok, failed, skipped, disturbed,

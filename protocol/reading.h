@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the daemon asks of a reader, which answers one request. The request stands in a file that
-// the answer, one line, replaces.
+// The daemon's requests to a reader, which answers a single request. The request is in a file, and
+// the answer, one line, replaces it there.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -39,43 +39,47 @@ enum class Reading {
   look,     // LookReply
   archive,  // ExportReply
   import,   // FindingsReply without findings; the parts are in the spool (stabd/archive)
-  finish,   // FindingsReply, of one experiment
-  verify,   // FindingsReply, of the database
-  plan  // PlanReply; the line that submits the plan stands behind this one, and the plan behind the answer
+  finish,   // FindingsReply about one experiment
+  verify,   // FindingsReply about the whole database
+  // PlanReply. The client's line that submits the plan follows the request, and the plan's text
+  // follows the answer.
+  plan
 };
 
 struct ReadRequest {
   static constexpr Tag tag{.key = "kind", .value = "read"};
   std::uint32_t protocol = version;
-  std::string database{};  // its path
+  std::string database{};  // the database's path
   Reading reading = Reading::verify;
-  std::vector<store::Experiment> experiments{};  // as they are shown, whatever their rows say
-  std::string format{};                          // "text" or "json", or of rows
-  std::string cell{};                            // of rows, as results::write_export has it
+  std::vector<store::Experiment> experiments{};  // as clients see them, even if their rows differ
+  std::string format{};  // "text" or "json"; for rows, a format of results::write_export
+  std::string cell{};    // for rows: the cell, as in results::write_export
   bool colour = false;
   bool full = false;
-  std::string response{};  // of a report, a comparison or results, as Asked of results/trials.h
+  std::string response{};  // for a report, a comparison or results, as in results::Asked
   std::string better{};
   std::optional<std::uint32_t> width{};
-  std::uint32_t blocks = 0;  // of a look
-  // Of a trial that is to be run again.
-  std::string cache{};  // of the builds
+  std::uint32_t blocks = 0;  // for a look: the blocks that have ended
+  // For a replay: the trial, and the folder of all builds.
+  std::string cache{};
   std::uint32_t position = 0;
   std::optional<std::uint32_t> attempt{};
-  std::optional<ProfileRequest> profile{};  // of a profile
-  LogPlace after{};                         // of a log
-  // Of an archive.
+  std::optional<ProfileRequest> profile{};  // for a profile
+  LogPlace after{};                         // for a log
+  // For an archive: its file, the folder for its parts, and whether its data about the machine is
+  // trusted.
   std::string file{};
   std::string parts{};
-  std::string name{};  // of the file where its user has it
+  std::string name{};  // the user's own name of the file
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   bool believed = false;
-  // Of a plan: what its user may do. "": they may.
-  std::chrono::nanoseconds turn{0};  // as limits.turn
-  bool goes_first = false;           // a priority above 0
+  // For a plan: the rights of the user who submits it. The texts say why the user may not do
+  // something; "": the user may.
+  std::chrono::nanoseconds turn{0};  // limits.turn for this user
+  bool goes_first = false;           // may give a priority above 0
   std::string may_not_quiesce{};
-  std::string may_not_move{};  // processes of others
+  std::string may_not_move{};  // processes of other users
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, cell, colour, full,
@@ -83,7 +87,7 @@ BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                        file, parts, name, uid, gid, believed, turn, goes_first, may_not_quiesce,
                        may_not_move))
 
-// A plan that may be submitted, for those who do not read plans.
+// The parts of a valid plan that the daemon needs, because it does not read plans itself.
 struct PlanReply {
   static constexpr Tag tag = ok;
   std::string name{};
@@ -92,7 +96,7 @@ struct PlanReply {
   std::string branch{};
   std::string commit{};
   std::uint64_t trials = 0;
-  // Whether they are there only the machine can tell.
+  // Only the worker can tell whether the machine has these events.
   std::vector<std::vector<std::string>> counters{};
   std::vector<std::vector<std::string>> rotated{};
   std::string profile{};
@@ -101,11 +105,11 @@ BOOST_DESCRIBE_STRUCT(PlanReply, (),
                       (name, directory, priority, branch, commit, trials, counters, rotated,
                        profile))
 
-// What the plan's stopping rule says.
+// The decision of the plan's stopping rule.
 struct LookReply {
   static constexpr Tag tag = ok;
-  std::string error{};     // "" if it could be asked
-  bool temporary = false;  // the error passes
+  std::string error{};     // "" if the rule was evaluated
+  bool temporary = false;  // trying again later may help
   bool stop = false;
   std::string words{};
   std::vector<Change> changes{};
@@ -118,14 +122,14 @@ struct FindingsReply {
   static constexpr Tag tag = ok;
   std::string error{};
   bool temporary = false;
-  std::vector<store::Damage> damage{};             // the first ones
-  std::uint64_t damaged = 0;                       // rows
-  std::vector<store::Calibration> calibrations{};  // to be kept; without experiment and machine
+  std::vector<store::Damage> damage{};             // only the first ones
+  std::uint64_t damaged = 0;                       // the number of damaged rows
+  std::vector<store::Calibration> calibrations{};  // to be stored; without experiment and machine
 };
 BOOST_DESCRIBE_STRUCT(FindingsReply, (), (error, temporary, damage, damaged, calibrations))
 inline constexpr std::size_t most_damage_shown = 1000;
 
-// Why a reader does not answer a daemon of another version.
+// The error of a reader that was started by a daemon of another version.
 std::string reader_mismatch();
 
 }  // namespace stab::protocol

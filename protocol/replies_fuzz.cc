@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the daemon to a client, and the file in which calibrations are carried.
+// Messages from the daemon to a client, and the file that carries calibrations.
 #include "protocol/fuzz.h"
 
 namespace {

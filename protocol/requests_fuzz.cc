@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a client to the daemon.
+// Messages from a client to the daemon.
 #include "protocol/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

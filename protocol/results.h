@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The requests for reports, and those that carry an experiment out of a database or into one.
+// The requests for reports, and the requests that export an experiment from a database or import
+// one.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -13,15 +14,15 @@
 
 namespace stab::protocol {
 
-// Of reports and exports.
+// The largest report or export, in bytes.
 inline constexpr std::uint64_t most_answer = std::uint64_t{2} << 30;
 
-// A text, and what exit codes are made of.
+// A report's text, and the findings that decide the exit code.
 struct ReportReply {
   static constexpr Tag tag = ok;
   std::string text{};
   bool complete = false;     // the experiment did not fail and was not cancelled
-  std::uint64_t failed = 0;  // trials
+  std::uint64_t failed = 0;  // failed trials
   bool regressed = false;
   bool unsure = true;
 };
@@ -36,7 +37,7 @@ struct ReportRequest {
   std::string format = "text";  // or "json"
   bool colour = false;
   bool full = false;  // text: all tables
-  // As Asked of results/trials.h.
+  // As in results::Asked.
   std::string response{};
   std::string better{};
   std::optional<std::uint32_t> width{};  // text: columns of the reader's terminal
@@ -111,9 +112,10 @@ struct ExportRequest {
   using Reply = ExportReply;
   static constexpr Tag tag{.key = "verb", .value = "export"};
   std::int64_t id = 0;
-  // Or "json", "samples", "samples-json", "hyperfine", "benchstat", "coz", or "archive", as base64.
+  // "csv", "json", "samples", "samples-json", "hyperfine", "benchstat", "coz" or "archive" (as
+  // base64).
   std::string format = "csv";
-  std::string cell{};  // with "coz": of this one alone
+  std::string cell{};  // for "coz": only this cell
 };
 BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format, cell))
 template <>
@@ -129,16 +131,16 @@ struct ImportReply {
 };
 BOOST_DESCRIBE_STRUCT(ImportReply, (), (id))
 
-// The next piece of an archive. Other requests may lie between two pieces.
+// The next piece of an archive. The client may send other requests between two pieces.
 struct ImportRequest {
   using Reply = ImportReply;
   static constexpr Tag tag{.key = "verb", .value = "import"};
   std::string piece{};              // base64
-  bool last = false;                // then it is verified and becomes an experiment of the asker's
+  bool last = false;                // the archive is verified and becomes the user's experiment
   std::string file = "a client's";  // its name, for messages
 };
 BOOST_DESCRIBE_STRUCT(ImportRequest, (), (piece, last, file))
-// A request with one is not longer than most_decoded.
+// A request with a piece of this size is not longer than most_decoded.
 inline constexpr std::size_t bytes_of_piece = std::size_t{42} << 10;
 template <>
 inline constexpr Field field<&ImportRequest::piece>{.most = bytes_of_piece / 3 * 4};

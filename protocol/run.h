@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a worker runs for a trial, and what a client gets who wants to run it again.
+// The request by which a worker runs a trial, and the requests of clients that profile or repeat
+// one.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -27,9 +28,9 @@ BOOST_DESCRIBE_STRUCT(DerivedMeasure, (), (name, formula))
 
 namespace stab::protocol {
 
-// How a trial of a causal plan is profiled.
+// How the causal profiler of a trial works.
 struct CausalRequest {
-  std::uint64_t seed = 0;  // what its random choices derive from
+  std::uint64_t seed = 0;  // the seed of its random choices
   std::vector<std::string> scope{};
   std::vector<std::string> binaries{};
   std::vector<std::string> progress{};
@@ -37,9 +38,10 @@ struct CausalRequest {
   std::chrono::nanoseconds experiment{0};
   std::chrono::nanoseconds sample_period{0};
   std::chrono::nanoseconds arrival_speedup{0};
-  std::optional<std::uint32_t> speedup{};  // permille; none: it is drawn
+  std::optional<std::uint32_t> speedup{};  // permille; nullopt: a random speedup
   bool end_to_end = false;
-  std::string tree{};  // where its program was built, which is not in the names of lines; or ""
+  // The folder of the program's build, which the names of lines leave out; or "".
+  std::string tree{};
 
   bool operator==(const CausalRequest&) const = default;
 };
@@ -63,29 +65,29 @@ struct RunRequest {
   std::uint64_t env_bytes = 0;
   std::string directory{};
   std::string stdin_path{};
-  std::string prepare{};  // for /bin/sh, before the trial; "": nothing to do
-  std::string cleanup{};  // and after it
+  std::string prepare{};  // a command for /bin/sh, before the trial; "": nothing to do
+  std::string cleanup{};  // a command for /bin/sh, after the trial
   bool aslr = false;
   std::chrono::nanoseconds timeout{0};
   std::uint64_t output_limit = 0;
-  // As in machine/limits.h.
+  // The limits of machine/limits.h.
   std::uint64_t memory_limit = 0;
   std::chrono::nanoseconds cpu_limit{0};
   std::uint32_t process_limit = 0;
   std::uint64_t file_limit = 0;
   plan::Check check{};
-  plan::Variables options{};              // of the runtime that szc links in, as in plan::Task
-  std::vector<std::string> by_default{};  // options that it need not obey
+  plan::Variables options{};              // options of szc's runtime, as in plan::Task
+  std::vector<std::string> by_default{};  // options that the program may ignore
   plan::Needs needs = plan::Needs::nothing;
-  std::string response{};              // of the analysis: it must have been measured
-  std::optional<std::uint32_t> set{};  // of the setup's, which it counts
-  bool simulate = false;               // it runs under a simulator
-  // Those of this benchmark, and of what it counts.
+  std::string response{};  // the response of the analysis, which must have been measured
+  std::optional<std::uint32_t> set{};  // the rotated set of the setup that it counts
+  bool simulate = false;               // run it under a simulator
+  // The benchmark's measures, and the derived ones that this trial can compute.
   std::vector<plan::OutputMeasure> outputs{};
   std::vector<plan::DerivedMeasure> derived{};
-  // Of the build that made its program: readings of the trial, too.
+  // Readings of the program's build, which are readings of the trial, too.
   std::vector<counters::Reading> built{};
-  std::optional<CausalRequest> causal{};  // it is a run of a causal profile
+  std::optional<CausalRequest> causal{};  // if the trial is a run of a causal profile
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, prepare, cleanup, aslr, timeout,
@@ -99,7 +101,7 @@ inline constexpr Field field<&RunRequest::timeout>{.name = "timeout_ns", .least 
 template <>
 inline constexpr Field field<&RunRequest::cpu_limit>{.name = "cpu_limit_ns", .least = 0};
 
-// Where the time of a trial went, or what differs between two cells.
+// A profile of a trial, or the difference between two cells' profiles.
 struct ProfileReply {
   static constexpr Tag tag{.key = "ok", .value = ""};
   std::string text{};
@@ -112,9 +114,9 @@ struct ProfileRequest {
   using Reply = ProfileReply;
   static constexpr Tag tag{.key = "verb", .value = "profile"};
   std::int64_t id = 0;
-  std::optional<std::uint32_t> position{};  // of a trial, or
-  std::optional<std::uint32_t> attempt{};   // the last one
-  std::vector<std::string> cells{};         // two of these, as reports name them: "sort opt=O2"
+  std::optional<std::uint32_t> position{};  // the trial's position, or
+  std::optional<std::uint32_t> attempt{};   // nullopt: the last attempt
+  std::vector<std::string> cells{};         // two cells, as reports name them: "sort opt=O2"
   std::string format = "text";              // or "json"
   bool colour = false;
 };
@@ -128,7 +130,7 @@ inline constexpr Field field<&ProfileRequest::attempt>{.may_lack = true};
 template <>
 inline constexpr Field field<&ProfileRequest::cells>{.most = 2, .may_lack = true};
 
-// How an attempt at a trial was run, and what came out.
+// How an attempt at a trial was run, and its result.
 struct ReplayReply {
   static constexpr Tag tag{.key = "ok", .value = ""};
   std::int64_t id = 0;
@@ -145,8 +147,8 @@ struct ReplayReply {
   std::optional<std::int64_t> wall_ns{};
   std::string stdout_sha256{};
   std::string build{};          // its key; "" if nothing was built
-  std::string out{};            // what ${OUT} stood for
-  std::string binary_sha256{};  // of it
+  std::string out{};            // the path that ${OUT} stood for
+  std::string binary_sha256{};  // of the file `out`
   RunRequest run{};
 };
 BOOST_DESCRIBE_STRUCT(ReplayReply, (),
@@ -158,7 +160,7 @@ struct ReplayRequest {
   static constexpr Tag tag{.key = "verb", .value = "replay"};
   std::int64_t id = 0;
   std::uint32_t position = 0;
-  std::optional<std::uint32_t> attempt{};  // the last one
+  std::optional<std::uint32_t> attempt{};  // nullopt: the last attempt
 };
 BOOST_DESCRIBE_STRUCT(ReplayRequest, (), (id, position, attempt))
 template <>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the daemon asks of a worker and what the worker answers. The worker answers each request
-// with one reply of the same kind. Anything that arrives while it builds or runs, and the end of
-// the stream, means: stop.
+// The daemon's requests to a worker, and the worker's replies. The worker answers each request with
+// one reply of the same kind. If anything arrives while the worker builds or runs, or if the stream
+// ends, the worker must stop.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -25,7 +25,7 @@ BOOST_DESCRIBE_STRUCT(Profile, (), (event, unit, hz, reason, lost, functions))
 }  // namespace stab::counters
 
 namespace stab::store {
-// Of a trial, what its run decides; the daemon knows the rest.
+// The members of a trial that its run decides; the daemon knows the others.
 BOOST_DESCRIBE_STRUCT(Trial, (),
                       (status, reason, exit_code, signal, started_ns, wall_ns, user_ns, system_ns,
                        max_rss_bytes, stdout_sha256, stderr_tail, layout, readings, samples,
@@ -34,18 +34,18 @@ BOOST_DESCRIBE_STRUCT(Trial, (),
 
 namespace stab::protocol {
 
-// A build's output and a trial's, JSON-escaped, stay far below this.
+// The JSON-escaped output of a build or a trial is much shorter than this.
 inline constexpr std::size_t max_work_line = std::size_t{8} << 20;
-inline constexpr std::size_t kept_output =
-    16384;  // bytes of a build's output or a trial's stderr that are stored
+// The number of stored bytes of a build's output or a trial's stderr.
+inline constexpr std::size_t kept_output = 16384;
 
-// What both sides look at first; no version may change it.
+// Both sides read this part of a setup message first, so it must stay the same in all versions.
 struct SetupVersion {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = 1;
 };
 BOOST_DESCRIBE_STRUCT(SetupVersion, (), (protocol))
-// The first version says nothing of it.
+// Version 1 did not send this field.
 template <>
 inline constexpr Field field<&SetupVersion::protocol>{.may_lack = true};
 
@@ -53,15 +53,16 @@ struct SetupRequest {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
   std::uint32_t cpus = 1;
-  std::vector<unsigned> wanted_cpus{};   // that the plan names; none: any
-  std::vector<unsigned> earlier_cpus{};  // on which the experiment's trials ran at first; or none
-  // That each trial counts, in groups.
+  std::vector<unsigned> wanted_cpus{};   // the plan's CPUs; empty: any CPUs
+  std::vector<unsigned> earlier_cpus{};  // CPUs of the experiment's first trials; or empty
+  // Events that each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
-  std::vector<std::vector<std::string>> rotated{};  // of these sets each trial counts one, too
-  std::string profile{};                            // an event that each trial is sampled by, or ""
+  // Sets of events, of which each trial counts one, too.
+  std::vector<std::vector<std::string>> rotated{};
+  std::string profile{};  // the event that trials are sampled by, or ""
   std::uint32_t profile_hz = 0;
   bool refuse_absent = false;
-  std::vector<std::string> needed{};  // of them, those that the response is computed of
+  std::vector<std::string> needed{};  // events from which the response is computed
   bool simulate = false;              // all trials run under a simulator
   bool causal = false;                // all trials are runs of a causal profile
 };
@@ -72,19 +73,19 @@ struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
   std::string error{};                 // "" if the worker is ready
-  std::vector<unsigned> other_cpus{};  // for everything that is no trial
+  std::vector<unsigned> other_cpus{};  // for everything except trials
   std::string trial_cpus{};            // "1" or "2-3"
   std::vector<std::string> notes{};
   std::string machine_key{};
   std::string machine_host{};
   std::string machine_facts{};
-  std::string simulator{};  // its version, where trials run under it
+  std::string simulator{};  // the simulator's version, if trials run under it
 };
 BOOST_DESCRIBE_STRUCT(SetupReply, (),
                       (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
                        machine_facts, simulator))
 
-// A build of the same plan and in the same cache that the daemon will ask for later.
+// A build that the daemon will ask for later, for the same plan and in the same cache.
 struct NextBuild {
   std::string command{};
   std::vector<std::string> sources{};
@@ -100,18 +101,19 @@ inline constexpr Field field<&NextBuild::timeout>{.name = "timeout_ns", .least =
 
 struct BuildRequest {
   static constexpr Tag tag{.key = "kind", .value = "build"};
-  std::string command{};               // still holds ${OUT}, ${DIR}, ${SRC}
-  std::string directory{};             // the plan's
-  std::vector<std::string> sources{};  // relative to it; empty: all of it
-  std::string revision{};  // of git: whose files are built; "": those that are there now
-  std::string cache{};     // folder of all builds
-  bool keep_tree = false;  // the trials use ${DIR}
-  // Of an earlier build for this experiment; used as it is if it is still there.
+  std::string command{};               // with ${OUT}, ${DIR} and ${SRC} not replaced yet
+  std::string directory{};             // the plan's directory
+  std::vector<std::string> sources{};  // relative to `directory`; empty: everything in it
+  std::string revision{};              // the git revision to build; "": the files as they are now
+  std::string cache{};                 // the folder of all builds
+  bool keep_tree = false;              // the trials use ${DIR}
+  // The key of an earlier build for this experiment, which is used as it is if it still exists.
   std::string known_key{};
   std::chrono::nanoseconds timeout{0};
-  // Bytes to which the cache is cut after this build, the experiment's last one; 0: none.
+  // This is the experiment's last build, after which the cache is cut to this many bytes; 0: it is
+  // not cut.
   std::uint64_t cache_limit = 0;
-  std::vector<NextBuild> next{};  // may be begun at the same time, in their order
+  std::vector<NextBuild> next{};  // builds that may start at the same time, in this order
 };
 BOOST_DESCRIBE_STRUCT(BuildRequest, (),
                       (command, directory, sources, revision, cache, keep_tree, known_key, timeout,
@@ -123,16 +125,16 @@ struct BuildReply {
   static constexpr Tag tag{.key = "kind", .value = "build"};
   store::BuildStatus status = store::BuildStatus::failed;
   std::string key{};
-  std::string directory{};  // what ${DIR} stands for
-  std::string out{};        // what ${OUT} stands for
+  std::string directory{};  // the path that ${DIR} stands for
+  std::string out{};        // the path that ${OUT} stands for
   std::string binary_sha256{};
-  std::string compilers{};  // of it
-  std::string in_place{};   // why its functions cannot move, whatever the plan asks for
-  std::string output{};     // why it failed, or what the compiler said
+  std::string compilers{};  // that made the binary
+  std::string in_place{};   // why its functions can't move, whatever the plan says; or ""
+  std::string output{};     // the reason of a failure, or the compiler's output
   std::int64_t duration_ns = 0;
-  std::string tidied{};  // what had to go for cache_limit; "" if nothing had to
-  bool no_room = false;  // it failed because the machine has no room for it
-  std::vector<counters::Reading> readings{};  // that each trial of it has
+  std::string tidied{};                       // what was deleted for cache_limit; "" if nothing was
+  bool no_room = false;                       // it failed because the machine has no room for it
+  std::vector<counters::Reading> readings{};  // readings that each trial of this build gets
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, compilers, in_place, output,
@@ -145,11 +147,11 @@ inline constexpr Tag tag<RunReply>{.key = "kind", .value = "run"};
 using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest>;
 using WorkReply = std::variant<SetupReply, BuildReply, RunReply>;
 
-// Where a worker's first request is among them.
+// A worker's first request is a SetupRequest; this is its index in WorkRequest.
 inline constexpr std::size_t setup_index = 0;
 static_assert(std::is_same_v<std::variant_alternative_t<setup_index, WorkRequest>, SetupRequest>);
 
-// The reason of a worker and a daemon that do not speak the same protocol.
+// The error of a worker whose daemon speaks another version of the protocol.
 std::string worker_mismatch();
 
 Result<WorkRequest> decode_work(std::string_view line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the daemon to its worker.
+// Messages from the daemon to its worker.
 #include "protocol/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the worker to its daemon.
+// Messages from the worker to its daemon.
 #include "protocol/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

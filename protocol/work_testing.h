@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: messages of daemon and worker in which each field that can be awkward is.
+// For tests: messages of daemon and worker in which every field has an awkward value if it can.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ inline SetupReply full_setup_reply() {
           .simulator = "valgrind-3.19.0"};
 }
 
-// The fields that a run decides.
+// Sets only the fields that a run decides.
 inline RunReply full_run_reply() {
   return {
       .status = store::TrialStatus::check_failed,
@@ -162,7 +162,7 @@ inline RunReply full_run_reply() {
       .causal = awkward};
 }
 
-// Member by member of its description, so that none is forgotten.
+// Compares all described members, so that no member is forgotten.
 template <class T>
 void expect_equal(const T& a, const T& b) {
   using Members = boost::describe::describe_members<T, boost::describe::mod_public>;
@@ -176,7 +176,8 @@ void expect_equal(const T& a, const T& b) {
   });
 }
 
-// One of the six messages: a line that is one, and whether a line reads as one.
+// One of the six messages: a valid line, and a function that tells whether a line decodes as this
+// message.
 struct Message {
   std::string kind;
   std::string line;
