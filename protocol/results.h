@@ -37,7 +37,7 @@ struct ReportRequest {
   std::string format = "text";  // or "json"
   bool colour = false;
   bool full = false;  // text: all tables
-  // As in results::Asked.
+  // The response and its direction, as in results::Asked.
   std::string response{};
   std::string better{};
   std::optional<std::uint32_t> width{};  // text: columns of the reader's terminal

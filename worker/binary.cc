@@ -23,14 +23,16 @@ namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 20;
 constexpr std::size_t longest_id = 64;
-// What is blanked is shorter than this: it is never cut in two.
+// The digest keeps this many bytes back for the next piece. It is more than a key or a build id, so
+// that neither is ever cut in two.
 constexpr std::size_t kept = 256;
 
-// The note that linkers write: a digest of the binary, folder names included. Its length is the
-// linker's choice: 20 bytes by default, 8 with --build-id=fast.
+// Blanks the linker's build id, a digest of the binary that depends on folder names. The linker
+// chooses its length: 20 bytes by default, 8 with --build-id=fast.
 void blank_build_id(std::string& content) {
   using namespace std::string_view_literals;
-  constexpr auto header = "\x03\0\0\0GNU\0"sv;  // its type and owner, after two lengths
+  // the note's type and owner, which follow two lengths
+  constexpr auto header = "\x03\0\0\0GNU\0"sv;
   for (std::size_t at = content.find(header); at != std::string::npos;
        at = content.find(header, at + 1)) {
     if (at < 8 || content.compare(at - 8, 4, "\x04\0\0\0"sv) != 0) continue;
@@ -67,7 +69,7 @@ constexpr std::size_t most_comment = 64U << 10;
 constexpr std::size_t most_makers = 8;
 constexpr std::size_t longest_maker = 100;
 
-// The beginning of the section .comment; the rest of a long one lies behind what is wanted.
+// Returns the beginning of the section .comment. The rest of a long section is not needed.
 std::string_view comment_of(const ElfReader& elf) {
   const auto section = elf.find_section(".comment").value_or(std::nullopt);
   if (!section || section->sh_type != SHT_PROGBITS) return "";
@@ -75,7 +77,7 @@ std::string_view comment_of(const ElfReader& elf) {
       .value_or("");
 }
 
-// What the file's identity, size and times are; "" if there is none.
+// The file's identity, size and times; "" if there is no such file.
 std::string state_of(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return "";
@@ -87,7 +89,7 @@ std::string state_of(const std::string& path) {
 }  // namespace
 
 Result<std::optional<std::string>> digest_of(const std::string& path, const Reading& reading) {
-  // Without O_NONBLOCK a FIFO that nobody writes would hang us.
+  // Without O_NONBLOCK, a FIFO that nobody writes to would block us.
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd && errno == ENOENT) return std::nullopt;
   if (!fd) return fail_errno("${OUT} cannot be opened");
@@ -104,7 +106,7 @@ Result<std::optional<std::string>> digest_of(const std::string& path, const Read
     blank_key(content, reading.key);
     blank_build_id(content);
     if (n == 0) break;
-    // It may grow while it is read.
+    // The file may grow while we read it.
     if ((bytes += static_cast<std::uint64_t>(n)) > max_binary_bytes)
       return fail(fmt::format("${{OUT}} has more than {} bytes", max_binary_bytes));
     if (std::chrono::steady_clock::now() > reading.until)

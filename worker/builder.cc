@@ -42,7 +42,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view cache_format = "stabd build 1";
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds most_tidying{60};
-constexpr unsigned most_attempts = 5;  // at an entry that others remove
+constexpr unsigned most_attempts = 5;  // at an entry that others keep removing
 constexpr std::size_t key_digits = 32;
 
 protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
@@ -51,7 +51,7 @@ protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
   return reply;
 }
 
-// A compiler that found no room may have removed what it had written.
+// Also looks at the disk, because a compiler that ran out of room may have removed its output.
 bool lacks_room(const protocol::BuildReply& reply, const std::string& cache) {
   constexpr std::uint64_t too_little = std::uint64_t{1} << 20;
   if (reply.status != store::BuildStatus::failed) return false;
@@ -63,20 +63,21 @@ bool lacks_room(const protocol::BuildReply& reply, const std::string& cache) {
           (disk.f_files != 0 && disk.f_favail == 0));
 }
 
-// What is in the cache may take as long as a build.
+// Reading an entry of the cache may take as long as a build.
 Reading reading_of(std::string_view key, const protocol::BuildRequest& request, int stop_fd) {
   return {
       .key = key, .until = std::chrono::steady_clock::now() + request.timeout, .stop_fd = stop_fd};
 }
 
-// Whoever misses a file learns why it is not there.
+// Tells a user who misses a file in the copy why it is not there.
 std::string note_on(const Sources& sources) {
   if (sources.left_out.empty()) return "";
   return fmt::format("(not in the copy that is built: {}; 'sources' lists what the build reads)\n",
                      sources.left_out);
 }
 
-// What each trial of the program has as readings. `cpu_ns`: of the build's commands.
+// The readings that each trial of the program gets. `cpu_ns` is the CPU time of the build's
+// commands.
 std::vector<counters::Reading> readings_of(const std::string& out,
                                            std::optional<std::int64_t> cpu_ns) {
   constexpr const char* unknown =
@@ -97,21 +98,22 @@ std::vector<counters::Reading> readings_of(const std::string& out,
   return readings;
 }
 
-// Apart from the builds that come next.
+// Ignores the builds that come next.
 bool is_same(const protocol::BuildRequest& a, const protocol::BuildRequest& b) {
   return a.command == b.command && a.directory == b.directory && a.sources == b.sources &&
          a.revision == b.revision && a.cache == b.cache && a.keep_tree == b.keep_tree &&
          a.known_key == b.known_key && a.timeout == b.timeout;
 }
 
-// Equal for requests that read the same sources.
+// Requests that read the same sources have the same name.
 std::string name_of_sources(const protocol::BuildRequest& request) {
   std::string name = request.directory + '\n' + request.revision;
   for (const std::string& source : request.sources) name += '\n' + source;
   return name;
 }
 
-// How many builds have room in memory beside what runs now. A compiler or linker of a large program takes about this much.
+// The number of further builds that fit into the available memory. A compiler or linker of a large
+// program takes about a gibibyte.
 std::size_t builds_that_fit() {
   constexpr std::uint64_t bytes_of_build = std::uint64_t{1} << 30;
   constexpr std::string_view name = "MemAvailable:";
@@ -122,7 +124,7 @@ std::size_t builds_that_fit() {
   return kilobytes * 1024 / bytes_of_build;
 }
 
-// Where our own szc is, first in PATH unless it is there anyway.
+// Puts the folder of our own szc first in PATH, unless PATH has it already.
 std::vector<std::string> environment_of_builds() {
   auto variables = machine::base_variables(geteuid());
   std::error_code error;
@@ -151,7 +153,7 @@ struct Builder::CacheFolder {
     return reply;
   }
 
-  // What an earlier build left, if all of it is still as it was.
+  // The result of an earlier build, if it is complete and unchanged.
   [[nodiscard]] std::optional<protocol::BuildReply> cached(bool needs_tree,
                                                            const Reading& reading) const {
     const auto text = read_file(complete(), 1 << 20);
@@ -182,7 +184,7 @@ Builder::Builder(machine::Containment containment, int stop_fd, std::string mark
   if (!marker.empty()) environment_.push_back(std::move(marker));
 }
 
-// Nobody removes the copy while this experiment goes on.
+// The lock keeps the copy in the cache until this process ends.
 Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
   const std::string name = name_of_sources(request);
   if (const auto known = taken_.find(name); known != taken_.end()) return known->second;
@@ -202,7 +204,7 @@ Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
   return fail("the copy of the sources keeps being removed from the cache");
 }
 
-// With the rights and the variables of builds.
+// Runs git with the rights and the variables of builds.
 machine::Launch Builder::git() const {
   machine::Launch launch;
   launch.environment = environment_;
@@ -216,7 +218,7 @@ LockWait Builder::wait_of(const protocol::BuildRequest& request) const {
   return {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + request.timeout};
 }
 
-// What is in the cache, which nobody removes from now on.
+// Looks the build up in the cache. Its lock keeps the entry there until this process ends.
 std::optional<protocol::BuildReply> Builder::cached(const CacheFolder& folder,
                                                     const protocol::BuildRequest& request) {
   if (!fs::is_directory(folder.path)) return std::nullopt;
@@ -227,8 +229,8 @@ std::optional<protocol::BuildReply> Builder::cached(const CacheFolder& folder,
   return reply;
 }
 
-// An experiment that goes on after a kill uses what it began with, whatever has happened to the
-// sources since.
+// An experiment that continues after a kill uses its first builds again, even if the sources have
+// changed since.
 std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest& request) {
   const bool is_key = request.known_key.size() == key_digits &&
                       request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -244,7 +246,7 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   begin_ahead(request);
   auto earlier = take_ahead(request);
   if (!earlier) {
-    // The build below ends everything else that we have started.
+    // The build below ends every other process that we have started.
     wait_for_all();
     earlier = known(request);
   }
@@ -255,7 +257,7 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
         {.stop_fd = stop_fd_, .until = std::chrono::steady_clock::now() + most_tidying});
   };
   if (lacks_room(reply, request.cache)) {
-    // What nobody uses can be built again, and so can this.
+    // Unused entries can be built again later, so remove them and try once more.
     wait_for_all();
     std::string tidied = cut_to(0);
     reply = find_or_build(request);
@@ -268,7 +270,8 @@ protocol::BuildReply Builder::build(const protocol::BuildRequest& request) {
   return reply;
 }
 
-// Fills the CPUs with this build and those that come next. A single build runs in our own process.
+// Starts this build and the ones that come next, as many as there are CPUs. A single build runs in
+// our own process.
 void Builder::begin_ahead(const protocol::BuildRequest& request) {
   std::vector<protocol::BuildRequest> wanted{request};
   wanted.front().next.clear();
@@ -287,7 +290,7 @@ void Builder::begin_ahead(const protocol::BuildRequest& request) {
                                [&](const Ahead& begun) { return is_same(begun.request, each); });
   });
   if (is_stopping_ || at_once_ < 2 || wanted.empty() || wanted.size() + ahead_.size() < 2) return;
-  // Git is run for sources, which ends everything else that we have started.
+  // Copying sources runs git, whose end ends every other process that we have started.
   if (!runs_ahead())
     for (const protocol::BuildRequest& each : wanted)
       if (auto sources = sources_for(each); !sources) return;
@@ -318,7 +321,7 @@ Result<Builder::Ahead> Builder::start_ahead(const protocol::BuildRequest& reques
   if (pid > 0) return Ahead{.request = request, .pid = pid, .said = std::move(from)};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   containment_ = machine::Containment::process_tree;
-  // The daemon's next request does not end a build that has begun; the worker does.
+  // The daemon's next request must not end a build ahead; only the worker may do so.
   stop_fd_ = stops_ahead_.get();
   if (getppid() != us || !machine::adopt_orphans()) _exit(1);
   auto reply = known(request);
@@ -331,7 +334,8 @@ bool Builder::runs_ahead() const {
   return std::ranges::count(ahead_, false, &Ahead::has_ended) > 0;
 }
 
-// Until one of them says something or ends, or we are to stop. What they say is kept.
+// Waits until a build ahead writes something or ends, or until we have to stop. Stores what it
+// wrote.
 void Builder::wait_for_one() {
   std::vector<pollfd> polled;
   for (const Ahead& each : ahead_)
@@ -352,7 +356,7 @@ void Builder::wait_for_one() {
   }
 }
 
-// Nobody reads it, so that each of them sees it.
+// Nobody reads this byte, so all builds ahead see it.
 void Builder::tell_to_stop() {
   if (std::exchange(is_stopping_, true) || !stop_ahead_) return;
   const auto written = write_all(stop_ahead_.get(), "x");
@@ -369,7 +373,8 @@ void Builder::stop_ahead() {
   wait_for_all();
 }
 
-// What came of a build that was begun ahead. Nothing: it was not begun, or nobody knows how it ended.
+// The result of a build that was started ahead. Returns nullopt if it was not started, or if its
+// result was lost.
 std::optional<protocol::BuildReply> Builder::take_ahead(const protocol::BuildRequest& request) {
   const auto find = [&] {
     return std::ranges::find_if(ahead_,
@@ -385,7 +390,7 @@ std::optional<protocol::BuildReply> Builder::take_ahead(const protocol::BuildReq
   auto reply = protocol::decode<protocol::BuildReply>(text);
   if (!reply) return std::nullopt;
   if (reply->status == store::BuildStatus::failed) return std::move(*reply);
-  // The other process has given its lock back: nobody removes the entry from now on.
+  // The other process has released its lock, so take our own before somebody removes the entry.
   if (!cached({.cache = request.cache, .key = reply->key}, request)) return std::nullopt;
   return std::move(*reply);
 }
@@ -404,7 +409,7 @@ protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& reques
 
   for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
     if (auto found = cached(folder, request)) return *found;
-    in_use_.erase(folder.path);  // we used it, and it has changed since
+    in_use_.erase(folder.path);  // it has changed since we used it
     auto lock = lock_entry(folder.path, Hold::alone, wait_of(request));
     if (!lock)
       return failed(

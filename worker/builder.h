@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Runs build commands, each distinct one once: in a private copy of the sources, cached by the
-// content of the command, the sources and the programs that it uses. Builds that come next run at the same time, as many as
-// there are CPUs and room in memory.
+// Runs each distinct build command once, in a private copy of the sources. A build's key in the
+// cache is a digest of its command, its sources and the programs that it uses. Builds that come
+// next run at the same time, as many as the CPUs and the memory allow.
 //
-// Without a limit nothing is ever removed from the cache; with one, what no experiment uses
-// (cache.h). Links of what a build left are not followed.
+// The cache is cut to the request's limit; without a limit, entries are removed only if the disk is
+// full. Entries in use stay (cache.h). Links that a build left are not followed.
 //
-// The cache: KEY/out (what ${OUT} named), KEY/tree (the copy of the sources, kept only if the
-// trials need it) and KEY/complete, written last. A folder without it, or whose binary has changed,
-// is built anew.
+// The cache has KEY/out (the file that ${OUT} names), KEY/tree (the copy of the sources, kept only
+// if the trials need it) and KEY/complete, which is written last. A folder without KEY/complete, or
+// whose binary has changed, is built again.
 #pragma once
 
 #include <sys/types.h>
@@ -31,32 +31,33 @@ namespace stab::worker {
 
 class Builder {
  public:
-  // `bind` is called in each build's process; a build stops when `stop_fd` becomes readable.
-  // `marker`: see protocol/containment.h.
+  // `bind` is called in each build's process. A build stops when `stop_fd` becomes readable. For
+  // `marker` see protocol/containment.h.
   Builder(machine::Containment containment, int stop_fd, std::string marker,
           std::function<bool()> bind);
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  // At most so many builds run at the same time; by default one does.
+  // At most this many builds run at the same time; the default is one.
   void run_at_once(std::size_t builds) { at_once_ = builds; }
 
-  // A failing build is a reply with its output, no error. The builds that come next may begin meanwhile and go on when this
-  // one has ended. Each of them has a process of its own, because the end of a build ends everything that it started.
+  // A failed build is a reply with its output, not an error. The builds that come next may start
+  // meanwhile and continue after this call. Each of them has a process of its own, because the end
+  // of a build ends everything that it started.
   protocol::BuildReply build(const protocol::BuildRequest& request);
-  // Whether a build that nobody has asked for yet runs.
+  // Whether a build is running that nobody has asked for yet.
   [[nodiscard]] bool runs_ahead() const;
   // Ends builds that nobody has asked for yet.
   void stop_ahead();
 
  private:
   struct CacheFolder;
-  // A build that runs in a process of its own.
+  // A build in a process of its own.
   struct Ahead {
     protocol::BuildRequest request;
     pid_t pid = 0;
-    Fd said{};  // its reply, and then its end
+    Fd said{};  // the pipe from which we read the build's reply
     std::string text{};
     bool has_ended = false;
   };
@@ -81,10 +82,10 @@ class Builder {
   std::vector<std::string> environment_;
   std::function<bool()> bind_;
   std::map<std::string, Sources> taken_;  // by directory and names
-  std::map<std::string, Fd> in_use_;      // locks of entries of the cache, until we end
+  std::map<std::string, Fd> in_use_;      // locks of cache entries, until this process ends
   std::size_t at_once_ = 1;
   std::vector<Ahead> ahead_;  // in the order of their requests
-  Fd stops_ahead_{};          // becomes readable when they are to stop, by
+  Fd stops_ahead_{};          // becomes readable when the builds ahead must stop
   Fd stop_ahead_{};
   bool is_stopping_ = false;
 };

@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr int lock_poll_ms = 50;
-constexpr std::int64_t draft_seconds = 24L * 3600;  // nobody copies sources for that long
+constexpr std::int64_t draft_seconds = 24L * 3600;  // copying sources never takes that long
 constexpr std::uint64_t block_bytes = 512;
 
 struct Entry {
   std::string path;
   std::uint64_t bytes = 0;
   timespec used{};
-  bool foreign = false;  // neither an entry nor a draft: nobody locks it
+  bool foreign = false;  // neither an entry nor a draft, so nobody locks it
 };
 
 std::string lock_of(const std::string& entry) {
@@ -40,7 +40,7 @@ std::optional<struct stat> status_of(const std::string& path) {
   return status;
 }
 
-// Whether this is still the file of that name.
+// Whether the lock's file still has its name.
 bool is_current(const Fd& lock) {
   struct stat status{};
   return fstat(lock.get(), &status) == 0 && status.st_nlink > 0;
@@ -51,14 +51,14 @@ bool is_over(const LockWait& wait, int after_ms) {
   return poll(&stop, 1, after_ms) > 0 || steady_clock::now() > wait.until;
 }
 
-// Names of entries have no dots.
+// The names of entries have no dots.
 bool is_entry(const fs::directory_entry& found) {
   std::error_code error;
   return !found.path().filename().string().contains('.') &&
          found.symlink_status(error).type() == fs::file_type::directory;
 }
 
-// Nothing if there is no time to look at all of it.
+// Returns nullopt if the time is over before it has looked at all files.
 std::optional<std::uint64_t> bytes_in(const std::string& folder, const LockWait& wait) {
   std::uint64_t bytes = 0;
   std::error_code error;
@@ -72,7 +72,8 @@ std::optional<std::uint64_t> bytes_in(const std::string& folder, const LockWait&
   return bytes;
 }
 
-// Builds leave folders behind in which nothing can be removed.
+// First makes all folders writable, because builds can leave folders in which nothing can be
+// removed.
 void remove_tree(const std::string& folder) {
   std::error_code error;
   fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, error);
@@ -88,7 +89,7 @@ bool is_draft(const Entry& entry) {
   return fs::path(entry.path).filename().string().starts_with("draft-");
 }
 
-// The lock of an entry is an empty file, which nobody may use to keep something else.
+// An entry's lock is an empty file. Emptying it keeps others from storing something there.
 void empty_lock(const std::string& path) {
   const Fd lock(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
@@ -100,7 +101,7 @@ void remove_foreign(const std::string& path) {
   if (unlink(path.c_str()) != 0) remove_tree(path);
 }
 
-// None if there is no time to look at all of them.
+// Returns an empty list if the time is over before it has looked at all entries.
 std::vector<Entry> entries_in(const std::string& cache, const LockWait& wait) {
   std::vector<Entry> entries;
   std::error_code error;
@@ -148,7 +149,7 @@ std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait
 }
 
 bool share(const Fd& lock, const std::string& entry) {
-  // Whoever gets it in between may remove the entry.
+  // flock() may release the lock for a moment, and another process may remove the entry then.
   return flock(lock.get(), LOCK_SH) == 0 && is_current(lock) && status_of(entry).has_value();
 }
 
@@ -157,7 +158,7 @@ bool remove_entry(const std::string& cache, const std::string& entry) {
   const std::string lock_path = lock_of(entry);
   const Fd lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || !is_current(lock))
-    return false;  // B1: another lock may stand there by now
+    return false;  // B1: there may be another lock by now
   std::string away = cache + "/draft-XXXXXX";
   if (mkdtemp(away.data()) == nullptr) return false;
   std::error_code error;

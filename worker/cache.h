@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Who uses what in the cache of builds, and what has to go when it is too large.
+// Locks the entries of the build cache, and removes entries when the cache is too large.
 //
-// Beside each entry (KEY, sources-DIGEST) is a lock, ENTRY.lock: who uses the entry holds it
-// shared, who makes or removes it holds it alone. The kernel takes it back from whoever ends. When
-// the lock's file was changed last is when the entry was used last.
+// Each entry (KEY, sources-DIGEST) has a lock beside it, ENTRY.lock. A process that uses the entry
+// holds the lock shared; a process that makes or removes the entry holds it alone. The kernel
+// releases the locks of a process that ends. The lock file's modification time is the time of the
+// entry's last use.
 //
 // Invariants
-//  B1  An entry that somebody uses is not removed, whichever daemon they belong to.
-//  B2  An entry is there as a whole or not at all: it is renamed before it is taken apart.
+//  B1  An entry in use is not removed, whichever daemon its user belongs to.
+//  B2  An entry exists completely or not at all: it is renamed before it is taken apart.
 #pragma once
 
 #include <chrono>
@@ -22,21 +23,22 @@ namespace stab::worker {
 enum class Hold { shared, alone };
 
 struct LockWait {
-  int stop_fd = -1;  // no longer than until it becomes readable
+  int stop_fd = -1;  // wait only until it becomes readable
   std::chrono::steady_clock::time_point until;
 };
 
-// The lock of the entry, which counts as used now. Nothing if it cannot be had.
+// Locks the entry and marks it as used now. Returns nullopt if the lock can't be had in time.
 std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait& wait);
-// Others may use it, too, from now on. False: it may have been removed meanwhile.
+// Lets others use the entry, too. Returns false if the entry may have been removed meanwhile.
 bool share(const Fd& lock, const std::string& entry);
 
-// False if somebody uses it.
+// Returns false if the entry is in use or can't be removed.
 bool remove_entry(const std::string& cache, const std::string& entry);
 
-// Removes those entries that were not used for the longest time until the cache has at most `limit`
-// bytes, and what killed workers left. Whatever else lies there counts and goes like an entry. Follows no links. What there is no time for is left to the
-// next call. Returns what it did in words, "" for nothing.
+// Removes the entries that were unused for the longest time until the cache has at most `limit`
+// bytes, and the drafts that killed workers left. Other files in the cache are counted and removed
+// like entries. Does not follow links. Stops when the time is over; the next call continues.
+// Describes in words what it did; "" if it did nothing.
 std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockWait& wait);
 
 }  // namespace stab::worker

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sources of a git revision.
+// Copies the sources of a git revision.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace stab::worker {
 
 struct RevisionOf {
-  std::string directory;  // the plan's, in a repository
-  std::string revision;   // a whole name of a commit, or plan::working_tree
+  std::string directory;  // the plan's folder, in a repository
+  std::string revision;   // a commit's full name, or plan::working_tree
 };
 
-// As take_sources() of the plan's folder as the revision has it, with its submodules; of the working
-// tree with what is not committed, but without what git ignores. The repository stays as it is.
-// `how` git is run.
+// Like take_sources(), but copies the plan's folder as it is in the revision, with its submodules.
+// The working tree includes uncommitted files, but not the files that git ignores. The repository
+// does not change. `how` says how to run git.
 Result<Sources> take_revision(const RevisionOf& from, const std::vector<std::string>& names,
                               const std::string& cache, const machine::Launch& how);
 

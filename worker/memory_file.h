@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file in memory under a path that the trial's processes can open; it ends with this process.
+// A file in memory whose path the trial's processes can open. It exists until this process ends.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace stab::worker {
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name);
-  // One for trial after trial, empty each time: its path stays the same.
+  // The same file for each trial, emptied each time; its path stays the same.
   static MemoryFile& reused(const char* name);
   [[nodiscard]] bool is_open() const { return static_cast<bool>(fd_); }
-  // See base/shown_files.h.
+  // The path that other processes can open (base/shown_files.h).
   [[nodiscard]] std::string path() const;
   bool write(std::string_view text);
   bool empty();
-  // From the start, at most this many bytes.
+  // Reads from the start, at most `limit` bytes.
   [[nodiscard]] std::string read(std::size_t limit) const;
 
  private:

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view elf{"\177ELF"};
 constexpr std::size_t max_program_bytes = std::size_t{1} << 30;
 
-// As the trial's exec finds it: a path, or a name that is looked for in the usual places.
+// Finds the program as the trial's exec does: a path, or a name in the usual folders.
 std::string find_program(const protocol::RunRequest& request) {
   const std::string& name = request.argv.front();
   if (name.starts_with('/')) return name;
@@ -34,13 +34,13 @@ bool is_shell(const std::string& program) {
   return std::ranges::find(shells, fs::path(program).filename().string()) != shells.end();
 }
 
-// As ELF files name a library that they need.
+// Looks for the names by which ELF files refer to a library.
 bool names_an_allocator_with_new(std::string_view text) {
   constexpr std::array<std::string_view, 3> names{"libjemalloc.so", "libtcmalloc", "libmimalloc"};
   return std::ranges::any_of(names, [&](std::string_view name) { return text.contains(name); });
 }
 
-// The path of our library; "": it is not installed, or LD_PRELOAD cannot name it.
+// The path of our library; "" if it is not installed or LD_PRELOAD can't name it.
 std::string installed(const char* name) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -53,7 +53,7 @@ std::string installed(const char* name) {
   return "";
 }
 
-// runtime/abi/note.h: a note of type 1 with our name is in all that szc links.
+// Everything that szc links has a note of type 1 with our name (runtime/abi/note.h).
 bool is_plain_elf(const std::string& program) {
   constexpr std::string_view note{"\1\0\0\0Stabd\0\0\0", 12};
   const auto file = read_file(program, max_program_bytes);

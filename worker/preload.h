@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What LD_PRELOAD brings into trials: libstabheap.so, the heap of programs that szc did not build, and
-// libstabnew.so, which leads operator new of some allocators to it.
+// The libraries that LD_PRELOAD brings into trials: libstabheap.so, the heap of programs that szc
+// did not build, and libstabnew.so, which makes operator new of some allocators use that heap.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace stab::worker {
 
-// Where it is installed; "" if it is not, or where LD_PRELOAD cannot name it.
+// The installed path of libstabheap.so; "" if it is not installed or LD_PRELOAD can't name it.
 std::string heap_library();
 
-// The library's path if this trial is to have it: the plan says something of the heap, in whichever
-// arm, and the program is an ELF file without our runtime, and no shell, which would only start the
-// program. "" otherwise, or if the library is not installed.
+// The library's path if this trial needs it: if the plan sets the heap in any arm, and the program
+// is an ELF file without our runtime and is not a shell, which would only start the program.
+// Returns "" otherwise, or if the library is not installed.
 std::string heap_library_for(const protocol::RunRequest& request);
 
-// The path of libstabnew.so if the plan says something of the heap, and the program (szc's or not), or
-// the trial's LD_PRELOAD, names jemalloc, tcmalloc or mimalloc, which have an operator new of their own.
+// The path of libstabnew.so if the plan sets the heap, and if the program (szc's or not) or the
+// trial's LD_PRELOAD names jemalloc, tcmalloc or mimalloc, which have their own operator new.
 std::string new_library_for(const protocol::RunRequest& request);
 
 }  // namespace stab::worker

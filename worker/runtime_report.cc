@@ -23,7 +23,7 @@ using Count = std::optional<std::int64_t>;
 
 constexpr std::size_t max_note = 500;
 
-// One process, from its start line on.
+// The report of one process, from its start line on.
 struct Process {
   int pid = 0;
   RuntimeReport report;
@@ -42,7 +42,7 @@ std::string text_at(const json& line, const char* key) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What is beyond 64 bits is none of our runtime's: it stays the most that they hold.
+// Our runtime never reports sums beyond 64 bits, so such a sum becomes the largest number.
 std::int64_t sum_of(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
@@ -66,7 +66,8 @@ std::string share_text(std::int64_t percent) {
   return percent == 0 ? "off" : fmt::format("{}%", percent);
 }
 
-// "code once", "code heap shuffled repeated 500ms": which flags are on, and how.
+// The flags that are on, and their period and budget: "code once", "code heap shuffled repeated
+// 500ms".
 std::string kind_of(const json& line) {
   std::string kind;
   for (const std::string& name : plan::option_names()) {
@@ -79,7 +80,7 @@ std::string kind_of(const json& line) {
   }
   kind += text_at(line, "rerandomize");
   if (const Count period = number_at(line, "period_ns")) kind += " " + period_text(*period);
-  // The usual budget goes without saying.
+  // 0 means off, and 1 is the default.
   if (const Count percent = number_at(line, "budget_percent"); percent && *percent != 1)
     kind += " budget " + share_text(*percent);
   return kind;
@@ -156,7 +157,7 @@ void took_library(const json& line, Layout& layout) {
     add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
 }
 
-// Our runtime writes no other lines; a program can.
+// Our runtime never writes other lines, but a program can.
 constexpr const char* damaged_region = "a region of the report is damaged";
 
 std::optional<NamedRegion> region_in(const json& line) {
@@ -233,7 +234,7 @@ class Reader {
     }
   }
 
-  // Nothing was reported: an empty layout with what there is to say.
+  // If nothing was reported, the layout is empty except for its note.
   [[nodiscard]] RuntimeReport result(int own) const {
     const auto found = std::ranges::find(processes_, own, &Process::pid);
     RuntimeReport report;
@@ -256,7 +257,7 @@ class Reader {
     take(line, static_cast<int>(*pid));
   }
 
-  // Events that later runtimes add are none of ours.
+  // Ignores events that this version does not know, because later runtimes may add some.
   void take(const json& line, int pid) {
     const std::string event = text_at(line, "event");
     auto process = std::ranges::find(processes_, pid, &Process::pid);
@@ -311,7 +312,7 @@ class Reader {
       add(all.heap_operations, next.heap_operations);
       add(all.heap_bytes, next.heap_bytes);
       add(all.heap_fixed_bytes, next.heap_fixed_bytes);
-      // The sum of some only would be a wrong number.
+      // A sum without one of the processes would be wrong.
       if (!next.main_to_exit_ns)
         all.main_to_exit_ns.reset();
       else if (all.main_to_exit_ns)
@@ -333,7 +334,7 @@ std::string disobeyed(const std::string& name, const std::string& value, const L
       name, value, layout.kind.empty() ? "nothing" : layout.kind);
 }
 
-// Why a number of the runtime's last line is not there; "" if that line is.
+// Why the numbers of the runtime's last line are missing; "" if they are there.
 std::string last_line_fault(const Layout& layout) {
   if (!layout.randomized)
     return "the program has no runtime that measures regions: build it with szc";
@@ -398,7 +399,7 @@ std::vector<counters::Reading> region_readings(const RuntimeReport& report,
                                                const std::vector<std::string>& wanted) {
   std::vector<counters::Reading> readings;
   const std::string fault = last_line_fault(report.layout);
-  // Of processes one of which said nothing the sum would be a wrong number.
+  // Without the last line of one process, the sums would be wrong.
   for (const NamedRegion& each : fault.empty() ? report.regions : std::vector<NamedRegion>{}) {
     readings.push_back(counters::counted(plan::region_time(each.name), "ns", each.ns));
     readings.push_back(counters::counted(plan::region_count(each.name), "", each.count));

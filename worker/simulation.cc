@@ -22,7 +22,7 @@ void Simulation::wrap(machine::Launch& launch) const {
 std::vector<counters::Reading> Simulation::readings(const machine::Ended& ended) const {
   auto readings = machine::simulated_readings(counts_.read(machine::max_counts_bytes),
                                               log_.read(machine::max_simulator_log), ended.pid);
-  // Those that are ended by us write no counts and no last words.
+  // Processes that we ended have not written their counts and log.
   if (ended.leftovers > 0)
     for (counters::Reading& each : readings)
       each = counters::absent(each.name, each.unit,

@@ -16,8 +16,8 @@ class Simulation {
  public:
   explicit Simulation(std::string simulator);
 
-  // Has the simulator run the program. A launch whose program is not there stays as it is, and fails
-  // as it would without.
+  // Makes the launch run the program under the simulator. If the program does not exist, the launch
+  // stays as it is and fails as it would without a simulator.
   void wrap(machine::Launch& launch) const;
   [[nodiscard]] std::vector<counters::Reading> readings(const machine::Ended& ended) const;
 
@@ -27,7 +27,8 @@ class Simulation {
   MemoryFile& log_;
 };
 
-// S1: what a clock or the kernel measured of a simulated trial is the simulator's, and in no row.
+// S1: Removes the readings of a clock or the kernel, because they are about the simulator and must
+// not be stored.
 void forget_real_runs(protocol::RunReply& reply);
 
 }  // namespace stab::worker

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 struct Copied {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::vector<std::string> left_out{};  // that somebody may look for
+  std::vector<std::string> left_out{};  // that somebody may miss in the copy
 };
 
 Result<void> count(const fs::path& file, Copied& counted) {
@@ -54,7 +54,7 @@ Result<void> copy_entry(const fs::path& from, const fs::path& to) {
 
 constexpr std::uint64_t longest_plan = 1 << 20;
 
-// A plan: a comment in it is no change of what is built.
+// A plan is not a source: a new comment in it must not change the build.
 bool is_plan(const fs::path& path) {
   std::error_code error;
   if (path.extension() != ".toml" || !fs::is_regular_file(fs::symlink_status(path, error)))
@@ -65,7 +65,7 @@ bool is_plan(const fs::path& path) {
   return lines.contains("\n[experiment]") && lines.contains("\n[[benchmark]]");
 }
 
-// The folder of a `stabctl run`, with nothing else in it.
+// Whether this is the folder of a `stabctl run` with nothing else in it.
 bool is_of_a_run(const fs::path& path) {
   constexpr std::array<std::string_view, 4> others{"run.sock", "worker.json", "quiesce.undo",
                                                    "experiments.undo"};
@@ -82,8 +82,8 @@ bool is_of_a_run(const fs::path& path) {
   return !error;
 }
 
-// Of a whole folder; what `sources` names is copied whatever it is. Nobody sees in the copy what is
-// left out, and the build's output says what it was.
+// Whether a folder's copy leaves this entry out. Files that `sources` names are always copied. The
+// build's output lists what was left out, because nobody can see it in the copy.
 bool is_left_out(const fs::path& path, const fs::path& from, const fs::path& cache) {
   std::error_code error;
   return path.filename() == ".git" || fs::equivalent(path, cache, error) || is_of_a_run(path) ||
@@ -156,7 +156,7 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
   if (!digest) return std::unexpected(digest.error());
   const fs::path path = cache / ("sources-" + *digest);
   std::error_code error;
-  // An equal copy may be there already; one that somebody has changed since is replaced.
+  // There may already be an equal copy. If somebody has changed it since, it is replaced.
   if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest &&
       !remove_entry(cache, path)) {
     fs::remove_all(draft, error);

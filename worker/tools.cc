@@ -15,12 +15,12 @@
 namespace stab::worker {
 namespace {
 
-// A makefile runs these without naming them in the plan.
+// A makefile can run these although the command does not name them.
 constexpr std::string_view implied =
     "cc c++ gcc g++ clang clang++ clang-19 clang++-19 ld ld.lld ld.lld-19 ar as make cmake ninja "
     "szc szc++";
 
-// szc and its parts change one by one: a new runtime makes another binary.
+// szc's parts can change separately, and a new runtime makes another binary.
 std::string parts_of_szc(const std::string& program, const std::vector<std::string>& environment,
                          machine::Containment containment) {
   machine::Launch launch;

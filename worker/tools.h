@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which programs a build command uses, so that another compiler version is another build.
+// Finds the programs that a build command uses, so that another version of a compiler makes another
+// build.
 #pragma once
 
 #include <string>
@@ -10,13 +11,13 @@
 
 namespace stab::worker {
 
-// The words of a shell command that may name a program: cut at spaces, quotes, '=' and shell
-// operators; each once.
+// The words of a shell command that may name a program, each once. The command is cut at spaces,
+// quotes, '=' and shell operators.
 std::vector<std::string> words_of(std::string_view command);
 
-// A text that changes when one of the command's programs, or the usual compilers and linkers behind
-// them, is replaced: real path, size and time of change of each that PATH has. szc is asked for the
-// parts that it brings along: its linker, its runtime, its pass.
+// Returns a text that changes if one of the command's programs, or one of the usual compilers and
+// linkers behind them, is replaced. It has the real path, size and modification time of each
+// program in PATH. szc reports the versions of its own parts: its linker, its runtime and its pass.
 std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
                       machine::Containment containment = machine::Containment::process_tree);
 

@@ -38,7 +38,7 @@ using store::TrialStatus;
 std::vector<std::string> environment_of(const protocol::RunRequest& request,
                                         const TrialContext& context, const RuntimeFiles& files,
                                         const std::string& preloads) {
-  // A worker has one user, and looking the account up takes time between two trials.
+  // A worker has only one user, and looking the account up takes time between two trials.
   static const auto base = machine::base_variables(geteuid());
   auto variables = base;
   for (const auto& [name, value] : request.env) variables[name] = value;
@@ -52,7 +52,7 @@ std::vector<std::string> environment_of(const protocol::RunRequest& request,
   return machine::make_environment(std::move(variables), request.env_bytes);
 }
 
-// As LD_PRELOAD lists them, in front of the plan's.
+// The libraries for LD_PRELOAD, which go before the plan's own.
 std::string preloads_for(const protocol::RunRequest& request) {
   const std::string heap = heap_library_for(request);
   const std::string operator_new = new_library_for(request);
@@ -98,10 +98,10 @@ TrialStatus status_of(const machine::Ended& ended, const plan::Check& check) {
   return TrialStatus::not_started;
 }
 
-// Why one of the plan's commands did not succeed.
+// Why one of the plan's commands failed.
 struct Fault {
-  std::string reason{};   // "": it did
-  std::string printed{};  // the end of it
+  std::string reason{};   // "": it succeeded
+  std::string printed{};  // the end of its output
 };
 
 Fault run_command(std::string_view name, machine::Launch launch) {
@@ -120,7 +120,8 @@ bool is_to_stop(const TrialContext& context) {
   return context.stop_fd >= 0 && poll(&stop, 1, 0) == 1;
 }
 
-// Of a trial that was to stop, too: others meet what it leaves. The daemon waits longer than this.
+// The cleanup command also runs after a trial that had to stop, because later trials would find
+// what it left. The daemon waits longer than this.
 constexpr std::chrono::seconds longest_cleanup_of_stopped{8};
 
 Fault clean_up(const protocol::RunRequest& request, const TrialContext& context) {
@@ -132,7 +133,7 @@ Fault clean_up(const protocol::RunRequest& request, const TrialContext& context)
   return run_command("cleanup", std::move(launch));
 }
 
-// "" if the command accepts the output.
+// Returns "" if the command accepts the output.
 std::string run_check_command(const protocol::RunRequest& request, const TrialContext& context,
                               const std::string& out) {
   MemoryFile memory("stdout");
@@ -143,7 +144,7 @@ std::string run_check_command(const protocol::RunRequest& request, const TrialCo
   return run_command("check", std::move(launch)).reason;
 }
 
-// "" if the output is as the plan says.
+// Returns "" if the output passes the plan's check.
 std::string find_fault(const protocol::RunRequest& request, const TrialContext& context,
                        const std::string& out, const std::string& digest) {
   const plan::Check& check = request.check;
@@ -160,7 +161,7 @@ std::string find_fault(const protocol::RunRequest& request, const TrialContext& 
   return check.command ? run_check_command(request, context, out) : "";
 }
 
-// Why the response, if it is a reading, is no number to compare; "" if it is.
+// Why the response can't be compared, if it is a reading; "" if it can.
 std::string reading_fault(const std::string& response,
                           const std::vector<counters::Reading>& readings, bool is_measure) {
   const auto reading = std::ranges::find(readings, response, &counters::Reading::name);
@@ -182,7 +183,7 @@ bool is_measure(const protocol::RunRequest& request, const std::string& name) {
              request.derived.end();
 }
 
-// What a program that was ended printed is a part of what it would have printed.
+// If the program was ended, it printed only a part of its output, so nothing is read from it.
 plan::Measured measured(const plan::OutputMeasure& measure, const machine::Ended& ended,
                         std::size_t room, std::chrono::steady_clock::time_point until) {
   if (ended.how == machine::End::exited)
@@ -201,7 +202,7 @@ counters::Reading derived_reading(const plan::DerivedMeasure& measure,
                         [&](std::string_view name) { return store::number_of(reply, name); });
 }
 
-// What the response and derived measures are computed of.
+// The names from which the response and the derived measures are computed.
 std::vector<std::string> parts_in(const protocol::RunRequest& request) {
   std::vector<std::string> parts{request.response};
   for (const plan::DerivedMeasure& each : request.derived)
@@ -210,10 +211,10 @@ std::vector<std::string> parts_in(const protocol::RunRequest& request) {
   return parts;
 }
 
-// What a program has whose first words start another one, which nobody can know.
+// Programs that start another program, which we can't know.
 constexpr std::array<std::string_view, 6> starters{"sh", "dash", "bash", "ksh", "zsh", "env"};
 
-// Of what the trial runs, where no build wrote it.
+// The code size of the trial's program, if no build made it.
 counters::Reading size_of_program(const protocol::RunRequest& request, const TrialContext& context,
                                   const std::vector<std::string>& environment) {
   const std::string name(plan::code_size);
@@ -234,7 +235,7 @@ counters::Reading size_of_program(const protocol::RunRequest& request, const Tri
                                   bytes.error().message));
 }
 
-// Of a program whose runtime said nothing; "" if its file gives no reason.
+// Why a program whose runtime reported nothing can't be randomized; "" if its file does not tell.
 std::string why_in_place(const protocol::RunRequest& request,
                          const std::vector<std::string>& environment) {
   const auto path = machine::find_program(request.argv.front(), environment, request.directory);
@@ -242,7 +243,8 @@ std::string why_in_place(const protocol::RunRequest& request,
   return machine::why_in_place(path->starts_with('/') ? *path : request.directory + "/" + *path);
 }
 
-// Those that are absent are there only where somebody wants to know.
+// Adds the readings of builds. Absent readings are added only if the response or a measure needs
+// them.
 void add_of_builds(const protocol::RunRequest& request, const TrialContext& context,
                    const std::vector<std::string>& environment, protocol::RunReply& reply) {
   std::vector<counters::Reading> known = request.built;
@@ -256,7 +258,7 @@ void add_of_builds(const protocol::RunRequest& request, const TrialContext& cont
       reply.readings.push_back(std::move(each));
 }
 
-// Of a program whose file may not be read the kernel counts nothing.
+// The kernel counts nothing for a program whose file is not readable.
 void forget_unreadable(std::vector<counters::Reading>& counted, counters::Profile& profile) {
   constexpr const char* why = "the program's file is not readable, so the kernel counts nothing";
   for (counters::Reading& each : counted) each = counters::absent(each.name, each.unit, why);
@@ -264,7 +266,7 @@ void forget_unreadable(std::vector<counters::Reading>& counted, counters::Profil
   if (profile.is_wanted()) profile.reason = why;
 }
 
-// After all that derived ones may be computed of.
+// Must run after all readings that derived measures may use.
 void add_measures(const protocol::RunRequest& request, const machine::Ended& ended,
                   protocol::RunReply& reply) {
   const auto until = std::chrono::steady_clock::now() + plan::longest_reading;
@@ -329,7 +331,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
 
 namespace {
 
-// Whether it is of an address to which the program came.
+// Whether this is a watched address that the program used.
 bool counts_accesses(const counters::Reading& reading) {
   return reading.name.starts_with("mem:") && reading.status != counters::Status::absent;
 }
@@ -399,7 +401,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   const std::string in_place =
       reply.layout.randomized ? "" : why_in_place(request, launch.environment);
   if (reply.layout.note.empty()) reply.layout.note = in_place;
-  if (simulation) forget_real_runs(reply);  // before anything is derived
+  if (simulation) forget_real_runs(reply);  // before derived measures are computed
   std::string useless = *causal ? (*causal)->take(ended, reply) : "";
   add_of_builds(request, context, launch.environment, reply);
   add_measures(request, ended, reply);

@@ -38,9 +38,9 @@ class Worker {
         builder_(containment, daemon_fd, protocol::marker_from_environment(),
                  [this] { return bind_all(); }) {}
 
-  // Nothing: not a request that this worker can answer now.
+  // Returns nullopt if this worker can't answer the request now; then it ends.
   std::optional<std::string> answer(const std::string& line) {
-    // Only the first request: the time to read one is between two trials.
+    // Checks only the first request, because reading it twice takes time between trials.
     if (!topology_)
       if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
           setup && setup->protocol != protocol::version)
@@ -52,22 +52,24 @@ class Worker {
     if (!topology_) return std::nullopt;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       return only_without_leftovers(protocol::encode(builder_.build(*build)));
-    // No build runs beside a trial.
+    // No build may run at the same time as a trial.
     builder_.stop_ahead();
     const auto& run = std::get<protocol::RunRequest>(*request);
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
     if (run.simulate == simulator_.empty())
-      return std::nullopt;  // of an experiment all or none are
-    if (run.causal.has_value() != programs_.has_value()) return std::nullopt;  // too
+      return std::nullopt;  // either all trials of an experiment are simulated or none is
+    // the same holds for causal profiles
+    if (run.causal.has_value() != programs_.has_value()) return std::nullopt;
     const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
     return only_without_leftovers(protocol::encode(reply));
   }
 
  private:
-  // With us everything goes that we could not remove, and another worker begins with nothing.
+  // If we can't empty our shared memory, it ends with us, and the next worker starts with an empty
+  // one.
   [[nodiscard]] std::optional<std::string> only_without_leftovers(std::string reply) const {
-    // Builds that run at the same time share it, and the last of them leaves nothing.
+    // Builds that run at the same time share the memory, and the last one empties it.
     if (builder_.runs_ahead()) return reply;
     const auto emptied = machine::empty_own_shared_memory();
     if (emptied) return reply;
@@ -117,7 +119,8 @@ class Worker {
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);
-    // Trials inherit it. With one node there is nothing to choose, and a policy costs a little.
+    // Trials inherit the memory policy. With a single node there is no choice, and a policy has a
+    // small cost.
     if (topology->counts().numa_nodes > 1)
       if (auto bound = topology->bind_memory(choice->trial); !bound)
         reply.notes.push_back(bound.error().message);
@@ -145,7 +148,7 @@ class Worker {
     return reply;
   }
 
-  // What is absent is said, or nothing is measured.
+  // Notes the events that can't be counted, or fails if the plan refuses that.
   Result<void> prepare_counters(const protocol::SetupRequest& request,
                                 std::vector<std::string>& notes) {
     if (!request.counters.empty()) counting_.emplace(counters::groups_of(request.counters));
@@ -177,7 +180,7 @@ class Worker {
     return {};
   }
 
-  // Blocks of this set have what the response is computed of.
+  // Whether blocks of this set count every event that the response needs.
   static bool has_response(const protocol::SetupRequest& request, std::size_t set) {
     const auto contains = [](const std::vector<std::string>& names, const std::string& name) {
       return std::ranges::find(names, name) != names.end();
@@ -214,7 +217,7 @@ class Worker {
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
             .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
-            // What goes on beside it does not change what a simulator counts.
+            // Other activity does not change the simulator's counts.
             .observer = observer_ && simulator_.empty() ? &*observer_ : nullptr,
             .counting = counting_of(set),
             .simulator = simulator_,
@@ -224,10 +227,10 @@ class Worker {
             .marker = protocol::marker_from_environment()};
   }
 
-  // A trial that fails because a cpuset has taken its CPUs away says nothing about its program: another
-  // worker runs it on those that are left.
+  // If a cpuset has taken the trial's CPUs away, the trial's failure says nothing about its
+  // program. Another worker repeats it on the remaining CPUs.
   [[nodiscard]] bool has_lost_its_cpus() const {
-    if (!had_its_cpus_) return false;  // binding is not possible here
+    if (!had_its_cpus_) return false;  // binding never worked here
     auto bound = topology_->bind(choice_.trial);
     if (bound) bound = topology_->bind(choice_.others);
     if (!bound) fmt::print(stderr, "stabd: a worker ends: {}\n", bound.error().message);
@@ -243,11 +246,12 @@ class Worker {
   bool had_its_cpus_ = false;
   std::optional<machine::Observer> observer_;
   std::optional<counters::Counting> counting_;
-  std::string simulator_;  // under which trials run; "": they run by themselves
+  std::string simulator_;  // the simulator that trials run under; "": none
   std::optional<counters::Profiler> profiler_;
-  std::optional<causal::Programs> programs_;  // where trials are runs of a causal profile
+  std::optional<causal::Programs> programs_;  // if trials are runs of a causal profile
   CodeSizes sizes_;
-  std::vector<counters::Counting> by_set_;  // each with what all trials count
+  // for each set: its events and those that all trials count
+  std::vector<counters::Counting> by_set_;
 };
 
 }  // namespace
@@ -258,9 +262,10 @@ int print_limits_of(std::uint32_t uid) {
 }
 
 int serve() {
-  // A trial has our user: it must not look into us, where it would find its own measurements and our way to the daemon.
+  // A trial has our user. It must not look into this process, where it would find its own
+  // measurements and the way to the daemon.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return 1;
-  // The daemon hangs up on a log that is too long.
+  // The daemon hangs up if our log is too long.
   std::signal(SIGPIPE, SIG_IGN);
   fcntl(daemon_fd, F_SETFD, FD_CLOEXEC);
   const machine::Containment containment = protocol::containment_from_environment();

@@ -43,7 +43,7 @@ Result<causal::Settings> settings_of(const protocol::CausalRequest& request,
   return settings;
 }
 
-// The options of 'stabctl causal' are keys of the plan here.
+// In a plan, the options of 'stabctl causal' are keys.
 std::string in_words_of_plans(std::string text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> names{
       {{"--scope", "'causal.scope'"}, {"--binary", "'causal.binary'"}}};

@@ -17,16 +17,17 @@ namespace stab::worker {
 
 class CausalRun {
  public:
-  // Has the lines of the program that the launch names, which `programs` may know. Nothing if it is
-  // not asked for; an error says what to change in the plan or the program.
+  // Finds the source lines of the launch's program, which `programs` may know already. Returns
+  // nullopt if no causal profile is wanted; an error says what to change in the plan or the
+  // program.
   static Result<std::optional<CausalRun>> prepare(
       const std::optional<protocol::CausalRequest>& wanted, causal::Programs* programs,
       const machine::Launch& launch);
 
-  // The program finds the profiler's library in its environment.
+  // Adds the profiler's library to the launch's environment.
   void wrap(machine::Launch& launch) const;
-  // What was seen, into the reply, whatever became of the program. Why there is nothing that an
-  // analysis could use; "": there is.
+  // Adds the profile to the reply, however the program ended. Returns why an analysis can't use it;
+  // "" if it can.
   std::string take(const machine::Ended& ended, protocol::RunReply& reply) const;
 
  private:
