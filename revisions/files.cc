@@ -29,7 +29,7 @@ Result<void> no_copy(const fs::path& path, const fs::path& to, const std::string
       fmt::format("cannot copy {} to {}: {}", one_line(path.string(), 300), to.string(), why));
 }
 
-// What has gone meanwhile, and what is no file, is no error.
+// Ignores files that have vanished meanwhile, and everything that is not a file, link or folder.
 void copy_entry(const fs::path& from, const fs::path& to, std::error_code& error) {
   switch (status_of(from).type()) {
     case fs::file_type::regular:
@@ -57,7 +57,7 @@ void copy_all(const fs::path& from, const fs::path& to, std::error_code& error) 
   }
 }
 
-// ELF files, archives, LLVM's bitcode and headers that gcc compiled.
+// Whether this is an ELF file, an archive, LLVM bitcode or a header that gcc compiled.
 bool is_product(const fs::path& file) {
   std::array<char, 8> start{};
   std::ifstream stream(file, std::ios::binary);

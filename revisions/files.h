@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files of a working tree, copied so that nothing outside of the copy is touched.
+// Copies files of a working tree without touching anything outside of the copy.
 #pragma once
 
 #include <filesystem>
@@ -9,37 +9,40 @@
 
 namespace stab::revisions {
 
-// A way that stays below where it begins, and is nothing of git's own.
+// Whether a path is relative, never leaves its root, and has no part named .git.
 bool is_way(const std::filesystem::path& path);
 
-// No link on the way to it leads out of the folder.
+// Whether no link on the path leads out of the root.
 bool is_inside(const std::filesystem::path& root, const std::filesystem::path& path);
 
-// No part of the way to it is a link: git sees nothing behind links.
+// Whether no folder on the path is a link, because git sees nothing behind links.
 bool is_tracked_way(const std::filesystem::path& root, const std::filesystem::path& path);
 
-// Whether a folder may be made there: the way to it is in `root`, and nothing else stands there.
+// Whether a folder may be made at this path: the path stays in `root`, and nothing but a folder is
+// there already.
 bool has_place(const std::filesystem::path& root, const std::filesystem::path& path);
 
-// A file or folder of one folder becomes in another what it is there, or is not. Pipes, sockets and
-// devices are not there.
+// Makes `path` in `to` equal to `path` in `from`: copies the file or folder, or removes it if
+// `from` lacks it. Ignores pipes, sockets and devices.
 Result<void> bring(const std::filesystem::path& path, const std::filesystem::path& from,
                    const std::filesystem::path& to);
 
-// Copies what git lists of a working tree into a folder that has nothing of it.
+// Copies files of a working tree, as git lists them, into a folder that has none of them yet.
 class TreeCopy {
  public:
   TreeCopy(std::filesystem::path from, std::filesystem::path to);
-  // "folder/": with all that is in it. What has gone is not in the copy.
+  // Adds a file, or for "folder/" a folder with everything in it. A file that has vanished
+  // meanwhile is left out.
   Result<void> add(const std::string& listed);
-  // The same of what git does not track. It becomes older than what git tracks, and the products of a
-  // compiler oldest of all: else a build would take those of an earlier one for up to date.
+  // Adds an untracked file or folder. The copy becomes older than tracked files, and the products
+  // of a compiler become the oldest. Otherwise a build would consider products of an earlier build
+  // up to date.
   Result<void> add_untracked(const std::string& listed);
 
  private:
   std::filesystem::path from_;
   std::filesystem::path to_;
-  std::string looked_at_;  // the folder of which it is known that it is one in both
+  std::string looked_at_;  // a folder that is known to be safe in both trees
 };
 
 }  // namespace stab::revisions

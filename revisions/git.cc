@@ -28,8 +28,8 @@ std::string how_it_ended(const Ended& ended) {
                                   : ended.reason;
 }
 
-// In a hook, variables name a repository, which is not always ours; what says where git and its
-// settings are is the caller's.
+// Drops the variables by which a hook names a repository, which may be another one. Keeps the
+// caller's variables that say where git and its settings are.
 bool is_kept(std::string_view variable) {
   constexpr std::array kept = std::to_array<std::string_view>(
       {"GIT_CONFIG_GLOBAL=", "GIT_CONFIG_SYSTEM=", "GIT_CONFIG_NOSYSTEM=", "GIT_EXEC_PATH=",
@@ -44,7 +44,7 @@ std::vector<std::string> environment_of(const Repository& repository,
   if (given.empty())
     for (char** each = environ; *each != nullptr; ++each) given.emplace_back(*each);
   std::erase_if(given, [](const std::string& each) { return !is_kept(each); });
-  // No transport is there, so a partial clone fetches nothing whatever its settings name.
+  // No transport is allowed, so a partial clone fetches nothing, whatever its settings say.
   for (const char* each : {"GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
                            "GIT_LITERAL_PATHSPECS=1", "GIT_TERMINAL_PROMPT=0"})
     given.emplace_back(each);
@@ -72,7 +72,7 @@ Result<Ended> run_git(const Repository& repository, const std::vector<std::strin
   const auto program = machine::find_program("git", launch.environment, directory);
   if (!program) return fail("revisions need git: " + program.error().message);
   launch.argv = {*program, "-C", directory};
-  // A tracked folder that looks like a repository is none.
+  // Git must not take a tracked folder for a repository because it looks like one.
   for (const char* each :
        {"safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null",
         "submodule.recurse=false", "diff.autoRefreshIndex=false"})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Git, run so that it writes nothing into a repository that is not ours, asks no network, and runs
-// none of what a repository's settings name, but for the filters of a checkout.
+// Runs git so that it writes nothing into other people's repositories and never uses the network.
+// Git runs none of the programs that a repository's settings name, except the filters of a
+// checkout.
 #pragma once
 
 #include <string>
@@ -18,18 +19,18 @@ struct Repository {
   // NOLINTNEXTLINE(google-explicit-constructor)
   Repository(const char* in_it) : directory(in_it) {}
 
-  std::string directory;  // the repository, or a folder in it
-  // How git is run: its environment (none: the caller's own, without what names a repository), what
-  // ends it and what holds its processes.
+  std::string directory;  // the repository's folder, or a folder in it
+  // How to run git: its environment (empty: the caller's own, without variables that name a
+  // repository), the conditions that end it, and the containment of its processes.
   machine::Launch how{};
-  // "": git finds it; otherwise what would be `directory`/.git, without any working tree.
+  // The folder to use instead of `directory`/.git, without a working tree; "": git finds it.
   std::string git_directory{};
 };
 
-// The same git in another folder.
+// The same way to run git, in another folder.
 Repository at(const Repository& repository, std::string directory);
 
-// A setting that git is given: "core.eol" and "lf".
+// A setting for git: "core.eol" and "lf".
 using Setting = std::pair<std::string, std::string>;
 
 Result<machine::Ended> run_git(const Repository& repository,
@@ -38,15 +39,15 @@ Result<machine::Ended> run_git(const Repository& repository,
 
 bool is_well(const machine::Ended& ended);
 
-// What it prints. An error unless it ends well.
+// Returns git's output, or an error unless git succeeds.
 Result<std::string> git(const Repository& repository, const std::vector<std::string>& arguments,
                         const std::vector<Setting>& settings = {});
 
-// The same without the end of its last line.
+// Returns git's output without the newline at its end.
 Result<std::string> git_line(const Repository& repository,
                              const std::vector<std::string>& arguments);
 
-// What git prints with -z.
+// Splits git's output with -z.
 std::vector<std::string> split_at_zeros(const std::string& text);
 
 }  // namespace stab::revisions

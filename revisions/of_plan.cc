@@ -47,7 +47,8 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-// With the variables that builds have, so that what git refuses them is refused before.
+// Runs git with the variables of builds, so that a revision that git refuses to builds is refused
+// here already.
 Repository as_builds_see_it(const std::string& directory) {
   Repository repository(directory);
   repository.how.environment = machine::make_environment(machine::base_variables(geteuid()), 0);
@@ -61,7 +62,7 @@ std::string advice_on(std::string_view refusal) {
                         : "";
 }
 
-// What the builds read of the commit is in it.
+// Checks that the commit has the files that the builds read.
 Result<void> check_files(const plan::Plan& plan, const Repository& repository, const Named& named,
                          const std::string& commit) {
   const auto way = way_from_top(repository);
@@ -114,7 +115,8 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
       text + "\n\n# Added by stabctl: the commits of these revisions.\n[revisions]\n";
   for (const auto& [revision, commit] : added)
     result += fmt::format("{} = \"{}\"\n", quoted(revision), commit);
-  // What is wrong in our lines: the plan has such a table, in either way of writing it.
+  // If our lines have an error, the plan already has a table of that name, in one of TOML's two
+  // notations.
   const auto lines = static_cast<std::uint32_t>(std::ranges::count(text, '\n')) + 1;
   if (const auto read = plan::read_plan(result); !read)
     for (const auto& problem : read.error())

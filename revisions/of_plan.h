@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Revisions that a plan names become commits before it is stored: a branch goes on, what was
-// measured stays.
+// Replaces a plan's revisions by commits before the plan is stored. A branch moves on, but the
+// experiment keeps the commits that it measures.
 #pragma once
 
 #include <string>
@@ -11,12 +11,14 @@
 
 namespace stab::revisions {
 
-// The plan's text, with a table [revisions] behind it of the commits that are not in it yet. A text
-// that is no plan, or names no revision, stays as it is. An error if a revision is none of the
-// repository in which the plan's folder lies, or lacks that folder or a benchmark's sources.
+// Returns the plan's text with a table [revisions] at its end, which has the commits that the text
+// lacks. A text that is not a plan, or that names no revision, is returned as it is. It is an error
+// if the repository of the plan's folder lacks a revision, or if a revision lacks that folder or a
+// benchmark's sources.
 Result<std::string> with_commits(const std::string& text, const std::string& directory);
 
-// Which level nobody has resolved: "'main' of factor.version"; "": there is none.
+// Names a level whose revision is not a commit yet: "'main' of factor.version"; "" if there is no
+// such level.
 std::string unresolved(const plan::Plan& plan);
 
 }  // namespace stab::revisions

@@ -17,7 +17,7 @@ namespace stab::revisions {
 namespace {
 
 namespace fs = std::filesystem;
-// The commit at which this branch left the one that it comes from.
+// The commit at which this branch left its upstream or the main branch.
 Result<std::string> merge_base(const Repository& repository) {
   for (const char* main :
        {"@{upstream}", "origin/HEAD", "origin/main", "origin/master", "main", "master"}) {
@@ -33,7 +33,8 @@ Result<void> no_place(const Entry& submodule, const std::string& to) {
                           one_line(submodule.path, 300), to));
 }
 
-// Settings of the repository itself, which a copy has not: what they make of files at a checkout.
+// The repository's own settings that decide how a checkout writes files. A copy of the repository
+// does not have them.
 Result<std::vector<Setting>> settings_of_files(const Repository& from) {
   const auto listed =
       run_git(from, {"config", "-z", "--get-regexp",
@@ -50,7 +51,7 @@ Result<std::vector<Setting>> settings_of_files(const Repository& from) {
   return found;
 }
 
-// One file of the repository's own becomes the copy's, if there is one.
+// Copies one of the repository's own files into the copy, if it exists.
 Result<void> copy_own(const char* name, const Repository& from, const std::string& to) {
   const auto path = git_line(from, {"rev-parse", "--path-format=absolute", "--git-path", name});
   if (!path) return std::unexpected(path.error());
@@ -63,7 +64,8 @@ Result<void> copy_own(const char* name, const Repository& from, const std::strin
   return {};
 }
 
-// A repository without files, with the objects and tags of another, which may be shallow.
+// Makes a repository without files that uses the objects and has the tags of another one, which may
+// be shallow.
 Result<Repository> make_repository(const Repository& from, const std::string& to) {
   const auto format = git_line(from, {"rev-parse", "--show-object-format"});
   if (!format) return std::unexpected(format.error());
@@ -111,8 +113,9 @@ Result<void> copy_commit(const Repository& from, const std::string& commit, cons
   return {};
 }
 
-// The bytes of the working tree, whatever git would make of them: filters, ends of lines and files
-// that git was told to take no notice of. What stabctl wrote there is none, unless it is tracked.
+// Copies the bytes of the working tree. Git's filters and line endings do not change them, and
+// files that git was told to ignore changes of are copied, too. Files that stabctl wrote are left
+// out unless they are tracked.
 Result<void> copy_working_tree(const Repository& from, const std::string& to) {
   const auto commit = commit_of(from, "HEAD");
   if (!commit) return std::unexpected(commit.error());
@@ -145,7 +148,7 @@ Result<void> copy_working_tree(const Repository& from, const std::string& to) {
   return {};
 }
 
-// A partial clone may lack objects, and none is fetched.
+// A partial clone may lack objects, and we don't fetch any.
 Result<void> objects_are_there(const Repository& top, const std::string& commit) {
   const auto promised = run_git(
       top, {"config", "--get-regexp", R"(^(extensions\.partialclone|remote\..*\.promisor)$)"});
@@ -202,7 +205,7 @@ bool is_hash(std::string_view text) {
 Result<std::string> commit_of(const Repository& repository, const std::string& revision) {
   if (revision.starts_with('-'))
     return fail(fmt::format("{} is not a revision", one_line(revision, 100)));
-  // In two steps: "^{commit}" would be a part of the words of ":/words".
+  // Takes two steps, because "^{commit}" would become a part of the words in ":/words".
   const auto object = run_git(repository, {"rev-parse", "--verify", "--quiet", revision});
   if (!object) return std::unexpected(object.error());
   const std::string found = object->out.substr(0, object->out.find('\n'));

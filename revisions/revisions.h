@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Revisions of a git repository, and its working tree, each in a folder of its own.
+// Checks out revisions of a git repository, or copies its working tree, each into a folder of its
+// own.
 #pragma once
 
 #include <optional>
@@ -14,47 +15,49 @@ namespace stab::revisions {
 
 using plan::working_tree;
 
-// `given`: two or more; one is compared with the working tree; with none it is the commit at which
-// this branch left the main one. The first is what the others are compared with.
+// Returns at least two revisions, of which the first is the baseline of the others. A single given
+// revision is compared with the working tree. If `given` is empty, the baseline is the commit at
+// which this branch left the main branch.
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const Repository& repository);
 
-// The whole name of a revision's commit.
+// The full name of a revision's commit.
 Result<std::string> commit_of(const Repository& repository, const std::string& revision);
 
-// What is checked out; the branch is "" if HEAD names a commit alone.
+// The checked-out branch and commit. The branch is "" if HEAD is detached.
 struct Head {
   std::string branch;
   std::string commit;
 };
-// Nothing if the folder lies in no repository, or git cannot say it.
+// Returns nullopt if the folder is not in a repository, or if git can't tell.
 std::optional<Head> head_of(const Repository& repository);
 
 struct Checkout {
-  std::string folder;  // to be made
+  std::string folder;  // will be created
   std::string revision;
 };
 
-// The files of the revision with their submodules; of the working tree as they are there, and those
-// that git does not ignore. Untracked files become older than all others, so that a build makes its
-// products anew. Nothing of the repository is changed, and nothing is written outside of
-// the folder.
+// Writes the files of a revision, with its submodules. For the working tree, writes its files as
+// they are now, except files that git ignores. Untracked files become older than all others, so
+// that a build makes its products again. Changes nothing in the repository, and writes nothing
+// outside of the folder.
 Result<void> check_out(const Repository& repository, const Checkout& checkout);
 
-// Whether the working tree has the files of this commit, and no others that git does not ignore.
+// Whether the working tree has exactly the files of this commit, apart from files that git ignores.
 Result<bool> is_working_tree(const Repository& repository, const std::string& commit);
 
-// That check_out() will find all of a commit, or the submodules of the working tree.
+// Returns an error if check_out() would not find all objects of a commit, or all submodules of the
+// working tree.
 Result<void> is_whole(const Repository& repository, const std::string& revision);
 
-// Whether the commit or a submodule of it has such a file or folder, by its way from the top of the
+// Whether the commit, or a submodule of it, has a file or folder at this path from the top of the
 // repository.
 Result<bool> has(const Repository& repository, const std::string& commit, const std::string& path);
 
-// From the top of the repository to this folder in it: "", or "tools/".
+// The path from the top of the repository to this folder: "" or "tools/".
 Result<std::string> way_from_top(const Repository& repository);
 
-// These files and folders become what they are in the folder `from`.
+// Makes these files and folders equal to those in the folder `from`.
 Result<void> take_over(const std::vector<std::string>& paths, const std::string& from,
                        const std::string& to);
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "160000 commit HASH\tPATH" of ls-tree, "160000 HASH 0\tPATH" of ls-files --stage.
+// Reads "160000 commit HASH\tPATH" of ls-tree, or "160000 HASH 0\tPATH" of ls-files --stage.
 std::optional<Entry> entry_in(const std::string& line) {
   const auto tab = line.find('\t');
   if (tab == std::string::npos) return std::nullopt;
@@ -37,7 +37,7 @@ Result<bool> has_commit(const Repository& repository, const std::string& commit)
   return is_well(*ended);
 }
 
-// As .gitmodules of the commit calls it; "": not at all.
+// The submodule's name in the commit's .gitmodules; "" if it has none.
 Result<std::string> name_of(const Entry& submodule, const Repository& top,
                             const std::string& commit) {
   const auto listed = run_git(top, {"config", "-z", "--blob", commit + ":.gitmodules",
@@ -55,7 +55,8 @@ Result<std::string> name_of(const Entry& submodule, const Repository& top,
   return "";
 }
 
-// With a .git of which git makes nothing, the folder would be one of the repository around it.
+// Whether the folder is the top of a repository. If git can't use its .git, git takes the folder
+// for a part of the surrounding repository.
 Result<bool> is_top(const Repository& repository) {
   std::error_code error;
   if (!fs::exists(repository.directory + "/.git", error)) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The submodules of a commit or of the index, and where their objects are.
+// Finds the submodules of a commit or of the index, and the repositories that have their objects.
 #pragma once
 
 #include <string>
@@ -11,21 +11,23 @@
 namespace stab::revisions {
 
 struct Entry {
-  std::string path;    // from the top
-  std::string commit;  // "": no submodule, a file
+  std::string path;    // from the repository's top
+  std::string commit;  // "": a file, not a submodule
 };
 
-// The submodules of a commit.
+// The submodules of a commit, without their own submodules.
 Result<std::vector<Entry>> submodules_of(const Repository& top, const std::string& commit);
 
-// What is in the index, each path once.
+// The entries of the index, each path once.
 Result<std::vector<Entry>> entries_of_index(const Repository& top);
 
-// The repository that has the commit of a submodule of `commit`: where it is checked out, or was.
+// The repository that has the submodule's commit: its checkout, or the place where git keeps it
+// after a checkout.
 Result<Repository> repository_of(const Entry& submodule, const Repository& top,
                                  const std::string& commit);
 
-// A submodule of the index in the working tree; an empty directory: it has gone.
+// The checkout of the index's submodule in the working tree. Its `directory` is "" if the
+// submodule's folder is gone.
 Result<Repository> checked_out(const Entry& submodule, const Repository& top);
 
 }  // namespace stab::revisions

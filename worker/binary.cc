@@ -31,7 +31,7 @@ constexpr std::size_t kept = 256;
 // chooses its length: 20 bytes by default, 8 with --build-id=fast.
 void blank_build_id(std::string& content) {
   using namespace std::string_view_literals;
-  // the note's type and owner, which follow two lengths
+  // The note's type and owner, which follow two lengths.
   constexpr auto header = "\x03\0\0\0GNU\0"sv;
   for (std::size_t at = content.find(header); at != std::string::npos;
        at = content.find(header, at + 1)) {

@@ -57,8 +57,9 @@ class Worker {
     const auto& run = std::get<protocol::RunRequest>(*request);
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
     if (run.simulate == simulator_.empty())
-      return std::nullopt;  // either all trials of an experiment are simulated or none is
-    // the same holds for causal profiles
+      // Either all trials of an experiment are simulated or none is.
+      return std::nullopt;
+    // Either all trials are runs of a causal profile or none is.
     if (run.causal.has_value() != programs_.has_value()) return std::nullopt;
     const auto reply = run_trial(run, context(run.set));
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
@@ -250,7 +251,7 @@ class Worker {
   std::optional<counters::Profiler> profiler_;
   std::optional<causal::Programs> programs_;  // if trials are runs of a causal profile
   CodeSizes sizes_;
-  // for each set: its events and those that all trials count
+  // The events of each set, together with those that all trials count.
   std::vector<counters::Counting> by_set_;
 };
 

@@ -32,7 +32,7 @@ namespace stab::archive {
 namespace {
 
 constexpr std::array<std::string_view, 3> final_states{"done", "failed", "cancelled"};
-// What a store takes in one go while clients wait for their turn.
+// The largest part, because clients wait while a store adds one.
 constexpr Most in_one_go{.trials = 100, .others = 100, .bytes = std::size_t{256} << 10};
 constexpr std::size_t in_one_transaction = 200;
 
@@ -40,7 +40,7 @@ bool has_ended(const store::Experiment& experiment) {
   return std::ranges::find(final_states, experiment.state) != final_states.end();
 }
 
-// P1, in an empty database.
+// Makes the parts in an empty database (P1).
 class Parts {
  public:
   Parts(store::Store& to, const store::Experiment& row, const Most& most) : to_(to), most_(most) {
@@ -67,14 +67,14 @@ class Parts {
   }
 
  private:
-  // The last part of trials, of builds or of events.
+  // The last part that has trials, builds or events.
   struct Filled {
     store::Id id = whole;
     std::size_t rows = 0;
     std::size_t bytes = 0;
   };
 
-  // Where the next row goes.
+  // Returns the part for the next row.
   store::Id part(Filled& filled, std::size_t most_rows, std::size_t bytes) {
     const bool full = filled.rows == most_rows || filled.bytes + bytes > most_.bytes;
     if (full && filled.rows > 0) filled = {.id = filled.id + 1};
@@ -86,7 +86,7 @@ class Parts {
 
   store::Store& to_;
   Most most_;
-  store::Experiment row_of_part_;  // says nothing
+  store::Experiment row_of_part_;  // empty except for its state
   store::Id last_ = whole;
   std::vector<store::Trial> trials_;
   Filled of_trials_;
@@ -94,7 +94,7 @@ class Parts {
   Filled of_events_;
 };
 
-// `row`: as it is to be. `said`: its last event.
+// Copies an experiment. `row` is its new row, and `said` becomes its last event.
 void copy_experiment(store::Reader& from, const store::Experiment& source, store::Store& to,
                      const store::Experiment& row, const store::Event& said, const Most& most) {
   Parts parts(to, row, most);
@@ -141,8 +141,9 @@ void write_archive(const std::string& database, store::Id id, const std::string&
   if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
 }
 
-// A benchmark's name is shown, and names files of builds. Whether a trial counts follows from the
-// plan's rules and its readings, as the daemon found it.
+// Checks the rows. The names of benchmarks must be the plan's, because they are shown and are part
+// of file names of builds. The status of each trial must follow from the plan's rules and the
+// trial's readings.
 void check_rows(store::Reader& archive, const store::Experiment& experiment,
                 const plan::Plan& plan) {
   std::set<std::string_view> known;
@@ -168,9 +169,10 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
   }));
 }
 
-// What is removed when it is old has a time that was.
+// The times must lie in the past, apart from the difference between two clocks.
 void check_times(store::Reader& archive, const store::Experiment& experiment) {
-  constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;  // of another clock
+  // How far another machine's clock may be ahead.
+  constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;
   const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
   if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
     refuse("its experiment has a time in the future: check the clocks of both machines");
@@ -179,7 +181,7 @@ void check_times(store::Reader& archive, const store::Experiment& experiment) {
       refuse("it has an event in the future: check the clocks of both machines");
 }
 
-// What can be wrong with a file that somebody else made.
+// Checks a file from an untrusted source, and returns its only experiment.
 store::Experiment only_experiment(store::Reader& archive) {
   for (const store::Damage& each : value_of(archive.verify()))
     refuse(
@@ -214,7 +216,7 @@ store::Id machine_of(store::Reader& archive, const store::Experiment& source,
   return value_of(to.add_machine(*found));
 }
 
-// An archive of an older version is brought to this one's in a copy; the file stays as it is.
+// Opens an archive. An archive of an older version is converted in a copy; the file stays as it is.
 std::unique_ptr<store::Reader> open_archive(const std::string& file, const std::string& copy) {
   const bool old = value_of(store::copy_of_this_version(file, copy));
   return value_of(store::Reader::open_of_others(old ? copy : file));
@@ -275,7 +277,7 @@ Result<void> take_apart(const std::string& file, const Receiver& receiver,
   try {
     separate(file, receiver, parts + ".of", *value_of(store::Store::open(parts)));
   } catch (const Refused& why) {
-    // Where the daemon keeps it is nobody's business.
+    // The message must not show where the daemon keeps the file.
     std::string words = why.what();
     for (std::size_t at; (at = words.find(file)) != std::string::npos && file != receiver.name;)
       words.replace(at, file.size(), "it");

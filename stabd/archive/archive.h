@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A whole experiment as a file, which is a database of stabd that holds nothing else.
+// Writes an experiment to a file, which is a database of stabd with nothing else in it, and reads
+// such a file.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +11,23 @@
 
 namespace stab::archive {
 
-// An experiment of that database that has ended, as a file that is not there yet. Somebody else may
-// write the database meanwhile.
+// Writes an experiment that has ended to a file that must not exist yet. Somebody else may write to
+// the database meanwhile.
 Result<void> write(const std::string& database, store::Id id, const std::string& file);
 
-// Whose an imported experiment is.
+// The user to whom an imported experiment belongs.
 struct Receiver {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  // What the archive says of its machine is said of that machine here, with its calibrations. Else
-  // the machine is one of its own, of which no calibration is known.
+  // If true, the archive's data about its machine and the machine's calibrations are added to the
+  // same machine here. Otherwise the experiment gets a machine of its own, without calibrations.
   bool believed = false;
-  std::string name{};  // of the file, for people
+  std::string name{};  // the file's name in messages
 };
 
-// What an import adds, in parts (intake.h), from a file that anybody may have made: all of it is
-// verified. `parts` is a database that is not there yet, in a folder where nothing else begins with
-// its name and which goes when they are taken in.
+// Verifies a file from an untrusted source and splits its experiment into parts (intake.h). `parts`
+// is a database that does not exist yet. Its folder has no other files whose names begin with its
+// name, and is removed when the parts have been imported.
 Result<void> take_apart(const std::string& file, const Receiver& receiver,
                         const std::string& parts);
 

@@ -58,7 +58,7 @@ store::Outcome<void> Intake::add_others(store::Store& to) {
   return to.add_builds_and_events(*builds, *events);
 }
 
-// To the next part; the experiment is shown behind the last one.
+// Goes on to the next part. After the last part, makes the experiment visible.
 store::Outcome<bool> Intake::go_on(store::Store& to) {
   const auto next = from_->experiment(part_ + 1);
   if (!next) return std::unexpected(next.error());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// An experiment enters a store that is in use, a part at a time.
+// Imports an experiment into a store that is in use, one part at a time.
 //
 // Invariants
-//  I1  Nobody sees it before all of it is there (S7 of store.h). Of one that is given up, or whose
-//      stabd is killed, there are rows that a removal takes away.
+//  I1  Nobody sees the experiment before it is complete (S7 of store.h). If the import is given up,
+//      or its stabd is killed, a removal takes its rows away.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@ namespace stab::archive {
 
 class Intake {
  public:
-  // Of what take_apart() made.
+  // Opens a database that take_apart() made.
   static store::Outcome<Intake> open(const std::string& parts);
 
-  // Adds a piece of it in one transaction, which is small (Most of parts.h). False when the experiment
-  // is complete. After an error that passes with time it may be called again.
+  // Adds a piece of the experiment in one small transaction (Most of parts.h). Returns false when
+  // the experiment is complete. After a temporary error it may be called again.
   store::Outcome<bool> step(store::Store& to);
-  // In the store; 0 before the first step.
+  // The experiment's id in the store; 0 before the first step.
   [[nodiscard]] store::Id id() const { return row_.id; }
   [[nodiscard]] const std::string& name() const { return row_.name; }
 
@@ -32,14 +32,14 @@ class Intake {
   store::Outcome<void> add_others(store::Store& to);
   store::Outcome<bool> go_on(store::Store& to);
 
-  // Of a part: what comes next.
+  // The next step of the current part.
   enum class Stage { row, trials, others, end_of_part };
 
   std::unique_ptr<store::Reader> from_;
   store::Experiment row_;
-  store::Id machine_;  // among the parts
-  std::string state_;  // that it gets with the last step
-  store::Id part_;     // where it is
+  store::Id machine_;  // the machine's id in the parts' database
+  std::string state_;  // the state that the experiment gets with the last step
+  store::Id part_;     // the current part
   Stage stage_ = Stage::row;
 };
 

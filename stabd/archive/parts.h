@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How an experiment lies in a database by itself. Throws Refused.
+// The form of an experiment in a database of its own. The functions throw Refused.
 //
 // Invariants
-//  P1  The row with the id 1 is the experiment's. It and each row behind it is a part: its trials,
-//      builds and events are the experiment's, behind those of the part before.
+//  P1  The row with the id 1 is the experiment. This row and each row after it stands for a part,
+//      whose trials, builds and events belong to the experiment and follow those of the previous
+//      part.
 //  P2  An archive has one part.
 #pragma once
 
@@ -20,7 +21,7 @@ namespace stab::archive {
 struct Refused : std::runtime_error {
   explicit Refused(const std::string& why, bool passes = false)
       : std::runtime_error(why), temporary(passes) {}
-  bool temporary;  // as in StoreError
+  bool temporary;  // see StoreError
 };
 
 [[noreturn]] inline void refuse(const std::string& why) {
@@ -33,17 +34,17 @@ T value_of(store::Outcome<T> outcome) {
   if constexpr (!std::is_void_v<T>) return std::move(*outcome);
 }
 
-// Of a part.
+// The limits of a part.
 struct Most {
   std::size_t trials = std::numeric_limits<std::size_t>::max();
-  std::size_t others = std::numeric_limits<std::size_t>::max();  // builds, and events
-  // Of texts, of each of the three together. A row that has more is a part by itself.
+  std::size_t others = std::numeric_limits<std::size_t>::max();  // for builds and for events
+  // The bytes of texts, for trials, builds and events separately. A larger row is a part by itself.
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
 };
 
 inline constexpr store::Id whole = 1;
 
-// The machine of `from` and what calibrations found on it. What is known in `to` stays as it is.
+// Copies the machine and its calibrations. Rows that `to` has already stay as they are.
 store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to);
 
 }  // namespace stab::archive

@@ -19,7 +19,8 @@ std::string spools_in(const std::string& state_folder) {
   return state_folder + "/spool";
 }
 
-// To free a large file takes its time, and that is when its last name and descriptor are gone.
+// Freeing a large file takes time and happens when its last name and descriptor are gone. So
+// `leave` gets a descriptor before the names are removed.
 void remove(const std::string& folder, const Spool::Leave& leave) {
   std::error_code error;
   if (leave)

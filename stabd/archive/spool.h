@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A private folder for files on their way, which is gone with its last user.
+// A private folder for files in transit, which is removed with its last user.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,28 @@
 
 namespace stab::archive {
 
-// What is freed of a file at once: whoever does so answers others between two pieces.
+// The number of bytes that are freed at once. The owner answers others between two pieces.
 inline constexpr std::int64_t piece_of_file = std::int64_t{4} << 20;
 
 class Spool {
  public:
-  // Takes what is to be freed of a large file that has no name any more: see shrink(). Without it
-  // that is done at once.
+  // Takes over a large file that has no name any more, and frees it in pieces with shrink().
+  // Without this function files are freed at once.
   using Leave = std::function<void(Fd file)>;
 
-  // Nobody else reads its files at its end if there is a `leave`.
+  // If there is a `leave`, nobody else may read the spool's files when it is destroyed, because
+  // they are cut.
   static Result<std::shared_ptr<Spool>> make(const std::string& state_folder, Leave leave = {});
-  // What a killed process left.
+  // Removes the spools of killed processes.
   static void remove_left(const std::string& state_folder, const Leave& leave = {});
-  // Frees a piece of it; false: it is empty, or cannot be freed in pieces.
+  // Frees the last piece of the file. Returns false if the rest is small, or if it can't be freed
+  // in pieces.
   static bool shrink(const Fd& file);
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // What a client sends, piece by piece, into file().
+  // Appends a piece that a client sent to file().
   Result<void> add(std::string_view piece);
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 

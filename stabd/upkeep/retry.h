@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What did not succeed of an experiment is opened again, in pieces between which whoever owns the
-// store does other things.
+// Opens the unsuccessful trials of an experiment again, in pieces, so that the store's owner can do
+// other things in between.
 //
 // Invariants
-//  R1  Nothing has changed if there is nothing to measure once more, or if a trial that failed is
-//      damaged. From begin_retry() on it comes to its end, if need be by the next process (S8).
+//  R1  If there is nothing to measure again, or if a failed trial is damaged, nothing changes. From
+//      begin_retry() on, the retry is completed, if necessary by the next process (S8).
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,22 @@ namespace stab::upkeep {
 
 class Retry {
  public:
-  // Of one that is stored as `before` and is to be stored as `after`. Without anything to open that
-  // is done only if `anyway`.
+  // Retries an experiment that is stored as `before` and will be stored as `after`. If no trial has
+  // to be opened, that happens only if `anyway` is true.
   Retry(const store::Experiment& before, store::Experiment after, bool anyway);
-  // Goes on with what a killed process began; `row` as it is to be stored.
+  // Continues a retry that a killed process began; `row` is the experiment's row at the end.
   explicit Retry(store::Experiment row);
 
-  // A piece; false: there is none left. After an error that passes with time it may be called again.
+  // Does a piece of the work. Returns false if nothing is left. After a temporary error it may be
+  // called again.
   store::Outcome<bool> step(store::Store& store);
 
-  // As it is stored at the end, if it is.
+  // The row that the retry stores at its end, if it does so.
   [[nodiscard]] const store::Experiment& experiment() const { return after_; }
-  // Trials that are open again.
+  // The number of trials that are open again.
   [[nodiscard]] std::uint64_t open() const { return open_; }
   [[nodiscard]] bool has_begun() const { return stage_ > Stage::beginning; }
-  // Whether the row is stored: there is something to do for it.
+  // Whether the row is stored, so that the experiment can continue.
   [[nodiscard]] bool goes_on() const { return stage_ == Stage::stored; }
 
  private:

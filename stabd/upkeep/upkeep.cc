@@ -16,7 +16,7 @@
 namespace stab::upkeep {
 namespace {
 
-// A row that is being removed says no more whose it was.
+// The row of an experiment that is being removed no longer has its user.
 constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::int64_t day_ns = std::chrono::nanoseconds(std::chrono::days(1)).count();
@@ -42,7 +42,7 @@ store::Outcome<void> Upkeep::remove(const store::Experiment& experiment, std::st
   return begun;
 }
 
-// The clock of ages (U1), which begins as the time of day.
+// The clock of ages (U1), which starts at the time of day.
 store::Outcome<std::int64_t> Upkeep::age_now(const Clocks& now) {
   const auto kept = store_.age_clock();
   if (!kept) return std::unexpected(kept.error());
@@ -57,7 +57,7 @@ store::Outcome<std::int64_t> Upkeep::age_now(const Clocks& now) {
 }
 
 store::Outcome<void> Upkeep::look(const settings::Retention& retention, const Clocks& now) {
-  // What was found before is found again when it is still there.
+  // Data that was found before is found again if it still exists.
   old_.clear();
   const auto age = age_now(now);
   if (!age) return std::unexpected(age.error());
@@ -120,11 +120,11 @@ store::Outcome<void> Upkeep::empty_log() {
   return {};
 }
 
-// Whether there is more of it.
+// Returns whether there is more to remove.
 store::Outcome<bool> Upkeep::forget(Old& old) {
   const auto experiment = store_.experiment(old.id);
   if (!experiment) return std::unexpected(experiment.error());
-  // Somebody has removed it since, or lets it go on.
+  // Somebody has removed the experiment since, or continues it.
   if (!*experiment || (*experiment)->ended_ns == 0 || (*experiment)->ended_ns != old.ended_ns)
     return false;
   const auto tell = [&](std::string_view what) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What leaves the database: experiments that somebody removes, and what is older than the settings
-// keep it. It goes in pieces, which whoever owns the store asks for when nothing is measured.
+// Removes data from the database: experiments that somebody removes, and data that is older than
+// the settings allow. The work is divided into pieces, for which the store's owner asks when
+// nothing is measured.
 //
 // Invariants
-//  U1  The time of day makes nothing old. Ages are counted from when somebody here first saw that an experiment had ended,
-//      by a clock that goes on as long as the machine runs (CLOCK_BOOTTIME), and at most a day for all the time between
-//      two looks of which the machine was started anew.
+//  U1  The time of day does not make anything old. Ages are counted from the moment when stabd
+//      first saw that an experiment had ended, by a clock that runs as long as the machine
+//      (CLOCK_BOOTTIME). If the machine was restarted between two looks, the time between them
+//      counts as at most one day.
 #pragma once
 
 #include <chrono>
@@ -27,25 +29,26 @@ class Upkeep {
  public:
   explicit Upkeep(store::Store& store) : store_(store) {}
 
-  // What somebody began before and has not ended.
+  // Loads the removals that a process began and did not complete.
   store::Outcome<void> load();
-  // From here on nobody sees it. It has ended, or never began.
+  // Hides the experiment at once, and begins its removal. The experiment must have ended or never
+  // begun.
   store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
-  // One that came in part and is not seen yet.
+  // Removes an incomplete import, which nobody sees yet.
   void give_up(store::Id id, std::uint32_t uid) { removals_.add(uid, id); }
-  // Sees which experiments have ended; what is too old now is work from here on (U1).
+  // Records which experiments have ended, and plans the removal of data that is too old now (U1).
   store::Outcome<void> look(const settings::Retention& retention, const Clocks& now);
 
   [[nodiscard]] bool has_work() const { return !removals_.empty() || !old_.empty(); }
-  // Whether something that was removed is still in the store's log.
+  // Whether the store's log still contains removed data.
   [[nodiscard]] bool is_in_log() const { return in_log_; }
-  // Leaves it there while somebody reads.
+  // Empties the log unless somebody reads from it.
   store::Outcome<void> empty_log();
-  // A piece of it: of what is being removed before what is too old, and there users take turns.
-  // After an error that passes with time it is there as before; what another error is about is left
-  // for the next load() or look().
+  // Does a piece of the work: first the removals, in which users take turns, then old data. After a
+  // temporary error the work stays as it was. After another error it is left to the next load() or
+  // look().
   store::Outcome<void> step();
-  // What went for its age since the last call, in words.
+  // Describes the data that was removed for its age since the last call.
   std::vector<std::string> news() { return std::exchange(news_, {}); }
 
  private:
@@ -53,7 +56,7 @@ class Upkeep {
   struct Old {
     What what = What::experiment;
     store::Id id = 0;
-    std::int64_t ended_ns = 0;  // it has ended then, or is not touched
+    std::int64_t ended_ns = 0;  // if its end has changed, it is not removed
     std::int64_t days = 0;
     store::Store::Place place{};
   };
