@@ -12,7 +12,8 @@
 namespace stab::manual {
 namespace {
 
-// Nothing of the text is a request of roff, and what is typed can be copied from the page.
+// Escapes the text, so that roff finds no requests in it and readers can copy commands from the
+// page.
 std::string escaped(std::string_view text) {
   std::string result = !text.empty() && text.front() == '.' ? "\\&" : "";
   for (const char each : text) {
@@ -40,7 +41,7 @@ bool stays_as_it_is(std::string_view line) {
   return line.starts_with("  ");
 }
 
-// Paragraphs, and examples as they are.
+// Fills paragraphs and keeps examples as they are.
 std::string filled(const std::string& text) {
   std::string result;
   std::istringstream lines(text);
@@ -61,7 +62,7 @@ std::string bold(const std::string& text) {
   return "\\fB" + escaped(text) + "\\fR";
 }
 
-// What the value is: its words, or the kind of it.
+// The option's value: its allowed words, or its type.
 std::string value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return "";
   const auto words = words_of(option);
@@ -120,7 +121,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// The first sentence, in which the name does not stand twice.
+// The first sentence, without the name at its beginning.
 std::string in_one_line(std::string about, const std::string& name) {
   if (about.starts_with(name + " ")) about.erase(0, name.size() + 1);
   about.resize(std::min(about.find(". "), about.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A manual page, in the language of man(7), from the same description of verbs and options that
-// parses command lines and prints --help: they cannot differ.
+// Makes a manual page in the language of man(7). It uses the description of verbs and options that
+// also parses command lines and prints --help, so the two can't differ.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ namespace stab::manual {
 struct Page {
   std::string name;  // "stabctl run"
   int section = 1;
-  // Behind what the command line has. Lines of a text that begin with two spaces stay as they are,
-  // the others are filled.
+  // A section after the ones that describe the command line. Lines that begin with two spaces stay
+  // as they are; the others are filled.
   struct Part {
     std::string title;
     std::string text;
@@ -27,10 +27,10 @@ struct Page {
 
 std::string page_of(const CLI::App& app, const Page& page);
 
-// What an option may be if only some words are allowed: {"text", "json"}.
+// The words that an option allows, if it allows only some: {"text", "json"}.
 std::vector<std::string> words_of(const CLI::Option& option);
 
-// What stands on command lines behind the name: "[OPTIONS] plan".
+// The words after the name on command lines: "[OPTIONS] plan".
 std::string synopsis(const CLI::App& app);
 
 }  // namespace stab::manual

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file that a request came in and that its answer goes to.
+// The file that has the request and gets the answer.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@ class AnswerFile {
  public:
   explicit AnswerFile(int file) : file_(file) {}
 
-  // What the daemon wrote, without the end of its line.
+  // Returns the text that the daemon wrote, without the newline at its end.
   Result<std::string> request();
   // Empties the file.
   Result<void> begin();
   Result<void> add(std::string_view piece);
-  // A message whose last text is empty, with what `inside` adds as this text.
+  // Adds a message whose last text is empty, and fills this text with what `inside` adds.
   Result<void> add_around(std::string_view message, const std::function<Result<void>()>& inside);
-  // The line is complete: all of it is in the file afterwards.
+  // Ends the line and writes all of it to the file.
   Result<void> end();
 
  private:

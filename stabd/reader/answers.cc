@@ -23,7 +23,7 @@ namespace {
 using protocol::Reading;
 using protocol::ReadRequest;
 
-// The client's request for a report or a comparison, without whose they are.
+// The client's request for a report or a comparison, without the ids.
 template <class Request>
 Request asked_in(const ReadRequest& request) {
   return {.format = request.format,
@@ -54,7 +54,7 @@ Result<void> document(store::Reader& store, const ReadRequest& request, AnswerFi
   return file.add(protocol::encode(protocol::ResultsReply{.document = std::move(*made)}));
 }
 
-// ExportReply as it grows: the whole of it may be larger than the memory.
+// Writes an ExportReply piece by piece, because all of it may be larger than the memory.
 Result<void> write_export(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
   const auto add = [&](std::string_view piece) {
     const std::string quoted = protocol::dump(piece);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From what was asked to the answer's line.
+// Turns a request into the line of its answer.
 #pragma once
 
 #include <string_view>
@@ -11,14 +11,14 @@
 
 namespace stab::reader {
 
-// Writes the line without its end. After an error the file holds no answer.
+// Writes the line without its newline. After an error the file does not hold an answer.
 Result<void> answer(store::Reader& store, const protocol::ReadRequest& request, AnswerFile& file);
 
-// The same of requests about an archive, which open what they need.
+// Requests about an archive, which open the files that they need.
 bool is_of_archive(protocol::Reading reading);
 Result<void> answer_of_archive(const protocol::ReadRequest& request, AnswerFile& file);
 
-// The same of the line with which a client submits a plan.
+// Answers the line with which a client submits a plan.
 Result<void> answer_of_plan(const protocol::ReadRequest& request, std::string_view line,
                             AnswerFile& file);
 

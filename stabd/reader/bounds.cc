@@ -22,7 +22,7 @@
 namespace stab::reader {
 namespace {
 
-// Sanitizers take terabytes of addresses for themselves.
+// Sanitizers use terabytes of address space.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr bool bounds_memory = false;
 #else
@@ -36,7 +36,7 @@ void set(int what, std::uint64_t soft, std::uint64_t hard) {
   setrlimit(static_cast<__rlimit_resource>(what), &limit);
 }
 
-// Without the sanitizers' own, which are many.
+// Does nothing under sanitizers, which need many more system calls.
 Result<void> allow_only(std::span<const long> calls) {
   if (!bounds_memory) return {};
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What reading a file that anybody may have made may take of the machine.
+// Limits the resources that reading an untrusted file may use.
 #pragma once
 
 #include <chrono>
@@ -10,20 +10,20 @@
 namespace stab::reader {
 
 struct Bounds {
-  std::uint64_t memory = 0;     // bytes of this process
-  std::chrono::seconds cpu{0};  // then the kernel ends it
-  std::uint64_t written = 0;    // bytes of each file that it writes
+  std::uint64_t memory = 0;     // this process's bytes of address space
+  std::chrono::seconds cpu{0};  // after this time the kernel ends the process
+  std::uint64_t written = 0;    // the most bytes of each file that it writes
 };
 
-// For a file of this size. Those that stabd makes need a small part of it.
+// The bounds for a file of this size. Files that stabd made need only a small part of them.
 Bounds bounds_for(std::uint64_t bytes_of_file);
 
-// Of this process until its end: memory beyond is refused to it (std::bad_alloc), and so is writing
-// more, as on a full disk.
+// Bounds this process until its end. Further memory is refused (std::bad_alloc), and so are further
+// writes, as on a full disk.
 void keep_within(const Bounds& bounds);
 
-// From here on this process has that user's rights and no capability, and of the kernel only memory, time and the
-// descriptors that it has: every other system call fails.
+// Gives this process the user's rights and no capabilities. From here on it may only use memory,
+// the time and its open descriptors; every other system call fails.
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid);
 
 }  // namespace stab::reader

@@ -22,11 +22,12 @@ namespace {
 
 constexpr int request_fd = 3;
 
-// Whatever else wants to run goes first. Where it cannot be done we only take longer from others.
-// While the running experiment waits for an answer, no trial runs.
+// Lets everything else run first. If that is not possible, the reader only takes more time from
+// others. While the running experiment waits for an answer, no trial runs, so such requests do not
+// give way.
 void give_way(protocol::Reading reading) {
   if (reading == protocol::Reading::look || reading == protocol::Reading::finish) return;
-  // Whoever submits a plan waits for it, also where trials leave no CPU idle.
+  // A user who submits a plan waits for the answer, even if trials leave no CPU idle.
   if (reading == protocol::Reading::plan) {
     static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
     return;
@@ -43,7 +44,7 @@ Result<void> refuse(AnswerFile& file, const std::string& why) {
   return file.end();
 }
 
-// `line`: what a client said, which the daemon has not looked at.
+// `line` is a client's line, which the daemon has not looked at.
 Result<void> answer_request(const protocol::ReadRequest& request, std::string_view line,
                             AnswerFile& file) {
   give_way(request.reading);
@@ -77,7 +78,7 @@ Result<void> answer_in(int descriptor) {
   if (!request) return refuse(file, request.error().message);
   try {
     const auto answered = answer_request(*request, rest, file);
-    // What was written until then is no answer.
+    // The part that was written before an error is not an answer, so a refusal replaces it.
     return answered ? file.end() : refuse(file, answered.error().message);
   } catch (const std::exception& error) {
     return refuse(file, fmt::format("stabd cannot answer this: {}", one_line(error.what(), 200)));

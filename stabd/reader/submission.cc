@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan that somebody submits is read here, by a process that can do nothing but compute.
+// Reads a submitted plan in a process that can do nothing but compute.
 #include <fmt/format.h>
 
 #include <variant>

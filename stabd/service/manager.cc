@@ -17,7 +17,7 @@ namespace {
 
 constexpr int first_passed = 3;
 
-// The variable, which is gone then.
+// Returns the variable and removes it.
 std::optional<std::string> take(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
@@ -91,7 +91,8 @@ void Manager::tell(std::string_view lines) const {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
   const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
-  // Nothing is said twice: a manager that is busy gets this long, one that hangs no longer.
+  // A message is sent only once. A busy manager gets this long; a hanging one does not delay us
+  // longer.
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   sendto(socket.get(), lines.data(), lines.size(), MSG_NOSIGNAL,

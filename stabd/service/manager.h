@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a service manager, systemd as a rule, passes to a daemon and wants to hear from it: by
-// variables of the environment and datagrams, see sd_notify(3) and sd_listen_fds(3). Where there is
-// none, nothing is told.
+// The conversation with a service manager, usually systemd, by environment variables and datagrams;
+// see sd_notify(3) and sd_listen_fds(3). Without a service manager nothing is sent.
 #pragma once
 
 #include <chrono>
@@ -16,24 +15,24 @@ namespace stab::service {
 class Manager {
  public:
   Manager() = default;
-  // Takes the variables out of the environment: no child is to answer for us. An error if what is
-  // passed is not one unix socket that listens.
+  // Removes the variables from the environment, because no child may answer for us. It is an error
+  // if the manager passes anything but one listening unix socket.
   static Result<Manager> from_environment();
 
-  // "READY=1", a line each. What cannot be said is not said: nothing depends on it.
+  // Sends lines such as "READY=1". Errors are ignored, because nothing depends on these messages.
   void tell(std::string_view lines) const;
-  // How often it wants to hear WATCHDOG=1; 0: never.
+  // How often the manager expects WATCHDOG=1; 0: never.
   [[nodiscard]] std::chrono::microseconds watchdog() const { return watchdog_; }
-  // The socket to serve, once; none if we are to make it.
+  // Hands over the passed socket, once. It is empty if the daemon has to make its own.
   Fd take_socket() { return std::move(socket_); }
 
  private:
-  std::string address_;  // of its socket; begins with NUL if it is an abstract one
+  std::string address_;  // the manager's socket; begins with NUL if it is an abstract one
   std::chrono::microseconds watchdog_{0};
   Fd socket_;
 };
 
-// Where this socket listens, or "" if that cannot be told.
+// The path at which this socket listens, or "" if that is unknown.
 std::string path_of(const Fd& socket);
 
 }  // namespace stab::service

@@ -21,7 +21,7 @@ Result<std::optional<std::string>> load(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status{};
   if (!file || fstat(file.get(), &status) != 0) {
-    // The home may be somebody else's, as under sudo.
+    // The home may belong to somebody else, as under sudo.
     if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return std::nullopt;
     return fail_errno("cannot read the settings in " + path);
   }
@@ -31,7 +31,7 @@ Result<std::optional<std::string>> load(const std::string& path) {
   if (!is_device && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return fail(
         fmt::format("other users may write to {}: fix this with 'chmod go-w {}'", path, path));
-  // The file that was looked at, whatever the path leads to by now.
+  // Reads the file that was checked, whatever the path leads to by now.
   auto text = read_file(fmt::format("/proc/self/fd/{}", file.get()), max_file);
   if (!text) return std::unexpected(text.error());
   return *std::move(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file of settings: it says what runs with the daemon's rights, so nobody else may write it.
+// Reads the settings file. It says what runs with the daemon's rights, so nobody else may write it.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace stab::settings {
 
-// Its text; nothing if there is none that can be reached. An error if it cannot be read, is not a
-// file of ours or root's, or others may write it.
+// Returns the file's text, or nullopt if there is no file that we can reach. It is an error if the
+// file can't be read, does not belong to this user or root, or may be written by others.
 Result<std::optional<std::string>> load(const std::string& path);
 
 }  // namespace stab::settings

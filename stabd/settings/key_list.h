@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All keys of stabd.toml, and which field of the settings each sets.
+// All keys of stabd.toml, and the field of the settings that each of them sets.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ inline constexpr std::array stops{to_string(Stop::abandon), to_string(Stop::fini
 inline constexpr std::array quiescers{to_string(Quiescers::owner), to_string(Quiescers::all),
                                       to_string(Quiescers::nobody)};
 inline constexpr std::array notices{to_string(Notices::always), to_string(Notices::trouble)};
-// Of a daemon that runs.
+// Keys that a running daemon can't change.
 inline constexpr std::array<std::string_view, 7> fixed_keys{
     "daemon.state", "daemon.socket",     "daemon.socket_mode", "daemon.socket_group",
     "daemon.cache", "daemon.namespaces", "daemon.cgroups"};
@@ -113,7 +113,8 @@ inline constexpr toml::Key keys[] = {
     {"retention.experiments_days", toml::Count{0, 100'000, 0},
      "after how many days an ended experiment is removed; 0: never"}};
 
-// Calls `visit<path>(field)` for each key: who reads, prints or fills settings misses none.
+// Calls `visit<path>(field)` for each key, so that functions that read, print or fill settings miss
+// no key.
 template <class Some, class Visit>
 void for_each_setting(Some& settings, const Visit& visit) {
   visit.template operator()<"daemon.state">(settings.state_directory);

@@ -18,7 +18,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t max_text = 4096;
 
-// What was read becomes a field.
+// Assigns a value that was read to its field.
 template <class T>
 void assign(T& field, T value) {
   field = std::move(value);
@@ -54,7 +54,7 @@ std::string in_quotes(std::string_view text) {
   return quoted + '"';
 }
 
-// A field becomes a text that is read as the same; "" if it is not set.
+// Writes a field as a text that is read as the same value; "" if it is not set.
 struct Written {
   const toml::Kind& kind;
 
@@ -115,7 +115,7 @@ bool is_line(std::string_view text) {
   return !text.empty() && text.size() <= max_text && std::ranges::none_of(text, is_control);
 }
 
-// As /etc/group can hold it.
+// Whether /etc/group could have this name.
 bool is_group(std::string_view text) {
   return is_line(text) && !text.contains(':');
 }
@@ -124,7 +124,7 @@ bool is_absolute_path(std::string_view text) {
   return is_line(text) && text.starts_with('/');
 }
 
-// The kernel's bound, with the NUL that ends it.
+// The kernel's limit includes the NUL at the end.
 bool is_socket_path(std::string_view text) {
   return is_absolute_path(text) && text.size() < sizeof(sockaddr_un::sun_path);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a daemon may be told in its file, stabd.toml. key_list.h has the keys. Pure.
+// A daemon's settings, which its file stabd.toml can change. key_list.h has the keys. These
+// functions are pure.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 
 namespace stab::settings {
 
-// What happens to the trial under way when the daemon is to stop.
+// What the daemon does with the running trial when it has to stop.
 enum class Stop { abandon, finish };
 constexpr std::string_view to_string(Stop stop) {
   return stop == Stop::abandon ? "abandon" : "finish";
@@ -25,35 +26,36 @@ constexpr std::string_view to_string(Notices notices) {
   return notices == Notices::always ? "always" : "trouble";
 }
 
-// Whose plans may change settings of the machine.
+// The users whose plans may change settings of the machine.
 enum class Quiescers { owner, all, nobody };
 constexpr std::string_view to_string(Quiescers who) {
   return who == Quiescers::owner ? "owner" : who == Quiescers::all ? "all" : "nobody";
 }
 
-// Of users that are neither root nor the daemon's own: those are never kept out.
+// Limits of users. Root and the daemon's own user are never kept out.
 struct Limits {
   std::uint32_t connections = 0;
   std::uint32_t connections_of_user = 0;
   std::uint32_t waiting = 0;  // experiments in the queue
   std::uint32_t waiting_of_user = 0;
-  std::uint64_t plan_bytes_of_user = 0;                 // of those that wait
-  std::uint64_t stored_bytes_of_user = 0;               // of all that are in the database
+  std::uint64_t plan_bytes_of_user = 0;                 // the plans of waiting experiments
+  std::uint64_t stored_bytes_of_user = 0;               // all experiments in the database
   std::uint64_t unread_of_user = 0;                     // bytes of answers in memory
-  std::optional<std::uint64_t> import_bytes_of_user{};  // of archives that are sent at once
-  std::optional<std::uint64_t> cache_of_user;           // bytes of builds, of every user
-  // How long an experiment may have the machine while another user waits; 0: until its end. It bounds root's and the
-  // owner's experiments too, but these are never cut short.
+  std::optional<std::uint64_t> import_bytes_of_user{};  // archives that are being sent
+  std::optional<std::uint64_t> cache_of_user;           // bytes of builds
+  // How long an experiment may have the machine while another user waits; 0: until its end. The
+  // limit also applies to the experiments of root and the daemon's user, but these are never cut
+  // short.
   std::chrono::nanoseconds turn{0};
 };
 
 struct Notify {
-  std::vector<std::string> command;  // empty: none
+  std::vector<std::string> command;  // empty: no command
   Notices when = Notices::always;
   std::chrono::nanoseconds time_limit{0};
 };
 
-// Days after the end of an experiment; 0: for ever.
+// Days after an experiment's end; 0: never.
 struct Retention {
   std::uint32_t output_days = 0;
   std::uint32_t experiments_days = 0;
@@ -62,40 +64,40 @@ struct Retention {
 struct Settings {
   std::string state_directory;
   std::string socket_path;
-  std::string cache_directory;  // of builds; a folder a user inside
+  std::string cache_directory;  // for builds; each user has a folder in it
   unsigned socket_mode = 0;
-  std::string socket_group;  // a name or a number; "": that of the daemon
-  std::string log;           // the least level
+  std::string socket_group;  // a name or a number; "": the daemon's group
+  std::string log;           // the lowest level that is logged
   bool isolate = true;       // use pid namespaces where they are allowed
-  bool groups = true;        // and cgroups
-  // After which a client that says nothing is let go; 0: never.
+  bool groups = true;        // use cgroups where they are allowed
+  // After this time a silent client is disconnected; 0: never.
   std::chrono::nanoseconds idle_limit{0};
-  std::chrono::nanoseconds read_limit{0};  // of a report, an export, an analysis
+  std::chrono::nanoseconds read_limit{0};  // for a report, an export or an analysis
   Stop stop = Stop::abandon;
-  std::chrono::nanoseconds stop_limit{0};  // of the trial that is finished
+  std::chrono::nanoseconds stop_limit{0};  // for the trial that Stop::finish waits for
   Quiescers quiesce_for = Quiescers::owner;
   Limits limits;
   Notify notify;
   Retention retention;
 };
 
-// The defaults of all keys; the three paths are the caller's business.
+// The defaults of all keys. The caller sets the three paths.
 Settings standard();
 
-// `text` over `base`, or all that is wrong with it.
+// Changes `base` by the settings in `text`, or returns all problems of the text.
 std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, Settings base);
 
-// As a text that read() takes; what is not set stands there as a comment.
+// Prints settings in a form that read() accepts. A setting without a value becomes a comment.
 std::string print(const Settings& settings);
 
-// Keys in which they differ.
+// The keys whose values differ.
 std::vector<std::string_view> differences(const Settings& one, const Settings& other);
-// Whether a daemon that runs can take another value of it.
+// Whether a running daemon can change this key's value.
 bool can_change(std::string_view key);
-// `after`, but for what a daemon that runs keeps of `before`.
+// Returns `after`, but with the values of `before` for keys that a running daemon can't change.
 Settings changed(const Settings& before, const Settings& after);
 
-// The table of doc/operations.md.
+// The table of keys in doc/operations.md.
 std::string table_of_keys();
 
 }  // namespace stab::settings

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Any bytes: the reader answers with settings, which are read again as they are printed, or with
-// problems.
+// Feeds any bytes to the reader: it returns problems, or settings that it reads again as they were
+// printed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
