@@ -86,7 +86,8 @@ void CommandLine::add_ab() {
       "--no-control", [&a] { a.ab.control = false; },
       "Do not measure the first version a second time as a control. The control prevents verdicts "
       "when the first version differs from itself on this machine");
-  // What is so anyway need not be offered; with both the control is measured.
+  // This is the default, so --help leaves the option out. With both options the control is
+  // measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
   ab->add_option("--seed", a.ab.seed, "Seed of every random choice")
       ->capture_default_str()

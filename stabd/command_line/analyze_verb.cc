@@ -10,7 +10,7 @@ using namespace client;
 
 namespace {
 
-// The averages, and quantiles, which analyze() refuses with its reason.
+// Accepts the averages, and also quantiles, because analyze() refuses those with a reason.
 CLI::Validator an_average() {
   return {[](const std::string& text) -> std::string {
             if (is_quantile(text)) return "";

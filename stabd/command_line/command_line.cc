@@ -33,7 +33,8 @@ std::string exit_codes() {
   return text + exit_code_notes;
 }
 
-// The five commands that people need first, printed if stabctl gets no words. Lines fit a terminal of 80 columns.
+// The five commands that people need first, which stabctl prints without arguments. The lines fit a
+// terminal of 80 columns.
 constexpr std::string_view first_steps =
     "stabctl measures programs and says which version is faster. Start with these:\n\n  stabctl ab "
     "-- 'sort -n numbers' 'sort -g numbers'   Which command is faster?\n  stabctl check plan.toml  "
@@ -102,7 +103,8 @@ Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   return action_();
 }
 
-// CLI11 loses a -- behind an option that takes as many words as there are; an option ends those.
+// CLI11 loses a -- after an option that takes any number of words. Inserting an option before the
+// -- ends those words.
 void CommandLine::parse(std::vector<const char*> argv) {
   const auto mark = std::ranges::find_if(argv, [](std::string_view word) { return word == "--"; });
   if (mark != argv.end()) argv.insert(mark, end_of_options);
@@ -120,7 +122,7 @@ Result<void> CommandLine::after_parsing() {
   return {};
 }
 
-// Words on both sides of -- may be programs and their arguments, or a mistake.
+// Words on both sides of -- may be programs and their arguments, or a mistake by the user.
 std::string CommandLine::wrong_words_of_ab(std::span<const char* const> argv) const {
   const AbOptions& ab = arguments_.ab;
   const auto mark = std::ranges::find_if(argv, [](std::string_view word) { return word == "--"; });
@@ -199,7 +201,7 @@ std::string CommandLine::unknown_word() const {
 
 namespace {
 
-// "--runs", or "ID" of what has no name on a command line.
+// "--runs", or "ID" for a positional argument.
 std::string shown_name(const CLI::Option& option) {
   if (!option.get_lnames().empty()) return "--" + option.get_lnames().front();
   if (!option.get_snames().empty()) return "-" + option.get_snames().front();
@@ -211,7 +213,7 @@ bool is_number(const CLI::Option& option) {
   return type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
 }
 
-// "a whole number from 1 to 10000", out of how CLI11 describes a type and its bounds.
+// "a whole number from 1 to 10000", derived from CLI11's description of a type and its bounds.
 std::string rule_of(const CLI::Option& option) {
   const auto words = manual::words_of(option);
   if (!words.empty()) return fmt::format("one of {}", fmt::join(words, ", "));
@@ -249,7 +251,7 @@ bool is_right(CLI::Option& option, std::string value) {
   }
 }
 
-// What is wrong with the values of this option, or what it lacks; "" if nothing is.
+// The problem with this option's values, or the value that it lacks; "" if it is right.
 std::string wrong_in(CLI::Option& option, const std::string& verb,
                      std::span<const char* const> argv) {
   const std::string name = shown_name(option);
@@ -290,7 +292,7 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
 
 }  // namespace
 
-// In our own words, whatever the parser's are.
+// Replaces the parser's message by our own.
 std::string CommandLine::refusal(std::span<const char* const> argv) const {
   const std::string unknown = unknown_word();
   if (!unknown.empty()) return unknown;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs and options of stabctl: what each is called and which function of client it
-// becomes. A new verb goes into the file of its kind.
+// The verbs and options of stabctl, and the functions in client that they call. Add a new verb to
+// the file of its kind.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct Arguments {
   std::string socket;
   std::string plan;
   std::string sd;
-  std::string fail_on = "trials";  // a verdict is an answer
-  std::string report_fail_on;      // "": nothing that a report says is a failure
+  std::string fail_on = "trials";  // a verdict is not a failure
+  std::string report_fail_on;      // "": no finding of a report is a failure
   std::int64_t id = 0;
   client::ReplayOptions replay;
   client::ProfileOptions profile;
@@ -76,7 +76,7 @@ struct Arguments {
   bool man = false;
 };
 
-// Who follows a run shows it as a page at `where`, too; "": as it does anyway.
+// Makes `follow` also show the run as a page at `where`; with "", `follow` stays as it is.
 Result<void> follow_by_page(const std::string& where, client::Follower& follow);
 
 class CommandLine {
@@ -85,9 +85,9 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
   ~CommandLine();
-  // Whether the words, the program's name the first of them, are right; nothing is done.
+  // Checks a command line, whose first word is the program's name, without acting on it.
   Result<void> accepts(const std::vector<std::string>& words);
-  // Returns stabctl's exit code. What was printed and did not arrive is a failure of every verb.
+  // Returns stabctl's exit code. Every verb fails if its output can't be written.
   int run(int argc, char** argv);
 
  private:
@@ -96,17 +96,17 @@ class CommandLine {
   Result<int> parse_and_act(int argc, char** argv);
   Result<void> after_parsing();
   void parse(std::vector<const char*> argv);
-  // The verb that the parsed words name, and how users write it.
+  // The verb that the parsed words name, and the way users write it.
   struct Called {
     CLI::App* app;
     std::string name;
   };
   Called called() const;
-  // A message about words that do not parse. It ends with the command that helps.
+  // A message about words that do not parse. It ends with a command that helps.
   std::string refusal(std::span<const char* const> argv) const;
-  // The message if a verb or an option does not exist; else "".
+  // The message for a verb or option that does not exist; otherwise "".
   std::string unknown_word() const;
-  // What is wrong with the words of `ab` around --; "" if nothing is.
+  // The problem with the words of `ab` around --; "" if they are right.
   std::string wrong_words_of_ab(std::span<const char* const> argv) const;
   static std::string no_such_option(const CLI::App& app, const std::string& name,
                                     const std::string& word);
@@ -136,10 +136,10 @@ class CommandLine {
   Action on_machine(Result<int> (*what)(const MachineOptions&));
   void machine_options(CLI::App* verb);
 
-  // Its header is large: only the files of this folder include it.
+  // The header of CLI::App is large, so only the files of this folder include it.
   std::unique_ptr<CLI::App> app_;
   Arguments arguments_;
-  CLI::Option* report_judges_ = nullptr;  // whether `report` was given --fail-on
+  CLI::Option* report_judges_ = nullptr;  // --fail-on of `report`, to see whether it was given
   Action action_;
 };
 

@@ -10,8 +10,9 @@
 namespace stab::command_line {
 namespace {
 
-// Each script asks 'stabctl completion words -- WORD...', with words as programs get them, not as they
-// are typed: a candidate, a tab and its description on each line, or :files, :plans.
+// Each script calls 'stabctl completion words -- WORD...'. Each WORD is written as a program gets
+// it, without the shell's quotes. An output line is a candidate, a tab and its description, or one
+// of :files and :plans.
 constexpr std::string_view bash_script = R"(# stabctl's completion for bash
 _stabctl() {
   local line current=${COMP_WORDS[COMP_CWORD]}
@@ -85,10 +86,10 @@ const CLI::App* find_verb(const CLI::App& app, const std::string& word) {
   return nullptr;
 }
 
-// Where a command line has got to.
+// The state of a command line after some of its words.
 struct Reached {
   const CLI::App* app;
-  const CLI::Option* option = nullptr;  // which takes `values` more
+  const CLI::Option* option = nullptr;  // the option that takes `values` more words
   int values = 0;
   int positionals = 0;
   bool only_positionals = false;
@@ -107,7 +108,7 @@ struct Reached {
           option == nullptr || equals != std::string::npos ? 0 : option->get_items_expected_max();
       if (option != nullptr && equals != std::string::npos && option->check_lname("folder"))
         folder = word.substr(equals + 1);
-    } else if (word == "=") {  // bash has it apart
+    } else if (word == "=") {  // bash makes "=" a word of its own
     } else if (values > 0) {
       --values;
       if (option != nullptr && option->check_lname("folder")) folder = word;
@@ -130,13 +131,13 @@ void add_options(const CLI::App* app, std::vector<Candidate>& candidates) {
     }
 }
 
-// Shells pass it as it is typed.
+// Replaces ~, because shells pass the folder as it is typed.
 std::string without_tilde(const std::string& folder) {
   const char* const home = folder.starts_with("~/") ? std::getenv("HOME") : nullptr;
   return home == nullptr ? folder : home + folder.substr(1);
 }
 
-// A number is not a file, and a folder is mostly that of a run.
+// A number is never a file, and a folder is usually the folder of a run.
 Also files_unless_number(const CLI::Option& option) {
   if (option.check_lname("folder")) return Also::folders;
   const std::string type = option.get_type_name();
@@ -150,7 +151,7 @@ void add_values(const CLI::Option& option, Completion& completion) {
   if (words.empty()) completion.also = files_unless_number(option);
 }
 
-// bash has the value apart; other shells complete the word as a whole.
+// Completes "--option=value" as a whole. Only bash makes the value a word of its own.
 void add_values_after_equals(const CLI::App* app, const std::string& current,
                              Completion& completion) {
   const std::string name = current.substr(0, current.find('='));
@@ -181,7 +182,7 @@ void add_positional(const Reached& reached, Completion& completion) {
 
 Completion complete(const CLI::App& app, std::span<const std::string> words) {
   const std::string nothing;
-  if (words.empty()) words = {&nothing, 1};  // the parser takes one empty word for none
+  if (words.empty()) words = {&nothing, 1};  // the parser drops a single empty word
   Reached reached{.app = &app};
   for (const std::string& word : words.first(words.size() - 1)) reached.pass(word);
   const std::string& current = words.back();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Says which words may come next on a command line of stabctl. The scripts of all shells ask here.
+// Finds the words that can come next on a command line of stabctl. The scripts of all shells use
+// this.
 #pragma once
 
 #include <span>
@@ -18,19 +19,19 @@ struct Candidate {
   std::string about;
 };
 
-// What the shell, the daemon or a database adds to the candidates.
+// Further candidates, which the shell, the daemon or a database adds.
 enum class Also { nothing, files, plans, experiments, folders };
 
 struct Completion {
   std::vector<Candidate> candidates;
   Also also = Also::nothing;
-  std::string folder{};  // named before: its database has the experiments
+  std::string folder{};  // an earlier --folder, whose database has the experiments
 };
 
-// `words` follow "stabctl"; the last one is being typed and may be empty.
+// `words` are the words after "stabctl". The last one is being typed and may be empty.
 Completion complete(const CLI::App& app, std::span<const std::string> words);
 
-// The script for this shell: "bash", "zsh" or "fish".
+// The completion script for "bash", "zsh" or "fish".
 std::string_view completion_script(std::string_view shell);
 
 }  // namespace stab::command_line

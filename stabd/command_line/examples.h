@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Command lines that --help of each verb and the manual page end with. A test gives each to the real
-// parser.
+// The command lines at the end of each verb's --help and of the manual page. A test gives each of
+// them to the real parser.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 namespace stab::command_line {
 
 struct Example {
-  std::string_view verb;  // "quiesce apply" of a verb in a verb
+  std::string_view verb;  // "quiesce apply" for a verb of a verb
   std::string_view line;
 };
 
-// Those of one verb stand together.
+// The examples of one verb follow each other.
 std::span<const Example> examples();
 
-// "Examples:" and a line each; "" if the verb has none.
+// "Examples:", and a line for each example; "" if the verb has no examples.
 std::string examples_text(std::string_view verb);
 
 }  // namespace stab::command_line

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stabctl exits with, for --help and the manual page. doc/exit_codes.md has the same table.
+// The exit codes of stabctl, for --help and the manual page. doc/exit_codes.md has the same table.
 #pragma once
 
 #include <array>

@@ -23,7 +23,7 @@ using namespace client;
 
 namespace {
 
-// The name alone: an option such as "--web{0}" also says what it stands for without a value.
+// Cuts off the value that an option such as "--web{0}" has if the user gives none.
 std::string name_of(const CLI::Option& option) {
   const std::string name = option.get_name(true, true);
   return name.substr(0, name.find('{'));
@@ -61,7 +61,7 @@ std::string manual_of(const CLI::App& app, const std::string& name) {
                                          {.title = "SEE ALSO", .text = "stabd(8), szc(1)\n"}}});
 }
 
-// Nobody waits for long at a prompt: candidates that come later are left out.
+// Leaves out candidates that come late, because nobody waits long at a prompt.
 void end_soon() {
   signal(SIGALRM, [](int) { _exit(0); });
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
@@ -115,7 +115,7 @@ Result<int> CommandLine::help(const std::vector<std::string>& verbs, bool man) {
   const std::string text =
       arguments_.common.json ? as_json(*app).dump(2) + "\n"
       : man                  ? manual_of(*app, name)
-            // App::help() would describe the verb that was given, which is 'help'.
+            // App::help() would describe the verb that was called, which is 'help'.
             : app->get_formatter()->make_help(
                   app, before + (before.empty() ? "" : " ") + app->get_name(),
                   CLI::AppFormatMode::Normal);

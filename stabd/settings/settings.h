@@ -15,7 +15,7 @@
 
 namespace stab::settings {
 
-// What the daemon does with the running trial when it has to stop.
+// Whether the daemon abandons the running trial or finishes it when it has to stop.
 enum class Stop { abandon, finish };
 constexpr std::string_view to_string(Stop stop) {
   return stop == Stop::abandon ? "abandon" : "finish";
