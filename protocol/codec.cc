@@ -8,7 +8,8 @@
 namespace stab::protocol {
 namespace {
 
-// Clients trust the daemon's replies more than other input, because a list can be long.
+// The daemon's replies may have more values than other messages: lists can be long, and clients
+// trust the daemon.
 constexpr std::size_t max_reply_values = std::size_t{1} << 24;
 
 // The tag and the members of a message, which suffice to write and read it.

@@ -204,7 +204,7 @@ void read(const Parsed& from, T& to, const Field& field, std::string_view where)
 
 void read(const Parsed& from, bool& to, const Field&, std::string_view where);
 void read(const Parsed& from, double& to, const Field&, std::string_view where);
-// A whole number stays a whole number.
+// Reads a whole number as an integer, and any other number as a double.
 void read(const Parsed& from, counters::Number& to, const Field& field, std::string_view where);
 void read(const Parsed& from, std::string& to, const Field& field, std::string_view where);
 void read(const Parsed& from, std::chrono::nanoseconds& to, const Field& field,

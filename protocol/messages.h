@@ -51,7 +51,7 @@ struct HelloRequest {
   using Reply = HelloReply;
   static constexpr Tag tag{.key = "verb", .value = "hello"};
   std::uint32_t protocol = 0;
-  std::string version{};  // of stabctl
+  std::string version{};  // stabctl's version
 };
 BOOST_DESCRIBE_STRUCT(HelloRequest, (), (protocol, version))
 template <>

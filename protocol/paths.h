@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Default paths: a user's follow the XDG rules, and root's are under /var, /run and /etc.
+// Default paths. A user's paths follow the XDG rules; root's are under /var, /run and /etc.
 #pragma once
 
 #include <string>

@@ -59,23 +59,23 @@ struct ReadRequest {
   std::string response{};  // for a report, a comparison or results, as in results::Asked
   std::string better{};
   std::optional<std::uint32_t> width{};
-  std::uint32_t blocks = 0;  // for a look: the blocks that have ended
+  std::uint32_t blocks = 0;  // for a look: how many measured blocks it considers
   // For a replay: the trial, and the folder of all builds.
   std::string cache{};
   std::uint32_t position = 0;
   std::optional<std::uint32_t> attempt{};
   std::optional<ProfileRequest> profile{};  // for a profile
   LogPlace after{};                         // for a log
-  // For an archive: its file, the folder for its parts, and whether its data about the machine is
-  // trusted.
+  // For an archive: its file, the folder for its parts, its user, and whether its data about the
+  // machine is trusted.
   std::string file{};
   std::string parts{};
-  std::string name{};  // the user's own name of the file
+  std::string name{};  // the file's name in the user's words
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   bool believed = false;
-  // For a plan: the rights of the user who submits it. The texts say why the user may not do
-  // something; "": the user may.
+  // For a plan: the rights of the user `uid`. The texts say why the user may not do something; "":
+  // the user may.
   std::chrono::nanoseconds turn{0};  // limits.turn for this user
   bool goes_first = false;           // may give a priority above 0
   std::string may_not_quiesce{};
@@ -109,7 +109,7 @@ BOOST_DESCRIBE_STRUCT(PlanReply, (),
 struct LookReply {
   static constexpr Tag tag = ok;
   std::string error{};     // "" if the rule was evaluated
-  bool temporary = false;  // trying again later may help
+  bool temporary = false;  // the error passes with time
   bool stop = false;
   std::string words{};
   std::vector<Change> changes{};

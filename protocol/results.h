@@ -135,8 +135,8 @@ BOOST_DESCRIBE_STRUCT(ImportReply, (), (id))
 struct ImportRequest {
   using Reply = ImportReply;
   static constexpr Tag tag{.key = "verb", .value = "import"};
-  std::string piece{};              // base64
-  bool last = false;                // the archive is verified and becomes the user's experiment
+  std::string piece{};  // base64
+  bool last = false;    // after it, the archive is verified and becomes the user's experiment
   std::string file = "a client's";  // its name, for messages
 };
 BOOST_DESCRIBE_STRUCT(ImportRequest, (), (piece, last, file))

@@ -80,9 +80,9 @@ struct RunRequest {
   std::vector<std::string> by_default{};  // options that the program may ignore
   plan::Needs needs = plan::Needs::nothing;
   std::string response{};  // the response of the analysis, which must have been measured
-  std::optional<std::uint32_t> set{};  // the rotated set of the setup that it counts
+  std::optional<std::uint32_t> set{};  // the index of its set in SetupRequest::rotated
   bool simulate = false;               // run it under a simulator
-  // The benchmark's measures, and the derived ones that this trial can compute.
+  // The benchmark's measures, and the derived measures that this trial can have.
   std::vector<plan::OutputMeasure> outputs{};
   std::vector<plan::DerivedMeasure> derived{};
   // Readings of the program's build, which are readings of the trial, too.
@@ -146,9 +146,9 @@ struct ReplayReply {
   std::string status{};
   std::optional<std::int64_t> wall_ns{};
   std::string stdout_sha256{};
-  std::string build{};          // its key; "" if nothing was built
+  std::string build{};          // the build's key; "" if nothing was built
   std::string out{};            // the path that ${OUT} stood for
-  std::string binary_sha256{};  // of the file `out`
+  std::string binary_sha256{};  // the digest of the file `out`
   RunRequest run{};
 };
 BOOST_DESCRIBE_STRUCT(ReplayReply, (),

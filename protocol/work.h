@@ -128,7 +128,7 @@ struct BuildReply {
   std::string directory{};  // the path that ${DIR} stands for
   std::string out{};        // the path that ${OUT} stands for
   std::string binary_sha256{};
-  std::string compilers{};  // that made the binary
+  std::string compilers{};  // the compilers that made the binary
   std::string in_place{};   // why its functions can't move, whatever the plan says; or ""
   std::string output{};     // the reason of a failure, or the compiler's output
   std::int64_t duration_ns = 0;

@@ -47,8 +47,8 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-// Runs git with the variables of builds, so that a revision that git refuses to builds is refused
-// here already.
+// Runs git with the variables of builds. If git would refuse a revision to the builds, the plan is
+// refused now.
 Repository as_builds_see_it(const std::string& directory) {
   Repository repository(directory);
   repository.how.environment = machine::make_environment(machine::base_variables(geteuid()), 0);

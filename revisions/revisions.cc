@@ -113,9 +113,9 @@ Result<void> copy_commit(const Repository& from, const std::string& commit, cons
   return {};
 }
 
-// Copies the bytes of the working tree. Git's filters and line endings do not change them, and
-// files that git was told to ignore changes of are copied, too. Files that stabctl wrote are left
-// out unless they are tracked.
+// Copies the files of the working tree byte by byte, without git's filters and line endings.
+// Changes that git was told to ignore are copied, too. Files that stabctl wrote are left out unless
+// they are tracked.
 Result<void> copy_working_tree(const Repository& from, const std::string& to) {
   const auto commit = commit_of(from, "HEAD");
   if (!commit) return std::unexpected(commit.error());

@@ -43,7 +43,8 @@ struct Checkout {
 // outside of the folder.
 Result<void> check_out(const Repository& repository, const Checkout& checkout);
 
-// Whether the working tree has exactly the files of this commit, apart from files that git ignores.
+// Whether the working tree has exactly the files of this commit, apart from files that git ignores
+// or stabctl wrote.
 Result<bool> is_working_tree(const Repository& repository, const std::string& commit);
 
 // Returns an error if check_out() would not find all objects of a commit, or all submodules of the

@@ -13,7 +13,7 @@ namespace stab::worker {
 std::string heap_library();
 
 // The library's path if this trial needs it: if the plan sets the heap in any arm, and the program
-// is an ELF file without our runtime and is not a shell, which would only start the program.
+// is an ELF file without our runtime. A shell does not need it, because it only starts the program.
 // Returns "" otherwise, or if the library is not installed.
 std::string heap_library_for(const protocol::RunRequest& request);
 

@@ -42,7 +42,8 @@ std::string text_at(const json& line, const char* key) {
   return found != line.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Our runtime never reports sums beyond 64 bits, so such a sum becomes the largest number.
+// The runtime's numbers never add up to more than 64 bits. If the numbers of a damaged report do,
+// the sum is the largest number.
 std::int64_t sum_of(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
@@ -157,7 +158,7 @@ void took_library(const json& line, Layout& layout) {
     add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
 }
 
-// Our runtime never writes other lines, but a program can.
+// Our runtime never writes such a line, but the program itself can.
 constexpr const char* damaged_region = "a region of the report is damaged";
 
 std::optional<NamedRegion> region_in(const json& line) {

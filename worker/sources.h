@@ -23,7 +23,7 @@ struct Sources {
 // Copies `names` (files or folders, relative to `directory`; empty: the whole directory) into the
 // cache. A folder's copy leaves out .git, plans directly in the folder, folders of runs, and files
 // that stabctl wrote. Fails if a name does not exist or leaves the directory, or if the sources
-// exceed the limits above, in which case the plan surely names too much.
+// exceed the limits above, which no plan needs.
 Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
                              const std::string& cache);
 

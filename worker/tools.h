@@ -16,8 +16,9 @@ namespace stab::worker {
 std::vector<std::string> words_of(std::string_view command);
 
 // Returns a text that changes if one of the command's programs, or one of the usual compilers and
-// linkers behind them, is replaced. It has the real path, size and modification time of each
-// program in PATH. szc reports the versions of its own parts: its linker, its runtime and its pass.
+// linkers behind them, is replaced. It has the real path, size and modification time of each of
+// these programs that PATH has. szc also reports the parts that it brings along: its linker, its
+// runtime and its pass.
 std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
                       machine::Containment containment = machine::Containment::process_tree);
 

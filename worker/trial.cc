@@ -331,7 +331,7 @@ protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialCon
 
 namespace {
 
-// Whether this is a watched address that the program used.
+// Whether the reading counted accesses to an address.
 bool counts_accesses(const counters::Reading& reading) {
   return reading.name.starts_with("mem:") && reading.status != counters::Status::absent;
 }

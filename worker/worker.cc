@@ -56,9 +56,8 @@ class Worker {
     builder_.stop_ahead();
     const auto& run = std::get<protocol::RunRequest>(*request);
     if (run.set && *run.set >= by_set_.size()) return std::nullopt;
-    if (run.simulate == simulator_.empty())
-      // Either all trials of an experiment are simulated or none is.
-      return std::nullopt;
+    // Either all trials of an experiment are simulated or none is.
+    if (run.simulate == simulator_.empty()) return std::nullopt;
     // Either all trials are runs of a causal profile or none is.
     if (run.causal.has_value() != programs_.has_value()) return std::nullopt;
     const auto reply = run_trial(run, context(run.set));

@@ -26,8 +26,8 @@ struct Receiver {
 };
 
 // Verifies a file from an untrusted source and splits its experiment into parts (intake.h). `parts`
-// is a database that does not exist yet. Its folder has no other files whose names begin with its
-// name, and is removed when the parts have been imported.
+// is a database that does not exist yet. No other file in its folder may begin with its name, and
+// the folder is removed when the parts have been imported.
 Result<void> take_apart(const std::string& file, const Receiver& receiver,
                         const std::string& parts);
 

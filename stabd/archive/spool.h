@@ -27,8 +27,8 @@ class Spool {
   static Result<std::shared_ptr<Spool>> make(const std::string& state_folder, Leave leave = {});
   // Removes the spools of killed processes.
   static void remove_left(const std::string& state_folder, const Leave& leave = {});
-  // Frees the last piece of the file. Returns false if the rest is small, or if it can't be freed
-  // in pieces.
+  // Frees the last piece of the file. Returns false if at most one piece is left, or if the file
+  // can't be freed in pieces.
   static bool shrink(const Fd& file);
   ~Spool();
   Spool(const Spool&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the words that can come next on a command line of stabctl. The scripts of all shells use
-// this.
+// Finds the words that can come next on a command line of stabctl. The scripts of all shells ask
+// here.
 #pragma once
 
 #include <span>

@@ -23,7 +23,7 @@ using namespace client;
 
 namespace {
 
-// Cuts off the value that an option such as "--web{0}" has if the user gives none.
+// The option's name without the default value that CLI11 appends to it, as in "--web{0}".
 std::string name_of(const CLI::Option& option) {
   const std::string name = option.get_name(true, true);
   return name.substr(0, name.find('{'));

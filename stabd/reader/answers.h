@@ -14,7 +14,7 @@ namespace stab::reader {
 // Writes the line without its newline. After an error the file does not hold an answer.
 Result<void> answer(store::Reader& store, const protocol::ReadRequest& request, AnswerFile& file);
 
-// Requests about an archive, which open the files that they need.
+// Answers requests about an archive, which open the files that they need themselves.
 bool is_of_archive(protocol::Reading reading);
 Result<void> answer_of_archive(const protocol::ReadRequest& request, AnswerFile& file);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The conversation with a service manager, usually systemd, by environment variables and datagrams;
-// see sd_notify(3) and sd_listen_fds(3). Without a service manager nothing is sent.
+// The conversation with a service manager, usually systemd, through environment variables and
+// datagrams; see sd_notify(3) and sd_listen_fds(3). Without a service manager nothing is sent.
 #pragma once
 
 #include <chrono>

@@ -84,7 +84,7 @@ struct Settings {
 // The defaults of all keys. The caller sets the three paths.
 Settings standard();
 
-// Changes `base` by the settings in `text`, or returns all problems of the text.
+// Applies the settings in `text` to `base`, or returns all problems of the text.
 std::expected<Settings, std::vector<toml::Problem>> read(std::string_view text, Settings base);
 
 // Prints settings in a form that read() accepts. A setting without a value becomes a comment.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Feeds any bytes to the reader: it returns problems, or settings that it reads again as they were
-// printed.
+// Whatever the bytes are, the reader returns problems, or settings that stay the same when they are
+// printed and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

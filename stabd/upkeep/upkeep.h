@@ -42,7 +42,7 @@ class Upkeep {
   [[nodiscard]] bool has_work() const { return !removals_.empty() || !old_.empty(); }
   // Whether the store's log still contains removed data.
   [[nodiscard]] bool is_in_log() const { return in_log_; }
-  // Empties the log unless somebody reads from it.
+  // Empties the log unless somebody is reading the store.
   store::Outcome<void> empty_log();
   // Does a piece of the work: first the removals, in which users take turns, then old data. After a
   // temporary error the work stays as it was. After another error it is left to the next load() or
@@ -56,7 +56,7 @@ class Upkeep {
   struct Old {
     What what = What::experiment;
     store::Id id = 0;
-    std::int64_t ended_ns = 0;  // if its end has changed, it is not removed
+    std::int64_t ended_ns = 0;  // the experiment's end; if it has changed since, nothing is removed
     std::int64_t days = 0;
     store::Store::Place place{};
   };
