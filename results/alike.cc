@@ -14,8 +14,8 @@
 namespace stab::results {
 namespace {
 
-// Whether a treatment changes how the benchmark is run, or trials read more of the build than its
-// binary: then equal binaries say nothing.
+// Whether the trial would run in the same way at the other level. It would not if the treatment
+// changes how the benchmark runs, or if trials read more of the build than its binary.
 bool runs_alike(const plan::Plan& plan, const plan::Trial& trial, std::size_t factor,
                 const plan::Level& other) {
   plan::Trial changed = trial;

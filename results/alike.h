@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Levels that build the same binary: in that benchmark they differ in nothing but noise. Pure.
+// Finds levels that build the same binary and run it in the same way: for that benchmark, they
+// differ only by noise. Pure.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace stab::results {
 
-// From the builds that the store has of the experiment.
+// `builds`: the experiment's builds in the store.
 std::vector<stats::Alike> alike_levels(const plan::Plan& plan, const plan::Expansion& expansion,
                                        std::span<const store::Build> builds);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `report`, `compare` and `logs` answer, for whoever has the database open and has looked who may see
-// the experiments.
+// Answers `report`, `compare` and `logs`. The caller has the database open and has checked that the
+// user may see the experiments.
 #pragma once
 
 #include <span>
@@ -13,22 +13,22 @@
 
 namespace stab::results {
 
-// What is said beside the text of a report.
+// Wraps a report's text in a reply, with the findings for the exit code.
 protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,
                                  const report::Document& document);
 
-// An error that names those there are, unless it is one of them.
+// Fails if there is no such format; the error lists the formats.
 Result<void> check_report_format(const std::string& format);
 
-// The document in text or JSON; pages/pages.h has the other format.
+// Renders the document as text or JSON; pages/pages.h renders HTML.
 protocol::ReportReply show_report(const store::Experiment& experiment,
                                   const report::Document& document,
                                   const protocol::ReportRequest& request);
-// Of one experiment or two; see compare.h.
+// Compares one experiment or two; see compare.h.
 Result<protocol::ReportReply> answer_compare(store::Reader& store,
                                              std::span<const store::Experiment> experiments,
                                              const protocol::CompareRequest& request);
-// What it printed and what happened, from there on.
+// The experiment's output and events that come after the given place in its log.
 Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Experiment& experiment,
                                         const protocol::LogPlace& after);
 

@@ -61,7 +61,8 @@ std::string calibrated_name(const plan::Plan& plan, const std::string& response)
 
 namespace {
 
-// Whose experiment it was; nothing if that is not here.
+// The user whose experiment the calibration was; nothing if the store does not have that
+// experiment.
 store::Outcome<std::optional<std::uint32_t>> owner_of(store::Reader& store,
                                                       const store::Calibration& row) {
   if (row.experiment == 0) return std::nullopt;

@@ -30,22 +30,22 @@ constexpr const char* one_session =
     "one session per arm: the effect of what changed on the machine in between cannot be told from "
     "the arms' effect";
 
-// A measured trial that is ok.
+// One number of a measured trial that is ok.
 struct Row {
   std::string subject;  // benchmark and cell
-  std::string seed;     // nested designs
+  std::string seed;     // for nested designs; otherwise ""
   std::optional<counters::Number> response;
 };
 
 struct Side {
   store::Experiment experiment;
   plan::Plan plan;
-  std::string seed_factor;  // "": not nested
+  std::string seed_factor;  // "" if the design is not nested
   std::vector<Row> rows;
   std::uint64_t failed = 0;
   std::uint64_t disturbed = 0;
-  std::uint64_t used = 0;                       // trials that the rows are of
-  stats::Unit unit = stats::Unit::nanoseconds;  // of the response
+  std::uint64_t used = 0;                       // trials that gave the rows
+  stats::Unit unit = stats::Unit::nanoseconds;  // the response's unit
 };
 
 bool ended_badly(const store::Experiment& experiment) {
@@ -126,7 +126,7 @@ Result<void> require_comparable(const Side& before, const Side& after) {
   return {};
 }
 
-// Codes of names in the order of coming.
+// Gives names codes in the order of their first use.
 class Names {
  public:
   std::uint32_t operator()(stats::Column& column, const std::string& name) {
@@ -226,8 +226,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   }
 }
 
-// A verdict would need the variation between sessions, of which there is one an arm. Facts of the
-// builds do not vary between sessions.
+// A verdict would need the variation between sessions, and each arm has only one session. Exact
+// effects are facts about builds, which do not vary between sessions.
 void withhold_verdicts(stats::Analysis& analysis) {
   for (stats::Effect& effect : analysis.effects) {
     if (effect.exact) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verdicts of one experiment, or of one experiment against an earlier one.
+// Computes the verdicts of one experiment, or compares one experiment with an earlier one.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ struct Comparison {
   bool complete = true;      // no experiment was cancelled or failed as a whole
 };
 
-// One: its own analysis. Two: each benchmark in each cell that both have, the second experiment
-// against the first, as its plan says (response, scale, alpha, margin). Nested designs compare the
-// means of seeds. Each experiment is one session of the machine, so nothing says how much sessions
-// differ by themselves: change, interval and p are those within the sessions, and every verdict is
-// `unsure` with that reason.
+// With one experiment, returns its own analysis. With two, compares the second with the first, for
+// each benchmark in each cell that both have, with the second plan's response, scale, alpha and
+// margin. Nested designs compare the means of seeds. Each experiment is one session of the machine,
+// so the data can't tell how much sessions differ by themselves: change, interval and p reflect
+// only the variation within the sessions, and every verdict is `unsure` with that reason, except
+// for exact effects.
 Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments,
                            const Asked& asked = {});
 

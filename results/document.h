@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stored rows of an experiment -> the document that a report shows.
+// Makes the document that a report shows from an experiment's stored rows.
 #pragma once
 
 #include <string>
@@ -14,29 +14,30 @@
 
 namespace stab::results {
 
-// Kinds of events that the daemon stores before the first trial, in this order, and reports quote:
-// how good the machine is for measurements, which of its settings were made quiet, and which were
-// not and why.
+// Kinds of events that the daemon stores before the first trial, in this order, and that reports
+// quote: how good the machine is for measurements, its software versions, which of its settings
+// were made quiet, and which were not and why.
 inline constexpr std::string_view doctor_event = "doctor";
 inline constexpr std::string_view versions_event = "versions";
 inline constexpr std::string_view quieted_event = "quieted";
 inline constexpr std::string_view loud_event = "loud";
-// What was checked out in the git repository of the plan when it was submitted: BRANCH@COMMIT. The branch is "" if HEAD
-// named a commit alone.
+// The branch and commit that were checked out in the plan's git repository when it was submitted,
+// as BRANCH@COMMIT. The branch is "" if HEAD was detached.
 inline constexpr std::string_view source_event = "source";
-// "" if there is no commit, or if the two cannot be names of git's.
+// "" if there is no commit, or if git does not allow such names.
 std::string source_text(const report::Source& source);
-// How long it waited for a quiet machine; the next trial has that as readings, too.
+// How long the experiment waited for a quiet machine; the next trial also has it as readings.
 inline constexpr std::string_view wait_event = "wait";
 inline constexpr std::string_view wait_reading = "quiet-wait-ns";
 inline constexpr std::string_view wait_in_vain_reading = "quiet-wait-in-vain";
 
-// Works at any time of an experiment's life, on what there is. `database` is shown to the reader;
-// "" is not.
+// Works at any time of an experiment's life, with the trials stored so far. `database` is a path
+// that the report shows; "" shows no path.
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
                                        const std::string& database, const Asked& asked = {});
 
-// What the plan's stopping rule says of the first `blocks` measured blocks; the plan has one.
+// Applies the plan's stopping rule to the first `blocks` measured blocks. The plan must have a
+// rule.
 store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experiment& experiment,
                                     const plan::Plan& plan, std::uint32_t blocks);
 

@@ -13,10 +13,10 @@
 namespace stab::results {
 namespace {
 
-// What the binaries of one benchmark say of a factor, or of two of its levels.
+// How one benchmark's binaries compare at all levels of a factor, or at two of its levels.
 enum class Likeness { unknown, different, identical };
 
-// Binaries that differ in one factor only, by the levels that they share.
+// Binaries of one benchmark whose levels differ in one factor only.
 using Group = std::vector<const Binary*>;
 
 std::vector<Group> groups_along(std::span<const Binary> binaries, std::uint32_t benchmark,
@@ -33,7 +33,7 @@ std::vector<Group> groups_along(std::span<const Binary> binaries, std::uint32_t 
   return result;
 }
 
-// By all pairs of binaries that share their other levels and whose levels are these two.
+// Compares all pairs of binaries that have these two levels and share all other levels.
 Likeness likeness(std::span<const Group> groups, std::size_t factor, const std::string& first,
                   const std::string& second) {
   Likeness result = Likeness::unknown;
@@ -52,7 +52,8 @@ Likeness likeness(std::span<const Group> groups, std::size_t factor, const std::
   return result;
 }
 
-// A small program has few orders, so two random ones may well agree; all of them may not.
+// A small program has few possible layouts, so two random levels may give the same binary; it is
+// suspicious only if all levels do.
 Likeness likeness_of_all(std::span<const Group> groups) {
   Likeness result = Likeness::unknown;
   for (const Group& group : groups) {
@@ -76,7 +77,7 @@ std::string blame(const plan::Plan& plan, std::size_t factor, const std::string&
       where, name, first, name, second);
 }
 
-// All that are known are identical, and one is.
+// At least one benchmark's binaries are identical, and no benchmark's are known to differ.
 bool identical_everywhere(std::span<const Likeness> benchmarks) {
   const auto any = [&](Likeness likeness) {
     return std::ranges::find(benchmarks, likeness) != benchmarks.end();
@@ -125,7 +126,7 @@ std::optional<std::string> find_identical(const plan::Plan& plan,
                                           std::span<const Binary> binaries) {
   for (std::size_t factor = 0; factor < plan.factors.size(); ++factor) {
     std::vector<std::vector<Group>> groups;
-    bool elsewhere = false;  // it acts on how a benchmark is run
+    bool elsewhere = false;  // the factor acts on how a benchmark runs, not on its build
     for (std::uint32_t i = 0; i < plan.benchmarks.size(); ++i) {
       elsewhere = elsewhere || !plan::acts_on_build(plan, plan.benchmarks[i], plan.factors[factor]);
       groups.push_back(groups_along(binaries, i, factor));

@@ -23,7 +23,7 @@ Result<void> was_run(const store::Trial& trial) {
                           store::to_string(trial.status), trial.reason));
 }
 
-// The build's digest; "" without a build.
+// The digest of the trial's binary; "" if the trial has no build.
 Result<std::string> digest_of_build(store::Reader& store, const store::Trial& trial) {
   if (trial.build.empty()) return "";
   const auto builds = store.builds(trial.experiment);

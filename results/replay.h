@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must be run to run a stored trial again.
+// Finds out how to run a stored trial again.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace stab::results {
 
 struct WhichTrial {
   std::uint32_t position = 0;
-  std::optional<std::uint32_t> attempt{};  // nothing: the last one
+  std::optional<std::uint32_t> attempt{};  // nothing means the last attempt
 };
 
 Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
                                 WhichTrial which);
 
-// `cache`: the folder of the experiment's builds. An error if nothing was run there.
+// `cache`: the folder of the experiment's builds. Fails if the attempt never ran.
 Result<protocol::ReplayReply> answer_replay(store::Reader& store,
                                             const store::Experiment& experiment,
                                             const std::string& cache, WhichTrial which);

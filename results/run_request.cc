@@ -23,7 +23,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// As a plan says it, and not more than it is.
+// Writes a duration as a plan does. Durations of a second or more are rounded down to whole
+// seconds, so the text never exceeds the limit.
 std::string in_plan(nanoseconds time) {
   using namespace std::chrono;
   if (time >= seconds(1)) time = floor<seconds>(time);
@@ -35,7 +36,7 @@ std::string in_plan(nanoseconds time) {
   return fmt::format("{}ns", time.count());
 }
 
-// The command of a trial and those around it have the plan's timeout each.
+// The number of commands in a trial; the plan's timeout applies to each of them.
 int commands_of(const plan::Benchmark& benchmark) {
   return 1 + (benchmark.prepare ? 1 : 0) + (benchmark.check.command ? 1 : 0) +
          (benchmark.cleanup ? 1 : 0);
@@ -45,8 +46,8 @@ std::string from_directory(const std::string& directory, const std::string& path
   return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
 }
 
-// Those that are there in the benchmark: a derived one needs all that it is computed of, and a block
-// that counts it.
+// Adds the measures that the benchmark has. A derived measure is added only if the benchmark has
+// everything it is computed from, and if the block counts those events.
 void add_measures(const plan::Plan& plan, const std::string& benchmark,
                   protocol::RunRequest& request) {
   std::vector<std::string> others;
@@ -65,7 +66,8 @@ void add_measures(const plan::Plan& plan, const std::string& benchmark,
   }
 }
 
-// Of each two blocks of a cell one is at the plan's speedup and one at 0, and the seed decides which.
+// In each pair of blocks of a cell, one runs at the plan's speedup and one at 0; the seed decides
+// which.
 std::optional<std::uint32_t> speedup_of(const plan::Plan& plan, const plan::Trial& trial) {
   if (!plan.causal.speedup) return std::nullopt;
   const std::uint64_t drawn =

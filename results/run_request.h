@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Out of a plan, what a worker runs for one of its trials.
+// Makes the request that tells a worker how to run one trial of a plan.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,19 @@
 
 namespace stab::results {
 
-// "" where the benchmark is not built.
+// The paths are "" if the benchmark has no build.
 struct BuiltPaths {
   std::string out{};   // ${OUT}
   std::string tree{};  // ${DIR}
   std::vector<counters::Reading> readings{};
 };
 
-// `directory`: the plan's.
+// `directory`: the plan's directory.
 protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& trial,
                                  const std::string& directory, const BuiltPaths& built);
 
-// Whether each trial, build and wait of the plan ends within this time, or what to change; 0: there is no limit.
+// Checks that each trial, build and wait of the plan ends within `turn`; the error says what to
+// change. A turn of 0 means that there is no limit.
 Result<void> fits_a_turn(const plan::Plan& plan, std::chrono::nanoseconds turn);
 
 }  // namespace stab::results

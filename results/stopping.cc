@@ -18,7 +18,8 @@ std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
-// What is the same for a known reason needs no narrow interval, and a control needs none.
+// The rule need not wait for the interval of a control, or of an effect that is known to be the
+// same for a stated reason.
 bool is_open(const stats::Effect& effect, const stats::Spec& spec) {
   return !stats::is_control(effect, spec) &&
          (effect.reason.empty() || effect.verdict != stats::Verdict::same);
@@ -67,7 +68,8 @@ std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
   for (const stats::Effect& effect : analysis.effects) {
     if (effect.scope != stats::deciding_scope(analysis)) continue;
     if (changes.size() == protocol::most_changes) break;
-    const bool whole_family = effect.low_adjusted && effect.low;  // else it may be a difference
+    const bool whole_family =
+        effect.low_adjusted && effect.low;  // without `low`, they may be bounds of a difference
     changes.push_back({.benchmark = effect.subject,
                        .baseline = effect.baseline,
                        .level = effect.level,
@@ -89,8 +91,8 @@ void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t bloc
   }
   std::vector<std::size_t> planned(stop.looks.begin(), stop.looks.end());
   planned.push_back(stop.max);
-  // The last look spends what is left. Earlier ones, planned for more blocks, have spent less than this
-  // allows them: all together stay below alpha.
+  // The last look spends what is left of alpha. Earlier looks were planned for more blocks and have
+  // spent less than this plan allows them, so all looks together stay below alpha.
   if (is_over && blocks > 0) {
     std::erase_if(planned, [&](std::size_t look) { return look >= blocks; });
     planned.push_back(blocks);

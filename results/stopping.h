@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan's stopping rule, asked of what was measured so far, and what it does to the report.
-// Pure: the same trials give the same decision, so that a daemon that was killed decides again as
-// it did.
+// Applies the plan's stopping rule to the trials measured so far, and describes it for the report.
+// Pure: the same trials give the same decision, so a restarted daemon decides as the killed one
+// did.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,23 @@
 
 namespace stab::results {
 
-// The rule's own error control: with precision the level of all intervals and tests, which
-// stopping early lowers; with a sequential rule its looks. `blocks`: measured so far. `is_over`:
-// there will be no more, and what these show did not decide that.
+// Sets the rule's error control: a precision rule gets a stricter alpha for all intervals and
+// tests, because early stopping makes them less reliable; a sequential rule gets its looks.
+// `blocks`: the blocks measured so far. `is_over`: no more blocks will follow, for a reason other
+// than what these show.
 void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t blocks,
                    bool is_over = false);
 
 struct Look {
   bool stop = false;
   std::string words{};  // what the rule saw: "the widest interval is +-0.43 %, within 0.5 %"
-  std::vector<protocol::Change> changes{};  // of the comparisons that decide, and of controls
+  std::vector<protocol::Change> changes{};  // the comparisons that decide, and the controls
 };
-// `analysis` is of the first `blocks` measured blocks, by control_error().
+// `analysis` covers the first `blocks` measured blocks, and control_error() has set its spec.
 Look look(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks);
 
-// For the report of an analysis by control_error(); what its numbers need for being understood
-// becomes a note.
+// Describes the rule for the report of an analysis whose spec control_error() has set. Adds a note
+// to the analysis if its numbers need an explanation.
 report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,
                              std::uint32_t blocks);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: an experiment with stored trials, and the document of it.
+// For tests: an experiment with stored trials, and its document.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ levels = { slow = { MODE = "s" }, fast = { MODE = "f" } }
 random = { per = "block", min = 0, max = 4096 }
 )";
 
-// What a test does with a trial before it is stored.
+// Lets a test change a trial before it is stored.
 using Change = std::function<void(Trial&)>;
 
 class DocumentTest : public ::testing::Test {
@@ -55,7 +55,7 @@ class DocumentTest : public ::testing::Test {
                    .stopped_by = store::StopCause::rule};
     experiment_.id = store_->add_experiment(experiment_).value();
   }
-  // A success of 1 ms, or 2 ms at the level "slow".
+  // A successful trial of 1 ms, or of 2 ms at the level "slow".
   [[nodiscard]] Trial trial(const plan::Trial& planned) const {
     Trial trial{.experiment = experiment_.id,
                 .position = planned.position,

@@ -29,7 +29,8 @@ bool ran_to_its_end(const store::Experiment& experiment) {
   return experiment.state == "done" && !experiment.stopped_by;
 }
 
-// Of others 'stabctl recover' may have saved what there is.
+// In other states, gaps are no proof of damage: 'stabctl recover' may have saved only a part of the
+// rows.
 bool gap_is_damage(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing" ||
          experiment.state == "running";
@@ -52,7 +53,7 @@ Result<void> must_be_there(store::Reader& store, const store::Experiment& experi
   if (!stored) return fail(stored.error().message);
   std::vector<std::string> names(plan::words::responses.begin(), plan::words::responses.end());
   names.insert(names.end(), stored->readings.begin(), stored->readings.end());
-  // Samples are no readings, and nothing may have been measured yet.
+  // Adds names from the plan, because samples are not readings, and maybe no trial has run yet.
   std::vector<std::string> planned = plan::counter_names(plan);
   planned.push_back(plan.analysis.response);
   if (plan.simulated)
@@ -87,7 +88,7 @@ std::optional<counters::Number> mean_of(const counters::Samples& samples, bool g
   for (const double value : samples.values) sum += geometric ? std::log(value) : value;
   const double mean = sum / static_cast<double>(samples.values.size());
   const counters::Number number = geometric ? std::exp(mean) : mean;
-  // Of a number of 0 or less there is no geometric mean.
+  // The geometric mean does not exist if a sample is 0 or less.
   return counters::is_finite(number) ? std::optional(number) : std::nullopt;
 }
 
@@ -96,8 +97,8 @@ std::optional<counters::Number> mean_of(const counters::Samples& samples, bool g
 store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,
                                     const std::function<bool(const store::Trial&)>& row) {
   if (!gap_is_damage(experiment)) return store.for_each_trial(experiment.id, row);
-  std::uint64_t positions = 0;  // that are begun
-  std::uint64_t attempts = 0;   // at the last one of them
+  std::uint64_t positions = 0;  // positions that have an attempt so far
+  std::uint64_t attempts = 0;   // attempts at the last position
   bool whole = true;
   bool wants_more = true;
   const auto read = store.for_each_trial(experiment.id, [&](const store::Trial& trial) {
@@ -169,7 +170,7 @@ std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan) {
 }
 
 std::string definition_of(const plan::Plan& plan, const std::string& name) {
-  // A simulated program prints what it measured of itself by the simulator's clock.
+  // If a simulated program measures itself, its numbers come from the simulator's clock.
   std::string text = plan.simulated ? "simulated " : "";
   for (const plan::OutputMeasure& each : plan.outputs)
     if (each.name == name)
@@ -202,7 +203,7 @@ void Response::append(std::optional<counters::Number> value) {
       centre_ = *whole;
       data_.centre = static_cast<double>(*whole);
     }
-    // Numbers of different signs may differ by more than 64 bits hold.
+    // The difference of two numbers with different signs may not fit in 64 bits.
     std::int64_t distance = 0;
     if (!__builtin_sub_overflow(*whole, *centre_, &distance) &&
         std::abs(static_cast<double>(distance)) <= std::abs(data_.centre) / 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An experiment's stored trials, and what of them the analysis looks at: the plan's response, or
-// another number that somebody asks for.
+// Reads an experiment's stored trials and the number of each trial that the analysis looks at: the
+// plan's response, or another number that a user asks for.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +18,45 @@
 
 namespace stab::results {
 
-// As Reader::for_each_trial, whose checksums do not notice a trial that a query does not find: of an
-// experiment that is done or runs this fails, too, where the positions or the attempts have a gap,
-// and where one that ran to the end of its plan has fewer of them. Of one that failed or waits it
-// gives the rows there are.
+// Like Reader::for_each_trial, whose checksums can't notice that a query misses a row. If the
+// experiment is running or done, this also fails if positions or attempts have a gap, or if an
+// experiment that ran to the end of its plan has too few trials. For an experiment that failed or
+// waits, it gives the rows that exist.
 store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,
                                     const std::function<bool(const store::Trial&)>& row);
 
-// `name`: analysis.response. Nothing: the trial has no such number.
+// `name`: as in analysis.response. Returns nothing if the trial has no such number.
 std::optional<counters::Number> response_of(const store::Trial& trial, const std::string& name);
 
-// A number of one of the subjects of the analysis.
+// A trial's number for one subject of the analysis.
 struct SubjectNumber {
   std::string subject;
   std::optional<counters::Number> value;
 };
-// What the trial has of `name`: one number, of its benchmark, or one of each benchmark that its
-// program measured ("sort/BM_insert"). Of samples it is their mean, the geometric one where
-// logarithms are compared: they are no trials.
+// The trial's numbers called `name`: one number for its benchmark, or one for each benchmark that
+// its program measured ("sort/BM_insert"). Samples are not trials, so their mean counts: the
+// geometric mean if the plan compares logarithms.
 std::vector<SubjectNumber> numbers_of(const store::Trial& trial, const plan::Plan& plan,
                                       const std::string& name);
 
-// How numbers of this name come about.
+// Whether numbers of this name come from a build or from a trial.
 stats::Origin origin_of(std::string_view name);
 
-// Whether the plan draws its builds at random, as by a random order of linking.
+// Whether the plan draws the benchmark's builds at random, for example with a random link order.
 bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark);
-// Of those that do: the treatments whose levels are built, too.
+// For each benchmark with random builds, the treatments that also act on the build.
 std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan);
 
-// Of `name`, as the trial has it.
+// The unit of the trial's numbers called `name`.
 stats::Unit unit_of(const store::Trial& trial, const std::string& name);
 
-// What the plan says of a measure that it defines; "" where it has none of that name. Numbers of one
-// name and definition are the same number.
+// How the plan defines the measure; "" if it defines no measure of that name. Numbers with equal
+// names and definitions can be compared.
 std::string definition_of(const plan::Plan& plan, const std::string& name);
 
-// Integers as distances from the first one, which doubles hold exactly, as long as all of them are
-// integers and none is farther from the first than half of its size: that loses digits. Real numbers
-// stay as they are.
+// Appends numbers to a dataset's response. As long as all of them are integers, it stores their
+// distances from the first one, because doubles hold these exactly; a number farther from the first
+// than half its size would lose digits and ends this. Real numbers are stored unchanged.
 class Response {
  public:
   explicit Response(stats::Dataset& data) : data_(data) {}
@@ -70,23 +70,23 @@ class Response {
   std::optional<std::int64_t> centre_;
 };
 
-// "sort opt=O2": the benchmark, or another subject, and its level of each treatment.
+// "sort opt=O2": the benchmark or another subject, and the trial's level of each treatment.
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial);
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::string subject);
 
-// Of a report of another number than the one that the plan compares.
+// What a user asks for if a report shall be about another number than the plan's response.
 struct Asked {
-  std::string response{};  // "": the plan's
-  std::string better{};    // "lower" or "higher"; "": what the plan says of it, else lower
+  std::string response{};  // "" means the plan's response
+  std::string better{};    // "lower" or "higher"; "" means what the plan says, or else lower
 };
 
-// The plan as if it compared that number alone. It may be a response or any reading of the
-// experiment's trials; a name that is none is an error with the nearest ones, and so is a number that
-// the plan's design cannot compare.
+// Returns the plan changed to compare only that number, which may be a response or any reading of
+// the experiment's trials. Fails if the trials have no such number, with the nearest name, or if
+// the plan's design cannot compare it.
 Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& experiment,
                               plan::Plan plan, const Asked& asked);
 
-// A note on reports of a number that the plan does not compare; "" for those that it does.
+// A note for reports about a number that the plan does not compare; "" if it does.
 std::string asked_note(const plan::Plan& plan, const Asked& asked);
 
 }  // namespace stab::results

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a plan's rules say that a trial was disturbed. Pure: the trial's readings and its wall
-// time as a denominator decide, never a response.
+// Decides by a plan's rules whether a trial was disturbed. Pure: the decision depends on the
+// trial's readings and on its wall time as a denominator, never on a response.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,12 @@
 
 namespace stab::exclusion {
 
-// Readings that mark() adds: which rule caught the trial, counted from 1, and by which value.
+// Readings that mark() adds: the number of the rule that caught the trial, counted from 1, and the
+// value.
 inline constexpr std::string_view rule_reading = "exclude-rule";
 inline constexpr std::string_view value_reading = "exclude-value";
 
-// Or why there is none, in words.
+// A quantity's value, or the reason why it is absent.
 using Value = std::expected<double, std::string>;
 Value value_of(const plan::Quantity& quantity, std::span<const counters::Reading> readings,
                std::optional<std::int64_t> wall_ns);
@@ -32,21 +33,21 @@ struct Judgement {
     std::size_t rule = 0;
     double value = 0;
   };
-  std::optional<Caught> caught{};   // by the first rule that does
-  std::vector<std::size_t> open{};  // rules that cannot be judged
+  std::optional<Caught> caught{};   // the first rule that catches the trial
+  std::vector<std::size_t> open{};  // rules that cannot be judged, because their quantity is absent
 };
-// A rule whose quantity is absent catches nothing.
+// A rule whose quantity is absent catches no trial.
 Judgement judge(std::span<const plan::Exclusion> rules, const store::Trial& trial);
 
-// A trial that succeeded, is no warm-up and is caught becomes a disturbed one, with the rule and
-// its value.
+// If a rule catches a successful trial that is not a warm-up, makes its status disturbed and adds
+// the two readings above.
 void mark(std::span<const plan::Exclusion> rules, store::Trial& trial);
 
-// The rule that has caught a disturbed trial, from 0. Nothing if the row does not say.
+// The index of the rule that caught a disturbed trial, from 0; nothing if the row does not say.
 std::optional<std::size_t> rule_of(const store::Trial& trial);
 
-// Whether the row says of itself what mark() would: a disturbed trial is caught by the rule that it
-// names, and no other one by any.
+// Whether the row agrees with mark(): the rule that a disturbed trial names catches it, and no rule
+// catches any other successful trial.
 bool is_marked_right(std::span<const plan::Exclusion> rules, const store::Trial& trial);
 
 }  // namespace stab::exclusion

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plan's rules did to an experiment, for its report. Pure.
+// Counts what a plan's rules excluded from an experiment, for its report. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class Tally {
   // Keeps a reference to the plan.
   explicit Tally(const plan::Plan& plan) : plan_(plan), rules_(plan.exclude.size()) {}
 
-  // Each attempt at a measured trial, in the order of positions and attempts. `cell`: its benchmark
-  // and levels, in words. True: it is the position's first attempt that succeeded, disturbed or not,
-  // which would stand without the rules.
+  // Call it for each attempt at a measured trial, in the order of positions and attempts. `cell`:
+  // the trial's benchmark and levels as text. Returns true for the position's first attempt that
+  // succeeded, disturbed or not: it is the attempt that would count without the rules.
   bool add(const store::Trial& trial, const std::string& cell);
 
-  // Without the results of an analysis.
+  // The members that need an analysis are left empty.
   [[nodiscard]] report::Exclusions result() const;
 
  private:
@@ -45,10 +45,10 @@ class Tally {
   std::vector<Rule> rules_;
   std::map<std::string, Cell> cells_;
   std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> strata_;  // benchmark and block
-  std::vector<stats::Marked> first_;       // attempts of each position that could be judged
-  std::optional<std::uint32_t> position_;  // of the last one that succeeded
-  std::uint64_t attempts_ = 0;             // that were disturbed
-  std::uint64_t lost_ = 0;                 // positions
+  std::vector<stats::Marked> first_;       // each position's first success, if it could be judged
+  std::optional<std::uint32_t> position_;  // of the last success
+  std::uint64_t attempts_ = 0;             // disturbed attempts
+  std::uint64_t lost_ = 0;                 // positions whose last attempt is disturbed
 };
 
 }  // namespace stab::exclusion

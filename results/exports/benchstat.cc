@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An experiment in the text format of Go's benchmarks, which benchstat reads: a line for each trial, or
-// for each benchmark that a trial measured.
+// Writes an experiment in the text format of Go's benchmarks, which benchstat reads: one line for
+// each trial, or for each benchmark that a trial measured.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
 }
 
-// One word, and names that differ stay different.
+// Makes one word of the text; different texts give different words.
 std::string escaped(std::string_view text, std::string_view also) {
   std::string word;
   for (const char c : text)
@@ -33,7 +33,7 @@ std::string escaped(std::string_view text, std::string_view also) {
   return word;
 }
 
-// Go's names have a capital behind "Benchmark".
+// Go's benchmark names have a capital letter after "Benchmark".
 std::string capital(const std::string& name, const plan::Plan& plan) {
   if (name.empty() || !is_lower(name.front())) return name;
   std::string changed = name;
@@ -43,7 +43,7 @@ std::string capital(const std::string& name, const plan::Plan& plan) {
   return std::ranges::any_of(plan.benchmarks, is_other) ? "_" + name : changed;
 }
 
-// A number behind the last hyphen would be read as a count of CPUs.
+// benchstat would read a number after the last hyphen as a count of CPUs.
 bool ends_as_cpus(const std::string& name) {
   const std::size_t digits = name.find_last_not_of("0123456789");
   return digits != std::string::npos && digits + 1 < name.size() && name[digits] == '-';
@@ -61,7 +61,7 @@ std::string number_text(const counters::Number& number) {
   return std::visit([](auto value) { return fmt::format("{}", value); }, number);
 }
 
-// What a trial itself is measured by.
+// Times and memory of the whole trial, by their units in the output.
 constexpr std::array times{std::pair{"ns/op", &store::Trial::wall_ns},
                            std::pair{"user-ns/op", &store::Trial::user_ns},
                            std::pair{"sys-ns/op", &store::Trial::system_ns},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The runs of a causal plan as one profile in coz's format, from a `startup` to the next each.
+// Writes the runs of a causal plan as one profile in coz's format, in which each run begins with
+// `startup`.
 #include "stats/causal/coz.h"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ std::string listed(const std::set<std::string>& cells) {
   return text;
 }
 
-// Of all the names one has been written, or none.
+// The trials of at most one of these cells have been written.
 Result<void> check_cells(const store::Experiment& experiment, const std::string& cell,
                          const std::set<std::string>& cells) {
   if (cells.empty())

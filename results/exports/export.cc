@@ -18,10 +18,10 @@
 namespace stab::results {
 namespace {
 
-// How a value is written in JSON; CSV has no quotes of that kind.
+// How JSON writes a value: null, quoted or bare. CSV does not quote numbers or text in this way.
 enum class Kind { none, text, bare };
 
-// One row of the table. Its cells are used again for the next row.
+// One row of the table. The next row reuses its cells.
 class Cells {
  public:
   void begin() { count_ = 0; }
@@ -35,7 +35,7 @@ class Cells {
     next(Kind::bare).assign(digits.data(), digits.size());
   }
   void number(double value) { next(Kind::bare) = fmt::format("{}", value); }
-  // 64 bits do not fit a double, which is what most readers make of a number.
+  // Most readers turn a number into a double, which cannot hold 64 bits, so this writes text.
   void wide(std::uint64_t value) { text(std::string_view(fmt::format_int(value).c_str())); }
 
   [[nodiscard]] std::size_t size() const { return count_; }
@@ -127,7 +127,7 @@ std::vector<std::string> columns_of(const store::Reader::Names& names) {
   return columns;
 }
 
-// Most trials have the same readings in the same places.
+// Tries `place` first: most trials have the same readings in the same places.
 const counters::Reading* reading_of(const store::Trial& trial, const std::string& name,
                                     std::size_t place) {
   if (place < trial.readings.size() && trial.readings[place].name == name)
@@ -147,7 +147,7 @@ void write_reading(const counters::Reading* found, Cells& cells) {
     cells.text(counters::to_string(found->status));
 }
 
-// What a row begins with.
+// Writes the cells that every row begins with.
 void write_place(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
   cells.begin();
   write_columns(store::Exported::before_factors, trial, cells);
@@ -160,7 +160,7 @@ void write_place(const store::Reader::Names& names, const store::Trial& trial, C
   }
 }
 
-// In the order of columns_of().
+// Writes cells in the order of columns_of().
 void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
   write_place(names, trial, cells);
   write_columns(store::Exported::after_factors, trial, cells);
@@ -181,7 +181,7 @@ std::vector<std::string> sample_columns_of(const store::Reader::Names& names) {
   return columns;
 }
 
-// In the order of sample_columns_of(); nothing: the samples are absent.
+// Writes cells in the order of sample_columns_of(). Without an ordinal, the samples are absent.
 void write_sample(const store::Reader::Names& names, const store::Trial& trial,
                   const counters::Samples& samples, std::optional<std::size_t> ordinal,
                   Cells& cells) {
@@ -206,11 +206,12 @@ std::string quoted(const std::string& text) {
 // A column of the table and the cell that it shows.
 struct Shown {
   std::string name;
-  std::string key;  // the name as JSON has it
+  std::string key;  // the name in JSON, with quotes and a colon
   std::size_t cell = 0;
 };
 
-// Of columns with the same name, as a reading may have one of ours, the last value counts.
+// A reading may have the name of one of our columns. If columns share a name, the last value
+// counts.
 std::vector<Shown> shown_columns(const std::vector<std::string>& columns) {
   std::vector<Shown> shown;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -251,10 +252,11 @@ std::string json_row(const std::vector<Shown>& columns, const Cells& cells) {
   return object + "}";
 }
 
-// What is exported: the columns, and the rows of a trial.
+// The table to export: its columns, and a function that writes the rows of a trial.
 struct Table {
   std::vector<Shown> columns;
-  // Calls `row` with the cells of each; false if that did not want more.
+  // Fills `cells` and calls `row` for each row of the trial; returns false if `row` wants no more
+  // rows.
   std::function<bool(const store::Trial& trial, Cells& cells, const std::function<bool()>& row)>
       write;
 };

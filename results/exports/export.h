@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All attempts at an experiment's trials as a table: one row each, one column a factor and a
-// reading.
+// Exports all attempts at an experiment's trials as a table, with one row per attempt and one
+// column for each factor and each reading. Also writes other tools' formats.
 #pragma once
 
 #include <functional>
@@ -12,45 +12,47 @@
 
 namespace stab::results {
 
-// Gets the text in pieces that end between characters. Its failure ends the export.
+// Receives the text in pieces, which never split a character. If it fails, the export ends.
 using Sink = std::function<Result<void>(std::string_view piece)>;
 
-// What was written before a failure is no export.
+// If an export fails, discard the text that it has written.
 //
-// RFC 4180 with a header. A reading that is absent is an empty cell, never a 0.
+// CSV follows RFC 4180 and has a header. An absent reading is an empty cell, never a 0.
 Result<void> export_csv(store::Reader& store, const store::Experiment& experiment,
                         const Sink& sink);
 
-// An array of objects with the same names; what is absent is null.
+// An array of objects that all have the same names; an absent value is null.
 Result<void> export_json(store::Reader& store, const store::Experiment& experiment,
                          const Sink& sink);
 
-// The same of the samples of these trials, one row each. Those that are absent have one row without
-// a value.
+// The samples of these trials, in CSV or JSON, one row per sample. Absent samples have one row
+// without a value.
 Result<void> export_samples_csv(store::Reader& store, const store::Experiment& experiment,
                                 const Sink& sink);
 Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
                                  const Sink& sink);
 
-// Measured trials that are ok, by cell, as the JSON of hyperfine; fails if none has a wall time.
+// The trials for which is_measured() holds, by cell, in hyperfine's JSON. Fails if no such trial
+// has a wall time.
 Result<void> export_hyperfine(store::Reader& store, const store::Experiment& experiment,
                               const Sink& sink);
-// These trials, a line each, as benchmarks of Go print them and benchstat reads them.
+// The same trials in the format that Go's benchmarks print and benchstat reads.
 Result<void> export_benchstat(store::Reader& store, const store::Experiment& experiment,
                               const Sink& sink);
 
 using Export = decltype(export_csv);
 
-// The runs of a causal plan's cell of this name, or of its only one for "", from these trials, as coz
-// writes profiles. The format cannot tell several cells apart: an error names those that there are.
+// The same trials of a causal plan, from the cell with this name, as a profile in coz's format. ""
+// means the plan's only cell. The format can't tell cells apart, so with several cells the error
+// lists them.
 Result<void> export_coz(store::Reader& store, const store::Experiment& experiment,
                         const std::string& cell, const Sink& sink);
 
 struct ExportAsked {
   std::string format{};  // csv, json, samples, samples-json, hyperfine, benchstat or coz
-  std::string cell{};    // of coz
+  std::string cell{};    // for coz only
 };
-// Whether there is such a format, and takes a cell if one is named.
+// Fails if there is no such format, or if a cell is named and the format does not take one.
 Result<void> check_export(const ExportAsked& asked);
 Result<void> write_export(store::Reader& store, const store::Experiment& experiment,
                           const ExportAsked& asked, const Sink& sink);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each format that an experiment's trials can be written in, by what protocols call it.
+// Finds the function for each export format by the format's name in the protocol.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An experiment as 'hyperfine --export-json' writes what it measured: a result for each cell, with the
-// wall times of its trials in the order in which they ran.
+// Writes an experiment in the format of 'hyperfine --export-json': one result for each cell, with
+// the wall times of its trials in the order in which they ran.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double ns_per_second = 1e9;
 
-// 12 bytes a trial; the texts are a cell's.
+// The lists take 24 bytes per trial; the texts are stored once per cell.
 struct Cell {
   std::string command{};
   std::string benchmark{};
@@ -31,7 +31,7 @@ struct Cell {
   std::vector<std::int64_t> wall{};
   std::vector<std::int64_t> rss{};
   std::vector<std::optional<int>> codes{};
-  // Sums; none if a trial lacks its own.
+  // The sums over the cell's trials; absent if any trial lacks the value.
   std::optional<double> user = 0.0;
   std::optional<double> system = 0.0;
 };
@@ -79,7 +79,7 @@ std::string summary_of(const Cell& cell) {
       seconds(static_cast<double>(least)), seconds(static_cast<double>(most)));
 }
 
-// A list in pieces, so that it need not be in memory as text.
+// Writes a list in pieces, so that its whole text is never in memory.
 template <class T, class Write>
 Result<void> write_list(const char* name, const std::vector<T>& values, const Write& write,
                         const Sink& sink) {
@@ -103,7 +103,8 @@ std::string parameters_of(const Cell& cell, bool several_benchmarks) {
   return text.empty() ? "" : ",\"parameters\":{" + text + "}";
 }
 
-// All trials here are ok, so their plan accepts these codes, which hyperfine would call failures.
+// The exit codes other than 0. All trials here are ok, so their plan accepts these codes; hyperfine
+// would call them failures.
 std::vector<std::optional<int>> not_zero(const std::vector<std::optional<int>>& codes) {
   std::set<std::optional<int>> others(codes.begin(), codes.end());
   others.erase(std::nullopt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of an experiment is a measurement, for formats that hold nothing else.
+// Tells which trials of an experiment are measurements, for formats that hold nothing else.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@ namespace stab::results {
 
 Result<plan::Plan> plan_of(const store::Experiment& experiment);
 
-// No warm-up, no attempt that was repeated, and it is ok.
+// Whether the trial is ok, is not a warm-up, and is the last attempt at its position.
 bool is_measured(const store::Trial& trial);
 
-// Treatment -> level; without layout factors.
+// The trial's level of each treatment; random factors are left out.
 std::map<std::string, std::string> treatments_of(const plan::Plan& plan, const store::Trial& trial);
 
 }  // namespace stab::results

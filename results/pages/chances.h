@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plan leaves to chance, and what it does not.
+// Lists which conditions of its trials a plan leaves to chance, and which it fixes.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace stab::results {
 
-// Of what may differ between trials beside the treatments. What no factor randomizes is listed as
-// not random.
+// Lists everything that may differ between trials. Conditions that no factor randomizes are listed
+// as not random.
 std::vector<report::html::Chance> chances_of(const plan::Plan& plan,
                                              const report::Document& document);
 

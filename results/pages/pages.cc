@@ -42,7 +42,7 @@ report::html::PlannedLevels levels_of(const plan::Plan& plan) {
   return levels;
 }
 
-// A report can do without.
+// Returns no facts if they can't be read, because a report can do without them.
 std::vector<Fact> facts_of(store::Reader& store, store::Id id) {
   std::vector<Fact> facts;
   if (id == 0) return facts;
@@ -65,7 +65,8 @@ Result<Background> background_of(store::Reader& store, const store::Experiment& 
   if (!stored) return fail(toml::describe(stored.error(), "plan"));
   const auto plan = plan_about(store, experiment, *stored, asked);
   if (!plan) return std::unexpected(plan.error());
-  // Of a causal plan no number of a trial means what it says.
+  // The trials of a causal plan run under virtual speedups, so their numbers must not be shown as
+  // measurements.
   auto shots = document.causal ? store::Outcome<report::html::Shots>()
                                : read_shots(store, experiment, *plan);
   if (!shots) return fail(shots.error().message);
@@ -101,7 +102,7 @@ Result<protocol::ReportReply> answer_any_report(store::Reader& store,
                                                 const store::Experiment& experiment,
                                                 const std::string& database,
                                                 const protocol::ReportRequest& request) {
-  // Before the analysis, which may take long.
+  // Check the format before the analysis, which may take long.
   if (auto known = check_report_format(request.format); !known)
     return std::unexpected(known.error());
   const auto document = make_document(store, experiment, database, asked_of(request));

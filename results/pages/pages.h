@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reports in any form. A page in HTML has more of an experiment than its document: single trials,
-// the plan, the builds.
+// Writes reports in every format. An HTML page shows more of an experiment than its document does:
+// single trials, the plan and the builds.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@
 
 namespace stab::results {
 
-// Of the number that the document is about.
+// `asked` must be the one that the document was made with.
 Result<report::html::Background> background_of(store::Reader& store,
                                                const store::Experiment& experiment,
                                                const report::Document& document,
                                                const Asked& asked = {});
 
-// The document in the request's format, which is not analysed again.
+// Renders the document in the request's format, without a new analysis.
 Result<protocol::ReportReply> show_any_report(store::Reader& store,
                                               const store::Experiment& experiment,
                                               const report::Document& document,
                                               const protocol::ReportRequest& request);
 
-// The same of an experiment. `database` is shown to the reader.
+// Analyses the experiment and renders its document. `database` is a path that the report shows.
 Result<protocol::ReportReply> answer_any_report(store::Reader& store,
                                                 const store::Experiment& experiment,
                                                 const std::string& database,

@@ -22,8 +22,8 @@ using report::html::most_shots;
 using report::html::Shot;
 using report::html::Shots;
 
-// Each of those that come is among those that are kept with the same probability (algorithm R of
-// Vitter, ACM TOMS 1985).
+// Keeps a random sample of all shots added, each with the same probability (algorithm R of Vitter,
+// ACM TOMS 1985).
 class Sample {
  public:
   explicit Sample(std::uint64_t seed) : random_(seed) {}
@@ -46,8 +46,9 @@ class Sample {
   std::vector<Shot> kept_;
 };
 
-// Which names of programs have a place: as many as the analysis takes, of the same trials in the same
-// order, and as many again that only other attempts have. What programs print has no other bound.
+// Bounds the number of subjects, because programs may print any number of names. It keeps the
+// subjects that the analysis keeps, taken from the same trials in the same order, and as many again
+// that only other attempts have.
 class Names {
  public:
   bool has_place(const std::string& name, bool ok) {
@@ -139,7 +140,8 @@ class Collector {
   std::vector<std::size_t> treatments_;
   Names names_;
   std::uint64_t left_out_ = 0;
-  std::map<std::pair<std::string, std::vector<std::string>>, std::uint32_t> numbers_;  // of cells
+  std::map<std::pair<std::string, std::vector<std::string>>, std::uint32_t>
+      numbers_;  // cells' indexes
   std::vector<report::html::ShotCell> cells_;
   Sample ok_;
   Sample others_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stored trials -> the single numbers that a page shows.
+// Reads from the stored trials the single numbers that a page shows.
 #pragma once
 
 #include "plan/plan.h"
@@ -8,7 +8,8 @@
 
 namespace stab::results {
 
-// In one pass, in bounded memory whatever is stored. The same experiment always has the same.
+// Reads the trials in one pass, and in bounded memory whatever is stored. The same experiment
+// always gives the same shots.
 store::Outcome<report::html::Shots> read_shots(store::Reader& store,
                                                const store::Experiment& experiment,
                                                const plan::Plan& plan);

@@ -23,17 +23,17 @@
 namespace stab::results {
 namespace {
 
-// Stands for all functions of a trial.
+// This key holds the sum over all functions of a trial.
 const std::pair<std::string, std::string> everything{"", ""};
-constexpr std::size_t most_rows = 40;  // of the text
+constexpr std::size_t most_rows = 40;  // in the text; JSON has all rows
 
 struct Cells {
   CellDifference difference;
   std::set<std::string> known;
-  std::uint64_t without = 0;  // trials of the two cells without a profile
-  std::string why{};          // the first of them
+  std::uint64_t without = 0;  // trials of the two cells that have no profile
+  std::string why{};          // why the first of them has none
   std::string unit{};
-  bool found = false;  // any profile
+  bool found = false;  // some trial of the two cells has a profile
 };
 
 Result<Cells> read_cells(store::Reader& store, const store::Experiment& experiment,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which functions take longer in one cell of the plan than in another. Blocks are the units, never
-// samples: each cell's mean in a block is one number, and the differences of these are tested.
+// Finds the functions that take longer in one cell of the plan than in another. The units are
+// blocks, never samples: each cell's mean in a block is one number, and the test is on their
+// differences.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +22,25 @@ namespace stab::results {
 struct FunctionChange {
   std::string function{};
   std::string object{};
-  std::optional<double> first{};  // mean per trial; nothing: no trial of the cell has it
+  std::optional<double> first{};  // mean per trial; absent if no trial of the cell has the function
   std::optional<double> second{};
-  double difference = 0;  // second - first, where a cell that lacks it has 0
+  double difference = 0;  // second - first; a cell without the function counts as 0
   std::optional<stats::Interval> interval{};
   std::optional<double> p{};
-  std::optional<double> p_adjusted{};  // for all functions together
+  std::optional<double> p_adjusted{};  // corrected for all functions together
 };
 
 // Sums up the profiles of two cells.
 class CellDifference {
  public:
-  // `is_first`: of the first cell. The trial has a profile.
+  // `is_first`: whether the trial belongs to the first cell. The trial must have a profile.
   void add(const store::Trial& trial, bool is_first);
 
-  // Blocks in which both cells have a profile; only these count.
+  // The number of blocks in which both cells have a profile; only these blocks count.
   [[nodiscard]] std::size_t blocks() const;
-  // Those that differ most first; with less than two blocks there are no tests.
+  // The functions, largest difference first. With fewer than two blocks there are no tests.
   [[nodiscard]] std::vector<FunctionChange> functions(double alpha) const;
-  // All functions together.
+  // The change in the sum over all functions.
   [[nodiscard]] FunctionChange all(double alpha) const;
 
  private:
@@ -59,7 +60,8 @@ class CellDifference {
   std::map<std::uint32_t, Block> blocks_;
 };
 
-// As text or JSON. An error names the cells that there are.
+// Answers a request as text or JSON. If a cell has no successful trial, the error lists the cells
+// that do.
 Result<std::string> difference_of_cells(store::Reader& store, const store::Experiment& experiment,
                                         const plan::Plan& plan,
                                         const protocol::ProfileRequest& request);

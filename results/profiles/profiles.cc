@@ -36,7 +36,7 @@ double share_of(const ProfiledFunction& function, double all) {
   return all > 0 ? static_cast<double>(function.weight) / all : 0;
 }
 
-// Why there is none; "" if there is one.
+// Why the trial has no profile; "" if it has one.
 std::string reason_of(const Profile& profile) {
   return profile.is_wanted() ? profile.reason : "its program did not run";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl profile` answers: the functions of a trial, or which of them take longer in one cell
-// of the plan than in another.
+// Answers `stabctl profile`: lists the functions of a trial, or the functions that take longer in
+// one cell of the plan than in another.
 #pragma once
 
 #include "base/error.h"
@@ -9,7 +9,8 @@
 
 namespace stab::results {
 
-// An error where the plan asks for no profiles. A trial that lacks its own has the reason.
+// Fails if the plan does not ask for profiles. For a trial without a profile, the answer states the
+// reason.
 Result<protocol::ProfileReply> answer_profile(store::Reader& store,
                                               const store::Experiment& experiment,
                                               const protocol::ProfileRequest& request);

@@ -29,7 +29,8 @@ std::string one_symbol(const std::string& symbol) {
     if ((found[at] != 'C' && found[at] != 'D') || found[at + 1] != '2') continue;
     std::string other = found;
     other[at + 1] = '1';
-    // Of a type that is called so another name would come out.
+    // "C2" or "D2" may be part of an identifier instead; then changing it changes the readable
+    // name.
     if (readable(other) == name) found = std::move(other);
   }
   return found;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// How profiles write functions and amounts.
+// Writes functions and amounts for profiles.
 #pragma once
 
 #include <string>
 
 namespace stab::results {
 
-// A symbol of C++ as people write it; any other as it is.
+// Demangles a C++ symbol and returns any other symbol unchanged.
 std::string readable(const std::string& symbol);
 
-// The one symbol that stands for all symbols of a function: a constructor or destructor has one for
-// whole objects (C1, D1) and one for parts of others (C2, D2), which compilers mostly make aliases of one
-// another and of which a profile names either.
+// Returns one symbol for all symbols of a function. A constructor or destructor has a symbol for
+// complete objects (C1, D1) and one for base objects (C2, D2); compilers mostly make them aliases,
+// and a profile may name either.
 std::string one_symbol(const std::string& symbol);
 
-// "12.3 ms" where the unit is "ns", else a number.
+// "12.3 ms" if the unit is "ns", otherwise a plain number.
 std::string amount(double value, const std::string& unit);
-// The same with its sign.
+// amount() with an explicit sign.
 std::string change(double value, const std::string& unit);
 
 }  // namespace stab::results

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums up the events that a plan counts, and its own measures, trial by trial.
+// Sums up, trial by trial, the events that a plan counts and the measures that it defines.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,29 @@
 
 namespace stab::results {
 
-// The names of the measures that the plan defines itself, in its order.
+// The names of the measures that the plan defines itself, in the plan's order.
 std::vector<std::string> measure_names(const plan::Plan& plan);
 
-// What a trial that has no reading of a name says of it.
+// How to treat a trial that has no reading of a counter.
 enum class Missing {
-  absent,    // it should have one
-  not_meant  // its benchmark does not have that, or its block
+  absent,    // the trial should have one, so it counts as absent
+  not_meant  // its benchmark or its block does not have this counter
 };
 
 class CounterCounter {
  public:
   CounterCounter(const std::vector<std::string>& names, Missing missing);
-  // What programs call their regions, of those of any trial so far.
+  // Adds a counter for each region in these readings that no earlier trial had.
   void look_for_regions(const std::vector<counters::Reading>& readings);
   void add(const std::vector<counters::Reading>& readings);
   [[nodiscard]] std::vector<report::Counter> result() const;
 
  private:
-  static constexpr std::size_t most_regions = 2 * plan::max_regions;  // readings of one program's
+  static constexpr std::size_t most_regions = 2 * plan::max_regions;  // from one program's regions
   Missing missing_;
   std::size_t regions_ = 0;
   std::vector<report::Counter> counters_;
-  std::vector<std::vector<double>> values_;  // that can be compared, by counter
+  std::vector<std::vector<double>> values_;  // the comparable values of each counter
 };
 
 }  // namespace stab::results

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums up what the runtimes of the programs reported, trial by trial.
+// Sums up, trial by trial, what the programs' runtimes reported.
 #pragma once
 
 #include <set>
@@ -19,10 +19,10 @@ class LayoutCounter {
  private:
   report::Layouts counts_;
   std::set<std::string> kinds_;
-  std::set<std::string> in_place_;  // why programs without a runtime cannot have one
-  std::vector<double> shares_;      // one a randomized trial
+  std::set<std::string> in_place_;  // why programs cannot have a runtime
+  std::vector<double> shares_;      // one for each randomized trial
   std::vector<double> epochs_;
-  std::vector<double> fixed_;  // shares of the heap's bytes that were not shuffled
+  std::vector<double> fixed_;  // the shares of the heaps' bytes that were not shuffled
 };
 
 }  // namespace stab::results

@@ -18,7 +18,8 @@ std::optional<std::int64_t> count_of(const store::Trial& trial, std::string_view
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-// A program that sleeps or waits for a file gives its CPU away itself, so its wall time says nothing.
+// A program that sleeps or waits for a file gives up its CPU itself, so its wall time can't tell
+// whether others kept it waiting.
 std::optional<bool> was_kept_waiting(const store::Trial& trial) {
   constexpr std::int64_t few = 10;
   constexpr double much = 0.05;
@@ -34,8 +35,9 @@ std::optional<bool> was_kept_waiting(const store::Trial& trial) {
 
 void LoadCounter::add(const store::Trial& trial) {
   if (!trial.wall_ns || *trial.wall_ns <= 0) return;
-  // The kernel charges whole ticks, and the looks before and after a trial take time, too. Beside a short
-  // trial that would be more CPUs than there are.
+  // The kernel charges whole ticks, and reading the counts before and after a trial takes time,
+  // too. Without this tick, a short trial could seem to share the machine with more CPUs than there
+  // are.
   constexpr double tick_ns = 1e7;
   constexpr double many_ticks = 10;
   auto wall = static_cast<double>(*trial.wall_ns);

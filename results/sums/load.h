@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sums up what else ran while trials did.
+// Sums up what else ran on the machine during trials.
 #pragma once
 
 #include "report/model.h"
@@ -9,12 +9,12 @@ namespace stab::results {
 
 class LoadCounter {
  public:
-  // One that was measured and is ok.
+  // The trial must be measured and ok.
   void add(const store::Trial& trial);
   [[nodiscard]] report::Load result() const;
 
  private:
-  // A source that some trials lack counts in the others.
+  // The sums over the trials that have the reading; other trials do not count.
   struct Share {
     double part_ns = 0;
     double wall_ns = 0;

@@ -8,7 +8,7 @@
 namespace stab::results {
 namespace {
 
-// More need not be told apart.
+// With more distinct outputs than this, their exact number does not matter.
 constexpr std::size_t most_digests = 10'000;
 
 }  // namespace
@@ -36,7 +36,8 @@ void OutputCounter::add(const store::Trial& trial, const std::string& cell) {
       found->factors[factor][level->second].add(digest);
 }
 
-// Whether each level prints one thing. Where no level has two trials that says nothing.
+// Whether the levels decide what is printed: all trials of a level print the same. At least one
+// level must have two trials, because otherwise this is always true.
 bool OutputCounter::decides(const Groups& levels) {
   bool repeated = false;
   for (const auto& [level, group] : levels) {
@@ -64,7 +65,7 @@ std::vector<report::Outputs> OutputCounter::result() const {
   for (const Benchmark& benchmark : benchmarks_) {
     if (!benchmark.all.differs) continue;
     report::Outputs outputs = outputs_of(benchmark);
-    // Programs that print what is measured print other numbers in each trial.
+    // A program that prints its own measurements prints different numbers in every trial.
     if (are_measured_ && outputs.factors.empty() && outputs.varying_cells > 0) continue;
     all.push_back(std::move(outputs));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds out what trials that are ok printed differently, and by which factor.
+// Finds out which benchmarks printed different output in successful trials, and which factors
+// decide what they print.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,9 @@ namespace stab::results {
 class OutputCounter {
  public:
   explicit OutputCounter(const plan::Plan& plan);
-  // One that was measured and is ok. `cell`: its benchmark and levels of the treatments.
+  // The trial must be measured and ok. `cell`: its benchmark and the levels of the treatments.
   void add(const store::Trial& trial, const std::string& cell);
-  // Of the benchmarks whose trials printed different things, in the order of coming.
+  // The benchmarks whose trials printed different output, in the order of their first trials.
   [[nodiscard]] std::vector<report::Outputs> result() const;
 
  private:
@@ -35,7 +36,7 @@ class OutputCounter {
   struct Benchmark {
     std::string name{};
     Group all{};
-    std::unordered_set<std::size_t> digests{};  // hashed
+    std::unordered_set<std::size_t> digests{};  // as hashes
     Groups cells{};
     std::map<std::string, Groups> factors{};  // by factor and level
   };
@@ -44,7 +45,7 @@ class OutputCounter {
   [[nodiscard]] report::Outputs outputs_of(const Benchmark& benchmark) const;
 
   std::vector<std::string> factors_;  // in the plan's order
-  bool are_measured_;                 // what is printed
+  bool are_measured_;                 // whether the program's output holds measurements
   std::vector<Benchmark> benchmarks_;
 };
 
