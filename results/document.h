@@ -24,7 +24,7 @@ inline constexpr std::string_view loud_event = "loud";
 // The branch and commit that were checked out in the plan's git repository when it was submitted,
 // as BRANCH@COMMIT. The branch is "" if HEAD was detached.
 inline constexpr std::string_view source_event = "source";
-// "" if there is no commit, or if git does not allow such names.
+// "" if there is no resolved commit, or if the branch is not plain text.
 std::string source_text(const report::Source& source);
 // How long the experiment waited for a quiet machine; the next trial also has it as readings.
 inline constexpr std::string_view wait_event = "wait";

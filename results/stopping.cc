@@ -69,7 +69,7 @@ std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
     if (effect.scope != stats::deciding_scope(analysis)) continue;
     if (changes.size() == protocol::most_changes) break;
     const bool whole_family =
-        effect.low_adjusted && effect.low;  // without `low`, they may be bounds of a difference
+        effect.low_adjusted && effect.low;  // without `low`, the bounds may be differences
     changes.push_back({.benchmark = effect.subject,
                        .baseline = effect.baseline,
                        .level = effect.level,

@@ -74,7 +74,7 @@ class Response {
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial);
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::string subject);
 
-// What a user asks for if a report shall be about another number than the plan's response.
+// A user's request for a report about another number than the plan's response.
 struct Asked {
   std::string response{};  // "" means the plan's response
   std::string better{};    // "lower" or "higher"; "" means what the plan says, or else lower

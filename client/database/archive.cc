@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Archives: their bytes go through the daemon, and files are opened by whoever asks; or all is done
-// here, on a folder.
+// Exports and imports archives. With a daemon, only the bytes pass through it, and stabctl opens
+// the files as its user; with --folder, stabctl does everything itself.
 #include "stabd/archive/archive.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What of it could not be removed, in words, or nothing.
+// Removes what an unfinished import left. Returns "", or text that says why it could not.
 std::string remove_unfinished(store::Store& store) {
   upkeep::Upkeep upkeep(store);
   auto done = upkeep.load();
@@ -66,7 +66,7 @@ Result<std::int64_t> send_archive(const Common& common, const std::string& file)
 }
 
 Result<std::int64_t> take_in(const std::string& file, const std::string& state) {
-  umask(077);  // a database is its user's business
+  umask(077);  // only its user may read a new database
   std::error_code error;
   const fs::path folder(state);
   if (folder.filename() == "stabd.db" ||
@@ -76,7 +76,7 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
   auto store = store::Store::open(database_named(state));
   if (!store) return fail(store.error().message);
-  // Of an import or a removal that was killed; the database is ours.
+  // Removes what a killed import or removal left. No daemon has this database open.
   remove_unfinished(**store);
   archive::Spool::remove_left(state);
   const auto spool = archive::Spool::make(state);

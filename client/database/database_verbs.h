@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Verbs about the database, most of them about the file as a whole. Who may read it may use those:
-// root and the user of stabd.
+// Verbs about the database. Most of them work on the whole file, and need a user who may read it:
+// root or stabd's own user.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +12,42 @@
 
 namespace stab::client {
 
-// A folder stands for the stabd.db in it.
+// A folder means the stabd.db in it.
 std::string database_named(const std::string& path);
 
-// That of `common.state`, else the daemon's.
+// The database in `common.state`, or else the daemon's.
 Result<std::string> database_of(const Common& common);
 
-// An experiment that has ended as a file that is not there yet.
+// Writes an experiment that has ended to a file, which must not exist.
 Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file);
-// Such a file becomes an experiment of the daemon's, or of the database in `common.state`, which no
-// daemon has open.
+// Adds the experiment in such a file to the daemon's database, or to the database in
+// `common.state`, which no daemon may have open.
 Result<int> import_archive(const Common& common, const std::string& file);
 
-// Copies the database of the daemon, or of `common.state`, to a file that is not there yet; it may be
-// written meanwhile. Exits with 5 if the copy is damaged because the original is.
+// Copies the daemon's database, or the one in `common.state`, to a file that must not exist. The
+// daemon may write to the database meanwhile. Exits with 5 if the copy is damaged because the
+// original is.
 Result<int> backup(const Common& common, const std::string& file);
 
-// No daemon has `from` open, and it stays as it is. Exits with 5 if anything is lost.
+// Saves the readable rows of `from` to the new database `to`. No daemon may have `from` open; it is
+// not changed. Exits with 5 if anything is lost.
 Result<int> recover(const Common& common, const std::string& from, const std::string& to);
 
-// Experiments that have ended, with all that is stored of them, from the daemon's database or that
-// of `common.state`, which no daemon has open. `dry`: only says what would go.
+// Removes experiments that have ended, with all their rows, from the daemon's database or from the
+// one in `common.state`, which no daemon may have open. `dry`: only prints what would be removed.
 Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, bool dry);
 
 struct SqlOptions {
   std::string statement;
-  std::string database;  // a file; "": that of `common.state`, else of this user's daemon
+  std::string database;  // a file; "" means `common.state`, or else this user's daemon
   bool csv = false;
   int seconds = 10;
 };
-// One SELECT over a database that the caller may read himself; no daemon is asked, nothing is changed.
+// Runs one SELECT on a database that the caller may read. It asks no daemon and changes nothing.
 Result<int> sql(const Common& common, const SqlOptions& options);
 
-// What builds and trials printed and what happened, for whoever may see the experiment; `follow`: to
-// its end, of a daemon's.
+// Prints the output of builds and trials and the events, for any user who may see the experiment.
+// `follow`: until the experiment ends, which needs a daemon.
 Result<int> logs(const Common& common, std::int64_t id, bool follow);
 
 }  // namespace stab::client

@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds between_looks{1};
 
-// Before the text.
+// The words before an entry's text.
 std::string heading(const protocol::LogEntry& entry) {
   if (entry.kind == "build") return fmt::format("build of {}", entry.what);
   if (entry.kind != "trial") return fmt::format("{}  {:<8}", local_time(entry.at_ns), entry.kind);
@@ -37,7 +37,7 @@ Result<void> print(const protocol::LogEntry& entry, bool json) {
   return {};
 }
 
-// All that is there behind the place of the request, which moves on.
+// Prints all entries after the request's place, and moves the place forward.
 template <class Ask>
 Result<void> print_new(protocol::LogsRequest& request, bool json, const Ask& ask) {
   for (bool more = true; more;) {

@@ -24,7 +24,7 @@ Result<void> print(const Common& common, const protocol::RemoveReply& gone, bool
   return flush_output();
 }
 
-// Of an experiment that has ended.
+// Fails if the experiment has not ended.
 Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t id) {
   const auto found = store.experiment(id);
   if (!found) return fail(found.error().message);

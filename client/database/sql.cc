@@ -60,7 +60,7 @@ std::string as_csv(const store::Table& table) {
   return text;
 }
 
-// Columns side by side, two spaces between them; each cell is one line.
+// Aligns the columns, with two spaces between them; each cell becomes one line.
 std::string as_table(const store::Table& table) {
   std::vector<std::vector<std::string>> lines{table.columns};
   for (const auto& row : table.rows) lines.push_back(cells_of(row));
@@ -81,7 +81,8 @@ std::string as_table(const store::Table& table) {
   return text;
 }
 
-// A function of SQLite's may take for ever over one long text, and looks at no clock.
+// One of SQLite's functions can run almost forever on a long text without checking the query's
+// limit, so this handler ends the process.
 void end_at_once(int /*signal*/) {
   constexpr std::string_view words =
       "stabctl: the query takes longer than its time limit: ask for less, or raise --time-limit\n";
@@ -90,7 +91,8 @@ void end_at_once(int /*signal*/) {
   _exit(exit_error);
 }
 
-// Soon after the query's own limit. Nothing is written, so nothing is left half done.
+// Ends the process soon after the query's own limit. The query writes nothing, so nothing is left
+// half done.
 void end_after(std::chrono::seconds time) {
   struct sigaction action{};
   action.sa_handler = end_at_once;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as the file of another tool, alone and beside a file that is whole.
+// Reads any bytes as a file of another tool, alone and together with a valid file.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -14,11 +14,11 @@ namespace {
 
 using nlohmann::json;
 
-// Hears the outermost names, and no more than it needs.
+// Reads only the outermost names, and stops at the first one that identifies the tool.
 class Outermost : public nlohmann::json_sax<json> {
  public:
   std::optional<Format> found;
-  std::optional<std::size_t> broken;  // at this byte
+  std::optional<std::size_t> broken;  // the byte at which the JSON is invalid
 
   bool null() override { return true; }
   bool boolean(bool /*truth*/) override { return true; }
@@ -33,7 +33,8 @@ class Outermost : public nlohmann::json_sax<json> {
   bool end_array() override { return --depth_ >= 0; }
   bool key(std::string& name) override {
     if (depth_ == 1 && name == "results") found = Format::hyperfine;
-    // The context is first; what follows it may hold NaN, which is no JSON.
+    // Google Benchmark writes the context first. The rest may hold NaN, which is not valid JSON, so
+    // stop here.
     if (depth_ == 1 && (name == "benchmarks" || name == "context"))
       found = Format::google_benchmark;
     return !found;

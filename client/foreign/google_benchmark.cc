@@ -20,7 +20,7 @@ Result<Measured> read_google_benchmark(std::string_view text, const std::string&
   plan::OutputMeasure measure;
   measure.name = field;
   measure.google_benchmark = field;
-  // The text itself is the bound.
+  // The number of samples needs no other bound than the size of the text.
   auto found = plan::google_benchmarks(measure, text, std::numeric_limits<std::size_t>::max() / 2);
   if (!found) return fail(found.error());
   Measured measured{

@@ -19,10 +19,10 @@ using nlohmann::json;
 
 constexpr std::string_view how = "it was not written by 'hyperfine --export-json FILE'";
 
-// A list of a value for each run.
+// A list in the file with one value for each run.
 struct Field {
   std::string_view response;
-  const char* name;  // in the file
+  const char* name;  // the list's name in the file
   double factor;
   stats::Unit unit;
 };
@@ -111,10 +111,10 @@ class Reader {
     else if (codes->size() != values->size())
       return wrong(fmt::format("it has {} {} and {} exit codes", values->size(), field_.name,
                                codes->size()));
-    // What stabd exported says which other codes its plan wants.
+    // stabd's exports list the other exit codes that the plan accepts.
     const json* const accepted = list_of(result, "accepted_exit_codes");
     const auto is_good = [accepted](const json& code) {
-      // A run that a signal ended has null in place of a code.
+      // A run that was ended by a signal has null instead of a code.
       if (!code.is_number_integer()) return false;
       return code == 0 || (accepted != nullptr &&
                            std::find(accepted->begin(), accepted->end(), code) != accepted->end());
@@ -140,7 +140,7 @@ class Reader {
 
   Field field_;
   Measured measured_;
-  std::size_t place_ = 0;  // of the result, from 1
+  std::size_t place_ = 0;  // the result's number, from 1
   std::size_t unchecked_ = 0;
   std::map<std::string, int> called_;
 };

@@ -16,13 +16,13 @@
 namespace stab::client::foreign {
 namespace {
 
-constexpr std::size_t longest = 80;  // of names in messages
+constexpr std::size_t longest = 80;  // longest name in messages
 
 std::string shown(const std::string& name) {
   return "'" + one_line(name, longest) + "'";
 }
 
-// At most so many names, and how many more there are.
+// Lists the first few names, and says how many more there are.
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t most = 5;
   std::vector<std::string> some;
@@ -87,7 +87,7 @@ class Builder {
     return text;
   }
 
-  // The files' name is no column of the files.
+  // Fails if the files' factor has the name of a column.
   Result<void> require_own_name() const {
     if (!several()) return {};
     bool taken = factor_.name == kind_;
@@ -103,7 +103,7 @@ class Builder {
                     one_line(factor_.name, 60)));
   }
 
-  // Notes on a file; drops what has no values.
+  // Collects the notes on a file, and drops results without values.
   void look_at(std::size_t i) {
     Measured& file = files_[i];
     for (std::string& note : file.notes)
@@ -176,7 +176,8 @@ class Builder {
     return {};
   }
 
-  // Those with more than one level, if all results have the same ones, each combination once.
+  // The parameters with more than one level, if all results have the same parameters and no two
+  // have the same levels; otherwise empty.
   static std::vector<std::string> parameters_that_tell_apart(const std::vector<Runs>& all) {
     std::map<std::string, std::set<std::string>> levels;
     std::set<std::vector<std::pair<std::string, std::string>>> combinations;
@@ -216,7 +217,7 @@ class Builder {
     return names;
   }
 
-  // A parameter that is called as another column is that column.
+  // If a parameter has the name of another column, that column counts.
   [[nodiscard]] std::optional<std::string> level(std::size_t file, const Runs& runs,
                                                  const std::string& column) const {
     if (several() && column == factor_.name) return factor_.levels[file];
@@ -277,9 +278,9 @@ class Builder {
   std::vector<Measured> files_;
   const FileFactor& factor_;
   const Wanted& wanted_;
-  std::string kind_;  // what a file has several of
+  std::string kind_;  // "command" or "benchmark"
   Table table_;
-  std::vector<std::string> gone_;  // what has no values, and why
+  std::vector<std::string> gone_;  // the results without values, and why
 };
 
 }  // namespace
@@ -315,7 +316,7 @@ stats::Dataset joined(std::vector<stats::Dataset> files, const FileFactor& facto
   all.centre = files.front().centre;
   stats::Column file_column{.name = factor.name, .levels = factor.levels};
   for (std::size_t i = 0; i < files.size(); ++i) {
-    // The numbers of all files are distances from the first one's centre.
+    // All numbers become distances from the first file's centre.
     for (const double value : files[i].response)
       all.response.push_back(value + (files[i].centre - all.centre));
     file_column.codes.resize(all.response.size(), static_cast<std::uint32_t>(i));

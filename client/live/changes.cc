@@ -24,7 +24,7 @@ constexpr std::size_t widest_bar = 41;
 constexpr std::size_t longest_name = 40;
 constexpr std::size_t between = 2;  // columns
 
-// An interval of the first rounds may reach to a millionth and a million: nobody can read that.
+// Early intervals may span from a millionth to a million, which nobody can read.
 constexpr double widest_interval = 100;
 
 std::optional<ChangeInterval> interval_of(const Change& change) {
@@ -42,13 +42,13 @@ std::string name_of(const Change& change, bool with_benchmark) {
   return one_line(named ? change.benchmark + " " + change.level : change.level, longest_name);
 }
 
-// One that all of them have says nothing.
+// The benchmark is shown only if the comparisons have different benchmarks.
 bool has_benchmarks(const std::vector<Change>& changes) {
   return std::ranges::any_of(
       changes, [&](const Change& each) { return each.benchmark != changes.front().benchmark; });
 }
 
-// What daemons of other releases say is shown as it is.
+// Shows the verdict unchanged, because a daemon of another release may send other words.
 std::string state_of(const Change& change) {
   const std::string verdict = one_line(change.verdict, 20);
   return change.control ? "control: " + verdict : verdict;
@@ -93,7 +93,7 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, report::display_width(text)), ' ');
 }
 
-// Whole characters.
+// Shortens the text to `width` columns, without splitting a character.
 std::string cut(std::string text, std::size_t width) {
   while (report::display_width(text) > width) {
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80U)
@@ -103,7 +103,8 @@ std::string cut(std::string text, std::size_t width) {
   return text;
 }
 
-// What has no room goes: first the bar, then the interval; the verdict stays.
+// If the lines are too wide, the bar is left out first, then the interval; the verdict always
+// stays.
 class Lines {
  public:
   Lines(const std::vector<Change>& changes, const Room& room)
@@ -149,7 +150,7 @@ class Lines {
   Room room_;
   bool with_benchmark_;
   Columns columns_;
-  std::size_t used_ = 0;  // columns, but for the bar's
+  std::size_t used_ = 0;  // columns in use, without the bar
   bool with_interval_ = false;
   std::optional<report::IntervalAxis> axis_{};
 };

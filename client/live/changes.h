@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a stopping rule saw last, a line a comparison, while the experiment runs. Its intervals hold
-// at every look, so that nobody is misled who watches them narrow.
+// Shows what a stopping rule saw at its last look while the experiment runs, one line per
+// comparison. The intervals are valid at every look, so watching them narrow misleads nobody.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace stab::client {
 
-// Below each other on a terminal, under one axis: "new   -2.1 %  -3.4 to -0.8 %    [-o-]  |   faster".
-// Each fits into `width` columns, but for colours; `most` lines at most, the last of which counts
-// those that have no room. Empty without comparisons.
+// Makes lines for a terminal under one axis: "new -2.1 % -3.4 to -0.8 % [-o-] | faster". Each fits
+// into `width` columns, not counting colour codes. There are at most `most` lines; if more
+// comparisons exist, the last line counts them. Returns no lines without comparisons.
 struct Room {
   std::size_t width = 80;
   std::size_t most = 20;
@@ -22,7 +22,7 @@ struct Room {
 std::vector<std::string> change_lines(const std::vector<protocol::Change>& changes,
                                       const Room& room);
 
-// "new against old: -2.1 % (-3.4 to -0.8 %), faster", where lines stay.
+// "new against old: -2.1 % (-3.4 to -0.8 %), faster": for output that is not redrawn.
 std::string change_words(const protocol::Change& change);
 
 }  // namespace stab::client

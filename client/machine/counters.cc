@@ -22,10 +22,10 @@ using counters::Listed;
 
 constexpr unsigned most_at_once = 16;
 constexpr std::size_t width = 100;
-constexpr std::string_view kernels_own = "perf";  // libpfm's name for the kernel's generic events
+constexpr std::string_view kernels_own = "perf";  // libpfm's source of the kernel's generic events
 constexpr std::string_view canonical = "PERF_COUNT_";
 
-// What becomes of an event that a plan of this user's names.
+// How stabd would treat an event in a plan of this user.
 enum class Fate { counted, only_user, absent, needs_attribute };
 
 constexpr std::string_view to_string(Fate fate) {
@@ -45,10 +45,10 @@ constexpr std::string_view to_string(Fate fate) {
 struct Tried {
   Listed event;
   Fate fate = Fate::absent;
-  std::string reason;  // unless it is counted
+  std::string reason;  // "" if the event is counted
 };
 
-// Why a count of this name cannot be begun; "" if it can.
+// Why an event of this name cannot be counted; "" if it can.
 Result<std::string> refusal(const std::string& name) {
   const auto event = counters::find_event(name);
   if (!event) return std::unexpected(event.error());
@@ -102,7 +102,7 @@ std::string as_json(const Hardware& hardware, const std::vector<Tried>& events) 
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// Names with commas, wrapped.
+// Puts the names into wrapped lines.
 std::string paragraph(const std::vector<std::string>& names) {
   std::string text;
   std::string line = " ";
@@ -116,7 +116,7 @@ std::string paragraph(const std::vector<std::string>& names) {
   return text + line + "\n";
 }
 
-// In few words: what is countable, and the rest by its reason.
+// A short list of the events that can be counted, and of the others by reason.
 std::string overview(const std::vector<Tried>& events) {
   std::vector<std::string> counted;
   std::map<std::string, std::vector<std::string>> others;
@@ -132,7 +132,7 @@ std::string overview(const std::vector<Tried>& events) {
     } else if (tried.event.source != kernels_own) {
       if (!name.contains(':') || name.contains("::")) ++of_cpu[tried.event.source];
     } else if (name.starts_with(canonical)) {
-      continue;  // another name of one
+      continue;  // another name of a generic event
     } else if (tried.fate == Fate::counted) {
       counted.push_back(name);
     } else if (tried.fate == Fate::only_user) {
@@ -182,7 +182,8 @@ std::string in_full(const std::vector<Tried>& events) {
 }  // namespace
 
 Result<int> counters(const CounterOptions& options) {
-  // Trials have no capabilities, root's neither, so that none may count here.
+  // Trials have no capabilities, not even root's trials by default, so events are tried without
+  // them.
   if (!machine::give_up_privileges()) return fail_errno("cannot give up root's rights");
   std::vector<Tried> events;
   std::vector<std::string> names;

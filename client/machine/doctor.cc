@@ -14,7 +14,7 @@
 namespace stab::client {
 namespace {
 
-// `grade`: the machine's, on which programs have no effect.
+// `grade`: the machine's grade, which does not depend on the programs.
 std::string as_json(machine::Grade grade, std::span<const machine::Finding> findings) {
   nlohmann::json rows = nlohmann::json::array();
   for (const machine::Finding& finding : findings)
@@ -39,7 +39,7 @@ std::string as_text(machine::Grade grade, std::span<const machine::Finding> find
   return text;
 }
 
-// Says which parts of this program can be random.
+// Finds out which parts of this program's layout can be random.
 Result<machine::Finding> look_at(const std::string& program) {
   const char* path = std::getenv("PATH");
   const auto file = machine::find_program(

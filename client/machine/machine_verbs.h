@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stabctl does about the machine that it runs on. No daemon needed.
+// The verbs of stabctl that look at or change the machine it runs on. They need no daemon.
 #pragma once
 
 #include <optional>
@@ -11,28 +11,28 @@
 namespace stab::client {
 
 struct MachineOptions {
-  std::vector<std::string> knobs;  // none: the standard ones
+  std::vector<std::string> knobs;  // empty means the standard knobs
   unsigned trial_cpus = 1;
-  bool strict = false;  // apply: all or nothing
+  bool strict = false;  // for `apply`: change all knobs or nothing
   bool json = false;
-  std::vector<std::string> programs{};  // doctor: what of these can be random
-  std::string root;                     // stands before /proc and /sys
-  std::string log;                      // "": that of the machine
+  std::vector<std::string> programs{};  // for `doctor`: programs whose layout to look at
+  std::string root;                     // comes before /proc and /sys in paths
+  std::string log;                      // "" means the machine's log
 };
 
 struct CounterOptions {
-  std::string pattern;  // part of a name, or with * and ?; "": all, in few words
+  std::string pattern;  // part of a name, or a glob; "" means a short list of all
   bool json = false;
 };
-// What each trial can count on this machine.
+// Prints the events that each trial can count on this machine.
 Result<int> counters(const CounterOptions& options);
 
 struct CompilerOptions {
   std::optional<std::string>
-      added{};  // a clang that gets a pass; nothing: list those that have one
+      added{};  // a clang to add the pass to; nothing means to list the compilers that have it
   bool json = false;
 };
-// Asks szc, which knows the compilers.
+// Runs szc, which knows the compilers.
 Result<int> compilers(const CompilerOptions& options);
 
 Result<int> doctor(const MachineOptions& options);

@@ -15,7 +15,7 @@ namespace {
 
 using machine::Outcome;
 
-// One for the machine, whatever daemon changes it: its knobs are shared.
+// All daemons share the machine's knobs, so there is one folder of logs for the machine.
 std::string folder_of_logs(const MachineOptions& options) {
   return options.root + default_state_directory();
 }
@@ -25,7 +25,8 @@ std::string log_of(const MachineOptions& options) {
   return machine::log_by_hand(folder_of_logs(options));
 }
 
-// With a log of its own a call has nothing to do with experiments.
+// Puts back what an experiment of a killed daemon changed. A call with its own log does not touch
+// experiments.
 Result<std::vector<Outcome>> recovered(const MachineOptions& options) {
   if (!options.log.empty()) return {};
   return machine::recover(folder_of_logs(options), options.root);
@@ -49,7 +50,7 @@ std::string as_json(std::span<const Outcome> outcomes) {
   return rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// One line for each file that there is something to say of; what is as it should be is counted for each knob.
+// One line for each file, except that files which are already quiet share one line per knob.
 std::string as_text(std::span<const Outcome> outcomes) {
   std::string text;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -119,7 +120,7 @@ Result<int> quiesce_status(const MachineOptions& options) {
           "{:<9} {:<18} {}: {}{}\n", state, knob->name, setting.file, setting.found,
           state == "loud" ? fmt::format(" (the quiet value is {})", setting.quiet) : setting.error);
     }
-    // What is quiet needs nothing any more.
+    // A quiet knob needs nothing more.
     if (settings.empty() || !std::ranges::all_of(settings, &machine::Setting::is_quiet))
       text += fmt::format("{:29}needs {}\n", "", knob->needs);
   }
@@ -143,13 +144,14 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   if (!cpus) return std::unexpected(cpus.error());
   auto log = machine::UndoLog::open(log_of(options), options.root);
   if (!log) return std::unexpected(log.error());
-  // What a killed daemon left is not what stays until somebody restores it.
+  // First undo what a killed daemon changed, or this call would record those values as the ones to
+  // restore.
   if (auto left = recovered(options); !left) return std::unexpected(left.error());
   const machine::UndoLog::Mark before = log->mark();
   const auto outcomes = machine::quiesce(*log, *chosen, *cpus, options.root);
   if (outcomes && (!options.strict || !any(*outcomes, Outcome::What::refused)))
     return show(options, *outcomes, exit_ok);
-  // What was changed by this call goes back.
+  // Undo the changes of this call.
   const auto back = machine::restore(*log, options.root, before);
   if (!outcomes) return std::unexpected(outcomes.error());
   if (!back) return std::unexpected(back.error());
@@ -162,7 +164,7 @@ Result<int> quiesce_apply(const MachineOptions& options) {
 }
 
 Result<int> quiesce_restore(const MachineOptions& options) {
-  // What an experiment left was set upon what was set by hand.
+  // Undo an experiment's changes first, because it made them on top of the changes made by hand.
   auto outcomes = recovered(options);
   if (!outcomes) return std::unexpected(outcomes.error());
   auto log = machine::UndoLog::open(log_of(options), options.root);

@@ -23,7 +23,7 @@
 namespace stab::client {
 namespace {
 
-constexpr std::chrono::minutes longest_look{10};  // at a build
+constexpr std::chrono::minutes longest_look{10};  // for reading a build
 
 Result<protocol::ReplayReply> look_up(const Common& common,
                                       const protocol::ReplayRequest& request) {
@@ -33,7 +33,7 @@ Result<protocol::ReplayReply> look_up(const Common& common,
   return client->ask(request);
 }
 
-// The program that was measured, and no other.
+// Fails unless the build cache still has exactly the program that was measured.
 Result<void> build_is_there(const protocol::ReplayReply& trial) {
   if (trial.build.empty()) return {};
   const auto digest = worker::digest_of(
@@ -51,7 +51,7 @@ std::string words_of(const std::vector<std::string>& words) {
   return text;
 }
 
-// For a POSIX shell.
+// Writes the command for a POSIX shell.
 std::string command_of(const machine::Launch& launch, bool gives_up) {
   return fmt::format("(cd {} && ulimit -S -s {} && exec {}env -i {} {}{}{})\n",
                      shell_quote(launch.directory), machine::stack_bytes / 1024,
@@ -61,7 +61,7 @@ std::string command_of(const machine::Launch& launch, bool gives_up) {
                      launch.stdin_path.empty() ? "" : " <" + shell_quote(launch.stdin_path));
 }
 
-// What runs is what the file says: of another user's it could be anything.
+// A replay runs the commands that the file holds, and another user's file could hold any command.
 Result<void> may_believe(const std::string& folder) {
   const std::string path = folder + "/stabd.db";
   struct stat status{};
@@ -73,7 +73,7 @@ Result<void> may_believe(const std::string& folder) {
                   path, status.st_uid));
 }
 
-// Words before the command are the caller's, found where the caller finds them.
+// Looks up the program of the caller's words before the command, in the caller's PATH and folder.
 Result<std::vector<std::string>> found(std::vector<std::string> words) {
   if (words.empty()) return words;
   std::error_code error;
@@ -99,18 +99,18 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
       return std::unexpected(printed.error());
     return exit_ok;
   }
-  // Other users have other variables, other folders and perhaps no right to the build.
+  // Another user has other variables and folders, and may not be allowed to read the build.
   if (trial->uid != geteuid())
     return fail(fmt::format("user {} ran this trial: replay it as that user", trial->uid));
   if (auto there = build_is_there(*trial); !there) return std::unexpected(there.error());
-  // No file is limited: a profiler writes its own.
+  // Does not limit the size of files, because a profiler writes its own files.
   protocol::RunRequest run = trial->run;
   run.file_limit = 0;
   machine::Launch launch = worker::launch_of(run, {});
   const auto before = found(options.before);
   if (!before) return std::unexpected(before.error());
   launch.argv.insert(launch.argv.begin(), before->begin(), before->end());
-  // A debugger wants its user's.
+  // A debugger needs its user's stdin.
   if (launch.stdin_path.empty() && before->empty()) launch.stdin_path = "/dev/null";
   const bool gives_up = geteuid() == 0 && !trial->privileged;
   if (options.print) {
@@ -126,7 +126,7 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   }
   if (gives_up && !machine::give_up_privileges())
     return fail("cannot drop the capabilities that the trial did not have");
-  // What it leaves running is ours to end then.
+  // If the prepare command leaves processes running, we must become their parent to end them.
   if (!run.prepare.empty() && !machine::adopt_orphans())
     return fail_errno("cannot take care of the processes of the prepare command");
   if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));

@@ -23,7 +23,7 @@ std::optional<std::uint16_t> read_port(std::string_view text) {
   return port;
 }
 
-// "a:1" and "[::1]:1" without the port; a port alone has no host.
+// Splits "a:1" or "[::1]:1" at the port; a port alone has no host.
 struct Split {
   std::string host;
   std::string_view port;
@@ -112,7 +112,7 @@ std::string place_of(const Fd& listening) {
 bool is_own_host(std::string_view host) {
   const std::string name = lower(host);
   const Split parts = split(name);
-  // "localhost" has no port; "[::1]" is no host and port either.
+  // Neither "localhost" nor "[::1]" has a port.
   const bool has_port = name.contains(':') && !name.ends_with(']');
   if (has_port && !read_port(parts.port)) return false;
   const std::string own = has_port ? parts.host : name;

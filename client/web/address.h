@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a page is served: on this machine, and nowhere else.
+// The address at which a page is served: on this machine, and nowhere else.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,12 +13,12 @@
 
 namespace stab::client::web {
 
-// Of the loopback device always (A1).
+// A1: an address is always a loopback address.
 class Address {
  public:
-  // "8080", "127.0.0.1:8080", "localhost:8080" or "[::1]:8080"; port 0: a free one.
+  // Reads "8080", "127.0.0.1:8080", "localhost:8080" or "[::1]:8080"; port 0 means any free port.
   static Result<Address> read(const std::string& text);
-  // A socket that listens there, without blocking.
+  // Returns a nonblocking socket that listens at the address.
   [[nodiscard]] Result<Fd> listen() const;
 
  private:
@@ -27,11 +27,11 @@ class Address {
   std::string text_;
 };
 
-// "127.0.0.1:41234": where this socket listens.
+// The address at which this socket listens: "127.0.0.1:41234".
 std::string place_of(const Fd& listening);
 
-// Whether the Host of a request is this machine itself, with any port: a tunnel has its own. A page
-// of a foreign name that resolves to us is not to read ours.
+// Whether a request's Host is this machine itself, with any port, because a tunnel has its own
+// port. This keeps a page whose foreign host name resolves to this machine from reading ours.
 bool is_own_host(std::string_view host);
 
 }  // namespace stab::client::web

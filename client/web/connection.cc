@@ -12,7 +12,8 @@
 namespace stab::client::web {
 namespace {
 
-// What has not arrived when we close is lost to the other side, and our answer with it.
+// How long a connection stays open after the answer. If it closed with unread bytes, the reset
+// could make the browser lose the answer.
 constexpr std::chrono::seconds time_to_leave{1};
 
 bool would_wait() {
@@ -51,7 +52,7 @@ void Connection::read_some(const Answers& answers, std::string_view path, Clock:
   }
 }
 
-// Head and body one behind the other.
+// The unsent part of the head, or of the body once the head is sent.
 std::string_view Connection::rest() const {
   if (sent_ < answer_.head.size()) return std::string_view(answer_.head).substr(sent_);
   if (!answer_.body) return "";

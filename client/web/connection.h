@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One browser: a request, an answer, the end. It never blocks and is given so much time.
+// A connection of one browser, which makes one request and gets one answer. It never blocks, and
+// its time is limited.
 #pragma once
 
 #include <chrono>
@@ -18,11 +19,12 @@ using Clock = std::chrono::steady_clock;
 struct Answer {
   std::string head{};
   std::shared_ptr<const std::string> body{};
-  bool last = false;  // the page that does not change any more
+  bool last = false;  // whether the page will not change any more
 };
 using Answers = std::function<Answer(const Request&)>;
 
-// Until its request is whole; then, without its taking any of the answer; in all.
+// The limits for the whole request, for a pause in which the browser takes nothing of the answer,
+// and for the whole connection.
 inline constexpr std::chrono::seconds time_to_ask{5};
 inline constexpr std::chrono::seconds time_to_take{20};
 inline constexpr std::chrono::minutes time_in_all{5};
@@ -30,10 +32,10 @@ inline constexpr std::chrono::minutes time_in_all{5};
 class Connection {
  public:
   Connection(Fd socket, Clock::time_point now);
-  // Whatever can be done now. `path` is the only one that there is.
+  // Does everything that is possible without waiting. `path`: the only path that exists.
   void go_on(const Answers& answers, std::string_view path, Clock::time_point now);
   [[nodiscard]] bool is_over() const { return !socket_; }
-  // All of an answer that is the last was sent.
+  // Whether the final page was sent completely.
   [[nodiscard]] bool took_last() const { return took_last_; }
 
   [[nodiscard]] int fd() const { return socket_.get(); }

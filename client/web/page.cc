@@ -19,7 +19,7 @@ namespace {
 using protocol::Progress;
 using report::html::Fact;
 
-// Until the next look while a newer report is on its way.
+// After this time, a page asks again while a newer report is being made.
 constexpr std::chrono::seconds soon{2};
 
 std::string without_time(Progress progress) {

@@ -33,7 +33,8 @@ std::vector<std::string_view> lines_of(std::string_view head) {
   return lines;
 }
 
-// A name or value of several meanings makes a request that two programs could read in two ways.
+// `whole` is false if a header is malformed: two programs could read such a request in different
+// ways.
 struct Headers {
   bool whole = true;
   int hosts = 0;
@@ -60,7 +61,8 @@ Headers headers_in(const std::vector<std::string_view>& lines) {
   return found;
 }
 
-// As long for a wrong path as for one that is nearly right: it is what keeps other users out.
+// Takes as long for a wrong path as for a nearly right one, because the secret path is what keeps
+// other users out.
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned differing = 0;
@@ -120,7 +122,7 @@ std::optional<Request> read_request(std::string_view bytes, std::string_view pat
 std::string head_of(int status, std::size_t bytes, std::string_view version) {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_of(status));
   head += fmt::format("Content-Type: text/{}; charset=utf-8\r\n", status == 200 ? "html" : "plain");
-  // A 304 has no body, and a length would be the page's.
+  // A 304 has no body, and its length would be read as the page's.
   if (status != 304) head += fmt::format("Content-Length: {}\r\n", bytes);
   if (status == 405) head += "Allow: GET, HEAD\r\n";
   if (!version.empty()) head += fmt::format("ETag: {}\r\n", version);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The little of HTTP that a page needs: what a browser asks, and the lines before an answer. Pure.
+// Implements the small part of HTTP that a page needs: reading a request, and writing an answer's
+// head. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +10,24 @@
 
 namespace stab::client::web {
 
-// Of a request, all its lines together.
+// The most bytes that a request's head may have.
 inline constexpr std::size_t most_request = std::size_t{8} << 10;
 
-// H1: no request but a GET or HEAD of our path, of a host that is this machine, has the status 200.
+// H1: the status is 200 only for a GET or HEAD of our path whose host is this machine.
 struct Request {
-  int status = 400;           // what to answer with; 200: the page is asked for
-  bool without_body = false;  // HEAD
-  std::string known{};        // If-None-Match: which version the asker has
+  int status = 400;           // the answer's status; 200 means that the page is wanted
+  bool without_body = false;  // for HEAD
+  std::string known{};        // If-None-Match: the version that the browser has
 };
 
-// Nothing while its end has not come yet. `path` is the only one that there is.
+// Returns nothing until the whole request has arrived. `path`: the only path that exists.
 std::optional<Request> read_request(std::string_view bytes, std::string_view path);
 
-// The lines before a body of so many bytes, with the empty one. `version` of the page, or "".
+// The head of an answer with a body of this size, including the empty line. `version`: the page's
+// version, or "".
 std::string head_of(int status, std::size_t bytes, std::string_view version);
 
-// What is shown of a request that is refused.
+// The text that a browser shows for a refused request.
 std::string_view words_of(int status);
 
 }  // namespace stab::client::web

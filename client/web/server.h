@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Browsers of this machine, and the one path that they may ask for. Its name is drawn anew for each
-// server, so that other users of the machine, who can connect, do not know it.
+// Serves one path to browsers on this machine. Each server draws a new random path, so that other
+// users of the machine, who can connect, do not know it.
 #pragma once
 
 #include <poll.h>
@@ -15,21 +15,21 @@
 
 namespace stab::client::web {
 
-// Others wait until one has gone.
+// Further connections wait until one of these ends.
 inline constexpr std::size_t most_connections = 16;
 
 class Server {
  public:
-  // `where` as Address::read has it.
+  // `where`: an address that Address::read accepts.
   static Result<Server> open(const std::string& where);
   // "http://127.0.0.1:41234/3f.../".
   [[nodiscard]] std::string url() const;
 
-  // What poll() is to wait for, and until when at most.
+  // The descriptors that poll() should wait for, and the latest time to wait until.
   void add_to(std::vector<pollfd>& fds) const;
   [[nodiscard]] Clock::time_point until() const;
   void go_on(const Answers& answers, Clock::time_point now);
-  // Somebody has been sent all of an answer that is the last.
+  // Whether the final page was sent completely to some browser.
   [[nodiscard]] bool last_was_taken() const { return last_was_taken_; }
 
  private:

@@ -22,10 +22,10 @@
 namespace stab::client::web {
 namespace {
 
-// Other pages that are open look once more meanwhile.
+// After the final page was sent, other open pages have this long to ask once more.
 constexpr std::chrono::seconds linger = pace + std::chrono::seconds(1);
 
-// A report of the daemon, without waiting for it.
+// Requests a report from the daemon, without waiting for it.
 class Asking {
  public:
   Asking(std::vector<std::string> sockets, std::int64_t id)
@@ -40,9 +40,9 @@ class Asking {
     greeted_ = false;
     return {};
   }
-  // -1: nothing is asked.
+  // -1 if no request is open.
   [[nodiscard]] int fd() const { return client_ ? client_->fd() : -1; }
-  // Nothing while it has not come.
+  // Returns nothing until the answer has arrived.
   std::optional<Result<protocol::ReportReply>> answer() {
     if (!client_) return std::nullopt;
     for (;;) {
@@ -115,7 +115,8 @@ class Watch {
     return {};
   }
 
-  // What is told of the page holds: nobody waits for one who looks at what has ended already.
+  // Announces the page once. If the experiment has already ended, stabctl exits without waiting for
+  // a browser, so it must not announce a page.
   void announce() {
     if (std::exchange(announced_, true)) return;
     if (followed_.progress.final)
@@ -167,7 +168,7 @@ class Watch {
     return now >= *taken_ + linger;
   }
 
-  // True: a signal has come.
+  // Returns true if a signal arrived.
   bool wait(const SignalFd& signals, Clock::time_point now) {
     const int listening = followed_.progress.final ? -1 : watching_.fd();
     std::vector<pollfd> fds{{.fd = signals.fd(), .events = POLLIN, .revents = 0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stabctl watch --web`: a running experiment's report as a page that updates itself.
+// `stabctl watch --web`: shows a running experiment's report as a page that updates itself.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace stab::client::web {
 
-// As watch(), with a page at `where` (address.h) meanwhile. After the experiment's end it goes on
-// until somebody who had looked has seen the last report, or a signal comes.
+// Like watch(), but also serves a page at `where` (see address.h). If somebody opened the page, it
+// goes on after the experiment's end until a browser got the last report or a signal arrives.
 Result<int> watch(const Common& common, std::int64_t id, const std::string& where);
 
-// The same for who follows a run of its own. An error if there can be no page at `where`.
+// The same for a caller that follows its own run. Fails if no page can be served at `where`.
 Result<Follower> follower(const std::string& where);
 
 }  // namespace stab::client::web
