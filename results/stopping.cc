@@ -68,8 +68,8 @@ std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
   for (const stats::Effect& effect : analysis.effects) {
     if (effect.scope != stats::deciding_scope(analysis)) continue;
     if (changes.size() == protocol::most_changes) break;
-    const bool whole_family =
-        effect.low_adjusted && effect.low;  // without `low`, the bounds may be differences
+    // Without `low`, the adjusted bounds may belong to a difference instead of a ratio.
+    const bool whole_family = effect.low_adjusted && effect.low;
     changes.push_back({.benchmark = effect.subject,
                        .baseline = effect.baseline,
                        .level = effect.level,

@@ -29,7 +29,7 @@ bool ran_to_its_end(const store::Experiment& experiment) {
   return experiment.state == "done" && !experiment.stopped_by;
 }
 
-// In other states, gaps are no proof of damage: 'stabctl recover' may have saved only a part of the
+// In other states, a gap does not mean damage: 'stabctl recover' may have saved only some of the
 // rows.
 bool gap_is_damage(const store::Experiment& experiment) {
   return experiment.state == "done" || experiment.state == "analysing" ||

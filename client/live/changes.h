@@ -11,9 +11,9 @@
 
 namespace stab::client {
 
-// Makes lines for a terminal under one axis: "new -2.1 % -3.4 to -0.8 % [-o-] | faster". Each fits
-// into `width` columns, not counting colour codes. There are at most `most` lines; if more
-// comparisons exist, the last line counts them. Returns no lines without comparisons.
+// Makes lines for a terminal under one axis: "new   -2.1 %  -3.4 to -0.8 %    [-o-]  |   faster".
+// Each fits into `width` columns, not counting colour codes. There are at most `most` lines; if not
+// all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
 struct Room {
   std::size_t width = 80;
   std::size_t most = 20;

@@ -28,8 +28,9 @@ struct View {
 
 // W1: the page asks for a report only if somebody has looked since the last request, no report is
 // being made, something has changed since the last request, and a trial or the experiment has
-// ended. W2: after the experiment's end, the page is final as soon as the report requested after
-// the end has arrived or has failed.
+// ended.
+// W2: after the experiment's end, the page is final as soon as the report requested after the end
+// has arrived or has failed.
 class LivePage {
  public:
   explicit LivePage(std::int64_t id) : id_(id) {}

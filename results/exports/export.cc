@@ -18,7 +18,8 @@
 namespace stab::results {
 namespace {
 
-// How JSON writes a value: null, quoted or bare. CSV does not quote numbers or text in this way.
+// How JSON writes a value: as null, quoted or bare. CSV writes bare values unchanged, too, and
+// quotes others by its own rules.
 enum class Kind { none, text, bare };
 
 // One row of the table. The next row reuses its cells.

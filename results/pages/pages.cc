@@ -65,8 +65,7 @@ Result<Background> background_of(store::Reader& store, const store::Experiment& 
   if (!stored) return fail(toml::describe(stored.error(), "plan"));
   const auto plan = plan_about(store, experiment, *stored, asked);
   if (!plan) return std::unexpected(plan.error());
-  // The trials of a causal plan run under virtual speedups, so their numbers must not be shown as
-  // measurements.
+  // All times of a causal plan's trials include virtual pauses, so the page must not show them.
   auto shots = document.causal ? store::Outcome<report::html::Shots>()
                                : read_shots(store, experiment, *plan);
   if (!shots) return fail(shots.error().message);

@@ -140,8 +140,7 @@ class Collector {
   std::vector<std::size_t> treatments_;
   Names names_;
   std::uint64_t left_out_ = 0;
-  std::map<std::pair<std::string, std::vector<std::string>>, std::uint32_t>
-      numbers_;  // cells' indexes
+  std::map<std::pair<std::string, std::vector<std::string>>, std::uint32_t> numbers_;  // by cell
   std::vector<report::html::ShotCell> cells_;
   Sample ok_;
   Sample others_;

@@ -36,8 +36,8 @@ void OutputCounter::add(const store::Trial& trial, const std::string& cell) {
       found->factors[factor][level->second].add(digest);
 }
 
-// Whether the levels decide what is printed: all trials of a level print the same. At least one
-// level must have two trials, because otherwise this is always true.
+// Whether the levels decide what is printed: all trials of a level print the same. This means
+// nothing unless some level has two trials.
 bool OutputCounter::decides(const Groups& levels) {
   bool repeated = false;
   for (const auto& [level, group] : levels) {
