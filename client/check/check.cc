@@ -47,7 +47,7 @@ using nlohmann::ordered_json;
 struct Pilot {
   std::int64_t id = 0;
   std::chrono::nanoseconds duration{0};     // scaled to this plan's number of trials
-  std::optional<report::Document> found{};  // what came out, if that can be had
+  std::optional<report::Document> found{};  // its report, if the daemon could send it
 };
 
 struct Design {
@@ -64,7 +64,7 @@ struct Design {
   CountersHere counters;
 };
 
-// It may have stopped before its last trial.
+// Scales the duration up if the pilot stopped before its last trial.
 void correct_for_early_stop(Pilot& pilot) {
   const report::TrialCounts& counts = pilot.found->trials;
   const auto run = static_cast<double>(counts.ok + counts.failed + counts.disturbed);
@@ -74,7 +74,8 @@ void correct_for_early_stop(Pilot& pilot) {
         static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
 }
 
-// Nothing if there is no daemon or it knows none; a check needs neither.
+// Finds the latest pilot. Empty if no daemon runs or the daemon has no pilot; a check needs
+// neither.
 std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, std::size_t trials) {
   auto client = Client::connect(common.sockets);
   if (!client) return std::nullopt;
@@ -83,7 +84,7 @@ std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, st
   std::optional<Pilot> pilot;
   for (const protocol::Summary& row : answer->experiments) {
     if (row.name != plan.name || row.state != "done" || row.trials == 0) continue;
-    // What earlier versions measured is the difference of two times of day.
+    // Earlier versions recorded no duration, only two times of day.
     const auto taken = static_cast<double>(
         row.duration_ns.value_or(row.ended_ns.value_or(0) - row.started_ns.value_or(0)));
     if (taken <= 0) continue;
@@ -93,7 +94,7 @@ std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, st
   if (!pilot) return pilot;
   auto results = client->ask(protocol::ResultsRequest{.id = pilot->id});
   if (!results) return pilot;
-  // Under the simulator trials take and vary otherwise.
+  // Trials under the simulator take another time and vary differently.
   if (results->document.simulated != plan.simulated) return std::nullopt;
   pilot->found = std::move(results->document);
   correct_for_early_stop(*pilot);
@@ -112,7 +113,7 @@ Design design_of(plan::Plan plan) {
   return design;
 }
 
-// Whether the flag stands in the command as a word of its own.
+// Whether the command contains `word` as a separate word.
 bool has_word(std::string_view command, std::string_view word) {
   constexpr std::string_view cuts = " \t'\"=";
   for (std::size_t at = command.find(word); at != std::string_view::npos;
@@ -125,8 +126,8 @@ bool has_word(std::string_view command, std::string_view word) {
   return false;
 }
 
-// The flag with which this build links ${OUT} statically; "" if it names none. Only the command with
-// ${OUT} counts, because others may link tools of the build's own.
+// The flag with which this build links ${OUT} statically, or "". Only the command with ${OUT}
+// counts, because others may link tools that the build itself uses.
 std::string_view static_flag(std::string_view build) {
   constexpr std::string_view ends = ";&|\n";
   const std::size_t out = build.find("${OUT}");
@@ -161,7 +162,7 @@ std::optional<StaticBuild> find_static(const Design& design) {
   return found;
 }
 
-// A program whose runtime can't be loaded is refused here, and not by its trials.
+// Refuses a program that can't load its runtime before a trial has to.
 Result<void> check_static(const Design& design, const std::string& path) {
   const auto found = find_static(design);
   if (!found || !found->needs_runtime) return {};
@@ -172,7 +173,7 @@ Result<void> check_static(const Design& design, const std::string& path) {
       path, found->benchmark, found->flag, found->flag));
 }
 
-// Builds by other compilers than szc need an lld that pads.
+// For link_padding, builds with compilers other than szc need an lld that pads.
 Result<void> check_padding(const Design& design, const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -222,7 +223,7 @@ bool is_for_any_program(const plan::Plan& plan) {
          });
 }
 
-// What the programs place at random by themselves, in words.
+// Describes what the programs themselves place at random.
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
   if (const auto fixed = find_static(design))
@@ -252,7 +253,7 @@ std::string runtime_text(const Design& design) {
                      fmt::join(parts, ", "));
 }
 
-// The factors that are drawn: "link_order (once a block)".
+// Describes the random factors: "link_order once per block".
 std::string drawn_text(const plan::Plan& plan) {
   std::vector<std::string> parts;
   for (const plan::Factor& factor : plan.factors) {
@@ -293,7 +294,7 @@ void print_comparisons(const Design& design, bool given) {
                *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
 }
 
-// Where trials would run on this machine, if it has so many CPUs.
+// The CPUs on which trials would run; absent if this machine doesn't have the CPUs of the plan.
 struct CpusHere {
   std::string list;
   std::vector<std::string> reasons;
@@ -438,7 +439,7 @@ void print(const Design& design) {
         "simulated: every trial runs under valgrind's cachegrind, which makes it 20 to 100 times "
         "slower (timeouts: {} times the plan's), with {}; no time is measured\n",
         plan::simulator_slowdown, machine::simulated_caches);
-  // Models of single benchmarks are mostly alike: each different one is shown once.
+  // The models of single benchmarks are usually alike, so each distinct model is printed once.
   std::set<std::string> printed;
   for (const plan::ModelFor& entry : design.models) {
     std::string shape = entry.model.formula;
@@ -476,7 +477,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   }
   design.detectable = detectable(design.plan, variation);
   design.blocks_for_precision = blocks_for_precision(design.plan, variation);
-  // Last: it may give up rights.
+  // This comes last, because it may give up root's rights.
   auto here = counters_here(design.plan);
   if (!here) return std::unexpected(here.error());
   design.counters = *std::move(here);

@@ -26,7 +26,7 @@ std::size_t cells_of(const plan::Plan& plan) {
   return cells;
 }
 
-// Listed cells are compared in pairs that differ in this treatment alone.
+// Counts the pairs of listed cells that differ only in this treatment.
 std::size_t pairs(const plan::Plan& plan, std::size_t factor, const Comparison& comparison) {
   const auto& levels = levels_of(plan, factor).levels;
   const auto& cells = plan.design.cells;
@@ -50,12 +50,12 @@ const plan::RandomSeeds* seeds_of(const plan::Plan& plan) {
   return nullptr;
 }
 
-// Of a comparison within one benchmark.
+// The error of a comparison within one benchmark.
 OwnError error_of(const plan::Plan& plan, const plan::Benchmark& benchmark) {
   OwnError error{.benchmark = benchmark.name, .units = plan::compared_blocks(plan, benchmark)};
   if (const auto* seeds = seeds_of(plan)) error.units = seeds->seeds;
   error.df = error.units - 1;
-  if (plan.design.kind == DesignKind::nested) error.df *= 2;  // Welch's, of seeds that vary alike
+  if (plan.design.kind == DesignKind::nested) error.df *= 2;  // Welch's df for equal variances
   if (plan.analysis.pooled) error.df *= cells_of(plan) - 1;
   return error;
 }
@@ -104,7 +104,7 @@ std::vector<Family> families(const plan::Plan& plan) {
   if (comparisons == 0) return {};
   const Family each = of_benchmarks(plan, comparisons);
   if (plan.design.kind != DesignKind::within_subjects) return {each};
-  // They run in the same blocks, so each block is one number over all of them.
+  // The benchmarks run in the same blocks, so each block yields one number for all of them.
   const std::size_t blocks = std::ranges::min(each.errors, {}, &OwnError::units).units;
   Family first = of_all(Scope::these, comparisons, blocks);
   Family second = of_all(Scope::like_these, comparisons, plan.benchmarks.size());

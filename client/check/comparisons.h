@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a plan's report will compare, known before anything runs: which levels, how many comparisons
-// are corrected for each other (stats/decide.h), and the degrees of freedom of each one's error
+// Predicts the comparisons in a plan's report before anything runs: their levels, how many of them
+// are corrected for each other (stats/decide.h), and their errors' degrees of freedom
 // (stats/own_error.h).
 #pragma once
 
@@ -14,19 +14,19 @@
 namespace stab::client {
 
 struct Comparison {
-  std::size_t treatment = 0;  // as plan::treatments() has them
+  std::size_t treatment = 0;  // index into plan::treatments()
   std::size_t base = 0;
   std::size_t level = 0;
-  std::size_t cells = 0;  // whose mean stands on each side
+  std::size_t cells = 0;  // the number of cells that are averaged on each side
 };
 
-// Those of one benchmark; of a custom design those for which it has cells. None of a calibration,
-// whose comparisons are not corrected for each other.
+// The comparisons of one benchmark. A custom design has only those for which it lists cells. Empty
+// for a causal profile, and for a calibration, whose comparisons are not corrected for each other.
 std::vector<Comparison> comparisons_of(const plan::Plan& plan);
 
-// Where the error of a family's comparisons comes from.
+// The source of the error of a family's comparisons.
 struct OwnError {
-  std::string benchmark{};  // "": over all of them
+  std::string benchmark{};  // "": all benchmarks together
   std::size_t units = 0;    // blocks, benchmarks, or seeds in a cell
   std::size_t df = 0;
 };
@@ -35,13 +35,13 @@ struct OwnError {
 struct Family {
   stats::Scope scope = stats::Scope::subject;
   std::size_t comparisons = 0;
-  std::string more{};              // of what gives an error more degrees of freedom: "repetitions"
-  std::vector<OwnError> errors{};  // one a benchmark, or one over all
+  std::string more{};              // adding these raises the degrees of freedom: "repetitions"
+  std::vector<OwnError> errors{};  // one per benchmark, or one for all benchmarks
 
   [[nodiscard]] std::size_t fewest_df() const;
 };
 
-// The one that decides first; none without comparisons.
+// The family that decides comes first. Empty if the plan makes no comparisons.
 std::vector<Family> families(const plan::Plan& plan);
 
 }  // namespace stab::client

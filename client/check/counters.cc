@@ -39,7 +39,7 @@ std::string_view words_of_pick(plan::Pick pick) {
   return "";
 }
 
-// Measured ones that count a set, of the benchmark that has the fewest, and the most.
+// How many measured blocks count a set, for the benchmarks with the fewest and the most of them.
 struct Blocks {
   std::uint32_t fewest = 0;
   std::uint32_t most = 0;
@@ -55,7 +55,7 @@ Blocks blocks_of(const plan::Plan& plan, std::uint32_t set) {
   return blocks;
 }
 
-// What is said of the sets that take turns.
+// Adds lines about the sets that take turns.
 void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std::string>& lines) {
   if (plan.rotated.empty()) return;
   lines.emplace_back("counts sets of events in turn, one set in each block:");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl check` says of the events that a plan counts and of its own measures.
+// The lines and JSON of `stabctl check` about a plan's events and measures.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,18 +12,18 @@
 
 namespace stab::client {
 
-// What becomes of a plan's events on this machine.
+// Which of a plan's events this machine can count.
 struct CountersHere {
   struct Set {
-    std::vector<counters::Reading> lacking{};  // what blocks of this set cannot count, and why
-    bool fits = true;                          // what they can, they count at the same time
+    std::vector<counters::Reading> lacking{};  // events that its blocks cannot count, and why
+    bool fits = true;                          // its blocks count all others at the same time
   };
-  std::vector<Set> sets{};  // as plan::Plan::rotated; one where nothing takes turns
-  std::string profile{};    // why trials could not be sampled; "": they can, or it is not wanted
+  std::vector<Set> sets{};  // parallel to plan::Plan::rotated; one if no sets take turns
+  std::string profile{};    // why trials can't be sampled; "": they can, or the plan has no profile
 };
 
-// As trials find it: gives up root's rights if the trials have none. A name that is none is an
-// error.
+// Looks at the machine as a trial would: gives up root's rights if trials run without them. An
+// unknown event is an error.
 Result<CountersHere> counters_here(const plan::Plan& plan);
 
 std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHere& here);
@@ -31,10 +31,10 @@ nlohmann::ordered_json counters_json(const plan::Plan& plan, const CountersHere&
 // The sets that take turns.
 nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& here);
 
-// The event that is sampled; null if none is.
+// The sampled event; null if the plan has no profile.
 nlohmann::ordered_json profile_json(const plan::Plan& plan, const CountersHere& here);
 
-// What is compared beside the response, read of the programs' output, and computed.
+// Further responses, numbers that are read from the programs' output, and derived measures.
 std::vector<std::string> measure_lines(const plan::Plan& plan);
 nlohmann::ordered_json measures_json(const plan::Plan& plan);
 

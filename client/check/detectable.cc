@@ -15,7 +15,7 @@ namespace {
 
 using stats::Scope;
 
-// Of a test or an interval when all blocks are run and all looks together have `alpha`.
+// The level of one test or interval after all blocks, if all looks together have level `alpha`.
 double level_of(const plan::Plan& plan, double alpha) {
   const auto& stop = plan.design.stop;
   if (!stop) return alpha;
@@ -37,7 +37,7 @@ double runs_of(const plan::Plan& plan) {
   return 1;
 }
 
-// A known standard deviation, and what it makes of that of a change between units.
+// A known standard deviation, and the standard deviation of a change between units that follows.
 struct Known {
   double sd = 0;
   double of_change = 0;
@@ -80,7 +80,7 @@ struct Asked {
   OwnError error;
 };
 
-// What a family asks of each treatment, and of each benchmark where it has one error each.
+// One entry for each treatment of each of the family's errors.
 std::vector<Asked> asked_of(const plan::Plan& plan, const Family& family) {
   std::vector<Asked> all;
   const auto comparisons = comparisons_of(plan);

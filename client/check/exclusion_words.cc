@@ -20,19 +20,19 @@
 namespace stab::client {
 namespace {
 
-// Why rules with this quantity cannot be judged; "" if they can.
+// Why rules with this quantity can't be applied; "" if they can.
 std::string why_absent(const plan::Quantity& quantity, std::span<const counters::Reading> here) {
   constexpr std::int64_t any_time = 1'000'000'000;
   const auto value = exclusion::value_of(quantity, here, any_time);
   return value ? "" : value.error();
 }
 
-// What the kernel counts in ticks of its own; the others are exact to the microsecond.
+// Whether the kernel counts the reading in its own ticks; other times are exact to the microsecond.
 bool is_in_ticks(const plan::Quantity& quantity) {
   return quantity.reading == "steal-ns" || quantity.reading == "other-cpus-busy-ns";
 }
 
-// The time of a trial in which the smallest thing that is counted is as much as the rule excludes.
+// Says how long a trial is in which a single event or tick reaches the rule's limit.
 std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quantity) {
   const bool upper = rule.bound == plan::Bound::above || rule.bound == plan::Bound::at_least;
   if (!upper || rule.limit <= 1e-5) return "";
@@ -56,7 +56,7 @@ std::vector<counters::Reading> readings_here() {
   machine::Observer observer(machine::CpuSet{static_cast<unsigned>(std::max(sched_getcpu(), 0))});
   observer.before();
   observer.after(readings);
-  // The kernel counts these of every process.
+  // The kernel counts these for every process.
   for (const char* name : {"page-faults-minor", "page-faults-major", "context-switches-voluntary",
                            "context-switches-involuntary"})
     readings.push_back(counters::counted(name, "", 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl check` says of the rules that exclude trials.
+// The lines and JSON of `stabctl check` about the rules that exclude trials.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,15 +12,15 @@
 
 namespace stab::client {
 
-// What a trial would read on this machine, as to whether each reading is there.
+// The readings of a trial on this machine. They show only which readings are absent here.
 std::vector<counters::Reading> readings_here();
 
-// A line each; warnings of rules that cannot be judged from these readings included. None without
-// rules.
+// Describes the rules, and warns about rules that can't be applied to these readings. Empty if the
+// plan has no rules.
 std::vector<std::string> exclusion_lines(const plan::Plan& plan,
                                          std::span<const counters::Reading> here);
 
-// The field of check's JSON that tells the same; null without rules.
+// The field of check's JSON with the same content; null if the plan has no rules.
 nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
                                       std::span<const counters::Reading> here);
 

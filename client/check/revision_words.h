@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which commits a plan compares.
+// The lines and JSON of `stabctl check` about the commits that a plan compares.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 
 namespace stab::client {
 
-// "version old: commit 1a2b...", a line a level; none without revisions.
+// One line for each level with a revision: "version old: commit 1a2b..."
 std::vector<std::string> revision_lines(const plan::Plan& plan);
 nlohmann::ordered_json revisions_json(const plan::Plan& plan);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl check` says of calibrations, padding studies and fractional designs, beyond their
-// cells and models.
+// The lines of `stabctl check` about calibrations, padding studies, causal profiles and fractional
+// designs, in addition to their cells and models.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace stab::client {
 
-// A line each; none of other designs.
+// Empty for other designs.
 std::vector<std::string> study_words(const plan::Plan& plan);
 
 }  // namespace stab::client

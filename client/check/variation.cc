@@ -10,7 +10,8 @@
 namespace stab::client {
 namespace {
 
-// The level of the earlier intervals. A sequential experiment's are wider, by the looks of this plan.
+// The level of the earlier intervals. A sequential experiment has wider intervals; their level is
+// computed from the looks of this plan.
 std::optional<double> level_of(const report::Document& earlier, const plan::Plan& plan) {
   const double alpha = earlier.analysis.spec.alpha;
   if (!earlier.stopping || earlier.stopping->rule != "sequential") return alpha;
@@ -23,13 +24,13 @@ std::optional<double> level_of(const report::Document& earlier, const plan::Plan
   return look ? std::optional(look->level(alpha)) : std::nullopt;
 }
 
-// How much a change varies between units, from the width of its interval.
+// Computes the standard deviation of a change between units from the width of its interval.
 std::optional<double> sd_of_change(const stats::Effect& effect, double alpha, bool log) {
   const std::optional<double>& low = effect.low;
   const std::optional<double>& high = effect.high;
   const std::optional<double>& df = effect.df;
   const auto units = static_cast<double>(effect.units);
-  // Where units belong to one arm only, their number is not that of changes.
+  // If each unit belongs to one arm only, the number of units is not the number of changes.
   if (!low || !high || !df || units != *df + 1 || !(alpha > 0)) return std::nullopt;
   const auto t = stats::t_upper_quantile(alpha / 2, *df);
   if (!t || !(*low > 0)) return std::nullopt;
@@ -49,7 +50,7 @@ void add_changes(const report::Document& earlier, const plan::Plan& plan, Variat
   }
 }
 
-// Of one stratum, that of a pooled error.
+// Only a model with a single stratum, whose error is pooled, shows how much trials vary.
 void add_trials(const stats::Analysis& earlier, Variation& result) {
   for (const stats::AnovaTable& table : earlier.tables)
     for (const stats::AnovaRow& row : table.rows)
@@ -71,8 +72,8 @@ Variation variation_of(const report::Document& earlier, const plan::Plan& plan) 
   const stats::Spec& spec = earlier.analysis.spec;
   if (spec.response != plan.analysis.response || spec.log_scale != plan.analysis.log_scale)
     return result;
-  // A padding study's changes are relative; other raw numbers have no standard deviation in
-  // percent.
+  // A padding study's changes are relative even on the raw scale. Other changes on the raw scale
+  // have no relative standard deviation.
   const bool percent = plan.design.kind == plan::DesignKind::padding_study;
   if (plan.analysis.log_scale || percent) add_changes(earlier, plan, result);
   if (!plan.analysis.log_scale) return result;

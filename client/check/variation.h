@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much trials and changes vary, as far as it is known before an experiment runs.
+// The variation of trials and changes, as far as it is known before an experiment runs.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@
 
 namespace stab::client {
 
-// Which comparisons.
+// Identifies comparisons.
 struct Compared {
   stats::Scope scope = stats::Scope::subject;
   std::string benchmark{};  // "" unless the scope is one benchmark
@@ -22,25 +22,26 @@ struct Compared {
   auto operator<=>(const Compared&) const = default;
 };
 
-// Of a nested design: variances, not standard deviations.
+// Variances, not standard deviations, in a nested design.
 struct SeedVariation {
-  double between = 0;
-  double within = 0;  // of the runs of a seed
+  double between = 0;  // seeds
+  double within = 0;   // the runs of one seed
 };
 
 // Relative standard deviations.
 struct Variation {
-  std::map<std::string, double> trials{};  // of a benchmark's trials within a cell and block
-  std::optional<double> all_trials{};      // of benchmarks that are not in `trials`
-  std::optional<double> benchmarks{};      // of a change, between benchmarks
-  // Of a change between units: blocks, a padding study's seeds, benchmarks. It takes the place of
-  // those above; the treatment's comparison that varies most.
+  std::map<std::string, double> trials{};  // a benchmark's trials within a cell and block
+  std::optional<double> all_trials{};      // the same for benchmarks that are not in `trials`
+  std::optional<double> benchmarks{};      // a change between benchmarks
+  // A change between units (blocks, a padding study's seeds or benchmarks), for the treatment's
+  // comparison that varies most. Used in place of the values above, unless the plan's error is
+  // pooled.
   std::map<Compared, double> own{};
   std::map<std::string, SeedVariation> seeds{};
 };
 
-// From what an earlier experiment found, if it measured the same response on the same scale; else
-// nothing is known. If its cells were others, `own` is an approximation.
+// Reads the variation from an earlier report. Nothing is known unless the report has the same
+// response on the same scale. If that experiment had other cells, `own` is an approximation.
 Variation variation_of(const report::Document& earlier, const plan::Plan& plan);
 
 }  // namespace stab::client

@@ -14,7 +14,7 @@
 namespace stab::client {
 namespace {
 
-// Of a moment on any CPU, as to whether each source is there.
+// Looks at the current CPU for a moment to find out which sources are missing on this machine.
 std::vector<std::string> missing_here(const plan::QuietWait& wait) {
   machine::Calm calm({static_cast<unsigned>(std::max(sched_getcpu(), 0))},
                      {.load = wait.load,

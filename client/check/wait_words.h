@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl check` says of waiting for a quiet machine.
+// The lines and JSON of `stabctl check` about waiting for a quiet machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,11 +10,11 @@
 
 namespace stab::client {
 
-// A line, and a warning of each bound that this machine does not show; none if the plan does not
-// wait.
+// One line, and a warning for each limit whose value this machine doesn't show. Empty if the plan
+// does not wait.
 std::vector<std::string> wait_lines(const plan::Plan& plan);
 
-// The field of check's JSON that tells the same; null if the plan does not wait.
+// The field of check's JSON with the same content; null if the plan does not wait.
 nlohmann::ordered_json wait_json(const plan::Plan& plan);
 
 }  // namespace stab::client

@@ -17,7 +17,7 @@ std::string df_text(std::size_t df) {
   return df == 1 ? "1 degree of freedom" : fmt::format("{} degrees of freedom", df);
 }
 
-// "3 to 29 degrees of freedom" where benchmarks differ.
+// "3 to 29 degrees of freedom" if benchmarks differ.
 std::string df_words(const Family& family) {
   const auto [fewest, most] = std::ranges::minmax(family.errors, {}, &OwnError::df);
   return (fewest.df < most.df ? fmt::format("{} to ", fewest.df) : "") + df_text(most.df);
@@ -31,7 +31,8 @@ std::string header(const plan::Plan& plan, const Family& family) {
                      family.comparisons, df_words(family));
 }
 
-// The largest of the changes that the family's comparisons with few degrees of freedom find.
+// The largest of the smallest changes that the family's comparisons with few degrees of freedom
+// find.
 std::optional<double> largest(const Family& family, const std::vector<Detectable>& detectable) {
   std::optional<double> change;
   for (const Detectable& each : detectable)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What `stabctl check` says of the comparisons: how many are corrected together, from how many
-// degrees of freedom their error comes, and which changes are found.
+// The lines and JSON of `stabctl check` about the comparisons: how many are corrected together,
+// their error's degrees of freedom, and the smallest changes that they find.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +12,7 @@
 
 namespace stab::client {
 
-// With fewer degrees of freedom an error is known so badly that only large changes are found.
+// With fewer degrees of freedom, an error is so uncertain that only large changes are found.
 inline constexpr std::size_t few_df = 10;
 
 // "these 4 benchmarks", "benchmarks like these", "each benchmark".
@@ -24,13 +24,14 @@ std::string key_of(stats::Scope scope);
 std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
                                   const std::vector<Detectable>& detectable);
 
-// A line each, warnings included. `source`: where the standard deviations are from.
+// Describes the comparisons, warnings included. `source` says where the standard deviations are
+// from.
 std::vector<std::string> comparison_lines(const plan::Plan& plan,
                                           const std::vector<Family>& families,
                                           const std::vector<Detectable>& detectable,
                                           const std::string& source);
 
-// The fields of check's JSON that tell the same.
+// Adds the fields of check's JSON with the same content.
 void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
                      const std::vector<Detectable>& detectable, nlohmann::ordered_json& root);
 
