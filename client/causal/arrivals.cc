@@ -19,9 +19,10 @@ namespace {
 
 using stab::causal::Arrivals;
 
-// Of the time between two visits: a thread that gains all of it is nowhere.
+// A visit may save at most this share of the time between two visits: if it saved all of it, the
+// thread would need no time at all.
 constexpr double most_gained = 0.95;
-// Threads that have fewer are not looked at: the time between their visits is anything.
+// Threads with fewer gaps are ignored, because the mean of so few gaps says little.
 constexpr std::uint64_t least_gaps = 10;
 
 double gap_of(const Arrivals& thread) {
@@ -88,7 +89,7 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
               "where work comes in"
             : "--load: no thread visits arrival points often enough; a thread needs more than 10 "
               "visits");
-  // A thread that visits every T comes T / (T - faster) times as often.
+  // A thread with a mean gap of T visits T / (T - faster) times as often.
   const auto load_at = [&](double faster) {
     double sum = 0;
     for (const Arrivals& each : threads)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --load: how much more work is to come in, and by how much each visit of an arrival point makes its
-// thread faster for that.
+// --load says how much more work should arrive. These functions find the time that each visit to an
+// arrival point must save its thread for that.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,15 @@
 
 namespace stab::client::causal {
 
-// "1.25x", or several as "1x,1.5x": ascending, each once, 1 or more.
+// Reads "1.25x", or several loads as "1x,1.5x", and sorts them. A load below 1 or a repeated load
+// is an error.
 Result<std::vector<double>> read_loads(const std::string& text);
 
-// From visit to visit in a thread; 0: there are none.
+// The mean time between two visits in one thread; 0 if there were none.
 std::chrono::nanoseconds mean_gap(std::span<const stab::causal::Arrivals> arrivals);
 
-// Nanoseconds. The error says what arrivals there are, or which load can be reached.
+// How many nanoseconds each visit must save. The error says which arrivals are missing, or the
+// highest load that can be reached.
 Result<std::uint64_t> speedup_for(double load, std::span<const stab::causal::Arrivals> arrivals);
 
 }  // namespace stab::client::causal

@@ -51,10 +51,10 @@ Result<std::string> words_of(const CausalOptions& options, const Profile& profil
   return dumped(report::causal_json(profile, *made, options.alpha));
 }
 
-// The numbers of all loads together, and the points of each with its load.
+// One JSON object for all loads: their totals, and each load's points with the load.
 ordered_json all_of(const Profile& profile, const Loads& loads, double alpha) {
   stats::causal::Analysis all{.is_end_to_end = true};
-  std::vector<std::size_t> load_of;  // of each point
+  std::vector<std::size_t> load_of;  // parallel to all.points
   for (const AtLoad& at : loads.loads) {
     const stats::causal::Analysis& one = at.analysis;
     all.runs += one.runs;
@@ -116,7 +116,7 @@ Result<int> show_causal(const CausalOptions& options) {
         "--load needs a program to run: a file does not contain the load at which it was recorded");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());
-  // Written first: what cannot be analysed can be looked at.
+  // The file is written first, so that the user can look at a profile that can't be analysed.
   if (!options.coz.empty()) {
     const std::string text = stats::causal::as_coz(made->profile);
     if (auto written = write_output(text, options.coz, Colours::none); !written)

@@ -125,7 +125,7 @@ class Runs {
       for (const std::size_t load : order_of(block)) {
         if (made_.interrupted != 0 || is_in_vain_) break;
         if (auto ran = run(block, load); !ran) return std::unexpected(ran.error());
-        // The others would be as this one, and show nothing either.
+        // Further runs would not visit a progress point either.
         is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
       }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
@@ -140,14 +140,14 @@ class Runs {
         .path = program_.path, .argv = options_.command, .library = library_, .timeout = timeout_};
   }
 
-  // Of each two runs one is at speedup 0, and the seed decides which.
+  // In each pair of runs, one has speedup 0; the seed decides which one.
   std::int32_t speedup_of(unsigned run) const {
     if (!speedup_) return stab::causal::drawn;
     const bool is_second_faster = derive(options_.seed, "causal pair", {run / 2}) % 2 == 0;
     return (run % 2 == 1) == is_second_faster ? *speedup_ : 0;
   }
 
-  // A whole run, since what comes in may differ from phase to phase of the program.
+  // Measures the arrivals of a whole run, because they may differ between the program's phases.
   Result<void> measure(const std::vector<double>& loads) {
     Settings settings = settings_;
     settings.fixed_speedup = 0;
@@ -177,7 +177,8 @@ class Runs {
     return {};
   }
 
-  // What changes with time is in each load as much: they take turns, in a new order each time.
+  // The loads take turns in a new order in each block, so that changes over time affect all loads
+  // equally.
   [[nodiscard]] std::vector<std::size_t> order_of(unsigned block) const {
     std::vector<std::size_t> order(std::max<std::size_t>(made_.profile.loads.size(), 1));
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -218,7 +219,7 @@ class Runs {
     });
   }
 
-  // Who has forgotten them need not wait for a run's end.
+  // Tells users early that the program seems to have no progress points.
   void look_for_points(const SessionFile& session) {
     if (options_.end_to_end || begun_ > 1) return;
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
@@ -266,7 +267,7 @@ class Runs {
                      seen.experiments, seen.visits, static_cast<double>(seen.duration_ns) / 1e9));
   }
 
-  // What makes the answer worse than it could be, and what to change.
+  // Tells the user about problems that make the result worse, and what to change.
   void remark() const {
     if (!has_begun_) {
       tell(did_not_begin);
@@ -306,16 +307,16 @@ class Runs {
   std::string library_;
   Settings settings_;
   std::optional<std::int32_t> speedup_;
-  std::chrono::nanoseconds timeout_;  // 0: none
+  std::chrono::nanoseconds timeout_;  // 0: no timeout
   Profiled made_;
   Seen all_;
   std::uint64_t last_visits_ = 0;
-  unsigned looks_without_ = 0;  // a visit
+  unsigned looks_without_ = 0;  // consecutive looks without a new visit
   unsigned begun_ = 0;
   unsigned empty_ = 0;
   bool has_begun_ = false;
   bool left_behind_ = false;
-  bool is_in_vain_ = false;  // a run has ended without any visit
+  bool is_in_vain_ = false;  // a run has ended without a visit to a progress point
 };
 
 }  // namespace

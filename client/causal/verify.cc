@@ -45,7 +45,7 @@ struct Prediction {
 struct Measured {
   std::string response;
   std::string level;     // "version=new"
-  std::string baseline;  // too
+  std::string baseline;  // "version=old"
   Gain gain;
 };
 
@@ -57,7 +57,7 @@ Result<protocol::ResultsReply> results_of(const Common& common, std::int64_t id)
   return client->ask(request);
 }
 
-// One with an analysis.
+// The cell that the user chose, or the only one. Fails if it has no analysis.
 Result<const report::CausalCell*> cell_of(const report::Document& profile,
                                           const VerifyOptions& options) {
   if (!profile.causal)
@@ -77,7 +77,7 @@ Result<const report::CausalCell*> cell_of(const report::Document& profile,
   return fail("several cells have a profile; choose one with --cell: " + names);
 }
 
-// Between the steps of the curve that are next to it; before the first of them from no gain on.
+// Interpolates between the neighbouring steps of the curve, which starts at no gain for no speedup.
 Result<Gain> gain_at(const stats::causal::Line& line, double speedup) {
   if (std::fabs(speedup - stats::causal::ranked_speedup) < 1e-9) return line.at_quarter;
   Gain before;
@@ -199,7 +199,7 @@ Result<int> verify(const Common& common, const VerifyOptions& options) {
   if (!file) return std::unexpected(file.error());
   const auto profile = results_of(common, options.id);
   if (!profile) return std::unexpected(profile.error());
-  // Before anything is measured: whether there is something to compare it with.
+  // The prediction comes first, so that nothing is measured without something to compare it with.
   const auto predicted = predict(profile->document, options);
   if (!predicted) return std::unexpected(predicted.error());
   RunOptions how;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 'stabctl causal verify': what a causal profile predicted of a change, beside what the change gave.
+// 'stabctl causal verify': compares the gain that a causal profile predicted with the gain of the
+// actual change.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,16 @@ namespace stab::client::causal {
 
 struct VerifyOptions {
   std::int64_t id = 0;          // of an experiment whose plan is causal
-  std::string plan{};           // that measures the change: one comparison
-  std::string cell{};           // of the profile; "": there is one
-  std::string line{};           // that was changed; "": the one that the profile names
+  std::string plan{};           // the file of a plan that measures the change in one comparison
+  std::string cell{};           // of the profile; "": it has only one
+  std::string line{};           // the changed line; "": the first that helps, by the profile
   std::string speedup = "25%";  // how much less time the line takes after the change
 };
 
-// Runs the plan as 'stabctl run' does, or goes on with it, and prints one sentence.
+// Runs or continues the plan as 'stabctl run' does, and prints one sentence.
 Result<int> verify(const Common& common, const VerifyOptions& options);
 
-// How much more was gained than predicted. The two gains are independent of each other.
+// The measured gain minus the predicted gain. The two must be independent of each other.
 stats::causal::Gain difference(const stats::causal::Gain& predicted,
                                const stats::causal::Gain& measured);
 

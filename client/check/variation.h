@@ -33,7 +33,7 @@ struct Variation {
   std::map<std::string, double> trials{};  // a benchmark's trials within a cell and block
   std::optional<double> all_trials{};      // the same for benchmarks that are not in `trials`
   std::optional<double> benchmarks{};      // a change between benchmarks
-  // A change between units (blocks, a padding study's seeds or benchmarks), for the treatment's
+  // A change between units (blocks, a padding study's seeds, or benchmarks), for the treatment's
   // comparison that varies most. Used in place of the values above, unless the plan's error is
   // pooled.
   std::map<Compared, double> own{};

@@ -23,14 +23,14 @@
 namespace stab::client {
 namespace {
 
-// An experiment of the list.
+// An experiment in the list.
 struct Listed {
   std::int64_t id = 0;
   std::string name;
   std::string state;
 };
 
-// Where reports are from: a daemon, or a folder.
+// Reads reports from a daemon or a folder.
 class Source {
  public:
   static Result<Source> open(const Common& common) {
@@ -45,7 +45,7 @@ class Source {
     return source;
   }
 
-  // By their numbers.
+  // All experiments, in the order of their numbers.
   Result<std::vector<Listed>> list() {
     std::vector<Listed> all;
     if (client_) {
@@ -103,7 +103,8 @@ class Collector {
   }
 
  private:
-  // The latest one says which number it is about.
+  // Is called for the latest experiment first. If the user chose no response, the latest experiment
+  // that measured the benchmark determines it.
   void look_at(const Listed& each) {
     if (each.state != "done") {
       if (each.state == "damaged") leave_out(each, "its row is damaged");
@@ -147,7 +148,7 @@ class Collector {
                  1000));
   }
 
-  // "; 2 more cannot be read, of which experiment 3: its row is damaged"
+  // "; 2 more cannot be read, among them experiment 3: its row is damaged"
   [[nodiscard]] std::string unread_words() const {
     if (left_out_.empty()) return "";
     return fmt::format("; {} more cannot be read, among them experiment {}: {}", left_out_.size(),
@@ -160,7 +161,7 @@ class Collector {
   std::vector<history::Experiment> found_;
   std::vector<history::LeftOut> left_out_;
   std::set<std::string> others_;
-  bool is_known_ = false;  // the benchmark was measured
+  bool is_known_ = false;  // some experiment measured the benchmark
   std::size_t not_looked_at_ = 0;
 };
 

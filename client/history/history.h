@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 'stabctl history': one benchmark over the experiments of a daemon or a folder. It asks for their
-// reports as any client may, so it shows what the caller may see.
+// 'stabctl history': shows one benchmark over the experiments of a daemon or a folder. It requests
+// their reports as any client may, so it shows only experiments that the caller has access to.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace stab::client {
 
 struct HistoryOptions {
   std::string benchmark;
-  std::string experiment;  // only those of this name; "": all
-  std::string html;        // file for the history as a page; "": none
-  std::size_t last = 200;  // experiments that are looked at, the latest
+  std::string experiment;  // only experiments with this name; "": all
+  std::string html;        // file for the history as a page; "": no page
+  std::size_t last = 200;  // how many of the latest experiments are examined
   double alpha = 0.05;
   std::uint64_t seed = 1;
 };

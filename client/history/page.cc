@@ -78,12 +78,12 @@ class Picture {
     return local_time(history_.experiments[series_.points[point].experiment].at_ns);
   }
 
-  // Below some of the dots, as many as have room: the experiment's number, and its day, or where all
-  // are of one day the time.
+  // Labels as many dots as there is room for with the experiment's number and its day. If all
+  // experiments are of one day, the label has the time instead.
   void draw_times(Canvas& canvas, const Axis& right) const {
     constexpr std::size_t most = 6;
     constexpr std::size_t day =
-        10;  // letters of it in "2026-11-26 20:15:00"; of no time there are none
+        10;  // characters of the day in "2026-11-26 20:15:00"; an unknown time is ""
     const std::size_t count = series_.points.size();
     const std::string first = time_of(0).substr(0, day);
     bool one_day = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A history as one HTML file that needs nothing else, as reports have theirs (report/html/page.h).
+// A history as a self-contained HTML file, like that of a report (report/html/page.h).
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace stab::client::history {
 
-// A picture for each series, of at most `most_pictures` and `most_dots` of report/html/parts.h.
+// One picture for each series, up to the limits `most_pictures` and `most_dots` of
+// report/html/parts.h.
 std::string as_page(const History& history);
 
 }  // namespace stab::client::history

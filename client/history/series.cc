@@ -18,12 +18,12 @@ std::optional<double> finite(std::optional<double> value) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-// The machine without its software, as facts of it are written in a line.
+// The line of the machine's facts up to the kernel, which is the first software in it.
 std::string hardware_of(const Experiment& experiment) {
   return experiment.machine.substr(0, experiment.machine.find(", Linux "));
 }
 
-// "" if both are of one kind.
+// "" if they are comparable.
 std::string why_not_comparable(const Experiment& each, const Experiment& latest) {
   if (each.simulated != latest.simulated)
     return each.simulated ? "its trials ran under a simulator"
@@ -38,7 +38,7 @@ std::string why_not_comparable(const Experiment& each, const Experiment& latest)
   return "";
 }
 
-// The compiler is one of them, where the plan names it.
+// Settings include the compiler if the plan names it.
 std::string new_setting(const Experiment& each, const Experiment& before) {
   for (const std::string& setting : each.settings)
     if (std::ranges::find(before.settings, setting) == before.settings.end())
@@ -65,7 +65,8 @@ std::vector<Series> series_of(std::vector<Experiment>& experiments) {
   return all;
 }
 
-// Logarithms where there are some: changes of a share are alike then, wherever the series is.
+// Takes logarithms if all means are positive: a relative change then has the same size at every
+// level of the series.
 std::vector<double> numbers_of(const Series& series, bool& logarithms) {
   const auto is_positive = [](const Point& each) { return each.mean.mean > 0; };
   logarithms = std::ranges::all_of(series.points, is_positive);
@@ -104,7 +105,7 @@ bool is_exact(const History& history, const Series& series) {
   });
 }
 
-// Bytes are whole.
+// Rounds the means, because a size is a whole number of bytes.
 void find_steps(Series& series) {
   for (std::size_t i = 1; i < series.points.size(); ++i) {
     const double before = std::round(series.points[i - 1].mean.mean);
@@ -115,8 +116,8 @@ void find_steps(Series& series) {
   }
 }
 
-// So many that 20 of them decide. Fewer where that would take long, which is where many series change:
-// a permutation takes time with the square of a series, and the work is some seconds.
+// Enough permutations that 20 of them decide at `alpha`. The time of a permutation grows with the
+// square of the series' length, so more than 19,999 are used only if all tests take some seconds.
 std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longest) {
   constexpr double deciding = 20;
   constexpr double least = 999;
@@ -127,12 +128,13 @@ std::size_t permutations_for(double alpha, std::size_t tested, std::size_t longe
                                              std::max(always, std::floor(work / each))));
 }
 
-// Unlike change points, alarms hold for somebody who asks again after each experiment.
+// Unlike change points, alarms are valid for a user who looks after each experiment.
 void watch_all(History& history) {
   stats::WatchOptions options;
   for (Series& each : history.series)
     each.watched = !each.exact && each.points.size() > options.start;
-  // All that may ever be watched share alpha, so that a further series changes no earlier answer.
+  // All series that may ever be watched share alpha, so that an earlier answer stays the same when
+  // another series becomes long enough.
   const auto exact = std::ranges::count_if(history.series, &Series::exact);
   const std::size_t all = history.series.size() - static_cast<std::size_t>(exact);
   options.alpha = history.options.alpha / static_cast<double>(std::max<std::size_t>(1, all));
@@ -143,7 +145,8 @@ void watch_all(History& history) {
   }
 }
 
-// The series that are tested share alpha; those that are too short for any p below it are not.
+// The tested series share alpha. A series is not tested if it is too short for p to reach its
+// share.
 void test_all(History& history) {
   for (Series& each : history.series) {
     each.exact = is_exact(history, each);
@@ -197,7 +200,7 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                         .simulated = document.simulated,
                         .all_moved = layouts.randomized > 0 && layouts.unrandomized == 0 &&
                                      layouts.without_runtime == 0};
-  // A size without a verdict may be that of a few of many builds.
+  // If a verdict on the size is unsure, the trials may have used only a few of many builds.
   experiment.facts = experiment.response == plan::code_size &&
                      std::ranges::none_of(analysis.effects, [](const stats::Effect& each) {
                        return each.verdict == stats::Verdict::unsure;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What several experiments measured of one benchmark, as series in the order of time with their change
-// points. A number of a series is an experiment's mean of a cell: the experiment, not the trial, is
-// what can change places with another where nothing changed (doc/decisions/0023-history.md).
+// The history of one benchmark over several experiments: series in the order of time, with their
+// change points. Each number of a series is an experiment's mean of a cell, because a permutation
+// may exchange experiments, but not trials, as long as nothing changes
+// (doc/decisions/0023-history.md).
 #pragma once
 
 #include <cstddef>
@@ -33,38 +34,38 @@ struct Experiment {
   std::int64_t at_ns = 0;  // when its first trial began
   std::string machine{};
   std::vector<std::string> settings{};
-  report::Source source{};  // what was checked out when it was submitted
+  report::Source source{};  // the commit and branch that were checked out at its submission
   std::string response{};
   stats::Unit unit = stats::Unit::number;
   bool log_scale = false;
   bool higher_is_better = false;
   bool simulated = false;
-  bool facts = false;         // its numbers are those of builds, which no trial changes
-  bool all_moved = false;     // the functions of every trial's program were placed at random
+  bool facts = false;         // its numbers describe builds, so they are the same in all trials
+  bool all_moved = false;     // every trial's program had its functions placed at random
   std::vector<Mean> means{};  // of the benchmark; empty: it was not measured
-  std::vector<std::string> others{};  // benchmarks that were
+  std::vector<std::string> others{};  // the other benchmarks that were measured
 };
 Experiment experiment_in(const report::Document& document, const std::string& benchmark);
 
 struct Point {
-  std::size_t experiment = 0;  // of History::experiments
+  std::size_t experiment = 0;  // index into History::experiments
   Mean mean{};
 };
 
 struct Change {
-  std::size_t at = 0;             // of Series::points: the first one behind it
-  double difference = 0;          // of the means of the parts that it divides
-  std::optional<double> ratio{};  // of them; none unless all numbers are above 0
-  std::optional<double> p{};      // none: both are facts
+  std::size_t at = 0;             // index into Series::points: the first point after the change
+  double difference = 0;          // the mean of the part after it minus that of the part before
+  std::optional<double> ratio{};  // of these means; absent if a number is not above 0
+  std::optional<double> p{};      // absent in exact series
 };
 
 struct Series {
   Levels levels{};
   std::vector<Point> points{};
-  bool exact = false;  // of facts: each difference is a change, and there is no test
+  bool exact = false;  // all numbers are facts: each difference is a change, without a test
   bool tested = false;
   std::vector<Change> changes{};
-  bool watched = false;  // long enough for the watch, which holds however often one asks
+  bool watched = false;  // long enough for alarms, which are valid however often the user looks
   std::vector<stats::Alarm> alarms{};
 };
 
@@ -75,25 +76,25 @@ struct LeftOut {
 };
 
 struct Options {
-  double alpha = 0.05;  // that any series without a change gets one
+  double alpha = 0.05;  // the probability that any series without a change gets one
   std::uint64_t seed = 1;
 };
 
 struct History {
   std::string benchmark{};
   std::vector<Experiment> experiments{};            // comparable ones, by time
-  std::vector<std::vector<std::string>> remarks{};  // of each: what is other than before
+  std::vector<std::vector<std::string>> remarks{};  // how each differs from the one before it
   std::vector<Series> series{};
   std::vector<LeftOut> left_out{};
-  std::size_t not_looked_at = 0;  // earlier ones, of which nothing is known
+  std::size_t not_looked_at = 0;  // the number of earlier experiments that were not examined
   Options options{};
-  double alpha_of_each = 0;      // of each series that is long enough
-  std::size_t permutations = 0;  // of each test, at most; 0: none was tested
-  bool too_many = false;  // long enough, and not tested: they would take too many permutations
+  double alpha_of_each = 0;      // for each series that is long enough
+  std::size_t permutations = 0;  // of each test, at most; 0: no series was tested
+  bool too_many = false;         // the tests need too many permutations, so no series was tested
 };
 
-// Of experiments that measured the benchmark, one at least. Those that are not comparable with the
-// latest one are left out, with the reason.
+// Needs at least one experiment, and all of them must have measured the benchmark. Leaves out
+// experiments that are not comparable with the latest one, and says why.
 History make_history(const std::string& benchmark, std::vector<Experiment> experiments,
                      const Options& options);
 

@@ -31,7 +31,7 @@ const char* unit_word(stats::Unit unit) {
   return unit == stats::Unit::nanoseconds ? "ns" : unit == stats::Unit::bytes ? "bytes" : "";
 }
 
-// From the least to the greatest number of a series.
+// A text axis from the smallest to the largest number of a series.
 class Axis {
  public:
   explicit Axis(const Series& series) {
@@ -115,7 +115,7 @@ class Text {
     add_table(grid.render(false), series, scale);
   }
 
-  // The header and a line for each point, and before some of these that there is a change.
+  // Adds the header, a line for each point, and a line before each point where a change begins.
   void add_table(const std::string& table, const Series& series, const report::Scale& scale) {
     std::istringstream lines(table);
     std::string line;
@@ -168,7 +168,7 @@ class Text {
     if (std::ranges::any_of(history_.series, &Series::exact))
       note("The size of a build does not vary, so every difference is a change and needs no test.");
     const auto fixed = std::ranges::count(history_.experiments, false, &Experiment::all_moved);
-    // What is known before a program runs does not hang on where it lies.
+    // The layout does not affect simulated counts or properties of builds.
     if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
           "In {} of {} experiments the positions of functions were not random: each build is one "
@@ -197,7 +197,7 @@ class Text {
                     some, needed, history_.alpha_of_each));
   }
 
-  // Change points are for one look at a history, alarms for a look after each experiment.
+  // Change points are valid for one look at a history, alarms for a look after each experiment.
   void notes_on_alarms() {
     const auto watched = std::ranges::count_if(history_.series, &Series::watched);
     if (watched == 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A history for people and for programs.
+// A history as text for people and as JSON for programs.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace stab::client::history {
 
-// "opt=O2 heap=on"; "" of a benchmark without treatments.
+// "opt=O2 heap=on"; "" if the benchmark has no treatments.
 std::string cell_name(const Levels& levels);
 // One unit for all means of the series.
 report::Scale scale_of(const History& history, const Series& series);
@@ -17,13 +17,13 @@ report::Scale scale_of(const History& history, const Series& series);
 std::string change_words(const Change& change, const Series& series, const History& history,
                          const report::Scale& scale);
 
-// A line an experiment, its interval drawn, and a line where a series changes.
 // "main 3f2a91c1"; "" if no commit is known.
 std::string source_of(const Experiment& experiment);
 
+// One line for each experiment, with a drawing of its interval, and a line for each change.
 std::string as_text(const History& history);
 
-// One object, as doc/history.md describes it.
+// One object; doc/history.md describes it.
 std::string as_json(const History& history);
 
 }  // namespace stab::client::history

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t max_log_bytes = std::size_t{64} << 20;
 
-// Beside the database, where a killed run leaves nothing that the next one does not use; only if
-// that path is longer than a socket's may be, a folder of its own.
+// The socket is beside the database, so that the next run reuses the file that a killed run leaves.
+// Only if its path would be longer than this, the socket gets a folder in /tmp.
 constexpr std::size_t max_socket_path = sizeof(sockaddr_un{}.sun_path) - 1;
 
 Result<std::string> private_folder() {
@@ -36,15 +36,15 @@ Result<std::string> private_folder() {
 [[noreturn]] void become_daemon(const std::string& program, const std::string& state,
                                 const std::string& socket, int log, int ready, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);  // our parent has died already
-  setpgid(0, 0);                      // Ctrl-C is for us, not for it
+  if (getppid() != parent) _exit(1);  // stabctl has died already
+  setpgid(0, 0);                      // Ctrl-C is for stabctl, not for the daemon
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   dup2(log, 2);
   fcntl(ready, F_SETFD, 0);
   const std::string ready_text = std::to_string(ready);
-  // What an administrator sets is for daemons that others use.
+  // The administrator's settings are for daemons that several users share.
   execl(program.c_str(), program.c_str(), "--config", "/dev/null", "--state", state.c_str(),
         "--socket", socket.c_str(), "--ready-fd", ready_text.c_str(), static_cast<char*>(nullptr));
   _exit(127);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A daemon of our own: started for one experiment, ended with us.
+// A daemon for one experiment, which ends with this process.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace stab::client {
 
 class EmbeddedDaemon {
  public:
-  // Returns when clients can connect. Its log goes to `state_directory`/stabd.log.
+  // Returns when clients can connect. The daemon's log goes to `state_directory`/stabd.log.
   static Result<EmbeddedDaemon> start(const std::string& state_directory);
   EmbeddedDaemon(EmbeddedDaemon&& other) noexcept;
   EmbeddedDaemon& operator=(EmbeddedDaemon&&) = delete;
@@ -25,7 +25,7 @@ class EmbeddedDaemon {
 
   pid_t pid_;
   std::string socket_path_;
-  std::string socket_folder_;  // of its own, or ""
+  std::string socket_folder_;  // a temporary folder for the socket; "": it is beside the database
 };
 
 }  // namespace stab::client

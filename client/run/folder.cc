@@ -30,14 +30,15 @@ std::string file_name(const std::string& name) {
   return safe;
 }
 
-// Holds the digest of the plan that a run was begun with, until the run has ended.
+// The file that holds the digest of the run's plan until the run has ended.
 std::string mark_of(const std::string& folder) {
   return folder + "/unfinished";
 }
 
 std::string digest_of(const RunOf& run) {
   Sha256 hash;
-  // A run of an earlier version goes on with the defaults that it began with.
+  // A run that an earlier version began continues with the defaults of that version, so the digest
+  // leaves defaults out.
   hash.add_field(plan::without_defaults(run.plan));
   hash.add_field(run.directory);
   return hash.hex();
@@ -48,7 +49,7 @@ bool has_mark(const std::string& folder, const std::string& digest) {
   return mark && *mark == digest;
 }
 
-// Nothing if it is of another plan, or somebody is at it.
+// Empty if the run is of another plan, or a process uses the folder.
 std::optional<RunFolder> interrupted_in(const std::string& folder, const std::string& digest) {
   if (!has_mark(folder, digest)) return std::nullopt;
   Fd claim(open(mark_of(folder).c_str(), O_RDONLY | O_CLOEXEC));
@@ -56,7 +57,7 @@ std::optional<RunFolder> interrupted_in(const std::string& folder, const std::st
   return RunFolder{.path = folder, .claim = std::move(claim)};
 }
 
-// The newest first.
+// Folders with a mark, newest first.
 std::vector<std::string> marked_folders(const std::string& runs) {
   std::error_code error;
   std::set<std::pair<fs::file_time_type, std::string>> marks;

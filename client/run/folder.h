@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where `stabctl run` keeps its database, and how the same command finds it again.
+// The folder in which `stabctl run` keeps its database, and where the same command finds it again.
 #pragma once
 
 #include <string>
@@ -12,32 +12,34 @@ namespace stab::client {
 
 struct RunFolder {
   std::string path;
-  Fd claim;  // while it is open no other call takes this folder for an interrupted run
+  Fd claim;  // while it is open, no other call considers the run interrupted
 };
 
 struct RunOf {
-  std::string experiment;  // its name
-  std::string plan;        // its text
-  std::string directory;   // the plan's
+  std::string experiment;  // the experiment's name
+  std::string plan;        // the plan's text
+  std::string directory;   // the plan's folder
 };
 
-// `wanted` if it is not empty. Else the newest folder of the user's in which a run of this very plan
-// was interrupted, unless it is to measure `again` or somebody is at it; else a new one.
+// Returns `wanted` unless it is empty. Otherwise, unless `again` is set, returns the user's newest
+// folder in which a run of this very plan was interrupted and which no process uses. Otherwise
+// creates a folder.
 Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again);
 
-// Where the folders are if none is wanted.
+// Holds the folders of runs for which the user names no folder.
 std::string folder_of_runs();
 
-// Whether the same command would go on with the run in there, if nobody is at it.
+// Whether the same command would continue the run in this folder, if no process uses it.
 bool is_unfinished(const std::string& folder, const RunOf& run);
 
-// The file in a run's folder that says how `stabctl ab` began it; there until the run has ended.
+// The file in a run's folder that says how `stabctl ab` began the run. It is removed when the run
+// ends.
 inline constexpr const char* ab_mark = "ab.json";
 
-// Folders below folder_of_runs() whose run was interrupted and that nobody is at, the newest first.
+// Folders below folder_of_runs() whose run was interrupted and that no process uses, newest first.
 std::vector<std::string> interrupted_runs();
 
-// The run in there has come to its end: the same command begins a new one.
+// Records that the run in the folder has ended, so that the same command begins a new one.
 void mark_ended(const RunFolder& folder);
 
 }  // namespace stab::client

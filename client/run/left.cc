@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By the process that the database's lock file names. The lock itself is not tried: a daemon that
-// starts in this moment would find it taken.
+// Looks for the process that the database's lock file names. It does not try the lock, because a
+// daemon that starts at this moment would then find the lock taken.
 bool is_in_use(const std::string& folder) {
   const auto text = read_file(folder + "/stabd.db.lock", 64);
   if (!text) return false;

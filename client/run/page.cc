@@ -18,7 +18,7 @@ Result<void> check_page(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return fail(fmt::format("--html {}: this is a folder; name a file", path));
-  // A pipe or a device.
+  // A pipe or a device is written in place, so its folder need not be writable.
   if (const auto status = std::filesystem::status(path, error);
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     if (access(path.c_str(), W_OK) == 0) return {};

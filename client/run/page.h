@@ -9,11 +9,11 @@
 
 namespace stab::client {
 
-// An error if the file could not be written now: nobody should measure for hours to hear of it.
-// "": no page is asked for, which is good.
+// Fails if the file could not be written now, so that the user does not learn it after hours of
+// measuring. Succeeds for "", which stands for no page.
 Result<void> check_page(const std::string& path);
 
-// Nothing if no page is asked for.
+// Does nothing if `path` is "".
 Result<void> write_page(const Analysed& analysed, const std::string& path);
 
 }  // namespace stab::client

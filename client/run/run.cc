@@ -31,8 +31,8 @@ struct Earlier {
   bool ended = false;
 };
 
-// The last experiment of this plan that the folder holds. What is unfinished there must be of the
-// same plan.
+// Finds the last experiment of this plan in the folder. An unfinished experiment of another plan is
+// an error, or is cancelled if `cancel_others` is set.
 Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan, bool cancel_others) {
   const auto answer = client.ask(protocol::ListRequest{});
   if (!answer) return std::unexpected(answer.error());
@@ -131,7 +131,7 @@ Result<int> run(const RunOptions& options) {
   const auto ran = run_to_end(*file, options);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
-    // What runs is ended with the daemon, and runs again when the same call is made.
+    // The daemon ends the running trial, which runs again when the user repeats the command.
     tell(fmt::format("paused; to continue: stabctl run --folder {} {}", shell_quote(ran->state),
                      shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;

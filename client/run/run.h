@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan is measured here and now, by a daemon of our own.
+// Measures a plan with a daemon of its own, which ends with this process.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace stab::client {
 struct Ran {
   std::string state;  // the folder of its database
   std::int64_t id = 0;
-  int signal = 0;  // that paused it; 0: it has come to its end
+  int signal = 0;  // the signal that paused it; 0: it has ended
 };
 
-// The file need not exist; its path is for messages. Shows progress on stderr.
+// The file need not exist, because its path is only for messages. Shows progress on stderr.
 Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options);
 
 }  // namespace stab::client

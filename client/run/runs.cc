@@ -13,7 +13,7 @@
 namespace stab::client {
 namespace {
 
-// A row says `running` also after a kill.
+// If the daemon was killed, the row still says `running`.
 std::string state_of(const LeftRun& run) {
   if (run.running || run.ended_ns || !run.id) return run.state;
   return "interrupted";
