@@ -27,7 +27,7 @@
 namespace stab::client {
 namespace {
 
-// Each column has one role.
+// Fails if a column has more than one role.
 Result<void> check_roles(const AnalyzeOptions& options) {
   std::set<std::string> seen{options.response};
   std::vector<std::string> others = options.factors;
@@ -195,12 +195,12 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
 
 namespace {
 
-// What is analysed.
+// The data to analyse, with their specification.
 struct Task {
   stats::Spec spec{};
   stats::Dataset data{};
   std::vector<std::string> notes{};
-  bool failed = false;     // a run of those that were measured
+  bool failed = false;     // a measured run failed
   std::string sessions{};  // the factor whose levels are files; "": there is one file
 };
 
@@ -208,7 +208,7 @@ constexpr const char* one_session =
     "one file per level: the effect of what changed between the files cannot be told from the "
     "levels' effect";
 
-// A file of each arm is one session of each: the variation between sessions is not known.
+// Each level has one file, which is one session, so the variation between sessions is unknown.
 void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
   bool all = true;
   for (stats::Effect& effect : analysis.effects) {
@@ -264,7 +264,7 @@ Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
   return foreign::file_factor(options.file_factor, options.files);
 }
 
-// A table for each file, and notes on them.
+// Reads one table from each file, and adds notes about them to the task.
 Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs,
                                                 const AnalyzeOptions& options,
                                                 const foreign::FileFactor& factor, Task& task) {
@@ -274,7 +274,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
     stats::CsvColumns columns = analyze_columns(task.spec, options.order);
     if (is_own_export(inputs[i].text())) {
       ask_for_own_data(columns);
-      // Orders are drawn within blocks and for each experiment by itself.
+      // stabd draws the order within each block, and for each experiment separately.
       if (!several && (task.spec.block == "block" || task.spec.design == stats::Design::nested))
         task.spec.order_drawn = true;
     }
@@ -322,7 +322,7 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
   return task;
 }
 
-// What one layout, and one command after the other, mean for the answer.
+// Warns that each version had a single layout, and that versions ran one after the other.
 void note_cautions(foreign::Format format, bool several, std::vector<std::string>& notes) {
   if (format == foreign::Format::hyperfine)
     notes.push_back(
@@ -391,7 +391,8 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
   if (!table) return std::unexpected(table.error());
   task.spec.treatments = std::move(table->treatments);
   task.spec.subject = std::move(table->subject);
-  // Google Benchmark may have mixed them: their order in the file is not that of time.
+  // Google Benchmark may interleave repetitions, so their order in the file may not be that of
+  // time.
   task.spec.in_order = format == foreign::Format::hyperfine;
   task.spec.one_after_other = true;  // note_cautions() says so
   task.data = std::move(table->data);

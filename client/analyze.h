@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 'stabctl analyze': the analysis on anybody's data, without a daemon: tables (CSV), and the JSON of
+// 'stabctl analyze': analyses data from any source without a daemon: tables (CSV), and the JSON of
 // hyperfine and Google Benchmark.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace stab::client {
 
 struct AnalyzeOptions {
-  std::vector<std::string> files;  // several are the levels of a factor
+  std::vector<std::string> files;  // several files are the levels of a factor
   std::string format = "auto";     // "csv", "hyperfine", "google-benchmark"
   std::string file_factor;         // "version", or "version=old,new"
   std::string response;
@@ -24,17 +24,17 @@ struct AnalyzeOptions {
   std::string block;
   std::string subject;
   std::string random;                   // a factor nested in the treatments
-  std::string seeds = "auto";           // whether it is: "nested", "crossed"
-  std::vector<std::string> generators;  // "d=a:b:c"; none: found from the table
+  std::string seeds = "auto";           // of `random`: "nested", "crossed"
+  std::vector<std::string> generators;  // "d=a:b:c"; empty: the table shows them
   std::string estimand = "mean";        // "typical", "median"
   bool independent_blocks = false;
   bool order_drawn = false;
   std::uint64_t seed = 1;               // of randomization tests
   std::string losses = "extremes";      // "monotone", "random"
-  std::optional<double> lost_at_least;  // of rows without a number
+  std::optional<double> lost_at_least;  // bound for rows without a number
   std::optional<double> lost_at_most;
-  std::optional<double> resolution;     // steps of what measured the response
-  std::string order;                    // when a row was measured
+  std::optional<double> resolution;     // of the clock that measured the response
+  std::string order;                    // column that says when a row was measured
   std::vector<std::string> baselines;   // "opt=O2"
   std::string scale = "raw";            // "log"
   std::string method = "standard";      // "stabilizer"
@@ -54,13 +54,14 @@ struct AnalyzeOptions {
 
 Result<int> analyze(const AnalyzeOptions& options);
 
-// "1%" or "0.01" as 0.01, above 0 and below 1; `option` is named in the error.
+// Reads "1%" or "0.01" as 0.01. The share must be above 0 and below 1; the error names `option`.
 Result<double> read_share(const std::string& option, const std::string& text);
 
-// "p90" or "p99.9": no estimand, but a word that gets a reason instead of a list of words.
+// Whether the word names a quantile ("p90", "p99.9"). Quantiles are not estimands, but get an error
+// with a reason instead of a list of words.
 bool is_quantile(const std::string& estimand);
 
-// The parts.
+// The parts of analyze().
 Result<stats::Spec> analyze_spec(const AnalyzeOptions& options);
 stats::CsvColumns analyze_columns(const stats::Spec& spec, const std::string& order);
 // Puts the baselines' levels first; fails for unknown columns and levels.

@@ -40,7 +40,8 @@ Result<void> tell_calibrations(Client& client, const std::string& path) {
   const auto known = read_known(path);
   if (!known) return std::unexpected(known.error());
   if (known->empty()) return {};
-  // No request may be long (protocol::most_decoded); stabd joins what it knows already.
+  // A request must be short (protocol::most_decoded), so each has a few calibrations. stabd adds
+  // them to the ones that it has.
   constexpr std::size_t at_once = 32;
   for (const KnownMachine& machine : *known) {
     for (std::size_t i = 0; i < machine.calibrations.size(); i += at_once) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `stabctl run` gives each experiment a database of its own. What calibrations found of this
-// machine is carried from one to the next in a file of the user's.
+// `stabctl run` gives each experiment a database of its own, so a file in the user's folder carries
+// the results of calibrations from one database to the next.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace stab::client {
 // calibrations.json in the user's default state directory.
 std::string calibrations_file();
 
-// Tells the daemon what the file knows. A file that is not there is nothing to tell.
+// Sends the calibrations in the file to the daemon. A missing file has no calibrations.
 Result<void> tell_calibrations(Client& client, const std::string& path);
 
-// Writes what the daemon knows, together with what the file has of other machines.
+// Writes the daemon's calibrations to the file, and keeps those of machines that only the file has.
 Result<void> keep_calibrations(Client& client, const std::string& path);
 
 }  // namespace stab::client

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t max_answer = std::size_t{2} << 30;
 constexpr int silence_ms = 5000;
 
-// A daemon of another user's may hide its state.
+// Returns false if the state is hidden, as that of another user's daemon may be.
 bool is_stopped(pid_t process) {
   const auto stat = read_file(fmt::format("/proc/{}/stat", process), 4096);
   const std::size_t name_end = stat ? stat->rfind(") ") : std::string::npos;
@@ -35,13 +35,13 @@ std::string silence_of(int socket, bool greeted) {
     return fmt::format(
         "stabd is stopped and does not answer: 'kill -CONT {}' resumes it; stabctl waits for it",
         daemon.pid);
-  // That it has greeted us does not say that it is well now.
+  // A daemon that has greeted us may still have a problem now.
   return greeted ? "stabd has been silent for 5 s: it may be reading many trials, or waiting for "
                    "the end of a block; stabctl waits for it"
                  : "stabd has not answered for 5 s; stabctl waits for it";
 }
 
-// Either a connection, or why nobody listens there.
+// Either a connection, or the errno that says why there is none.
 struct Connected {
   Fd fd;
   int problem = 0;
@@ -62,8 +62,8 @@ Result<Connected> connect_to(const std::string& path) {
   return made;
 }
 
-// At a place that nobody named somebody else may have put a socket, as in /tmp: what is said there is told to them, and
-// what they answer is believed.
+// Anybody may have put a socket at a default path, as in /tmp. They would read our requests, and we
+// would believe their answers.
 Result<void> is_ours(const std::string& path, int socket) {
   ucred daemon{};
   socklen_t size = sizeof daemon;
@@ -101,7 +101,7 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
                                 fmt::join(silent, ", and no stabd answers at ")));
       continue;
     }
-    // Of several nobody named one; the last is the system's.
+    // Several paths are defaults, which the user did not name; the last one is the system's.
     if (path != sockets.back())
       if (auto ours = is_ours(path, socket->fd.get()); !ours) return std::unexpected(ours.error());
     return Client(std::move(socket->fd));
@@ -139,7 +139,7 @@ Result<std::optional<std::string>> Client::arrived() {
   }
 }
 
-// What a daemon of an earlier version says of a greeting, if it is one.
+// Explains the answer of an older daemon that does not know greetings.
 Result<void> Client::greet() {
   const auto reply = ask(greeting());
   if (reply) return {};
@@ -171,7 +171,7 @@ Result<std::optional<std::string>> Client::receive(int signal_fd) {
 }
 
 Result<std::string> Client::exchange(const std::string& line) {
-  // A daemon that refused us before we asked has hung up, and its words are there to be read.
+  // A daemon that refused the connection has hung up, but its message can still be read.
   const auto sent = channel_->send(line);
   auto reply = receive();
   if (!sent && !reply) return fail("stabd closed the connection: see its log");

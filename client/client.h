@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A conversation with the daemon.
+// A client's connection to the daemon.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,21 @@ namespace stab::client {
 
 class Client {
  public:
-  // To the first of these sockets at which somebody listens. Greets. The error says how to start a
-  // daemon, or which program is too old.
+  // Connects to the first of these sockets at which a daemon listens, and greets it. The error says
+  // how to start a daemon, or which program is too old.
   static Result<Client> connect(const std::vector<std::string>& sockets);
 
-  // For those who must not wait: the greeting is on its way, its answer is the first line that
-  // arrives.
+  // Sends the greeting, but does not wait for the answer, which is the first line that arrives.
   static Result<Client> connect_without_waiting(const std::vector<std::string>& sockets);
   template <class Request>
   Result<void> send(const Request& request) {
     return channel_->send(protocol::encode(request));
   }
-  // The next line that is there; nothing: it has not arrived yet, fd() tells when more has.
+  // The next line, or nothing if it has not arrived yet; fd() becomes readable when more arrives.
   Result<std::optional<std::string>> arrived();
   [[nodiscard]] int fd() const { return socket_.get(); }
 
-  // A refusal by the daemon is an error with its words.
+  // If the daemon refuses the request, the error has its message.
   template <class Request>
   Result<typename Request::Reply> ask(const Request& request) {
     const auto line = exchange(protocol::encode(request));
@@ -39,8 +38,8 @@ class Client {
     return protocol::decode_reply<typename Request::Reply>(*line);
   }
 
-  // The next line that the daemon sends by itself, after `watch`. Nothing when a signal arrived on
-  // `signal_fd` first.
+  // Waits for the next line that the daemon sends by itself after `watch`. Returns nothing if a
+  // signal arrives on `signal_fd` first.
   Result<std::optional<protocol::Progress>> listen(int signal_fd);
 
  private:
@@ -48,8 +47,8 @@ class Client {
   static Result<Client> reach(const std::vector<std::string>& sockets);
   Result<void> greet();
   Result<std::string> exchange(const std::string& line);
-  // Waits as long as it takes; says on stderr when the daemon has been silent for five seconds.
-  // Nothing when `signal_fd` became readable first; -1: no signal is looked for.
+  // Waits for a line without a limit, but says on stderr if the daemon is silent for five seconds.
+  // Returns nothing if `signal_fd` becomes readable first; -1 stands for no descriptor.
   Result<std::optional<std::string>> receive(int signal_fd = -1);
 
   Fd socket_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Following an experiment to its end, with Ctrl-C.
+// Follows an experiment to its end, or until Ctrl-C.
 #pragma once
 
 #include <csignal>
@@ -15,7 +15,7 @@
 
 namespace stab::client {
 
-// While it lives SIGINT, SIGTERM and SIGHUP (a lost terminal) arrive on fd() instead of ending us.
+// While it exists, SIGINT, SIGTERM and SIGHUP (a lost terminal) arrive on fd() and don't end us.
 class SignalFd {
  public:
   SignalFd();
@@ -23,7 +23,7 @@ class SignalFd {
   SignalFd(const SignalFd&) = delete;
   SignalFd& operator=(const SignalFd&) = delete;
   [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] int take() const;  // the signal
+  [[nodiscard]] int take() const;  // reads and returns the signal
 
  private:
   sigset_t before_{};
@@ -32,16 +32,17 @@ class SignalFd {
 
 struct Followed {
   protocol::Progress progress;  // the last line
-  int signal = 0;               // that came before the end; 0: none
+  int signal = 0;               // the signal that came before the end; 0: none came
 };
 
-// A conversation in which progress lines of the experiment follow.
+// Opens a connection on which the experiment's progress lines arrive.
 Result<Client> start_watching(const std::vector<std::string>& sockets, std::int64_t id);
 
-// To its end, or to a signal; what runs goes on then.
+// Shows progress until the experiment ends or a signal arrives. The experiment itself continues
+// after a signal.
 Result<Followed> follow(Client& client, const SignalFd& signals);
 
-// As start_watching() and follow(), with more beside them: see web/web.h.
+// Does what start_watching() and follow() do, and possibly more: see web/web.h.
 using Follower = std::function<Result<Followed>(const std::vector<std::string>& sockets,
                                                 std::int64_t id, const SignalFd& signals)>;
 

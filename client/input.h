@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file's text without a copy of it.
+// Reads a file's text, without a copy of it if the file is regular.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Input {
   Input& operator=(const Input&) = delete;
   ~Input();
 
-  // Valid as long as this.
+  // Valid as long as this object.
   [[nodiscard]] std::string_view text() const;
 
  private:

@@ -22,7 +22,7 @@
 namespace stab::client {
 namespace {
 
-// ESC [ numbers m: the length of such a sequence at the start of the text, or 0.
+// The length of a colour sequence (ESC [ numbers m) at the start of the text, or 0.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const std::size_t end = text.find_first_not_of("0123456789;", 2);
@@ -45,7 +45,7 @@ std::string with_colours(std::string_view text) {
   return shown;
 }
 
-// A pipe or a device is written to; a file is there as a whole or not at all.
+// Writes directly to a pipe or a device, and replaces a file as a whole or not at all.
 Result<void> write_to_file(std::string_view text, const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where text goes: a file, stdout, or a terminal, which must not obey it.
+// Writes text to a file, stdout, or a terminal, which must not obey control characters in the text.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +11,36 @@
 
 namespace stab::client {
 
-// Nobody has refused them with NO_COLOR.
+// False if the user has refused colours with NO_COLOR.
 bool colours_are_allowed();
-// Whether stdout is a terminal that shows colours.
+// Whether stdout is a terminal and colours are allowed.
 bool wants_colour();
 
-// Columns of the terminal that stdout is, by COLUMNS or else as it says itself; nothing if it is none.
+// Columns of the terminal at stdout, from COLUMNS or else from the terminal; nothing if stdout is
+// not a terminal.
 std::optional<std::uint32_t> terminal_width();
 
-// Texts of programs and users: lines stay lines, other control characters become spaces.
+// Makes a text of a program or a user safe: keeps its lines, and turns other control characters
+// into spaces.
 std::string for_terminal(std::string_view text);
 
-// To stdout if there is no path, or it is "-". A reader that has gone is no error. On a terminal
-// only colours are left of control characters, and those only if the text is a report of ours.
+// Writes to stdout if the path is "" or "-". A reader that has gone is not an error. On a terminal,
+// no control characters are written except newlines, and colours if the text is our own report.
 enum class Colours { none, ours };
 Result<void> write_output(std::string_view text, const std::string& path, Colours colours);
 
-// JSON and the end of its line, to stdout. JSON leaves some control characters as they are.
+// Writes JSON and a newline to stdout. On a terminal, removes the control characters that JSON
+// allows.
 Result<void> write_json(const std::string& text);
 
-// What was printed so far leaves this process. An error if some of it did not, now or before. A reader
-// that has gone is no error.
+// Flushes stdout. Fails if some of the output could not be written, now or before. A reader that
+// has gone is not an error.
 Result<void> flush_output();
 
-// "2026-01-31 12:00:00"; "" of 0.
+// "2026-01-31 12:00:00"; "" for 0.
 std::string local_time(std::int64_t ns);
 
-// A line on stderr, fit for a terminal. Nothing follows if nobody can read it any more.
+// Prints a line on stderr, safe for a terminal. Ignores errors, as when nobody can read the line.
 void tell(std::string_view text);
 
 }  // namespace stab::client

@@ -11,12 +11,12 @@ namespace {
 
 struct Rule {
   const char* column;
-  const char* text;    // of rows that are data
-  const char* others;  // what the other rows are
+  const char* text;    // the column's text in rows that are data
+  const char* others;  // describes the other rows
 };
 
-// A warm-up that failed is a warm-up, and a repeated attempt was repeated because it failed or was
-// disturbed.
+// A row is left out by the first rule that it breaks: a warm-up that failed counts as a warm-up,
+// and a repeated attempt as repeated, although it failed or was disturbed.
 constexpr std::array rules{
     Rule{.column = "warmup", .text = "false", .others = "of warm-up trials"},
     Rule{.column = "last", .text = "true", .others = "of attempts that were repeated"},
@@ -45,7 +45,7 @@ void ask_for_own_data(stats::CsvColumns& columns) {
     if (contains(columns.factors, rule.column) || columns.response == rule.column) continue;
     columns.only.push_back({.column = rule.column, .text = rule.text});
     if (rule.column != std::string_view("status")) continue;
-    // A trial that timed out took at least as long as it ran.
+    // A trial that timed out would have taken at least as long as it ran.
     columns.only.back().others_are_lost = true;
     columns.only.back().excluded = "disturbed";
     if (columns.response == "wall_ns") columns.only.back().at_least = "timeout";

@@ -18,7 +18,7 @@
 namespace stab::client {
 namespace {
 
-// ">", "2>&1", ">out", "|", "&&".
+// Whether a shell would interpret the word: ">", "2>&1", ">out", "|", "&&".
 bool is_for_a_shell(std::string_view word) {
   constexpr std::array<std::string_view, 7> whole{"|", "||", "&&", "&", ";", "|&", "<"};
   if (std::ranges::find(whole, word) != whole.end()) return true;
@@ -26,7 +26,8 @@ bool is_for_a_shell(std::string_view word) {
   return rest.starts_with('>');
 }
 
-// Its own arguments may look like this: a shell's script, and programs that compare or search.
+// Whether the program's own arguments may look like this, as those of shells and of programs that
+// compare or search.
 bool takes_such_words(std::string_view program) {
   constexpr std::array<std::string_view, 13> known{"sh",      "bash", "dash", "zsh",  "ksh",
                                                    "busybox", "env",  "expr", "test", "[",
@@ -34,7 +35,7 @@ bool takes_such_words(std::string_view program) {
   return std::ranges::find(known, program.substr(program.rfind('/') + 1)) != known.end();
 }
 
-// Of revisions only those of the working tree have their files here.
+// Whether the plan measures commits. Only the working tree has its files in the plan's folder.
 bool has_files_of_commits(const plan::Plan& plan) {
   for (const plan::Factor& factor : plan.factors)
     if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))

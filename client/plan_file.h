@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A plan as the user names it.
+// The file of a plan, as the user names it.
 #pragma once
 
 #include <string>
@@ -13,23 +13,23 @@ namespace stab::client {
 struct PlanFile {
   std::string path;       // as the user wrote it, for messages
   std::string directory;  // absolute
-  std::string
-      text;  // with the commits of the revisions that it names, and what is random by default
-  // What is checked out there in git; "": nothing.
+  std::string text;  // revisions are replaced by their commits, and the random defaults are added
+  // The branch and commit that git has checked out in `directory`; "": none.
   std::string branch{};
   std::string commit{};
 };
 
-// Looks for it, while this process has no children: git's end is the end of all of them.
+// Sets the branch and commit. This process must have no children, because they would end with git.
 void find_source(PlanFile& file);
 
-// Words of `run` that a shell would take for itself, and that a program gets as arguments because no
-// shell is there: a sentence a benchmark.
+// Warns about words of `run` that a shell would interpret: there is no shell, so the program gets
+// them as arguments. One sentence for each benchmark that has such words.
 std::vector<std::string> shell_warnings(const plan::Plan& plan);
-// The same on stderr, unless something else is wrong with the plan.
+// Prints these warnings on stderr, unless the plan is invalid.
 void tell_shell_warnings(const PlanFile& file);
 
-// What `sources` names and the plan's folder does not have.
+// Fails if `sources` names something that the plan's folder does not have. Checks nothing if the
+// plan measures commits, which have their own files.
 Result<void> check_sources(const plan::Plan& plan, const PlanFile& file);
 
 // Says what is wrong with a missing, empty, binary or huge file.

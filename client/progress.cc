@@ -28,7 +28,8 @@ std::string bar(std::uint64_t done, std::uint64_t total, std::uint64_t width) {
   return fmt::format("[{}{}]", std::string(filled, '#'), std::string(width - filled, '-'));
 }
 
-// Ends after a whole part (", ok" or " | sort") that fits, or after a word of the first one.
+// Cuts the text after the last whole part (", ok" or " | sort") that fits. If the first part does
+// not fit, cuts it after a word.
 std::string cut_to(const std::string& text, std::size_t width) {
   if (text.size() <= width) return text;
   std::size_t end =
@@ -42,7 +43,7 @@ bool may_stop_early(const Progress& progress) {
   return fewest > 0 && fewest < progress.total.value_or(0);
 }
 
-// A terminal that has gone is no reason to end.
+// Ignores errors, because we continue without a terminal.
 void draw(const std::string& text) {
   const auto ignored = write_all(STDERR_FILENO, text);
   static_cast<void>(ignored);
@@ -53,7 +54,7 @@ struct Size {
   std::size_t height = 24;
 };
 
-// Of one that says nothing sensible, what most have.
+// Returns the most common size if the terminal doesn't report a sensible one.
 Size terminal_size() {
   winsize size{};
   Size result;
@@ -137,7 +138,7 @@ void ProgressDisplay::show(const Progress& progress) {
     print_lines(progress);
 }
 
-// A line that is as wide as the terminal would go on in the next one.
+// Keeps lines one column narrower than the terminal, because a full line would wrap.
 void ProgressDisplay::draw_lines(const Progress& progress) {
   const Size size = terminal_size();
   clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Progress for people: lines that are redrawn on a terminal, plain ones now and then elsewhere. Below
-// the first one stand the comparisons as the plan's stopping rule saw them last.
+// Shows progress to people: redraws lines on a terminal, and prints plain lines now and then
+// elsewhere. Below the first line are the comparisons of the last look of the plan's stopping rule.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ std::string progress_text(const protocol::Progress& progress, std::size_t width)
 // "120 of 240 trials, 118 ok, 2 failed" and "2 of 3 builds, 1 cached".
 std::string trials_words(const protocol::Progress& progress);
 std::string builds_words(const protocol::Progress& progress);
-// "at most 1 min 3 s"; "": it cannot be told.
+// "at most 1 min 3 s"; "" if it is unknown.
 std::string left_words(const protocol::Progress& progress);
 
 class ProgressDisplay {
  public:
-  // Draws on stderr, so that stdout holds the report alone.
+  // Draws on stderr, so that stdout has only the report.
   ProgressDisplay();
   void show(const protocol::Progress& progress);
   // Leaves the terminal's lines as if nothing had been drawn.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What changes whose turn it is.
+// The verbs that stop and restart experiments and the queue: pause, resume and retry.
 #include <fmt/format.h>
 
 #include "client/client.h"
@@ -9,7 +9,7 @@
 namespace stab::client {
 namespace {
 
-// Each id by itself; the first that is refused ends it.
+// Sends a request for each id, and stops at the first that is refused.
 template <class Request, class Said>
 Result<int> for_each(const Common& common, const std::vector<std::int64_t>& ids, Said said) {
   auto client = Client::connect(common.sockets);

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Damaged rows are in the list, too: to ask for one says what is wrong with it.
+// The list includes damaged rows, so that the user can ask for one and learns what is wrong with
+// it.
 Result<std::vector<store::Id>> ids_in(const Stored& stored) {
   const auto found = stored.reader->experiments();
   if (!found) return fail(found.error().message);

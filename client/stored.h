@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a database that `stabctl run` left answers, without a daemon. Another process may be writing
-// it meanwhile; nothing in here changes it.
+// Answers requests from a database that `stabctl run` left, without a daemon. Another process may
+// be writing the database meanwhile; these functions never change it.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,10 @@ struct Stored {
   std::unique_ptr<store::Reader> reader;
 };
 
-// The database in a folder. The error says which folders have one.
+// Opens the database in a folder. The error says how to find folders that have one.
 Result<Stored> open_stored(const std::string& folder);
 
-// An experiment whose report is analysed once, in however many forms it is shown.
+// An experiment with its report, which is analysed once and can be shown in several forms.
 struct Analysed {
   Stored stored;
   store::Experiment experiment;
@@ -32,11 +32,12 @@ struct Analysed {
   [[nodiscard]] Result<protocol::ReportReply> as(const protocol::ReportRequest& form) const;
   [[nodiscard]] Ending ending() const;
 };
-// Of this response; "": the plan's.
+// Analyses this response; "" stands for the plan's.
 Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
                                 const std::string& response = "");
 
-// As the daemon of that folder would answer. An id of 0, or no ids: the only experiment there is.
+// Answers as the daemon of that folder would. An id of 0, or an empty list of ids, stands for the
+// only experiment in the folder.
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
                                             const protocol::ReportRequest& request);
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
@@ -45,7 +46,7 @@ Result<protocol::ResultsReply> answer_stored(const std::string& folder,
                                              const protocol::ResultsRequest& request);
 Result<protocol::ExportReply> answer_stored(const std::string& folder,
                                             const protocol::ExportRequest& request);
-// Runs by 'stabctl run' have their builds where the user's own are.
+// Assumes that the builds are in the user's default cache, as those of 'stabctl run' are.
 Result<protocol::ReplayReply> answer_stored(const std::string& folder,
                                             const protocol::ReplayRequest& request);
 Result<protocol::ProfileReply> answer_stored(const std::string& folder,

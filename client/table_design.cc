@@ -16,7 +16,8 @@
 namespace stab::client {
 namespace {
 
-// A cell as the levels 0 or 1 of its treatments, as bits. Nothing: a treatment has not two levels.
+// The cells in the table; bit t of a cell is the level, 0 or 1, of treatment t. Nothing if a
+// treatment does not have two levels.
 std::optional<std::set<std::uint32_t>> two_level_cells(const stats::Dataset& data,
                                                        const stats::Spec& spec) {
   std::vector<const stats::Column*> columns;
@@ -33,9 +34,9 @@ std::optional<std::set<std::uint32_t>> two_level_cells(const stats::Dataset& dat
   return cells;
 }
 
-// The words whose product is the same in all cells, each with a treatment that no other one has:
-// that treatment is the product of the word's others. Nothing unless the cells are all that they
-// allow.
+// Finds the words (sets of treatments) whose product is the same in all cells, and reduces them
+// until each has a treatment that no other word has: this treatment is the product of the word's
+// others. Empty unless the table has all cells that the words allow.
 std::vector<plan::Generator> found_generators(const std::set<std::uint32_t>& cells,
                                               std::size_t treatments) {
   std::vector<std::uint32_t> words;
@@ -97,7 +98,7 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   if (wanted.empty()) return {};
   const auto design = plan::fractional_design(spec.treatments, wanted);
   if (!design) return given ? fail("--generators: " + design.error().message) : Result<void>{};
-  // Levels may be named the other way round: a product may be -1 in all cells instead of +1.
+  // A table may name levels the other way round, so a product may be -1 in all cells instead of +1.
   for (const plan::Generator& generator : design->generators) {
     const std::uint32_t word = generator.product | 1U << generator.treatment;
     const int first = std::popcount(*cells->begin() & word) % 2;
@@ -118,8 +119,8 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   return {};
 }
 
-// Seeds that stand in several cells may be one draw that all of these share, or numbers that each
-// cell uses for draws of its own.
+// A seed that appears in several cells may be one draw that these cells share, or a number that
+// each of them uses for its own draw.
 Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
                        stats::Spec& spec) {
   if (spec.design != stats::Design::nested || seeds_are == "nested") return {};
@@ -148,7 +149,7 @@ Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
   spec.design = spec.subject.empty() ? stats::Design::factorial : stats::Design::within_subjects;
   spec.block = spec.seed;
   spec.seed.clear();
-  // Seeds are no sequence in time, so neighbours have nothing in common.
+  // Seeds are not in the order of time, so neighbours are not correlated.
   spec.independent_blocks = true;
   return {};
 }

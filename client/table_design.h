@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a table itself says of the design behind it: which combinations of levels it has, and whether
-// cells share their seeds.
+// Derives the design behind a table from the table itself: from its combinations of levels, and
+// from the seeds that its cells share.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@
 
 namespace stab::client {
 
-// Of a table that has a regular part of the cells of its treatments, with two levels each: which
-// effects cannot be told apart. By the generators if there are some, else as the table shows.
+// If the table has a regular fraction of the cells of treatments with two levels each, records
+// which effects cannot be distinguished. Uses `generators` if there are any, or else finds them in
+// the table.
 Result<void> set_fraction(const std::vector<std::string>& generators, const stats::Dataset& data,
                           stats::Spec& spec, std::vector<std::string>& notes);
-// Whether the seeds of a nested design are its cells' own ("nested"), or shared by several cells
-// ("crossed": they are blocks then). "auto": nested, and an error where cells share a seed, because
-// nothing says which of the two is meant.
+// Sets whether the cells of a nested design have their own seeds ("nested") or share them
+// ("crossed": seeds are then blocks). "auto" means nested, but is an error if cells share a seed,
+// because the table does not say which of the two is meant.
 Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data, stats::Spec& spec);
 
 }  // namespace stab::client

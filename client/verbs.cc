@@ -34,7 +34,7 @@ bool names_one(const Request& request) {
   return request.id != 0;
 }
 
-// From the database that the user names, else from a daemon.
+// Asks the database that the user names, or else a daemon.
 template <class Request>
 Result<typename Request::Reply> look_up(const Common& common, const Request& request) {
   if (!common.state.empty()) return answer_stored(common.state, request);
@@ -51,7 +51,7 @@ Result<int> print_json(const std::string& text) {
   return exit_ok;
 }
 
-// In the list, behind the name.
+// The remark behind an experiment's name in the list.
 std::string remark(const protocol::Summary& row) {
   std::string text;
   if (row.place)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stabctl does, a function a verb. Each prints to stdout and returns the process's exit code.
+// The verbs of stabctl, one function each. They print to stdout and return the process's exit code.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace stab::client {
 
 struct Common {
-  std::vector<std::string> sockets;  // of daemons, in the order in which they are tried
+  std::vector<std::string> sockets;  // of daemons, tried in this order
   std::string state;  // report, compare, export, logs: the folder of a database; "": ask a daemon
   bool json = false;
   bool full = false;     // reports as text: all tables
-  std::string response;  // report, compare: of which number, and
-  std::string better;    // which of it is better; "": as the plan has it
+  std::string response;  // report, compare: the number to analyse; "": the plan's response
+  std::string better;    // report, compare: whether lower or higher is better; "": as in the plan
   FailOn fail_on{};
 };
 
@@ -30,26 +30,27 @@ Result<int> list(const Common& common);
 Result<int> status(const Common& common, std::int64_t id);
 Result<int> status_of_daemon(const Common& common);
 Result<int> watch(const Common& common, std::int64_t id);
-// What it says of an experiment that it followed, and its exit code.
+// Prints how the followed experiment ended, and returns the exit code of `watch`.
 Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& followed);
-// By the experiment's end, as `watch` and others exit.
+// The exit code of `watch` and other verbs for an experiment that has ended.
 Result<int> exit_code_of(const Common& common, std::int64_t id);
 Result<int> cancel(const Common& common, std::int64_t id);
-// These experiments, or the whole queue.
+// Pauses or resumes these experiments, or the whole queue.
 Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
 Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
-// Those that failed or were cancelled go on; what did not succeed is measured once more.
+// Continues experiments that failed or were cancelled, and measures again what did not succeed.
 Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids);
-// `id` may be 0, and `ids` empty, if a folder is named that holds one experiment. Without `fail_on`
-// what the report says is no failure.
+// Here and below, `id` may be 0, and `ids` empty, if Common::state names a folder with one
+// experiment. Without `fail_on`, no finding of the report is a failure.
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,
                    const std::string& output, const std::optional<FailOn>& fail_on);
-// One experiment: its verdicts. Two: the same benchmarks in both, the second against the first.
+// Shows the verdicts of one experiment, or compares the benchmarks of a second experiment with
+// those of the first.
 Result<int> compare(const Common& common, const std::vector<std::int64_t>& ids);
 struct ExportOptions {
   std::string format = "csv";
-  bool samples = false;  // of the trials, in place of these
-  std::string cell{};    // with the format coz: of this one alone
+  bool samples = false;  // export the samples within the trials instead of the trials
+  std::string cell{};    // with the format coz: only this cell
   std::string output{};
 };
 Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options);
@@ -58,44 +59,44 @@ struct ProfileOptions {
   std::int64_t id = 0;
   std::optional<std::uint32_t> position{};
   std::optional<std::uint32_t> attempt{};
-  std::vector<std::string> cells{};  // two in place of a position
+  std::vector<std::string> cells{};  // two cells to compare, instead of a position
 };
-// Where the time of a trial went, or which functions differ between two cells.
+// Shows where a trial spent its time, or which functions differ between two cells.
 Result<int> profile(const Common& common, const ProfileOptions& options);
 
-// No daemon needed.
-// `sd`: the relative standard deviation of trials, as in "2%"; within subjects that of a
-// treatment's change between benchmarks. "": an earlier experiment of the same name tells it, if
-// there is one.
+// Needs no daemon. `sd` is the relative standard deviation of trials, as in "2%"; within subjects,
+// it is that of a treatment's change between benchmarks. If it is "", an earlier experiment of the
+// same name provides it, if there is one.
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd = "");
 
-// All keys of a plan: what each may be, what holds without it, what it means; or the quantities that
-// its rules may look at. Text is a table of doc/plans.md.
+// Prints all keys of a plan with their values, defaults and meanings, or the quantities that its
+// rules may use. The text is a table of doc/plans.md.
 Result<int> keys(const Common& common, bool quantities);
 
 struct RunOptions {
   std::string plan_path;
-  std::string state_directory;  // "": a new private one
-  std::string calibrations;     // file that carries them from run to run; "": the user's own
+  std::string state_directory;  // "": that of an interrupted run of this plan, or a new one
+  std::string calibrations;     // file that keeps them between runs; "": calibrations_file()
   std::string format = "text";
-  std::string html;    // file for the report as a page; "": none
+  std::string html;    // file for the report as a page; "": no page
   bool full = false;   // as in Common
-  bool again = false;  // measure, whatever there is of this plan
+  bool again = false;  // measure even if there are results of this plan
   FailOn fail_on{};
-  Follower follow{};  // none: on the terminal alone
-  // What is unfinished in the folder is cancelled if it is of another plan; else that is an error.
+  Follower follow{};  // empty: only on the terminal
+  // Cancels unfinished experiments of other plans in the folder; otherwise they are an error.
   bool cancel_others = false;
-  // Is told the database's folder before anything is measured.
+  // Is called with the database's folder before anything is measured.
   std::function<Result<void>(const std::string& folder)> begin{};
 };
-// The runs that `run` has left where it keeps them if no folder is named.
+// Lists the runs that `run` and `ab` left in folder_of_runs().
 Result<int> runs(const Common& common);
 
-// The same folders for a shell that completes one, the newest first: "FOLDER", a tab and what it holds.
+// The same folders for a shell's completion, newest first: "FOLDER", a tab and what the folder
+// holds.
 std::vector<std::string> completed_folders(const std::string& beginning);
 
-// With a daemon of its own, which ends with it. A signal pauses the experiment; the same call goes
-// on.
+// Measures with a daemon of its own, which ends with this call. A signal pauses the experiment, and
+// the same call continues it.
 Result<int> run(const RunOptions& options);
 
 }  // namespace stab::client
