@@ -60,11 +60,12 @@ Result<void> build_in(const std::string& folder, const std::string& log, const B
 
 namespace {
 
-// A process that builds. It has its own descendants, which machine::run() ends behind each build.
+// A process for one build: machine::run() ends all descendants of its caller after a build, so
+// builds that run at the same time can't share a process.
 struct Builder {
   const BuildPlace* place = nullptr;
   pid_t pid = 0;
-  Fd said{};  // its end, and before that what went wrong
+  Fd said{};  // a pipe with the error, if any; it closes when the builder ends
   std::string error{};
 };
 
@@ -87,7 +88,7 @@ Result<Builder> start_builder(const BuildPlace& place, const BuildOf& build) {
   _exit(built ? 0 : 1);
 }
 
-// Until one says something or ends, or we are to stop, which it returns.
+// Waits until a builder writes or ends. Returns whether `stop_fd` has become readable.
 bool wait_for_one(std::vector<Builder>& running, int stop_fd) {
   std::vector<pollfd> polled;
   for (const Builder& each : running)
@@ -98,7 +99,7 @@ bool wait_for_one(std::vector<Builder>& running, int stop_fd) {
   return polled.back().revents != 0;
 }
 
-// Whether it has ended; what it says until then is kept.
+// Whether the builder has ended. Appends what it has written to its `error`.
 bool has_ended(Builder& builder) {
   pollfd one{.fd = builder.said.get(), .events = POLLIN, .revents = 0};
   char piece[4096];
@@ -111,7 +112,7 @@ bool has_ended(Builder& builder) {
   return false;
 }
 
-// "": it has built.
+// "" if the build succeeded, otherwise its error.
 std::string outcome_of(Builder& builder) {
   int status = 0;
   while (waitpid(builder.pid, &status, 0) < 0 && errno == EINTR) {
@@ -127,7 +128,7 @@ Result<void> build_all(const std::vector<BuildPlace>& places, const BuildOf& bui
   const bool known = sched_getaffinity(0, sizeof cpus, &cpus) == 0;
   const std::size_t most = std::max(known ? CPU_COUNT(&cpus) : 1, 1);
   std::vector<Builder> running;
-  const BuildPlace* failed = nullptr;  // the first in order
+  const BuildPlace* failed = nullptr;  // the first in the list
   std::string why;
   int stop_fd = build.stop_fd;
   for (auto next = places.begin(); next != places.end() || !running.empty();) {

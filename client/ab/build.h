@@ -12,22 +12,22 @@ namespace stab::client::ab {
 
 struct BuildOf {
   std::string command;  // for /bin/sh
-  int stop_fd = -1;     // a signalfd: when it becomes readable builds are ended
+  int stop_fd = -1;     // a signalfd; builds end when it becomes readable
   std::map<std::string, std::string> variables;
 };
 
-// In the folder. The error has the end of what the build printed, all of which goes to the file
-// `log`.
+// Builds in the folder. All of the build's output goes to the file `log`; the error has the end of
+// it.
 Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build);
 
 struct BuildPlace {
-  std::string name;  // of the version
+  std::string name;  // the version's name
   std::string folder;
   std::string log;
 };
 
-// All of them, as many at a time as this process has CPUs. One that fails ends those behind it; the
-// error is that of the first that fails, by their order.
+// Builds in all places, as many at a time as this process has CPUs. A build that fails ends the
+// builds after it in the list; the error is that of the first failed build in the list.
 Result<void> build_all(const std::vector<BuildPlace>& places, const BuildOf& build);
 
 }  // namespace stab::client::ab

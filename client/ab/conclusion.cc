@@ -19,11 +19,11 @@ std::string duration(double ns) {
   return format_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
 }
 
-// The number that is compared, in words.
+// Words for the number that is compared.
 struct Subject {
   bool time = true;
   std::string noun;  // "CPU time", "peak memory"
-  std::string of;    // " in CPU time"; "" of the wall time, which goes without saying
+  std::string of;    // " in CPU time"; "" for the wall time, which need not be named
 };
 
 Subject subject_of(const report::Document& document) {
@@ -40,7 +40,7 @@ Subject subject_of(const report::Document& document) {
   return subject;
 }
 
-// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; from twice as long on in times.
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; a ratio of 2 or more is not shown in percent.
 std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double ratio = effect.ratio.value();
   const double low = effect.low.value();
@@ -69,7 +69,7 @@ std::string what_it_takes(const report::Document& document, const stats::Effect&
   const auto needed = static_cast<double>(*effect.needed);
   const double round = std::chrono::duration<double, std::nano>(document.duration).count() /
                        static_cast<double>(blocks);
-  // A change near the margin is not decided by the rounds that mostly are enough.
+  // If the rounds that usually suffice were not enough, the change is near the margin.
   if (needed <= static_cast<double>(blocks))
     return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
@@ -82,14 +82,14 @@ std::string what_it_takes(const report::Document& document, const stats::Effect&
       document.analysis.spec.response == "wall" ? " or --metric cpu" : "");
 }
 
-// Why there is no verdict, if the numbers do not say it themselves; else what would settle it.
+// Says why there is no verdict if the numbers don't show it, or else what would settle it.
 std::string why_unsure(const report::Document& document, const stats::Effect& effect) {
   if (effect.reason.empty()) return what_it_takes(document, effect);
   return fmt::format("; no verdict: {} (a longer --budget may help; --full says more)",
                      effect.reason);
 }
 
-// "-26 % or +36 %": as far as a control reaches to both sides.
+// "-26 % or +36 %": how far a control reaches in both directions.
 std::string both_sides(double reach) {
   return fmt::format("{} % or +{} %", rounded(100 * (1 / (1 + reach) - 1), 2),
                      rounded(100 * reach, 2));
@@ -168,7 +168,7 @@ class Judge {
                               subject.noun, baseline, numbers, why_unsure(document_, effect))};
   }
 
-  // What its own numbers say and the control does not allow.
+  // The sentence for a verdict that the numbers alone would give, but the control does not allow.
   [[nodiscard]] std::string held_back(const stats::Effect& effect, bool same) const {
     const std::string control = effect.reach && effect.reach->share
                                     ? fmt::format("{} may differ from itself by {}",
@@ -287,7 +287,7 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
          "in programs built by szc.";
 }
 
-// "Code: old has 20000 bytes, new 25000 (25 % more)." Exactly so: it is a fact of the programs.
+// "Code: old has 20000 bytes, new 25000 (25 % more)." Sizes are facts, so there is no interval.
 std::string code_sizes(const Judge& judge, const Compared& compared) {
   std::vector<std::string> parts;
   double first = 0;
@@ -310,8 +310,8 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
   return fmt::format("Code: {}.", fmt::join(parts, ", "));
 }
 
-// szc built all trials of some versions and none of others, although one command built all of them: then
-// they differ in their compilers, whatever else changed. "": it did not.
+// Finds versions that one command built with szc in all trials, and others that it built without
+// szc: these differ in their compilers, whatever else changed. "" if there are no such versions.
 std::string built_differently(const Judge& judge, const Compared& compared) {
   if (!compared.built) return "";
   std::vector<std::string> by_szc;
@@ -332,7 +332,7 @@ void take_back(Line& line, const std::string& why) {
   line.verdict = "unsure";
 }
 
-// Nothing is a verdict beside a control that failed.
+// If the control failed, no version gets a verdict.
 void take_back(Line& line) {
   if (line.verdict == "none" || line.verdict == "unsure") return;
   line.sentence = fmt::format("cannot tell without a control: taken alone, {}", line.sentence);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an experiment of `stabctl ab` says, in a sentence a version.
+// Concludes from an experiment of `stabctl ab`, with one sentence for each version.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@
 
 namespace stab::client::ab {
 
-// The standing trials of a version.
+// The trials of a version. The last attempt of each trial counts.
 struct TrialsOf {
   std::uint64_t ok = 0;
   std::uint64_t lost = 0;           // failed or were skipped
-  std::uint64_t moved = 0;          // of the good ones, those whose functions were placed at random
-  std::string why{};                // the first of the lost ones
-  std::set<std::string> printed{};  // by the good ones: digests
-  std::set<std::int64_t> code{};    // bytes of code of what they ran, where that is known
+  std::uint64_t moved = 0;          // were ok, with functions placed at random
+  std::string why{};                // why the first lost trial was lost
+  std::set<std::string> printed{};  // digests of what the ok trials printed
+  std::set<std::int64_t> code{};    // bytes of code that trials ran, if known
 };
 
 struct Compared {
-  std::vector<std::string> versions;         // the first is what the others are compared with
-  std::string control{};                     // that one once more; "": it was not wanted
-  std::map<std::string, TrialsOf> trials{};  // of each
-  std::string why_no_heap{};  // why its blocks were not placed at random; "": they were
-  std::string heap_cost{};    // what that costs; "": it is not known
-  bool padded = false;        // their stack frames had pads of random sizes
-  std::string why_no_pads{};  // "": nobody need be told
-  bool built = false;         // by one command, with szc as $CC and $CXX
+  std::vector<std::string> versions;         // the others are compared with the first
+  std::string control{};                     // the first version's second name; "": no control
+  std::map<std::string, TrialsOf> trials{};  // by version
+  std::string why_no_heap{};  // why heap blocks were not placed at random; "": they were
+  std::string heap_cost{};    // the cost of random heap blocks; "": unknown
+  bool padded = false;        // stack frames had pads of random sizes
+  std::string why_no_pads{};  // why they had no pads; "": the user need not know
+  bool built = false;         // one command built all versions, with szc as $CC and $CXX
 };
 
-// A clause about versions that one command built, with szc for some and without it for others.
+// A clause that says that one command built some versions with szc and others without it.
 std::string not_built_alike(const std::vector<std::string>& by_szc,
                             const std::vector<std::string>& others);
 
@@ -47,25 +47,27 @@ struct Line {
 
 struct Control {
   Line line;
-  // 0.004: it differs from itself by up to 0.4 %. Nothing if it differs, or cannot be compared.
+  // 0.004: the version may differ from itself by up to 0.4 %. Absent if the control showed a
+  // difference, or can't be compared.
   std::optional<double> can_tell;
-  // The same also where it differs: no smaller change is a verdict.
+  // The same, but also present if the control showed a difference. No smaller change gets a
+  // verdict.
   std::optional<double> reach{};
 };
 
 struct Conclusion {
-  std::vector<Line> lines;  // a version each
+  std::vector<Line> lines;  // one for each version except the first
   std::optional<Control> control;
-  std::string randomized;           // a sentence
+  std::string randomized;           // sentences about what was random
   std::string random;               // the same in a few words
-  std::string code;                 // one about the size of code; "": it is not known
-  std::optional<bool> same_output;  // nothing: one that differs from trial to trial
-  stats::Findings findings{};       // of the versions
+  std::string code;                 // a sentence about the size of code; "": unknown
+  std::optional<bool> same_output;  // absent: a version's output differs from trial to trial
+  stats::Findings findings{};       // about the versions, without the control
 
   [[nodiscard]] std::vector<std::string> sentences() const;
 };
 
-// A version that lacks trials has no verdict, and neither has a version that is compared with it.
+// A version that lost trials gets no verdict, and neither does a version that is compared with it.
 Conclusion conclude(const report::Document& document, const Compared& compared);
 
 // A table and a list for a pull request.

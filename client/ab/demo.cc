@@ -43,7 +43,7 @@ constexpr double margin = 0.02;
 constexpr double alpha = 0.05;
 constexpr int bar_columns = 24;
 
-// A folder that goes with everything in it.
+// A temporary folder, which is removed with everything in it.
 class Folder {
  public:
   Folder() {
@@ -62,7 +62,7 @@ class Folder {
   std::string path_;
 };
 
-// The szc beside stabctl, or the one that PATH has.
+// The szc beside stabctl, or else the one in PATH.
 std::string compiler() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -70,7 +70,7 @@ std::string compiler() {
   return !error && fs::exists(beside, error) ? beside.string() : "szc";
 }
 
-// All runs are on one CPU, so that none of them pays for a change of it.
+// Binds all runs to one CPU, so that none of them pays for a migration.
 bool bind_to_last_cpu() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return true;
@@ -103,7 +103,7 @@ class Demo {
     return {};
   }
 
-  // Looks for the fastest and the slowest order by runs that are not shown.
+  // Chooses the fastest and the slowest order by runs that are not shown.
   Result<void> choose() {
     std::vector<double> sums(orders, 0);
     for (std::size_t round = 0; round < choosing_rounds; ++round)
@@ -179,7 +179,7 @@ class Demo {
   const SignalFd& signals() const { return signals_; }
 
  private:
-  // The slow order against the fast one.
+  // The slow order compared with the fast one.
   struct Shown {
     double change = 0;
     double low = 0;
@@ -287,7 +287,7 @@ class Demo {
   std::uint64_t runs_ = 0;
   std::size_t fast_ = 0;
   std::size_t slow_ = 1;
-  // Logarithms of times: in fixed and in random layouts.
+  // Logarithms of times: first in fixed, then in random layouts.
   std::array<std::vector<double>, 2> fast_runs_;
   std::array<std::vector<double>, 2> slow_runs_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `stabctl demo`: one program linked in two orders, first in fixed layouts, then in random ones.
+// `stabctl demo`: compares two link orders of one program, both in fixed and in random layouts.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct DemoOptions {
   bool json = false;
 };
 
-// Takes about 20 seconds. It prints what this machine shows, even if that is nothing; the exit code
-// is 0 then, too. An error if the program can't be built by the szc beside stabctl, or can't run.
+// Takes about 20 seconds. Prints what this machine shows and returns 0, even if the orders do not
+// differ. Fails if szc can't build the program, or the program can't run.
 Result<int> demonstrate(const DemoOptions& options);
 
 }  // namespace stab::client::ab

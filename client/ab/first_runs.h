@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The versions before they are measured: whether they work, how long they take, and whether their
-// heaps can be random.
+// Runs the versions before they are measured, to find out whether they work, how long they take,
+// and whether their heaps can be random.
 #pragma once
 
 #include <chrono>
@@ -12,27 +12,29 @@
 
 namespace stab::client::ab {
 
-// Where a trial runs, and what ends it.
+// The surroundings in which trials run.
 struct Surroundings {
   std::string directory;
-  int stop_fd = -1;
-  std::function<bool()> bind{};  // in the trial's process, to the CPUs that it is to have
+  int stop_fd = -1;              // a trial ends when it becomes readable
+  std::function<bool()> bind{};  // is called in the trial's process, to bind it to its CPUs
 };
 
 struct Pace {
-  std::chrono::nanoseconds round{0};    // of all versions once
-  std::chrono::nanoseconds longest{0};  // trial
+  std::chrono::nanoseconds round{0};    // one run of each version and of the control
+  std::chrono::nanoseconds longest{0};  // the longest trial
 };
 
-// What a trial may take at most.
+// The timeout of trials at this pace.
 std::chrono::nanoseconds most_of(const Pace& pace);
 
-// Once, as they are: the first run of a program may be slow. Then in turns with a layer above their
-// allocators, which draws the places of small blocks, and without it, in at most a fifth of the
-// budget. They are measured without it where one of them does not run with it, does not say that
-// its blocks are drawn, or is changed by it (layer_check.h). Sets `heap` and what belongs to it.
-// Where Heap::always is wanted, changes are allowed and all else is an error.
-// Then, where pads may be, they run once with pads in their stack frames, and the same holds of `pads`.
+// Runs each version once as it is, because the first run of a program may be slow. If the budget
+// allows more runs, runs the versions with and without a layer above their allocators, which places
+// small blocks at random, in turns and for at most a fifth of the budget. The versions will be
+// measured without the layer if one of them does not run with it, does not say that its blocks are
+// random, or is changed by it (layer_check.h). Sets `heap` and what belongs to it. If Heap::always
+// is wanted, changes are allowed, and other problems with the layer are errors. Then, unless pads
+// are unwanted, runs the versions once with pads in their stack frames, and sets `pads` in the same
+// way.
 Result<Pace> first_runs(Comparison& comparison, Surroundings around,
                         std::chrono::nanoseconds budget);
 

@@ -74,7 +74,8 @@ std::string digest_of_file(const fs::path& path) {
   return hash.hex();
 }
 
-// The folder of a copy, or of the user's own tree, without the way from its top to where the user stands.
+// The top of the copy or of the user's own tree. `folder` is the place in it that corresponds to
+// `directory`.
 std::string top_of(const std::string& folder, const std::string& directory) {
   const auto way = revisions::way_from_top(directory);
   fs::path top = fs::path(folder + "/").lexically_normal().parent_path();
@@ -83,14 +84,15 @@ std::string top_of(const std::string& folder, const std::string& directory) {
   return top.string();
 }
 
-// Paths from the top of the working tree of all files that git neither tracks nor ignores.
+// All files that git neither tracks nor ignores, as paths from the top of the working tree.
 std::vector<std::string> untracked_in(const std::string& directory) {
   const auto listed = revisions::git(top_of(directory, directory),
                                      {"ls-files", "--others", "--exclude-standard", "-z"});
   return listed ? revisions::split_at_zeros(*listed) : std::vector<std::string>();
 }
 
-// The digest of everything that was checked out there, before any build, without the files in `apart`.
+// The digest of everything in the folder except .git and the files in `apart`. It must be computed
+// before any build.
 std::string digest_of_tree(const std::string& folder,
                            const std::map<std::string, std::string>& apart) {
   std::error_code error;
@@ -116,7 +118,7 @@ std::string digest_of_tree(const std::string& folder,
   return hash.hex();
 }
 
-// Words of a command for a shell that are names of files.
+// Adds the words of a shell command that are names of files, with the files' digests.
 void add_files_of(const std::string& command, const std::string& directory,
                   std::map<std::string, std::string>& inputs) {
   constexpr std::string_view between = " \t\n'\"`|&;()<>$";
@@ -131,7 +133,7 @@ void add_files_of(const std::string& command, const std::string& directory,
   }
 }
 
-// Nothing for what no `ab` of this version has left there.
+// Nothing if no `ab` of this version has left a readable file in the folder.
 std::optional<Begun> read_begun(const std::string& folder) {
   const auto text = read_file(folder + "/" + ab_mark, most_described);
   if (!text) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs of `stabctl ab` that were interrupted, and how the same command finds them and goes on: with the
-// plan that they began with, in what is left of their budget.
+// Finds interrupted runs of `stabctl ab`, so that the same command can continue them with their
+// original plan and the rest of their budget.
 #pragma once
 
 #include <chrono>
@@ -14,21 +14,21 @@
 
 namespace stab::client::ab {
 
-// What decides whether a command is the same. Times, and the pace that was measured, are not in it.
+// Identifies a command and its inputs. It contains no times and no measured pace.
 struct Call {
   std::string command;                        // its folder, words and options, as one text
-  std::map<std::string, std::string> inputs;  // what they name, and its commit, digest or value
-  // Files of the working tree that git does not track, and their digests.
+  std::map<std::string, std::string> inputs;  // each input with its commit, digest or value
+  // Files of the working tree that git does not track, with their digests.
   std::map<std::string, std::string> untracked{};
 };
 
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory);
 
-// Finds the untracked files that the measured commands write into the user's own working tree: those
-// that differ after the first runs. They are not a change of what is measured.
+// Finds the untracked files that the measured commands write into the user's own working tree:
+// these differ after the first runs. Their changes are not changes of the versions.
 class OwnFiles {
  public:
-  // Looks at the tree in which the folder lies, if it is one of the versions.
+  // Looks at the working tree that contains the folder, if it is one of the versions.
   OwnFiles(const Comparison& comparison, std::string directory);
   [[nodiscard]] std::vector<std::string> since() const;
 
@@ -39,14 +39,15 @@ class OwnFiles {
   std::map<std::string, std::string> before_;
 };
 
-// What a run leaves beside its database until it has ended: the file ab_mark of run/folder.h.
+// The content of the file ab_mark (run/folder.h), which is beside a run's database until it has
+// ended.
 struct Begun {
   Call call;
   std::vector<std::string> own_files{};  // paths from the top of the working tree
-  std::string plan;                      // its text
-  std::string work;                      // folder of its builds; "": nothing was built
-  std::chrono::nanoseconds time{0};      // of its budget, which is for trials
-  // As in Comparison, from its first runs.
+  std::string plan;                      // the plan's text
+  std::string work;                      // the folder of its builds; "": nothing was built
+  std::chrono::nanoseconds time{0};      // the part of its budget for trials
+  // The results of its first runs, as in Comparison.
   bool heap = false;
   std::string why_no_heap{};
   std::optional<HeapCost> heap_cost{};
@@ -59,18 +60,18 @@ Result<void> write_begun(const std::string& folder, const Begun& begun);
 void forget_begun(const std::string& folder);
 
 struct Interrupted {
-  std::string folder;  // of its database
+  std::string folder;  // the folder of its database
   Begun begun;
 };
 
-// The newest run of the same command that nobody is at: in the folder `wanted`, or if that is "" among
-// the user's runs. Its inputs may differ.
+// Finds a run of the same command, whose inputs may differ: in the folder `wanted`, or if that is
+// "", the newest of the user's runs that no process uses.
 std::optional<Interrupted> find_interrupted(const std::string& wanted, const Call& call);
 
-// Why the command cannot go on with it; "" if it can.
+// Why the command cannot continue the run; "" if it can.
 std::string why_anew(const Interrupted& found, const Call& call);
 
-// How much of the time for its trials is left, by its database.
+// How much of the run's time for trials is left, according to its database.
 std::chrono::nanoseconds time_left(const Interrupted& found);
 
 }  // namespace stab::client::ab

@@ -21,7 +21,7 @@ double median_of(const std::vector<Run>& runs, double Run::* what) {
   return numbers.empty() ? 0 : numbers[numbers.size() / 2];
 }
 
-// The highest of all runs.
+// The highest peak of all runs.
 std::optional<double> peak_of(const std::vector<Run>& runs) {
   std::optional<double> peak;
   for (const Run& run : runs)
@@ -35,7 +35,7 @@ double fastest_of(const std::vector<Run>& runs) {
   return fastest;
 }
 
-// Loading the library and filling bags cost any program so much.
+// Loading the library and filling bags may cost any program this much.
 constexpr double own_faults = 100;
 constexpr double own_peak = 1 << 20;
 constexpr double own_cpu_ns = 2e6;
@@ -43,13 +43,13 @@ constexpr double most_counts = 0.05;
 constexpr double most_time = 0.1;
 constexpr double most_time_of_few_pairs = 0.25;
 constexpr std::size_t enough_pairs = 3;
-constexpr std::size_t enough_for_interval = 4;  // fewer give one that says nothing
+constexpr std::size_t enough_for_interval = 4;  // with fewer, an interval says nothing
 
 constexpr double loading_ns = 4e5;
 constexpr double least_difference = 0.01;
 constexpr double least_difference_ns = 1e6;
 
-// Of each pair: the logarithm of the ratio, without what loading the library costs.
+// The logarithm of each pair's ratio, without the cost of loading the library.
 std::vector<double> costs_of(const Pairs& pairs) {
   std::vector<double> costs;
   for (std::size_t i = 0; i < pairs.with.size(); ++i)

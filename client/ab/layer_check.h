@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the layer above the programs' allocators changes and costs, judged by pairs of first runs: one
-// without it and one with it each.
+// Finds out what the layer above the programs' allocators changes and costs, from pairs of first
+// runs: one run without the layer, and one with it.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace stab::client::ab {
 
-// What one run took of what the layer could change.
+// The resources that one run used, as far as the layer could change them.
 struct Run {
   double cpu_ns = 0;
   double faults = 0;
@@ -24,18 +24,18 @@ struct Pairs {
   std::vector<Run> with;
 };
 
-// A clause that says what the layer changes of this version: page faults or the peak of memory by
-// more than 5 %, or CPU time by more than 10 % (25 % with fewer than three pairs), beyond what loading
-// it costs any program. "": nothing of that.
+// A clause that says what the layer changes in this version: page faults or peak memory by more
+// than 5 %, or CPU time by more than 10 % (25 % with fewer than three pairs), in addition to what
+// loading the layer costs any program. "" if it changes none of these.
 std::string what_changes(const std::string& version, const Pairs& pairs);
 
-// A clause that says that the layer costs the second version more or less of its time than the first:
-// the difference of the logarithms is significant at 5 %, above 1 %, and at least 1 ms of the shorter
-// one. "": it is not.
+// A clause that says that the layer costs the second version a larger or smaller share of its time
+// than the first. For this, the difference of the logarithms must be significant at 5 %, and at
+// least 1 % and 1 ms of the shorter time; otherwise returns "".
 std::string what_costs_more(const std::string& first, const Pairs& of_first,
                             const std::string& second, const Pairs& of_second);
 
-// Of all versions together. Nothing: no run took measurable time.
+// The cost for all versions together. Nothing if no run took measurable time.
 std::optional<HeapCost> cost_of(const std::vector<Pairs>& all);
 
 }  // namespace stab::client::ab

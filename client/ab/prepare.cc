@@ -37,7 +37,7 @@ bool is_utf8(const std::string& text) {
   }
 }
 
-// Those that begin with STABD_ are ours.
+// Whether the user may set a variable of this name. Names that begin with STABD_ are reserved.
 bool is_variable(std::string_view name) {
   constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
   constexpr std::string_view digits = "0123456789";
@@ -93,7 +93,7 @@ Result<plan::Check> check_of(const std::string& codes) {
   return check;
 }
 
-// Those that trials can have here.
+// Reads a list of CPUs, and fails if trials can't have them on this machine.
 Result<std::vector<unsigned>> cpus_of(const std::string& list) {
   if (list.empty()) return std::vector<unsigned>();
   const machine::CpuSet cpus = machine::cpus_in(list);
@@ -106,7 +106,7 @@ Result<std::vector<unsigned>> cpus_of(const std::string& list) {
   return cpus;
 }
 
-// An event is opened once, so that a name that nothing can be counted by is refused at once.
+// Opens an event once, so that an event that can't be counted is refused at once.
 Result<void> check_response(const std::string& name) {
   if (is_response(name)) return {};
   std::string why =
@@ -132,12 +132,13 @@ Kind kind_of(const AbOptions& options) {
   return options.programs.empty() ? Kind::commands : Kind::programs;
 }
 
-// Of a revision, by its place among them.
+// The folder for the copy of the revision with index `i`.
 std::string copy_of(const WorkFolder& work, std::size_t i) {
   return fmt::format("{}/{:03}", work.path(), i + 1);
 }
 
-// Says what the user may not have meant: versions that do not differ, and changes that no version has.
+// Warns about what the user may not have meant: versions that do not differ, and changes that no
+// version has.
 Result<void> look_at_revisions(const std::vector<Revision>& all, const std::string& directory) {
   bool has_tree = false;
   for (const Revision& each : all) has_tree |= each.commit.empty();
@@ -162,7 +163,7 @@ Result<void> look_at_revisions(const std::vector<Revision>& all, const std::stri
   return {};
 }
 
-// Where the user stands in the repository, the builds and runs stand in its copies.
+// Builds and runs begin in the folder of a copy that corresponds to the user's current folder.
 Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
                                                  const std::string& directory, WorkFolder& work) {
   const auto said_ones = revisions::revisions_to_compare(options.words, directory);
@@ -188,7 +189,7 @@ Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
             directory, {.folder = copy_of(work, i), .revision = (*said_ones)[i]});
         !there)
       return std::unexpected(there.error());
-  // Before anything is built, or it would take over what the last one's build made.
+  // This comes before any build, because it must not take over what the last version's build makes.
   const std::string& last = versions->back().text;
   for (const Version& each : *versions)
     if (each.text != last)
@@ -280,7 +281,7 @@ Result<void> check_options(const AbOptions& options) {
 
 namespace {
 
-// A shell would look for programs of these names.
+// Refuses words that are all revisions: a shell would look for programs of these names.
 Result<std::vector<Version>> commands_of(const AbOptions& options, const std::string& directory) {
   const bool are_revisions =
       !options.words.empty() && std::ranges::all_of(options.words, [&](const std::string& word) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From what the user said to what is compared.
+// Turns the user's options into a comparison.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace stab::client::ab {
 
-// Where revisions are built; gone with us unless it is to be kept.
+// The folder in which revisions are built. Its destructor removes the folder unless it is kept.
 class WorkFolder {
  public:
   explicit WorkFolder(bool kept) : kept_(kept) {}
@@ -20,7 +20,7 @@ class WorkFolder {
 
   Result<void> make();
   void keep() { kept_ = true; }
-  // That of an interrupted run in place of this one, which goes.
+  // Takes over the folder of an interrupted run, and removes the current one.
   void adopt(std::string path);
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -29,18 +29,18 @@ class WorkFolder {
   std::string path_;
 };
 
-// Whether the path is such a folder, and it is there.
+// Whether the path names an existing work folder.
 bool is_work_folder(const std::string& path);
 
-// What can be seen to be wrong before anything is done.
+// Fails if the options are wrong in a way that can be seen before anything is done.
 Result<void> check_options(const AbOptions& options);
 
-// Revisions are checked out by then, in `work`, and not built yet.
+// Checks revisions out in `work`, but does not build them.
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
                                  WorkFolder& work);
 
-// Builds revisions in their folders, several at a time; `work` stays if one cannot be built. Of what
-// is no revision there is nothing to do. `stop_fd`: when it becomes readable the builds are ended.
+// Builds revisions in their folders, several at a time, and keeps `work` if a build fails. Does
+// nothing if the versions are not revisions. The builds end when `stop_fd` becomes readable.
 Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
                             WorkFolder& work, int stop_fd);
 

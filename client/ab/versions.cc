@@ -55,7 +55,7 @@ Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
   return versions;
 }
 
-// A text of a plan: in quotes, where nothing stands for a variable.
+// A text for a plan: quoted, and escaped so that no part of it is taken for a variable.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -72,19 +72,19 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-// For the \x01 that stands for it.
+// Replaces the placeholder \x01 with the plan's variable.
 void put_version(std::string& quoted_text) {
   constexpr std::string_view place = "\\u0001";
   quoted_text.replace(quoted_text.find(place), place.size(), "${VERSION}");
 }
 
-// In command_of().
+// The index of the version in the result of command_of().
 std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
-// For what a shell starts: of its own heap nobody asks, and a program in its place has a report of
-// its own.
+// Preloads the library only into what the shell starts. The shell's own heap does not matter, and a
+// program that replaces the shell writes its own report.
 std::string heap_line(const Comparison& comparison) {
   if (comparison.heap_library.empty()) return "";
   return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
@@ -208,8 +208,8 @@ std::string plan_of(const Comparison& comparison) {
                  quoted(fmt::format("{}-or-{}", versions[0].name, versions[1].name)),
                  comparison.seed,
                  std::chrono::ceil<std::chrono::seconds>(comparison.timeout).count());
-  // The first rounds run whatever they take and show, so that no answer comes from fewer. With few
-  // more of them the rule looks once on the way, with many often.
+  // The first rounds always run, so that no answer comes from fewer. The rule looks twice if there
+  // are few more rounds, and often if there are many.
   constexpr std::uint64_t least_of_many = 30;
   const bool sequence = comparison.blocks > fewest_rounds;
   const int looks = comparison.blocks < least_of_many ? 2 : 20;
@@ -220,7 +220,7 @@ std::string plan_of(const Comparison& comparison) {
   for (const auto& [key, step] :
        {std::pair{"prepare", comparison.prepare}, std::pair{"cleanup", comparison.cleanup}}) {
     if (step.empty()) continue;
-    // The folder is the version's, the rest is as it stands.
+    // The folder comes from the version's variable; the rest of the step is taken literally.
     std::string command = quoted(step_of(comparison, "\x01", step));
     if (comparison.kind == Kind::folders) put_version(command);
     fmt::format_to(out, "{} = {}\n", key, command);
@@ -230,7 +230,7 @@ std::string plan_of(const Comparison& comparison) {
                    fmt::join(comparison.check.other_exits, ", "));
   else if (comparison.check.exit != 0)
     fmt::format_to(out, "check = {{ exit = {} }}\n", comparison.check.exit);
-  // What differs between a version and its control; always as long.
+  // This is all that differs between a version and its control. It always has the same length.
   fmt::format_to(out, "env.STABD_VERSION = \"${{STABD_NUMBER}}\"\n");
   for (const auto& [name, value] : comparison.env)
     fmt::format_to(out, "env.{} = {}\n", quoted(name), quoted(value));

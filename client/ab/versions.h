@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is compared, and the plan that compares it.
+// The versions that are compared, and the plan that compares them.
 #pragma once
 
 #include <chrono>
@@ -17,31 +17,31 @@
 namespace stab::client::ab {
 
 struct Version {
-  std::string name;  // as reports show it: one that a plan takes
+  std::string name;  // for reports, and valid in a plan
   std::string text;  // the program's path, the command, or the folder
   std::string said;  // what the user called it
   bool is_working_tree = false;
 };
 
-// Their paths get as long as the longest, by slashes: a longer name in the arguments would move the
-// stack of that version only.
+// Adds slashes until all paths are as long as the longest, because a longer name in the arguments
+// would move the stack of that version only.
 Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>& paths);
 Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>& commands);
 struct Revision {
   std::string said;
   std::string commit;  // "": the working tree
-  std::string folder;  // where it is built and run; the names of all are as long
+  std::string folder;  // where it is built and run; all names have the same length
 };
 // "main" becomes "main-1a2b3c4d".
 Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& revisions);
 
 enum class Kind { programs, commands, folders };
 
-// What drawing the places of small blocks costs: CPU time with the layer above the programs' own
-// allocators, beside the time without.
+// The cost of placing small blocks at random: CPU time with the layer above the programs' own
+// allocators, compared with the time without it.
 struct HeapCost {
   double change = 0;            // 0.01: 1 % more
-  std::optional<double> low{};  // the 95 % interval; nothing with too few pairs
+  std::optional<double> low{};  // the 95 % interval; absent with too few pairs
   std::optional<double> high{};
   std::uint64_t pairs = 0;  // of runs
 };
@@ -49,51 +49,52 @@ struct HeapCost {
 // "+0.4 % of CPU time (-0.2 to +1.1 %, 12 pairs of runs)".
 std::string said(const HeapCost& cost);
 
-// Rounds that are run whatever they take: with fewer, hardly anything has an interval that helps.
+// These rounds always run, because with fewer of them hardly any interval is useful.
 inline constexpr std::uint64_t fewest_rounds = 10;
 
 struct Comparison {
-  std::vector<Version> versions;  // the first is what the others are compared with
+  std::vector<Version> versions;  // the others are compared with the first
   Kind kind = Kind::programs;
   std::vector<std::string> arguments;  // of programs
-  std::string command;                 // what runs in folders, for /bin/sh
-  std::string prepare;                 // before each trial, where it runs, for /bin/sh; ""
-  std::string cleanup;                 // after it
+  std::string command;                 // of folders: runs in each of them, for /bin/sh
+  std::string prepare;                 // before each trial, where it runs, for /bin/sh; "": nothing
+  std::string cleanup;                 // the same after each trial
   std::map<std::string, std::string> env;
   std::string margin;
   std::string response = "wall";
-  plan::Check check{};        // which exit codes are right
-  std::vector<unsigned> cpu;  // that trials run on; empty: any one
+  plan::Check check{};        // the exit codes that mean success
+  std::vector<unsigned> cpu;  // on which trials run; empty: any
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
-  bool heap = false;                    // blocks of the heap lie at random places
-  std::string heap_library{};           // that what runs through a shell is preloaded with then
-  std::string why_no_heap{};            // where they do not
+  bool heap = false;                    // heap blocks are at random addresses
+  std::string heap_library{};           // if `heap`: is preloaded into what a shell starts
+  std::string why_no_heap{};            // if not `heap`
   std::string heap_changes{};           // what the layer changes; "": nothing that matters
-  std::optional<HeapCost> heap_cost{};  // where it was measured
+  std::optional<HeapCost> heap_cost{};  // if it was measured
   Pads wanted_pads = Pads::where_possible;
   bool pads = false;          // stack frames have pads of random sizes
-  std::string why_no_pads{};  // where they do not; "": nobody need be told
+  std::string why_no_pads{};  // if not `pads`; "": the user need not know
   bool control = false;
   std::uint64_t blocks = 0;          // at most
-  std::chrono::nanoseconds time{0};  // in which no block may end later; 0: any
+  std::chrono::nanoseconds time{0};  // no block may end later than this; 0: no limit
   std::chrono::nanoseconds timeout{0};
 };
 
-// The first version once more.
+// The name for the second measurement of the first version.
 std::string name_of_control(const Comparison& comparison);
 
-// What runs for this version.
+// The command that runs this version.
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version);
 
-// A step of this version, for /bin/sh. A version's folder has no quotation mark.
+// `prepare` or `cleanup` for a version in this folder, for /bin/sh. The name of the folder must not
+// contain a quotation mark.
 std::string step_of(const Comparison& comparison, const std::string& folder,
                     const std::string& step);
 
-// A number that each trial has without an event being counted.
+// Whether each trial has this number without counting an event.
 bool is_response(std::string_view name);
 
-// A whole plan, which `stabctl run` takes as well.
+// The complete plan, which `stabctl run` also accepts.
 std::string plan_of(const Comparison& comparison);
 
 }  // namespace stab::client::ab
