@@ -391,8 +391,7 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
   if (!table) return std::unexpected(table.error());
   task.spec.treatments = std::move(table->treatments);
   task.spec.subject = std::move(table->subject);
-  // Google Benchmark may interleave repetitions, so their order in the file may not be that of
-  // time.
+  // Google Benchmark may interleave repetitions, so the file may not be in the order of time.
   task.spec.in_order = format == foreign::Format::hyperfine;
   task.spec.one_after_other = true;  // note_cautions() says so
   task.data = std::move(table->data);

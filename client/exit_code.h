@@ -14,8 +14,7 @@ inline constexpr int exit_ok = 0;         // it worked, whatever the verdicts
 inline constexpr int exit_error = 1;      // wrong usage, or the tool failed
 inline constexpr int exit_regressed = 2;  // something is slower (or higher)
 inline constexpr int exit_unsure = 3;     // something is unsure
-// Trials failed, or the experiment did not end well. For backup and recover: data is damaged or
-// lost.
+// Trials failed, or the experiment did not end well. Backup and recover: data is damaged or lost.
 inline constexpr int exit_failed = 5;
 // Plus the number of the signal, as in shells: 130 after Ctrl-C.
 inline constexpr int exit_interrupted = 128;

@@ -29,8 +29,7 @@ std::string for_terminal(std::string_view text);
 enum class Colours { none, ours };
 Result<void> write_output(std::string_view text, const std::string& path, Colours colours);
 
-// Writes JSON and a newline to stdout. On a terminal, removes the control characters that JSON
-// allows.
+// Writes JSON and a newline to stdout. On a terminal, replaces control characters in the JSON.
 Result<void> write_json(const std::string& text);
 
 // Flushes stdout. Fails if some of the output could not be written, now or before. A reader that

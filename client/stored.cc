@@ -21,8 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The list includes damaged rows, so that the user can ask for one and learns what is wrong with
-// it.
+// Includes damaged rows: a user who asks for one learns what is wrong with it.
 Result<std::vector<store::Id>> ids_in(const Stored& stored) {
   const auto found = stored.reader->experiments();
   if (!found) return fail(found.error().message);

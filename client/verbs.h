@@ -91,8 +91,7 @@ struct RunOptions {
 // Lists the runs that `run` and `ab` left in folder_of_runs().
 Result<int> runs(const Common& common);
 
-// The same folders for a shell's completion, newest first: "FOLDER", a tab and what the folder
-// holds.
+// The same folders for a shell's completion, newest first: "FOLDER", a tab, and its experiment.
 std::vector<std::string> completed_folders(const std::string& beginning);
 
 // Measures with a daemon of its own, which ends with this call. A signal pauses the experiment, and

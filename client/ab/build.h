@@ -16,8 +16,7 @@ struct BuildOf {
   std::map<std::string, std::string> variables;
 };
 
-// Builds in the folder. All of the build's output goes to the file `log`; the error has the end of
-// it.
+// Builds in the folder. All output of the build goes to the file `log`, and the error has its end.
 Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build);
 
 struct BuildPlace {

@@ -50,8 +50,7 @@ struct Control {
   // 0.004: the version may differ from itself by up to 0.4 %. Absent if the control showed a
   // difference, or can't be compared.
   std::optional<double> can_tell;
-  // The same, but also present if the control showed a difference. No smaller change gets a
-  // verdict.
+  // The same, but present even if the control showed a difference. Smaller changes get no verdict.
   std::optional<double> reach{};
 };
 

@@ -33,8 +33,7 @@ std::chrono::nanoseconds most_of(const Pace& pace);
 // measured without the layer if one of them does not run with it, does not say that its blocks are
 // random, or is changed by it (layer_check.h). Sets `heap` and what belongs to it. If Heap::always
 // is wanted, changes are allowed, and other problems with the layer are errors. Then, unless pads
-// are unwanted, runs the versions once with pads in their stack frames, and sets `pads` in the same
-// way.
+// are unwanted, runs the versions once with pads in their stack frames, and sets `pads` likewise.
 Result<Pace> first_runs(Comparison& comparison, Surroundings around,
                         std::chrono::nanoseconds budget);
 

@@ -14,7 +14,7 @@
 
 namespace stab::client::ab {
 
-// Identifies a command and its inputs. It contains no times and no measured pace.
+// Identifies a command and its inputs. It contains neither times nor the measured pace.
 struct Call {
   std::string command;                        // its folder, words and options, as one text
   std::map<std::string, std::string> inputs;  // each input with its commit, digest or value
@@ -39,8 +39,7 @@ class OwnFiles {
   std::map<std::string, std::string> before_;
 };
 
-// The content of the file ab_mark (run/folder.h), which is beside a run's database until it has
-// ended.
+// The file ab_mark (run/folder.h), which a run leaves beside its database until it has ended.
 struct Begun {
   Call call;
   std::vector<std::string> own_files{};  // paths from the top of the working tree

@@ -177,8 +177,7 @@ class Runs {
     return {};
   }
 
-  // The loads take turns in a new order in each block, so that changes over time affect all loads
-  // equally.
+  // Loads take turns in a new order in each block, so that changes over time affect all alike.
   [[nodiscard]] std::vector<std::size_t> order_of(unsigned block) const {
     std::vector<std::size_t> order(std::max<std::size_t>(made_.profile.loads.size(), 1));
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

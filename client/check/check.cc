@@ -74,8 +74,7 @@ void correct_for_early_stop(Pilot& pilot) {
         static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
 }
 
-// Finds the latest pilot. Empty if no daemon runs or the daemon has no pilot; a check needs
-// neither.
+// Finds the latest pilot, if a daemon runs and has one; a check needs neither.
 std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, std::size_t trials) {
   auto client = Client::connect(common.sockets);
   if (!client) return std::nullopt;
@@ -94,7 +93,7 @@ std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, st
   if (!pilot) return pilot;
   auto results = client->ask(protocol::ResultsRequest{.id = pilot->id});
   if (!results) return pilot;
-  // Trials under the simulator take another time and vary differently.
+  // Trials under the simulator have other durations and another variation.
   if (results->document.simulated != plan.simulated) return std::nullopt;
   pilot->found = std::move(results->document);
   correct_for_early_stop(*pilot);

@@ -17,7 +17,7 @@ struct Comparison {
   std::size_t treatment = 0;  // index into plan::treatments()
   std::size_t base = 0;
   std::size_t level = 0;
-  std::size_t cells = 0;  // the number of cells that are averaged on each side
+  std::size_t cells = 0;  // averaged on each side
 };
 
 // The comparisons of one benchmark. A custom design has only those for which it lists cells. Empty

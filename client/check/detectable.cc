@@ -37,7 +37,7 @@ double runs_of(const plan::Plan& plan) {
   return 1;
 }
 
-// A known standard deviation, and the standard deviation of a change between units that follows.
+// A known standard deviation, and the resulting standard deviation of a change between units.
 struct Known {
   double sd = 0;
   double of_change = 0;

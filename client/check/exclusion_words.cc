@@ -32,7 +32,7 @@ bool is_in_ticks(const plan::Quantity& quantity) {
   return quantity.reading == "steal-ns" || quantity.reading == "other-cpus-busy-ns";
 }
 
-// Says how long a trial is in which a single event or tick reaches the rule's limit.
+// Names the duration of a trial in which a single event or tick would reach the rule's limit.
 std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quantity) {
   const bool upper = rule.bound == plan::Bound::above || rule.bound == plan::Bound::at_least;
   if (!upper || rule.limit <= 1e-5) return "";

@@ -22,10 +22,10 @@ struct Compared {
   auto operator<=>(const Compared&) const = default;
 };
 
-// Variances, not standard deviations, in a nested design.
+// The variances (not standard deviations) of a nested design.
 struct SeedVariation {
-  double between = 0;  // seeds
-  double within = 0;   // the runs of one seed
+  double between = 0;  // between seeds
+  double within = 0;   // between the runs of one seed
 };
 
 // Relative standard deviations.
@@ -34,8 +34,7 @@ struct Variation {
   std::optional<double> all_trials{};      // the same for benchmarks that are not in `trials`
   std::optional<double> benchmarks{};      // a change between benchmarks
   // A change between units (blocks, a padding study's seeds, or benchmarks), for the treatment's
-  // comparison that varies most. Used in place of the values above, unless the plan's error is
-  // pooled.
+  // comparison that varies most. It replaces the values above, unless the plan's error is pooled.
   std::map<Compared, double> own{};
   std::map<std::string, SeedVariation> seeds{};
 };

@@ -31,8 +31,7 @@ std::string header(const plan::Plan& plan, const Family& family) {
                      family.comparisons, df_words(family));
 }
 
-// The largest of the smallest changes that the family's comparisons with few degrees of freedom
-// find.
+// The largest detectable change of the family's comparisons with few degrees of freedom.
 std::optional<double> largest(const Family& family, const std::vector<Detectable>& detectable) {
   std::optional<double> change;
   for (const Detectable& each : detectable)

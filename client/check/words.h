@@ -24,8 +24,7 @@ std::string key_of(stats::Scope scope);
 std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
                                   const std::vector<Detectable>& detectable);
 
-// Describes the comparisons, warnings included. `source` says where the standard deviations are
-// from.
+// Describes the comparisons, with warnings. `source` says where the standard deviations come from.
 std::vector<std::string> comparison_lines(const plan::Plan& plan,
                                           const std::vector<Family>& families,
                                           const std::vector<Detectable>& detectable,

@@ -103,8 +103,8 @@ class Collector {
   }
 
  private:
-  // Is called for the latest experiment first. If the user chose no response, the latest experiment
-  // that measured the benchmark determines it.
+  // Must be called in order from the latest experiment. If the user chose no response, the latest
+  // experiment that measured the benchmark determines it.
   void look_at(const Listed& each) {
     if (each.state != "done") {
       if (each.state == "damaged") leave_out(each, "its row is damaged");

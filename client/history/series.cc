@@ -145,8 +145,7 @@ void watch_all(History& history) {
   }
 }
 
-// The tested series share alpha. A series is not tested if it is too short for p to reach its
-// share.
+// The tested series share alpha. A series is too short to be tested if p can't reach its share.
 void test_all(History& history) {
   for (Series& each : history.series) {
     each.exact = is_exact(history, each);

@@ -26,14 +26,13 @@ struct RunOf {
 // creates a folder.
 Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again);
 
-// Holds the folders of runs for which the user names no folder.
+// The folder that contains the folders of runs, except runs for which the user names a folder.
 std::string folder_of_runs();
 
 // Whether the same command would continue the run in this folder, if no process uses it.
 bool is_unfinished(const std::string& folder, const RunOf& run);
 
-// The file in a run's folder that says how `stabctl ab` began the run. It is removed when the run
-// ends.
+// The file in a run's folder that says how `stabctl ab` began the run; removed when the run ends.
 inline constexpr const char* ab_mark = "ab.json";
 
 // Folders below folder_of_runs() whose run was interrupted and that no process uses, newest first.
