@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes as text (RFC 4648): for files in messages.
+// Base64 (RFC 4648), for files inside messages.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace stab {
 
-// Pieces whose sizes are multiples of three can be put one behind the other.
+// The texts of several pieces can be concatenated if the sizes of all pieces but the last are
+// multiples of three.
 std::string to_base64(std::string_view bytes);
-// Only what to_base64() gives.
+// Accepts only text that to_base64() can produce.
 Result<std::string> from_base64(std::string_view text);
 
 }  // namespace stab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time of day as it is stored. Durations come from a monotonic clock instead.
+// The time of day in the form in which it is stored. Durations come from a monotonic clock instead.
 #pragma once
 
 #include <chrono>
@@ -18,19 +18,19 @@ inline std::int64_t wall_clock_ns() {
       .count();
 }
 
-// Nanoseconds since the machine was started, also those in which it slept. Nobody sets this clock.
+// Nanoseconds since the machine was started, including the time that it slept. Nobody can set this
+// clock.
 inline std::int64_t running_clock_ns() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return (std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec)).count();
 }
 
-// What the clocks say at one moment.
+// Both clocks at one moment.
 struct Clocks {
   std::int64_t wall_ns = 0;
   std::int64_t running_ns = 0;
-  std::string
-      boot;  // which start of the machine running_ns counts from; "" where the kernel does not say
+  std::string boot;  // identifies the machine's start from which running_ns counts; "" if unknown
 };
 
 inline Clocks clocks() {

@@ -9,8 +9,8 @@
 
 namespace stab {
 
-// "500ms", "1.5s", "10min" or "10m", "2h", "250us", "80ns"; no sign, no spaces. Nothing if it is not a
-// duration.
+// "500ms", "1.5s", "10min" or "10m", "2h", "250us", "80ns"; no sign and no spaces. Returns nullopt
+// for any other text.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 // Three significant digits and a unit: "1.23 s", "45.6 ms", "2 min 5 s", "3 h 20 min".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can go wrong is a value: a sentence for the user that says what to change.
+// An Error is a message for the user: it says what went wrong and what to change.
 #pragma once
 
 #include <cerrno>
@@ -18,12 +18,12 @@ struct Error {
 template <class T>
 using Result = std::expected<T, Error>;
 
-// return fail("...") from a function that returns a Result.
+// A function that returns a Result reports an error with `return fail("...")`.
 inline std::unexpected<Error> fail(std::string message) {
   return std::unexpected(Error{std::move(message)});
 }
 
-// The same with the reason of the last failed system call: "cannot open x: No such file or
+// The same, followed by the reason why the last system call failed:"cannot open x: No such file or
 // directory".
 inline std::unexpected<Error> fail_errno(std::string_view what, int number = errno) {
   return fail(std::string(what) + ": " + std::strerror(number));

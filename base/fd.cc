@@ -26,7 +26,7 @@ void Fd::reset() {
 }
 
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
-  // Without O_NONBLOCK a FIFO that nobody writes would hang us.
+  // Without O_NONBLOCK, open() would hang on a FIFO that nobody writes.
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   std::string content;
@@ -57,7 +57,7 @@ Result<std::string> read_piece(const Fd& file, std::size_t bytes) {
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view content) {
-  // Not the pid: in a namespace of its own every process has the same one.
+  // The name is random: pids are not unique across pid namespaces.
   std::string draft = path + ".XXXXXX";
   const Fd fd(mkostemp(draft.data(), O_CLOEXEC));
   if (!fd) return fail_errno(fmt::format("cannot create {}", draft));

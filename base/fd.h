@@ -31,16 +31,16 @@ class Fd {
   int fd_ = -1;
 };
 
-// The whole of a regular file or pipe; fails if it is longer than `limit`.
+// Reads a regular file or a pipe to its end; fails if it is longer than `limit`.
 Result<std::string> read_file(const std::string& path, std::size_t limit);
 
-// The next bytes of a file: so many, unless it ends before.
+// Reads the next `bytes` bytes of a file; returns fewer only if the file ends before.
 Result<std::string> read_piece(const Fd& file, std::size_t bytes);
 
-// Replaces the file as one step: a reader sees the old or the new content, after a crash too.
+// Replaces the file in one step: readers see either the old or the new content, even after a crash.
 Result<void> write_file_atomically(const std::string& path, std::string_view content);
 
-// All of it or an error; EINTR is retried.
+// Writes everything or returns an error; retries after EINTR.
 Result<void> write_all(int fd, std::string_view content);
 
 }  // namespace stab

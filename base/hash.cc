@@ -12,7 +12,8 @@
 namespace stab {
 namespace {
 
-// The digest's first eight bytes; FIPS 180-4 has the first state (5.3.3) and the padding (5.1.1).
+// The digest's first eight bytes; FIPS 180-4 defines the initial state (5.3.3) and the padding
+// (5.1.1).
 std::uint64_t word_with_instructions(std::string_view bytes) {
   std::array<std::uint32_t, 8> state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};

@@ -10,12 +10,13 @@
 
 namespace stab {
 
-// Feed pieces, then take the digest once.
+// Add the pieces, then call hex() or word() once.
 class Sha256 {
  public:
   Sha256() { SHA256Init(&state_); }
   void add(std::string_view bytes);
-  // A length before the bytes: ("ab", "c") and ("a", "bc") differ.
+  // Puts the length before the bytes, so that the fields ("ab", "c") and ("a", "bc") have different
+  // digests.
   void add_field(std::string_view bytes);
   // Lower-case hexadecimal, 64 digits.
   std::string hex();
@@ -27,7 +28,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
-// As word() of the bytes. Fast for many short texts: it uses the processor's instructions for it.
+// Returns word() for these bytes. It uses the CPU's SHA instructions, which is fast for many short
+// texts.
 std::uint64_t sha256_word(std::string_view bytes);
 
 }  // namespace stab

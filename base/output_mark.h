@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Files that stabctl writes say so in an attribute, so that they are no sources of a build beside
-// which they lie.
+// Marks the files that stabctl writes with an extended attribute, so that a build in the same
+// folder does not count them as its sources.
 #pragma once
 
 #include <string>
 
 namespace stab {
 
-// Where the file system has no such attributes it stays unmarked.
+// Does nothing if the file system has no extended attributes.
 void mark_as_output(const std::string& path);
 
-// What stdout and stderr of this process go to, if it is a file in which nothing stands yet: then
-// all of it is written here. One that is appended to may be anybody's.
+// Marks the files that stdout and stderr of this process are redirected to, if they are still
+// empty. A file that already has content is not ours alone.
 void mark_redirected_output();
 
-// Links are not followed.
+// Does not follow symbolic links.
 bool is_marked_as_output(const std::string& path);
 
 }  // namespace stab

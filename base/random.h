@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random choices that are the same on every machine: nothing here depends on the standard library's
-// generators. A seed is derived from the experiment's seed and the name of the choice, so that no
-// choice shifts another.
+// Random choices that are the same on every machine, because nothing here uses the standard
+// library's generators. A seed is derived from the experiment's seed and the name of the choice, so
+// that adding one choice never changes another.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,8 @@ class Random {
   std::uint64_t state_;
 };
 
-// derive(7, "link_order", {3}): an independent seed for this choice. Equal arguments, equal seed.
+// An independent seed for one choice, for example derive(7, "link_order", {3}). Equal arguments
+// give equal seeds.
 std::uint64_t derive(std::uint64_t seed, std::string_view purpose,
                      std::initializer_list<std::uint64_t> indices = {});
 

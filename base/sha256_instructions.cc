@@ -27,7 +27,7 @@ alignas(16) constexpr std::array<std::uint32_t, 64> constants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// The processor wants the eight words as two pairs of pairs: (a b e f) and (c d g h).
+// The instructions take the eight words of the state in two registers: (a b e f) and (c d g h).
 struct Halves {
   __m128i abef;
   __m128i cdgh;
@@ -48,7 +48,7 @@ STAB_SHA void join(const Halves& halves, std::array<std::uint32_t, 8>& state) {
   _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
 }
 
-// Four rounds with four words of the schedule.
+// Does four rounds with four words of the message schedule.
 STAB_SHA void four_rounds(Halves& halves, __m128i words, std::size_t first) {
   const auto* added = reinterpret_cast<const __m128i*>(constants.data() + first);
   const __m128i sum = _mm_add_epi32(words, _mm_load_si128(added));
@@ -59,7 +59,7 @@ STAB_SHA void four_rounds(Halves& halves, __m128i words, std::size_t first) {
 STAB_SHA void compress_block(Halves& halves, const std::uint8_t* block) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   const Halves before = halves;
-  std::array<__m128i, 4> words;  // the last sixteen of the schedule
+  std::array<__m128i, 4> words;  // the last sixteen words of the schedule
   for (std::size_t i = 0; i < 4; ++i) {
     const auto* bytes = reinterpret_cast<const __m128i*>(block + 16 * i);
     words[i] = _mm_shuffle_epi8(_mm_loadu_si128(bytes), big_endian);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SHA-256's compression with the instructions that processors have for it (FIPS 180-4, 6.2.2).
+// SHA-256's compression function (FIPS 180-4, 6.2.2) with the CPU's SHA instructions.
 #pragma once
 
 #include <array>
@@ -8,10 +8,10 @@
 
 namespace stab {
 
-// Whether this processor has them.
+// Whether this CPU has the instructions.
 bool has_sha256_instructions();
 
-// Takes `count` blocks of 64 bytes into the state. Only where the processor has the instructions.
+// Compresses `count` blocks of 64 bytes into the state. Requires has_sha256_instructions().
 void compress_with_instructions(std::array<std::uint32_t, 8>& state, const std::uint8_t* blocks,
                                 std::size_t count);
 

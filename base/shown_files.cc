@@ -23,7 +23,8 @@
 namespace stab {
 namespace {
 
-// The file that a descriptor stands for, whose number may be another file's later, and the child that holds it.
+// The inode of a descriptor's file, because the descriptor's number may be reused for another file,
+// and the child that holds the file.
 struct Held {
   ino_t file = 0;
   pid_t holder = 0;
@@ -52,7 +53,7 @@ void close_all_but(int low, int high) {
   close_from_to(high + 1, ~0U);
 }
 
-// Waits for a pipe of its own, which nobody writes to.
+// The holder's code: it reads a pipe that nobody writes to, and so waits forever.
 [[noreturn]] void hold(int file, int ready, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (syscall(SYS_getppid) != parent) _exit(1);
@@ -69,7 +70,8 @@ void close_all_but(int low, int high) {
   for (;;) static_cast<void>(!read(forever[0], &never, 1));
 }
 
-// fork(), but for the signal at its end: waiting for the others does not see it.
+// Like fork(), but the child sends no signal when it ends, so that a wait() for other children does
+// not see it.
 pid_t fork_unseen() {
   clone_args arguments{};
   return static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
@@ -82,7 +84,7 @@ void end_holder(pid_t holder) {
   }
 }
 
-// 0: there is none.
+// Returns 0 if no holder could be started.
 pid_t start_holder(int file) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return 0;
@@ -102,7 +104,8 @@ pid_t start_holder(int file) {
   return 0;
 }
 
-// As long for each process: what stands in a program's environment moves its stack.
+// Pads the path to the same length for every pid: it is put into a program's environment, whose
+// size moves the program's stack.
 std::string path_in(pid_t process, int fd) {
   return fmt::format("/proc/{}{:/<{}}fd/{}", process, "",
                      std::max<std::size_t>(11 - fmt::formatted_size("{}", process), 1), fd);

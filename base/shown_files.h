@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Paths by which other processes of this user open files of ours that have no name.
+// Paths by which other processes of this user can open our files that have no name.
 //
-// A process that others may not look into (PR_SET_DUMPABLE) shows nobody its descriptors either. Then a child that has
-// the file, and nothing else of ours, holds it. The child may make no system calls but read and write, so that whoever gets
-// hold of it can start nothing with it. It ends with us, and is no child that a plain wait() sees.
+// If this process is not dumpable (PR_SET_DUMPABLE), nobody can open its descriptors through /proc.
+// In that case a child holds the file, and nothing else of ours. The child may only read and write
+// (strict seccomp), so it is useless to an attacker. It ends with us, and a plain wait() does not
+// see it.
 //
-// Not for processes with several threads.
+// Only for processes with a single thread.
 #pragma once
 
 #include <sys/types.h>
@@ -14,11 +15,11 @@
 
 namespace stab {
 
-// A path of the file behind our descriptor, valid while we live and the descriptor is open; "" if there is none. Costs
-// little for a file that was shown before.
+// A path to the descriptor's file, valid while we run and the descriptor is open; "" if it can't be
+// made. Asking for the same file again is cheap.
 std::string path_for_others(int fd);
 
-// Whether it is such a child of ours.
+// Whether the process is a child that holds our files.
 bool holds_our_files(pid_t process);
 
 }  // namespace stab

@@ -4,8 +4,9 @@
 
 namespace stab {
 
-// Those that are closed are /dev/null afterwards, where writing fails: no other descriptor gets
-// their number, to which somebody would print, and which libuv never closes.
+// Opens /dev/null, read-only, for each standard stream that is closed. Otherwise another file could
+// get the number of a standard stream; somebody would print into it, and libuv would never close
+// it.
 void open_closed_streams();
 
 }  // namespace stab

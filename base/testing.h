@@ -27,7 +27,7 @@ class Folder {
 
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
-  // Makes the folders on the way, too.
+  // Also creates missing parent folders.
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(*this / name).parent_path());
     std::ofstream(*this / name, std::ios::binary) << text;

@@ -12,8 +12,8 @@
 namespace stab {
 namespace {
 
-// Bytes of the valid UTF-8 sequence at the start of text, or 0. Surrogates and overlong forms are
-// not valid.
+// The length of the valid UTF-8 sequence at the start of text, or 0. Surrogates and overlong forms
+// are invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto continues = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
@@ -84,7 +84,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     const auto byte = static_cast<unsigned char>(line[i]);
     if (byte < 0x20 || byte == 0x7f) line[i] = ' ';
-    // U+0080 to U+009F are control characters, too: terminals obey U+009B as they do ESC [.
+    // U+0080 to U+009F are control characters, too: terminals treat U+009B like ESC [.
     if (byte == 0xc2 && static_cast<unsigned char>(line[i + 1]) < 0xa0) line[i] = line[i + 1] = ' ';
   }
   if (text.size() > limit) line += "...";
@@ -93,7 +93,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
 
 namespace {
 
-// Calls use() with each line that is not blank until it returns true.
+// Calls use() with each line that is not blank, until use() returns true.
 template <typename Use>
 void each_line(std::string_view text, Use use) {
   while (!text.empty()) {
@@ -116,7 +116,8 @@ std::string last_line(std::string_view text, std::size_t limit) {
 }
 
 std::string first_error(std::string_view text, std::size_t limit) {
-  // Compilers, linkers and make; then shells, whose words stand in tests of configure, too.
+  // The messages of compilers, linkers and make come first. The messages of shells are only a
+  // second choice, because the output of configure contains them, too.
   constexpr std::array<std::string_view, 4> surely{"error:", "Error: ", "undefined reference",
                                                    "*** "};
   constexpr std::array<std::string_view, 2> perhaps{": not found", ": No such file or"};

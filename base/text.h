@@ -14,32 +14,33 @@ namespace stab {
 // Levenshtein's distance.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate that the user probably meant, or "" if none is near.
+// The candidate that the user probably meant, or "" if no candidate is close.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// The text without control characters and with at most `limit` bytes: fit for a terminal, one line.
+// The text as one line for a terminal: at most `limit` bytes, and without control characters.
 std::string one_line(std::string_view text, std::size_t limit);
 
-// Keeps the end, which holds the error, and says what was cut. Invalid UTF-8 becomes '?'.
+// Keeps the end of the text, where an error usually is, and says how much was cut. Invalid UTF-8
+// becomes '?'.
 std::string tail(std::string_view text, std::size_t limit);
 
-// The last line that is not blank, fit for a terminal; "" if there is none.
+// The last line that is not blank, as one_line() returns it; "" if all lines are blank.
 std::string last_line(std::string_view text, std::size_t limit);
 
-// Of what a build printed, the first line that reads like an error, else the last line.
+// The first line of a build's output that looks like an error, or else the last line.
 std::string first_error(std::string_view text, std::size_t limit);
 
-// Exactly: "8 MiB", "1025 bytes".
+// The exact number: "8 MiB", "1025 bytes".
 std::string format_bytes(std::uint64_t bytes);
 
-// "8.0 MiB", "512 bytes".
+// The rounded number: "8.0 MiB", "512 bytes".
 std::string about_bytes(std::uint64_t bytes);
 
-// The value with so many significant digits, and without a power of ten below a million:
-// rounded(128, 2) is "128", and rounded(4.24, 2) is "4.2".
+// The value with `digits` significant digits, but without an exponent below a million: rounded(128,
+// 2) is "128", and rounded(4.24, 2) is "4.2".
 std::string rounded(double value, int digits);
 
-// 'it'\''s': one word for /bin/sh.
+// Quotes the text as one word for /bin/sh: 'it'\''s'.
 std::string shell_quote(std::string_view word);
 
 }  // namespace stab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is among things of several users of which one goes on at a time. Pure.
+// A queue in which several users take turns, for work that is done one item at a time. Pure.
 //
 // Invariants
 //  T1  Users take turns, however many each has: the one whose last turn was before all others' is
@@ -18,9 +18,9 @@ class Turns {
  public:
   void add(std::uint32_t uid, T thing) { waiting_.emplace_back(uid, std::move(thing)); }
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
-  // Whose turn it is; there is one.
+  // The item whose turn it is. Requires !empty().
   T& front() { return waiting_.front().second; }
-  // It had its turn.
+  // Ends the turn of front()'s user, whose items go behind all others.
   void pass() {
     const std::uint32_t uid = waiting_.front().first;
     std::list<std::pair<std::uint32_t, T>> own;
@@ -31,7 +31,7 @@ class Turns {
     }
     waiting_.splice(waiting_.end(), own);
   }
-  // The first of which `is` says so; nullptr: there is none.
+  // The first item for which is() returns true, or nullptr.
   template <class Is>
   T* find(const Is& is) {
     for (auto& each : waiting_)

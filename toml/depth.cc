@@ -10,7 +10,8 @@ std::size_t end_of_line(std::string_view text, std::size_t i) {
   return std::min(text.find('\n', i), text.size());
 }
 
-// After a string of one line that starts at i; an unclosed one ends with its line.
+// Returns the offset after the one-line string that starts at i. An unclosed string ends with its
+// line.
 std::size_t after_short_string(std::string_view text, std::size_t i) {
   const char quote = text[i];
   for (++i; i < text.size() && text[i] != '\n'; ++i) {
@@ -20,8 +21,8 @@ std::size_t after_short_string(std::string_view text, std::size_t i) {
   return std::min(i, text.size());
 }
 
-// After a string in triple quotes that starts at i. Up to two quotes may stand before the closing
-// three.
+// Returns the offset after the string in triple quotes that starts at i. Its last characters may be
+// up to two quotes, before the closing three.
 std::size_t after_long_string(std::string_view text, std::size_t i) {
   const char quote = text[i];
   std::size_t quotes = 0;

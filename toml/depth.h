@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // toml++ 3.3 builds one nested table for each part of a dotted key, without a limit, and overflows
-// the stack when it frees half a million of them. So the depth of a text is looked at before it is
+// the stack when it frees half a million of them. So the depth of a text is checked before it is
 // parsed.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace stab::toml {
 
 // The offset where brackets nest deeper than `limit`, or where a dotted key has more than `limit`
-// dots. Right for every text up to its first syntax error, which is as far as the parser goes.
+// dots. The answer is right up to the text's first syntax error, where the parser stops, too.
 std::optional<std::size_t> too_deep(std::string_view text, std::size_t limit);
 
 }  // namespace stab::toml

@@ -9,7 +9,7 @@
 namespace stab::toml {
 namespace {
 
-// "30min", as the user would write it.
+// Writes a duration as a user would: "30min".
 std::string written(std::chrono::nanoseconds duration) {
   if (duration < std::chrono::seconds(1))
     return fmt::format("{}ms",

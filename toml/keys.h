@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A list of keys with their bounds, defaults and meaning, out of which come how they are read, which
-// names a table may have, and the table of a document. A path that is not listed does not compile,
-// and a key that is not listed is unknown to its table.
+// A list of keys with their bounds, defaults and meanings. It determines how keys are read, which
+// names a table may have, and the table of keys in the documents. Code that reads a path that is
+// not listed does not compile, and a key in a text that is not listed is reported as unknown.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace stab::toml {
 
-// What a key may be. `standard` is its value where the text gives none.
+// The kinds of keys. `standard` is the value of a key that the text does not set.
 template <class T>
 struct Whole {
   T min;
@@ -28,7 +28,8 @@ struct Whole {
 };
 using Count = Whole<std::uint32_t>;
 using Seed = Whole<std::uint64_t>;
-// A number whose least depends on what stands beside it.
+// A number whose minimum depends on the value of another key: `least` with `with`, and
+// `other_least` with `other`.
 struct CountWith {
   std::uint32_t least;
   std::string_view with;
@@ -58,7 +59,7 @@ struct Choice {
   std::span<const std::string_view> words;
   std::optional<std::string_view> standard = std::nullopt;
 };
-// Several of them, in an array.
+// An array of words.
 struct Choices {
   std::span<const std::string_view> words;
 };
@@ -68,16 +69,16 @@ struct Text {
   std::optional<std::string_view> standard = std::nullopt;
 };
 struct Texts {
-  bool (*rule)(std::string_view);  // of each
+  bool (*rule)(std::string_view);  // for each text
   std::string_view words;
 };
-// What code of its own reads: so many of them.
+// An array of `least` to `most` items, which is read by code of its own.
 struct Several {
   std::size_t least;
   std::size_t most;
   std::string_view words;
 };
-// The same without a number.
+// A value of any other form, which is read by code of its own.
 struct Other {
   std::string_view words;
 };
@@ -86,13 +87,13 @@ using Kind = std::variant<Count, Seed, CountWith, Number, Percentage, Flag, Dura
                           Choices, Text, Texts, Several, Other>;
 
 struct Key {
-  std::string_view path;  // names in capitals are the user's
+  std::string_view path;  // parts in capitals stand for names that the user chooses
   Kind kind;
   std::string_view meaning;
-  std::string_view otherwise = "";  // what holds without it, if that is no `standard`
+  std::string_view otherwise = "";  // describes the default if the kind has no `standard`
 };
 
-// A path as an argument of templates.
+// A path as a template argument.
 template <std::size_t size>
 struct Path {
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -101,7 +102,7 @@ struct Path {
   [[nodiscard]] constexpr std::string_view name() const {
     return view().substr(view().rfind('.') + 1);
   }
-  // "" if it is a key of the whole text.
+  // "" if the key is at the top level.
   [[nodiscard]] constexpr std::string_view table() const {
     const std::size_t dot = view().rfind('.');
     return dot == std::string_view::npos ? std::string_view() : view().substr(0, dot);
@@ -130,10 +131,10 @@ std::optional<std::vector<std::string>> read(const Table& table, std::string_vie
 std::optional<std::string> read(const Table& table, std::string_view name, Text kind);
 std::optional<std::vector<std::string>> read(const Table& table, std::string_view name, Texts kind);
 
-// The names below a path, "" for the whole text: what a table may have.
+// The names that the table at a path may contain; "" is the top level.
 Words names_below(std::span<const Key> keys, std::string_view path);
 
-// A key as people see it: its path, what it must be, its default and what it means.
+// A key as text for people: its path, allowed values, default and meaning.
 struct KeyWords {
   std::string path;
   std::string value;
@@ -141,7 +142,7 @@ struct KeyWords {
   std::string meaning;
 };
 std::vector<KeyWords> describe_keys(std::span<const Key> keys);
-// The same as the table of a document.
+// The keys as a Markdown table for a document.
 std::string table_of_keys(const std::vector<KeyWords>& keys);
 
 }  // namespace stab::toml

@@ -29,7 +29,7 @@ struct Describer {
   std::string operator()(const Pairs& /*value*/) const { return "a table"; }
 };
 
-// "16MiB", "100kB", "7B".
+// Parses "16MiB", "100kB" or "7B".
 std::optional<std::uint64_t> parse_bytes(std::string_view text, std::uint64_t max) {
   static constexpr std::pair<std::string_view, std::uint64_t> units[] = {
       {"B", 1},           {"kB", 1000},        {"MB", 1000000},
@@ -61,7 +61,7 @@ std::string shown(std::string_view text) {
 
 std::string did_you_mean(std::string_view word, const Words& candidates) {
   const std::string near = nearest(word, candidates);
-  // A word of which no letter is left is not meant.
+  // A candidate that has no letter in common with the word is not a useful hint.
   if (near.empty() || edit_distance(word, near) >= word.size()) return "";
   return fmt::format(", did you mean '{}'?", near);
 }

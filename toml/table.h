@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One table of the text as its reader sees it: typed access with bounds. What is wrong becomes a
-// problem and reads as absent.
+// Typed access with bounds to one table of the text. A wrong value adds a problem and reads as
+// absent.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@ namespace stab::toml {
 using Words = std::vector<std::string>;
 
 inline constexpr std::size_t max_length =
-    1000;  // of a table or an array whose length is the user's
+    1000;  // of a table or an array whose length the user chooses
 
 inline constexpr std::chrono::hours longest_duration{24};
 
 class Table {
  public:
-  // A table with exactly these keys allowed; every other one is a problem at once. `value` must be
-  // a table and outlive this.
+  // A table in which only these keys are allowed; the constructor adds a problem for every other
+  // key. `value` must be a table and outlive this object.
   Table(Problems& problems, const Value& value, std::string path, const Words& known);
   // A table whose keys are names that the user chose.
   Table(Problems& problems, const Value& value, std::string path);
@@ -36,12 +36,13 @@ class Table {
   [[nodiscard]] const Pair* find(std::string_view key) const;
   // The key as the user would write it from the top: "benchmark.check.exit".
   [[nodiscard]] std::string path(std::string_view key) const;
-  // The table itself, as above.
+  // The path of the table itself, in the same form.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] Problems& problems() const { return problems_; }
 
   using Rule = bool (*)(std::string_view);
-  // Absent, or wrong (then a problem was added), or the value.
+  // The readers below return the value, or nullopt if it is absent or wrong. They add a problem if
+  // it is wrong.
   [[nodiscard]] std::optional<std::string> text(std::string_view key, Rule rule,
                                                 std::string_view words) const;
   [[nodiscard]] std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t min,
@@ -61,9 +62,9 @@ class Table {
   [[nodiscard]] std::optional<Table> open_table(std::string_view key) const;
   [[nodiscard]] const Items* items(std::string_view key, std::string_view words) const;
 
-  // "'machine.cpus' must be WORDS, not 0", at the key.
+  // Adds the problem "'machine.cpus' must be WORDS, not 0" at the key.
   void refuse(const Pair& pair, std::string_view words) const;
-  // The same of an array's item, at the item.
+  // The same for an item of an array, at the item.
   void refuse_item(const Pair& pair, const Value& item, std::string_view words) const;
   void require(std::string_view key, std::string_view words) const;
 
@@ -77,7 +78,7 @@ class Table {
 
 // ", did you mean 'x'?" or "".
 std::string did_you_mean(std::string_view word, const Words& candidates);
-// A key or another text of the user's, fit for a message.
+// A key or other text from the user, shortened and cleaned for a message.
 std::string shown(std::string_view text);
 
 }  // namespace stab::toml

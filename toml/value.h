@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TOML text as a tree of values that know their places. A table keeps its keys in the order of the
-// text. The only door to toml++, which is slow to compile and sorts its keys.
+// TOML text as a tree of values with their positions. A table keeps its keys in the order of the
+// text. Only this file's source uses toml++, which is slow to compile and sorts the keys.
 #pragma once
 
 #include <compare>
@@ -14,7 +14,7 @@
 
 namespace stab::toml {
 
-// Starts at 1; 0:0 is the text as a whole.
+// Lines and columns start at 1; 0:0 means the text as a whole.
 struct Position {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
@@ -43,11 +43,11 @@ struct SyntaxError {
   std::string message;
 };
 
-// Brackets inside brackets, and the parts of one dotted key. Deeper text is a syntax error, so that
-// no walk of the tree can overflow the stack.
+// Limits how deep brackets may nest and how many dots a key may have. Deeper text is a syntax
+// error, so that no walk of the tree can overflow the stack.
 inline constexpr std::size_t max_depth = 16;
 
-// The root table, or the first mistake. Never throws; `text` may be any bytes.
+// Returns the root table, or the first syntax error. Never throws; `text` may be any bytes.
 std::expected<Value, SyntaxError> parse_toml(std::string_view text);
 
 }  // namespace stab::toml
