@@ -28,8 +28,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
-// Returns word() for these bytes. It uses the CPU's SHA instructions, which is fast for many short
-// texts.
+// Returns word() for these bytes. Uses the CPU's SHA instructions if there are any, and is fast for
+// many short texts.
 std::uint64_t sha256_word(std::string_view bytes);
 
 }  // namespace stab

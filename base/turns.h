@@ -2,8 +2,8 @@
 // A queue in which several users take turns, for work that is done one item at a time. Pure.
 //
 // Invariants
-//  T1  Users take turns, however many each has: the one whose last turn was before all others' is
-//      next. Of one user's the first is.
+//  T1  Users take turns, regardless of how many items each of them has: next is the user whose
+//      last turn was the longest ago. A user's items go in the order in which they were added.
 #pragma once
 
 #include <cstdint>

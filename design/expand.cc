@@ -17,11 +17,11 @@ namespace {
 
 using Levels = std::vector<Level>;
 
-// What a block runs once.
+// A unit of a block: one benchmark in one cell, with one nested seed.
 struct Unit {
   std::uint32_t benchmark = 0;
   std::uint32_t cell = 0;
-  std::uint32_t nested = 0;  // which of the nested factor's seeds; 0 if there is none
+  std::uint32_t nested = 0;  // index of the nested factor's seed; 0 without such a factor
 };
 
 struct Block {
@@ -29,7 +29,8 @@ struct Block {
   bool warmup = false;
 };
 
-// Warm-up blocks draw for themselves, so that their number does not change the measured ones.
+// Warm-up blocks have their own random draws, so that their number does not change the measured
+// blocks.
 std::string purpose(const Block& block, std::string_view what) {
   return fmt::format("{}{}", block.warmup ? "warmup " : "", what);
 }
@@ -43,12 +44,12 @@ const FixedLevels& fixed(const Factor& factor) {
   return std::get<FixedLevels>(factor.levels);
 }
 
-// Without the variables: a million copies of them would fill the memory.
+// A level without its variables: a million copies of them would fill the memory.
 Level bare(const Level& level) {
   return {.name = level.name, .variables = {}, .number = level.number};
 }
 
-// All combinations, the last treatment's level changing fastest.
+// All combinations of levels; the level of the last treatment changes fastest.
 std::vector<Levels> factorial_cells(const Plan& plan, const std::vector<std::size_t>& indices) {
   std::vector<Levels> cells{{}};
   for (const std::size_t index : indices) {
@@ -77,8 +78,8 @@ std::vector<Levels> listed_cells(const Plan& plan, const std::vector<std::size_t
   return cells;
 }
 
-// Different values for each cell, or in a padding study the same ones; the same for all benchmarks,
-// as their builds may be the same.
+// Draws different seeds for each cell, or the same seeds for all cells of a padding study. All
+// benchmarks have the same seeds, because they may share builds.
 std::vector<Levels> nested_levels(const Plan& plan, std::size_t cells) {
   const bool same = plan.design.kind == DesignKind::padding_study;
   std::vector<Levels> all(cells);
@@ -108,7 +109,7 @@ struct Trials::Drawn {
   std::size_t first = 0;  // position
   Block block;
   std::vector<Unit> order;
-  Levels levels;  // of the factors that are drawn once a block; the others' are empty
+  Levels levels;  // of the factors that are drawn once per block; empty for other factors
   std::optional<std::uint32_t> set;
 };
 
@@ -211,11 +212,11 @@ class Trials::Blocks {
     return levels;
   }
 
-  const Plan plan_;  // whoever made the list may be gone
+  const Plan plan_;  // a copy, because the list may outlive the caller's plan
   std::vector<Levels> cells_;
-  std::vector<Levels> nested_;  // by cell; empty ones where no factor is nested
+  std::vector<Levels> nested_;  // by cell; empty if no factor is nested
   std::uint32_t measured_ = 0;
-  std::vector<std::size_t> starts_;  // by block, and the end
+  std::vector<std::size_t> starts_;  // each block's first position, and the end
 };
 
 Trials::Trials(const Plan& plan) : blocks_(std::make_shared<const Blocks>(plan)) {
@@ -250,7 +251,7 @@ std::vector<std::size_t> treatments(const Plan& plan) {
 }
 
 std::size_t count_trials(const Plan& plan) {
-  std::size_t units = 1;  // of a benchmark in a block
+  std::size_t units = 1;  // per benchmark in a block
   if (lists_cells(plan.design.kind))
     units = plan.design.cells.size();
   else
@@ -260,7 +261,7 @@ std::size_t count_trials(const Plan& plan) {
   for (const Factor& factor : plan.factors)
     if (const auto* seeds = std::get_if<RandomSeeds>(&factor.levels))
       nested = std::max<std::size_t>(nested, seeds->seeds);
-  std::size_t blocks = 0;  // of all benchmarks together
+  std::size_t blocks = 0;  // summed over all benchmarks
   for (const Benchmark& benchmark : plan.benchmarks) blocks += plan.warmup + benchmark.repetitions;
   return blocks * units * nested;
 }

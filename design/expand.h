@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plan -> the ordered list of its trials. Pure: the same plan gives the same list on every machine,
-// for ever (a golden test holds it).
+// Expands a plan into the ordered list of its trials. Pure: the same plan gives the same list on
+// every machine and in every version (a golden test checks it).
 //
 // Order: randomized blocks. A block runs each (benchmark, cell, nested seed) once, in an order
 // drawn from the plan's seed and the block's number. Warm-up blocks come first. A benchmark with
@@ -20,21 +20,24 @@
 
 namespace stab::plan {
 
-// Levels of an expansion have names and numbers, no variables: those are in the plan, once.
+// The levels of an expansion have names and numbers, but no variables. Variables are only in the
+// plan.
 struct Trial {
   std::uint32_t position = 0;  // its place in the list, from 0
   std::uint32_t block = 0;     // warm-up blocks and measured blocks both count from 0
   bool warmup = false;
   std::uint32_t benchmark = 0;  // index into Plan::benchmarks
   std::uint32_t cell = 0;       // index into Expansion::cells
-  std::vector<Level> levels;    // one a factor, in the plan's order; a random factor's drawn value
-  std::uint64_t seed = 0;       // of this trial's own random choices
-  // Which of Plan::rotated it counts, if there are any (turns.h): that of its block.
+  // one per factor, in the plan's order; of a random factor, the drawn value
+  std::vector<Level> levels;
+  std::uint64_t seed = 0;  // for this trial's own random choices
+  // The set of Plan::rotated that the trial's block counts (turns.h); nullopt if sets are not
+  // rotated.
   std::optional<std::uint32_t> set{};
 };
 
-// The list. A million trials take no memory: a block is drawn when one of its trials is looked at,
-// and the last one is kept.
+// The list of trials. Even a million trials take no memory: a block is drawn when one of its trials
+// is accessed, and only the last block is kept.
 class Trials {
  public:
   class Iterator;
@@ -78,9 +81,9 @@ class Trials::Iterator {
 };
 
 struct Expansion {
-  std::vector<std::vector<Level>> cells;  // one level a treatment, in the order of treatments()
+  std::vector<std::vector<Level>> cells;  // one level per treatment, in the order of treatments()
   Trials trials;
-  std::uint32_t blocks = 0;  // measured ones, the longest benchmark's
+  std::uint32_t blocks = 0;  // measured blocks of the benchmark that has most
 };
 
 // The factors that are treatments, as indices into plan.factors.
@@ -89,10 +92,10 @@ std::vector<std::size_t> treatments(const Plan& plan);
 // The reader has refused plans that are too large, so this always succeeds.
 Expansion expand(const Plan& plan);
 
-// How many trials expand() gives, without making them.
+// The number of trials that expand() gives, without drawing them.
 std::size_t count_trials(const Plan& plan);
 
-// How many trials there are at least: fewer than all where the design may stop early.
+// The smallest possible number of trials; lower than count_trials() if the design may stop early.
 std::size_t fewest_trials(const Plan& plan);
 
 }  // namespace stab::plan

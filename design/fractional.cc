@@ -17,20 +17,21 @@ namespace stab::plan {
 namespace {
 
 constexpr std::size_t most = max_fractional_treatments;
-using Lengths = std::array<std::size_t, most + 1>;  // how many words have each length
+using Lengths = std::array<std::size_t, most + 1>;  // the number of words of each length
 
 std::size_t length(std::uint32_t word) {
   return static_cast<std::size_t>(std::popcount(word));
 }
 
-// All products of the words so far with a new one, and the new one itself.
+// Adds a new word, and its products with all words so far.
 void add_word(std::vector<std::uint32_t>& words, std::uint32_t word) {
   const std::size_t before = words.size();
   words.push_back(word);
   for (std::size_t i = 0; i < before; ++i) words.push_back(words[i] ^ word);
 }
 
-// Depth first over all sets of generators, in a fixed order, so that the result is always the same.
+// A depth-first search over all sets of generators. Its order is fixed, so that the result is
+// always the same.
 class Search {
  public:
   Search(std::size_t base, std::size_t added) : base_(base), added_(added) {
@@ -50,7 +51,7 @@ class Search {
  private:
   void choose(std::size_t first, std::vector<std::uint32_t> chosen,
               const std::vector<std::uint32_t>& words, const Lengths& lengths) {
-    // Words are only added: a set that is already worse stays worse.
+    // Words are only ever added, so a set that is already worse stays worse.
     if (!found_.empty() && lengths >= best_) return;
     if (chosen.size() == added_) {
       best_ = lengths;
@@ -95,7 +96,7 @@ std::vector<std::vector<std::uint8_t>> cells_of(std::size_t k,
     std::size_t next = 0;
     for (std::size_t t = 0; t < k; ++t)
       if ((generated >> t & 1) == 0 && (run >> next++ & 1) != 0) high |= 1U << t;
-    for (const Generator& generator : generators)  // an odd number of low levels is low
+    for (const Generator& generator : generators)  // low if an odd number of its factors are low
       if ((length(generator.product) - length(generator.product & high)) % 2 == 0)
         high |= 1U << generator.treatment;
     for (std::size_t t = 0; t < k; ++t) levels[t] = high >> t & 1;
@@ -204,7 +205,7 @@ Result<Generator> read_generator(std::string_view text, std::span<const std::str
     const std::size_t colon = std::min(rest.find(':'), rest.size());
     const auto factor = find(rest.substr(0, colon));
     if (!factor) return std::unexpected(factor.error());
-    generator.product ^= 1U << *factor;  // a treatment twice is the constant
+    generator.product ^= 1U << *factor;  // a treatment that occurs twice cancels out
     if (colon == rest.size()) return generator;
     rest.remove_prefix(colon + 1);
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Fractional factorial designs 2^(k-p): a part of the cells, and which effects it cannot tell
+// Fractional factorial designs 2^(k-p): a subset of the cells, and the effects that it cannot tell
 // apart.
 //
-// An effect is a set of treatments as bits. Each of p treatments is the product of some of the
-// other k - p ones (its generator, with levels -1 and +1), so that treatment times generator is
-// constant: a word. All products of words are the defining relation; effects that differ by a word
-// are aliases: the design sees their sum only (Box, Hunter and Hunter: Statistics for
-// experimenters, 1978, 12).
+// An effect is a set of treatments, stored as bits. With levels -1 and +1, each of p treatments is
+// the product of some of the other k - p treatments, which is its generator. The product of such a
+// treatment and its generator is constant; it is called a word. The defining relation consists of
+// all products of words. Effects that differ by a word are aliases: the design sees only their sum
+// (Box, Hunter and Hunter: Statistics for experimenters, 1978, 12).
 #pragma once
 
 #include <cstddef>
@@ -31,43 +31,45 @@ struct FractionalDesign {
   std::vector<std::vector<std::uint8_t>> cells{};  // level 0 or 1 of each treatment
 };
 
-// The generators, of the last p treatments, are searched for: those with the largest resolution,
-// and among them the fewest shortest words, then the next (minimum aberration; Fries and Hunter,
-// Technometrics 1980). 1 to 10 treatments with different names, and 2^(k-p) > k cells, so that the
-// resolution is III or more; else it says what is possible. p = 0 is the full design.
+// Searches for generators of the last p treatments with the largest resolution, and among them for
+// those with the fewest shortest words, then the fewest words of the next length, and so on
+// (minimum aberration; Fries and Hunter, Technometrics 1980). Returns an error unless there are 1
+// to 10 treatments with different names and 2^(k-p) > k cells, so that the resolution is III or
+// more. p = 0 is the full design.
 Result<FractionalDesign> fractional_design(std::span<const std::string> treatments, std::size_t p);
 
-// The smallest of these that has the resolution or a higher one. If there is none but the full
-// design, that is said.
+// The smallest of these designs that has at least this resolution. Returns an error if only the
+// full design has it.
 Result<FractionalDesign> fractional_of_resolution(std::span<const std::string> treatments,
                                                   std::size_t resolution);
 
-// With the user's generators: each of a treatment of its own, products of two or more treatments
-// that have none, no two the same.
+// A design with the user's generators. Each belongs to a different treatment and is a product of
+// two or more treatments without generators, and no two products are the same.
 Result<FractionalDesign> fractional_design(std::span<const std::string> treatments,
                                            std::span<const Generator> generators);
 
-// "d = a:b:c"
+// Parses "d = a:b:c".
 Result<Generator> read_generator(std::string_view text, std::span<const std::string> treatments);
 
 // The aliases of an effect, fewest treatments first.
 std::vector<std::uint32_t> aliases(const FractionalDesign& design, std::uint32_t effect);
 
-// All that the design can tell apart, each with its aliases behind it: fewest treatments first,
-// within a chain and among them. As many as there are cells, less one.
+// All effects that the design can tell apart, each followed by its aliases. Effects with fewer
+// treatments come first, both within a chain and among the chains. There is one chain fewer than
+// cells.
 std::vector<std::vector<std::uint32_t>> alias_chains(const FractionalDesign& design);
 
-// "a:b"
+// The name of an effect: "a:b".
 std::string effect_name(std::uint32_t effect, std::span<const std::string> treatments);
 
-// "c:d, a:e" and, of the many that there can be, how many more.
+// Lists the first aliases and counts the rest: "c:d, a:e and 3 more".
 std::string alias_text(std::span<const std::uint32_t> aliases,
                        std::span<const std::string> treatments);
 
-// The design of a plan of that kind; nothing for others.
+// The design of a fractional plan; nullopt for other plans.
 std::optional<FractionalDesign> fraction(const Plan& plan);
 
-// "d = a:b:c" for each generator, then "I = a:b:c:d" with all words.
+// One line for each generator, "d = a:b:c", and then a line with all words, "I = a:b:c:d".
 std::vector<std::string> defining_relation(const FractionalDesign& design);
 
 }  // namespace stab::plan

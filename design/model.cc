@@ -16,14 +16,14 @@
 namespace stab::plan {
 namespace {
 
-constexpr double most_work = 1e9;  // multiplications, for the degrees of freedom of listed cells
+constexpr double most_work = 1e9;  // multiplications for the degrees of freedom of listed cells
 
 struct Treatment {
   std::string name;
   std::int64_t levels = 0;
 };
 
-// The treatments, and all sets of them, in R's order: a, b, c, a:b, a:c, b:c, a:b:c.
+// The treatments and all sets of treatments, in R's order: a, b, c, a:b, a:c, b:c, a:b:c.
 struct Effects {
   std::vector<Treatment> treatments;
   std::vector<std::uint32_t> terms;  // bit i for treatment i
@@ -49,7 +49,7 @@ struct Effects {
     return joined(~std::uint32_t{0}, separator);
   }
 
-  // Of a complete design.
+  // The number of cells of a complete design; 0 if it overflows.
   [[nodiscard]] std::int64_t cells() const {
     std::int64_t cells = 1;
     for (const Treatment& treatment : treatments)
@@ -57,7 +57,7 @@ struct Effects {
     return cells;
   }
 
-  // Of the effect where all cells are there.
+  // The degrees of freedom of an effect when no cells are missing.
   [[nodiscard]] std::int64_t df(std::uint32_t term) const {
     std::int64_t df = 1;
     for (std::size_t i = 0; i < treatments.size(); ++i)
@@ -83,8 +83,9 @@ std::vector<std::vector<std::size_t>> level_indices(const Expansion& expansion) 
   return cells;
 }
 
-// What each effect adds to all that do not contain it. Missing cells take some of it away; where
-// they are too many for that question, each effect comes after those before it.
+// The degrees of freedom that each effect adds to all effects that do not contain it. Missing cells
+// reduce them. If there are too many cells to compute that, each effect is only compared with the
+// effects before it.
 SequentialDf df_of_cells(const Effects& effects, const Expansion& expansion) {
   const auto cells = level_indices(expansion);
   SequentialDf result{.df = {}, .rest = 0};
@@ -122,7 +123,7 @@ std::vector<Term> effect_terms(const Effects& effects, const Plan& plan,
   return terms;
 }
 
-// "a * b", or the terms of a fractional design one by one.
+// The right side of the formula: "a * b", or the sum of the terms of a fractional design.
 std::string right_side(const Effects& effects, const Plan& plan, const std::vector<Term>& terms) {
   if (effects.treatments.empty()) return "1";
   if (!fraction(plan)) return effects.all(" * ");
@@ -131,8 +132,8 @@ std::string right_side(const Effects& effects, const Plan& plan, const std::vect
   return fmt::format("{}", fmt::join(names, " + "));
 }
 
-// Each effect is tested against its own interaction with the units, blocks or benchmarks.
-// `within`: trials inside cells of units, beyond one each.
+// Each effect is tested against its own interaction with the units, which are blocks or benchmarks.
+// `within` counts the trials beyond the first one in each cell of each unit.
 Model strata_model(const Plan& plan, const Expansion& expansion, std::string_view unit,
                    std::int64_t units, std::int64_t within) {
   const Effects effects(plan);
@@ -154,7 +155,7 @@ Model strata_model(const Plan& plan, const Expansion& expansion, std::string_vie
   return model;
 }
 
-// One stratum, in which the block is a term.
+// A model with a single stratum, in which the block is a term.
 Model pooled_model(const Plan& plan, const Expansion& expansion, std::int64_t blocks) {
   const Effects effects(plan);
   const std::vector<Term> terms = effect_terms(effects, plan, expansion);
@@ -171,8 +172,8 @@ Model pooled_model(const Plan& plan, const Expansion& expansion, std::int64_t bl
   return model;
 }
 
-// Each effect on these programs is tested against its interaction with their blocks, that on
-// programs like these against its interaction with the benchmark, the subject.
+// An effect on these programs is tested against its interaction with their blocks. An effect on
+// programs like these is tested against its interaction with the benchmark, which is the subject.
 std::vector<ModelFor> within_models(const Plan& plan, const Expansion& expansion) {
   std::int64_t blocks = compared_blocks(plan, plan.benchmarks.front());
   std::int64_t within = 0;
@@ -212,7 +213,7 @@ Model nested_model(const Plan& plan, const Expansion& expansion) {
   return model;
 }
 
-// One number a seed: the change in percent between the two arms that were built with it.
+// Each seed yields one number: the change in percent between the two arms that were built with it.
 Model padding_model(const Plan& plan) {
   Model model;
   const auto factor = std::ranges::find_if(plan.factors, [](const Factor& each) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The linear models that a design leads to, with their degrees of freedom, known before anything
-// runs: those that stats/ fits to the data.
+// The linear models of a design and their degrees of freedom, which are known before anything runs.
+// stats/ fits the same models to the data.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace stab::plan {
 
 struct Term {
   std::string name;  // "opt", "block", "opt:aslr", "Residuals"
-  // "block", "block:opt", "Within", or "" where there is one stratum only
+  // "block", "block:opt", "Within", or "" if the model has a single stratum
   std::string stratum;
   std::int64_t df = 0;
-  std::string aliases{};  // fractional designs: the effects that it stands for, too
+  std::string aliases{};  // in fractional designs, the other effects that the term stands for
 };
 
 struct Model {
@@ -25,12 +25,13 @@ struct Model {
   std::vector<Term> terms;
 };
 
-// One model a benchmark, or two over all of them (within-subjects), the one that decides first.
-// That of a calibration is the one of each of its comparisons. A causal design has none.
+// There is one model for each benchmark. A within-subjects design has two models over all
+// benchmarks instead, the deciding one first. A calibration has one model, used for each of its
+// comparisons. A causal design has no models.
 struct ModelFor {
-  std::string benchmark;  // "" for those over all benchmarks
+  std::string benchmark;  // "" for a model over all benchmarks
   Model model;
-  std::string programs{};  // "these" or "like-these", of those over all benchmarks
+  std::string programs{};  // "these" or "like-these" for a model over all benchmarks
 };
 std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion);
 

@@ -8,10 +8,10 @@
 namespace stab::plan {
 namespace {
 
-// Elimination in the field of this prime is exact; the rank of a 0/1 matrix there is its rank over
-// the rationals unless the prime divides one of its minors.
+// Elimination modulo this prime is exact. The rank of a 0/1 matrix modulo the prime is its rank
+// over the rationals, unless the prime divides one of its minors.
 constexpr std::uint64_t prime = 2147483647;
-constexpr std::uint64_t max_work = 300'000'000;  // multiplications, under a second
+constexpr std::uint64_t max_work = 300'000'000;  // multiplications; takes less than a second
 
 using Column = std::vector<std::uint64_t>;
 
@@ -28,12 +28,12 @@ std::uint64_t inverse(std::uint64_t value) {
   return power(value, prime - 2);
 }
 
-// The space that columns span.
+// The vector space that the added columns span.
 class Span {
  public:
   explicit Span(std::size_t rows) : basis_(rows) {}
 
-  // Whether the column is outside of the space, which it then extends.
+  // Returns whether the column was outside of the space; if so, the space now contains it.
   bool add(Column column) {
     for (std::size_t i = 0; i < column.size(); ++i) {
       if (column[i] == 0) continue;
@@ -57,13 +57,14 @@ class Span {
     for (std::size_t j = from; j < column.size(); ++j) column[j] = column[j] * factor % prime;
   }
 
-  std::vector<Column> basis_;  // by the row of the leading 1; empty where there is none
+  std::vector<Column> basis_;  // by the row of the leading 1; empty for rows without one
   std::uint64_t work_ = 0;
 };
 
-using Groups = std::vector<std::size_t>;  // of each cell, numbered as they first occur
+// each cell's group, numbered in order of first occurrence
+using Groups = std::vector<std::size_t>;
 
-// Cells that agree in all factors of the term are one group.
+// Cells with equal levels in all factors of the term form a group.
 Groups groups_of(const std::vector<std::vector<std::size_t>>& cells, std::uint32_t term) {
   std::map<std::vector<std::size_t>, std::size_t> numbers;
   Groups groups;

@@ -12,8 +12,9 @@
 namespace stab::plan {
 namespace {
 
-// A section for each function and object, so that there is something to shuffle; each kind by
-// itself, as the linker keeps kinds apart. Quoted, as the text becomes part of a shell command.
+// Every function and object gets its own section, so that there is something to shuffle. Each kind
+// of section is shuffled separately, because the linker keeps the kinds apart. The patterns are
+// quoted because the text becomes part of a shell command.
 std::string order_flags(std::uint64_t seed, bool uses_szc) {
   if (uses_szc) return fmt::format(" --stab-link-order={}", seed);
   std::string flags = " -ffunction-sections -fdata-sections -fuse-ld=lld";
@@ -30,11 +31,11 @@ bool names_other_compiler(std::string_view command) {
     if (begin == std::string_view::npos) return false;
     at = std::min(command.find_first_of(cuts, begin), command.size());
     const std::string_view word = command.substr(begin, at - begin);
-    // A language or a folder is no compiler.
+    // Skip the name of a language or of a folder.
     const std::string_view before = command.substr(0, begin);
     if (before.ends_with("-std=") || before.ends_with("-x ") || before.ends_with("-x")) continue;
     if (at < command.size() && command[at] == '/') continue;
-    // With a version behind it, or a target before it.
+    // The name may end with a version and start with a target.
     const std::string_view name = word.substr(0, word.find_last_not_of("0123456789.-") + 1);
     for (const std::string_view each : {"clang", "clang++", "gcc", "g++", "cc", "c++"})
       if (name == each || name.ends_with(std::string("-") + std::string(each))) return true;
@@ -42,14 +43,15 @@ bool names_other_compiler(std::string_view command) {
   return false;
 }
 
-// szc pads for any linker, other compilers by the flag that lld has from 22 on.
+// szc adds padding with any linker. Other compilers need a flag of lld, which it has since version
+// 22.
 std::string padding_flags(std::uint64_t seed, bool uses_szc, bool names_another) {
   if (uses_szc || !names_another) return fmt::format(" --stab-link-padding={}", seed);
   return fmt::format(" -ffunction-sections -fdata-sections -fuse-ld=lld -B{} {}={}",
                      padding_lld_folder, padding_lld_flag, seed);
 }
 
-// What the link factors add to LDFLAGS.
+// The flags that the link factors add to LDFLAGS.
 std::string link_flags(const Plan& plan, const Trial& trial, bool uses_szc, bool names_another) {
   std::string flags;
   for (std::size_t i = 0; i < plan.factors.size(); ++i) {
@@ -61,7 +63,7 @@ std::string link_flags(const Plan& plan, const Trial& trial, bool uses_szc, bool
   return flags;
 }
 
-// The plan's variables as this trial sees them.
+// The plan's variables with the values for this trial.
 Variables variables_of(const Plan& plan, const Trial& trial) {
   Variables variables = plan.variables;
   for (std::size_t i = 0; i < plan.factors.size(); ++i) {
@@ -78,7 +80,8 @@ Variables variables_of(const Plan& plan, const Trial& trial) {
   return variables;
 }
 
-// Of the factor whose levels are revisions; "" if there is none.
+// The revision at the trial's level of the factor whose levels are revisions; "" without such a
+// factor.
 std::string revision_of(const Plan& plan, const Trial& trial) {
   for (std::size_t i = 0; i < plan.factors.size(); ++i) {
     const auto* fixed = std::get_if<FixedLevels>(&plan.factors[i].levels);
@@ -96,7 +99,8 @@ std::string comment_on(const std::string& revision) {
 
 void set_options(const Plan& plan, const Trial& trial, Task& task) {
   task.options = options_of(plan, trial.levels);
-  // Which layouts a program gets by the simulator's clock would change its counts.
+  // The number of layouts must not depend on the simulator's clock, because that would change the
+  // counts.
   if (plan.simulated) task.options.insert_or_assign("rerandomize", "once");
   task.options.try_emplace(seed_option, fmt::format("{}", trial.seed));
   if (plan.pads_by_default && names_szc(task.build) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the worker is asked to do for a trial.
+// Turns a trial into a task for the worker.
 #pragma once
 
 #include <chrono>
@@ -14,51 +14,51 @@
 
 namespace stab::plan {
 
-// What a trial must have for its row to mean what the plan says.
+// The part of szc's runtime that a trial must use for its row to mean what the plan says.
 enum class Needs {
-  nothing,     // programs without the runtime just run
+  nothing,     // the program may lack the runtime
   runtime,     // the program obeys the options
-  randomized,  // and something of it is placed at random
+  randomized,  // it also places something at random
 };
 
-// What the worker needs to build and to run a trial. Every ${VARIABLE} is replaced but OUT, DIR and
-// SRC, which the worker knows; the texts are templates still ($$ is a $), so each goes through
-// substitute() once more, with those three.
+// Everything that the worker needs to build and run a trial. All ${VARIABLES} are replaced except
+// for OUT, DIR and SRC, which only the worker knows. So the texts are still templates ($$ is a $),
+// and the worker passes each of them through substitute() with these three.
 //
-// link_order appends to LDFLAGS what makes lld shuffle the sections, in quotes for the shell, or
-// szc's own flag if the build names szc; link_padding appends szc's own flag, or the one of lld 22 if the
-// build names another compiler only. Where one
-// command compiles and links, each function gets its own section; where objects are compiled
-// separately by another compiler than szc, the user puts -ffunction-sections and -fdata-sections
-// into CFLAGS.
+// link_order appends a flag to LDFLAGS: szc's own flag if the build names szc, or else quoted flags
+// with which lld shuffles the sections. link_padding appends szc's own flag, or a flag of lld 22 if
+// the build names only other compilers. If one command compiles and links, LDFLAGS also gives each
+// function its own section. If another compiler than szc compiles the objects separately, the user
+// has to put -ffunction-sections and -fdata-sections into CFLAGS.
 struct Task {
-  // Empty: nothing to build. Equal for trials that differ only in how they run; of a revision it
-  // begins with a comment that names it, so that no two of them have the same.
+  // The build command; empty if there is nothing to build. Trials that differ only in how they run
+  // have equal commands. The command for a revision begins with a comment that names it, so that
+  // different revisions have different commands.
   std::string build;
-  std::string revision;  // whose files are built; empty: those of the plan's folder as they are
+  std::string revision;  // the revision to build; empty: the files in the plan's folder
   std::vector<std::string> run;
   Variables env;
   std::optional<std::string> stdin_file;
   std::optional<std::string> prepare;
   std::optional<std::string> cleanup;
   bool aslr = false;
-  std::uint64_t env_bytes = 0;                  // added to the environment's fixed size
-  std::chrono::nanoseconds arrival_speedup{0};  // of the causal profiler
-  Variables options;  // of the runtime that szc links in; "seed" is always there
-  // Options that no trial must have: the program does not obey them, and runs.
+  std::uint64_t env_bytes = 0;                  // added to the fixed size of the environment
+  std::chrono::nanoseconds arrival_speedup{0};  // for the causal profiler
+  Variables options;                            // for szc's runtime; always has "seed"
+  // Options that stabd added by itself; a program that can't obey them runs without them.
   std::vector<std::string> by_default{};
   Needs needs = Needs::nothing;
 };
 Task resolve(const Plan& plan, const Trial& trial);
 
-// Where Debian has the ld.lld that knows the flag.
+// The folder of Debian's ld.lld 22, which knows the flag.
 inline constexpr std::string_view padding_lld_folder = "/usr/lib/llvm-22/bin";
 inline constexpr std::string_view padding_lld_flag = "-Wl,--randomize-section-padding";
 
 // Whether a word of the command is szc or szc++, with or without a folder.
 bool names_szc(std::string_view command);
 
-// Whether the factor's levels change the build of this benchmark (not only how it is run).
+// Whether the factor changes how this benchmark is built, and not only how it runs.
 bool acts_on_build(const Plan& plan, const Benchmark& benchmark, const Factor& factor);
 
 }  // namespace stab::plan

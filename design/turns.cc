@@ -12,7 +12,7 @@
 namespace stab::plan {
 namespace {
 
-// The sets of a run of blocks, in their order.
+// The order of the sets in one run of blocks.
 std::vector<std::uint32_t> draw_run(const Plan& plan, std::uint64_t run, bool warmup) {
   std::vector<std::uint32_t> order(plan.rotated.size());
   std::iota(order.begin(), order.end(), 0);

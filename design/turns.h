@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Sets of events that take turns over the blocks (`measure.rotate`), so that no two of them share the
-// CPU's counters. A block counts one set, the same in all of its cells.
+// Sets of events that take turns over the blocks (`measure.rotate`), so that no two of them share
+// the CPU's counters. All cells of a block count the same set.
 //
 // Invariants
-//  T1  Each run of as many consecutive blocks as there are sets has each set once, in an order drawn
-//      from the plan's seed: of the first blocks, however many, no set has more than one more than
-//      another.
-//  T2  Warm-up blocks have runs of their own, so that their number does not change the measured ones.
+//  T1  Blocks form runs of as many consecutive blocks as there are sets. Each run has each set
+//      once, in an order drawn from the plan's seed. So among any number of first blocks, the
+//      counts of two sets differ by at most one.
+//  T2  Warm-up blocks have runs of their own, so that their number does not change the measured
+//      blocks.
 #pragma once
 
 #include <cstddef>
@@ -19,35 +20,37 @@
 
 namespace stab::plan {
 
-// The set that a block counts, an index into Plan::rotated, which has some.
+// The set that a block counts, as an index into Plan::rotated, which must not be empty.
 std::uint32_t set_of(const Plan& plan, std::uint32_t block, bool warmup);
 
-// How many of so many first measured blocks count the set.
+// The number of blocks, among the first `blocks` measured ones, that count the set.
 std::uint32_t blocks_of_set(const Plan& plan, std::uint32_t set, std::uint32_t blocks);
 
-// In which blocks a number is measured: a response, an event, or a measure of the plan.
+// Tells in which blocks a number is measured. The number is a response, an event, or a measure of
+// the plan.
 class Turns {
  public:
   Turns(const Plan& plan, const std::string& name);
 
-  // Some blocks do not have it. All answers are yes and all blocks otherwise.
+  // Whether some blocks lack the number. If not, every set and every block has it.
   [[nodiscard]] bool takes_turns() const { return takes_turns_; }
   [[nodiscard]] bool in_set(std::uint32_t set) const { return !takes_turns_ || sets_[set]; }
   [[nodiscard]] bool in_no_set() const;
-  // Measured blocks.
+  // These two are about measured blocks.
   [[nodiscard]] bool in_block(std::uint32_t block) const;
-  [[nodiscard]] std::uint32_t among(std::uint32_t blocks) const;  // of so many first ones
+  // how many of the first `blocks` have it
+  [[nodiscard]] std::uint32_t among(std::uint32_t blocks) const;
 
  private:
-  const Plan& plan_;  // outlives this
+  const Plan& plan_;  // must outlive this object
   bool takes_turns_ = false;
-  std::vector<bool> sets_;  // that have it
+  std::vector<bool> sets_;  // which sets have the number
 };
 
-// How many of the benchmark's measured blocks have the response.
+// The number of the benchmark's measured blocks that have the response.
 std::uint32_t compared_blocks(const Plan& plan, const Benchmark& benchmark);
 
-// Why a plan of this kind cannot compare what some of its blocks do not have; "" if it can.
+// Why the plan cannot compare a response that some of its blocks lack; "" if it can.
 std::string_view why_not_by_turns(const Plan& plan);
 
 }  // namespace stab::plan

@@ -41,8 +41,8 @@ class Table {
   [[nodiscard]] Problems& problems() const { return problems_; }
 
   using Rule = bool (*)(std::string_view);
-  // The readers below return the value, or nullopt if it is absent or wrong. They add a problem if
-  // it is wrong.
+  // The functions below return the value, or nullopt if it is absent or wrong. They add a problem
+  // if it is wrong.
   [[nodiscard]] std::optional<std::string> text(std::string_view key, Rule rule,
                                                 std::string_view words) const;
   [[nodiscard]] std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t min,

@@ -12,7 +12,7 @@
 // Debian's shared library is built with exceptions, so we use only the headers.
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
-// never reached: our own max_depth is lower and has a better message
+// never reached: our max_depth is lower
 #define TOML_MAX_NESTED_VALUES 32
 // clang-format off: the order matters
 #include <toml++/impl/preprocessor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TOML text as a tree of values with their positions. A table keeps its keys in the order of the
-// text. Only this file's source uses toml++, which is slow to compile and sorts the keys.
+// text. value.cc is the only user of toml++, which is slow to compile and sorts the keys.
 #pragma once
 
 #include <compare>

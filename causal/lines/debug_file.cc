@@ -22,11 +22,11 @@ struct Link {
   std::uint32_t checksum = 0;
 };
 
-// A name that ends with a zero, zeros up to a multiple of four, and the checksum.
+// The section holds a name that ends with a zero, zeros up to a multiple of four, and the checksum.
 std::optional<Link> parse_link(llvm::StringRef contents, bool is_little) {
   const llvm::StringRef file = contents.split('\0').first;
   const std::size_t at = (file.size() + 4) / 4 * 4;
-  // It names a file beside the object, not one anywhere.
+  // The name must be a plain file name, without a folder.
   if (file.empty() || file.contains('/') || contents.size() < at + 4) return std::nullopt;
   return Link{
       .file = file.str(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The separate file that has the debug information of a stripped object: where it may be, and whether
-// it is this object's.
+// Finds the separate file with the debug information of a stripped object, and checks that it
+// belongs to the object.
 #pragma once
 
 #include <llvm/Object/ObjectFile.h>
@@ -14,15 +14,15 @@ namespace stab::causal {
 
 struct DebugFile {
   std::string path{};
-  std::optional<std::uint32_t> checksum{};  // that the object's debug link has of it
+  std::optional<std::uint32_t> checksum{};  // from the object's debug link
 };
 
-// The likeliest first: below /usr/lib/debug by the build id, then by the debug link beside the object
-// at `path`, in .debug there, and below /usr/lib/debug.
+// Lists where the file may be, the likeliest path first: by the build id below /usr/lib/debug, and
+// then by the debug link in the folder of `path`, in its .debug folder, and below /usr/lib/debug.
 std::vector<DebugFile> debug_files(const llvm::object::ObjectFile& object, const std::string& path);
 
-// By the build ids where both have one, else by the checksum of all of `debug`. Without either it is
-// another's.
+// Compares the build ids if both files have one, or else the checksum of the whole of `debug`.
+// Returns false if neither is possible.
 bool is_of_same_build(const llvm::object::ObjectFile& object, const llvm::object::ObjectFile& debug,
                       std::optional<std::uint32_t> checksum);
 

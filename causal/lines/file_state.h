@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// By what a file is told from another one of its name, and from what it was before it changed.
+// Identifies a file's state: it differs from the state of another file of the same name, and from
+// the state before a change.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,10 +12,10 @@ namespace stab::causal {
 
 struct FileState {
   std::uint64_t device = 0;
-  std::uint64_t inode = 0;  // 0: there is no such file
+  std::uint64_t inode = 0;  // 0: the file does not exist
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
-  std::int64_t changed_ns = 0;  // set by the kernel alone: programs can put `modified_ns` back
+  std::int64_t changed_ns = 0;  // only the kernel sets it; programs can reset `modified_ns`
   bool operator==(const FileState&) const = default;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which code of an object is which line of source, as the session file wants it.
+// Maps the code of objects to source lines, in the form that the session file needs.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 
 namespace stab::causal {
 
-// Code at these addresses of the object, as it was linked.
+// A range of the object's code. Addresses are those at which the object was linked.
 struct LineRange {
   std::uint64_t start = 0;
   std::uint32_t size = 0;
-  std::uint32_t line = 0;  // of LineMap::lines
+  std::uint32_t line = 0;  // index into LineMap::lines
   bool operator==(const LineRange&) const = default;
 };
 
 struct ObjectLines {
   std::string path{};
-  std::vector<LineRange> ranges{};  // they ascend and do not overlap
-  bool has_lines = false;           // there is a line table, whatever of it is in scope
-  std::string stranger{};           // a file that should have it and is of another build; or ""
+  std::vector<LineRange> ranges{};  // ascending, without overlaps
+  bool has_lines = false;  // the object has a line table, even if nothing in it is in scope
+  std::string stranger{};  // a debug file that belongs to another build, or ""
 };
 
 struct FileRead {
   std::string path{};
-  FileState state{};  // before it was read, or looked for where there was none
+  FileState state{};  // before the file was read, or was found to be missing
   bool operator==(const FileRead&) const = default;
 };
 
 struct LineMap {
   std::vector<std::string> lines{};  // "FILE:LINE", each once
   std::vector<ObjectLines> objects{};
-  // All that decided it. None: they are too many to be named.
+  // All files that this map depends on; empty if they are more than most_files.
   std::vector<FileRead> files{};
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// stab-lines [--scope PATTERN]... OBJECT...: which code is which line, as text:
-//   line FILE:LINE         tab-separated; lines count from 0
-//   object 1 PATH          0: it has no line table; what follows is of it
-//   stranger PATH          a file that should have the object's debug information and is of another build
-//   range START SIZE LINE  in hexadecimal, in hexadecimal, a number
-//   file DEVICE INODE SIZE MODIFIED CHANGED PATH   by what it is told that a file that was looked at has
-//                          changed; zeros: it was not there
-// Without a scope it is what lies below FOLDER, which is the current directory unless one is given, or,
-// if nothing does, all but /usr.
+// stab-lines [--scope PATTERN]... [--below FOLDER] OBJECT...: prints which code belongs to which
+// source line, in lines of fields that are separated by tabs:
+//   line FILE:LINE         a source line; these are numbered from 0
+//   object 1 PATH          an object, whose records follow; 0 if it has no line table
+//   stranger PATH          a debug file for the object that belongs to another build
+//   range START SIZE LINE  code of the source line with this number; START and SIZE are hexadecimal
+//   file DEVICE INODE SIZE MODIFIED CHANGED PATH   the state of a file that was looked at, to detect
+//                          changes; zeros if it did not exist
+// Without --scope, the scope is all files below FOLDER (default: the current directory) or, if no
+// line of them is found, all files outside of /usr.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -31,7 +32,7 @@ namespace {
 using stab::causal::LineMap;
 using stab::causal::ObjectLines;
 
-// Sanitizers take terabytes of addresses and these signals for themselves.
+// Sanitizers need terabytes of addresses, and handle the signals below themselves.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr bool is_sanitized = true;
 #else
@@ -40,7 +41,8 @@ constexpr bool is_sanitized = false;
 constexpr rlim_t most_memory = rlim_t{8} << 30;
 constexpr rlim_t most_seconds = 300;
 
-// Hostile objects end this process, not the machine's peace.
+// Limits memory and CPU time: a hostile object may end this process, but it must not burden the
+// machine.
 void be_bounded() {
   const rlimit memory{.rlim_cur = most_memory, .rlim_max = most_memory};
   if (!is_sanitized) setrlimit(RLIMIT_AS, &memory);
@@ -48,7 +50,7 @@ void be_bounded() {
   setrlimit(RLIMIT_CPU, &seconds);
 }
 
-// LLVM reads what a damaged file names without looking whether it is there.
+// LLVM follows a damaged file's offsets without checking them, so it may crash.
 extern "C" void end_as_damaged(int /*signal*/) {
   static constexpr std::string_view why =
       "stab-lines: LLVM cannot read the debug information, which is damaged or too large\n";
@@ -96,7 +98,7 @@ std::string text_of(const LineMap& map) {
   return text;
 }
 
-// Source files below the folder, or if there are none all but /usr.
+// Takes the source files below the folder, or all files outside of /usr if that finds no lines.
 stab::Result<LineMap> read_by_default(const std::vector<std::string>& objects,
                                       const std::string& folder) {
   const auto below = [&](const std::string& file) {

@@ -92,7 +92,7 @@ class Reader {
     std::string path;
   };
 
-  // One of another build is noted: whoever has it wonders why there are no lines.
+  // Notes a debug file of another build, so that the user learns why there are no lines.
   std::optional<Debug> open_debug_file(const ObjectFile& object, ObjectLines& made) {
     for (const auto& [path, checksum] : debug_files(object, made.path)) {
       note(path);
@@ -105,12 +105,14 @@ class Reader {
     return std::nullopt;
   }
 
-  // Before the file is opened: a change that comes later makes another state.
+  // Records the file's state. Must be called before the file is opened, so that any later change is
+  // detected.
   void note(const std::string& path) {
     if (files_.size() <= most_files && !files_.contains(path)) files_.emplace(path, state_of(path));
   }
 
-  // LLVM opens these by itself, when it looks for callers of inlined code.
+  // Notes the files of split debug information, which LLVM itself opens when it looks for callers
+  // of inlined code.
   void note_split(llvm::DWARFUnit& unit, const std::string& object) {
     if (!unit.getDWOId()) return;
     const auto name = llvm::dwarf::toString(
@@ -142,12 +144,12 @@ class Reader {
     return {};
   }
 
-  // False: there are too many.
+  // Returns false if there are too many ranges.
   bool take_table(DWARFContext& context, const DWARFDebugLine::LineTable& table,
                   const std::string& folder, ObjectLines& made) {
     std::map<std::uint64_t, std::optional<std::uint32_t>> files;
     for (const auto& sequence : table.Sequences) {
-      // Code that the linker dropped is at 0.
+      // Code that the linker dropped has the address 0.
       if (sequence.LowPC == 0 || sequence.LastRowIndex > table.Rows.size()) continue;
       for (std::size_t i = sequence.FirstRowIndex; i + 1 < sequence.LastRowIndex; ++i) {
         const auto& row = table.Rows[i];
@@ -184,7 +186,7 @@ class Reader {
     return at->second;
   }
 
-  // Of code that was inlined there, the innermost.
+  // For inlined code, the innermost caller in scope.
   std::optional<std::uint32_t> caller_in_scope(DWARFContext& context,
                                                llvm::object::SectionedAddress address) {
     const auto frames = context.getInliningInfoForAddress(
@@ -204,7 +206,8 @@ class Reader {
     return at->second;
   }
 
-  // They ascend, do not overlap, and neighbours of one line are one.
+  // Sorts the ranges, drops those that overlap an earlier one, and joins neighbours of the same
+  // line.
   static void settle(std::vector<LineRange>& ranges) {
     std::ranges::sort(ranges, {},
                       [](const LineRange& each) { return std::pair(each.start, each.size); });
@@ -224,7 +227,7 @@ class Reader {
   const Scope& scope_;
   LineMap map_;
   std::unordered_map<std::string, std::uint32_t> known_files_;
-  std::vector<std::string> names_;                                // of these
+  std::vector<std::string> names_;                                // of known_files_
   std::unordered_map<std::uint64_t, std::uint32_t> known_lines_;  // by file and line
   std::map<std::string, FileState> files_;
   std::size_t count_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Line tables of objects, by LLVM's reader of DWARF 2 to 5. Objects are anybody's bytes, and that
-// reader may end the process or take long over hostile ones: it is called in a process of its own.
+// Reads the line tables of objects with LLVM's DWARF reader (versions 2 to 5). A hostile object may
+// crash that reader or keep it busy for long, so it runs in a process of its own.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ namespace stab::causal {
 
 using Scope = std::function<bool(const std::string& file)>;
 
-// A file is in scope if a pattern of the shell matches its path, or "*/" before the pattern does.
+// A file is in scope if its path matches a pattern (fnmatch), or "*/" followed by the pattern.
 Scope scope_of(std::vector<std::string> patterns);
 
-// The debug information of a stripped object is looked for by its build id and its debug link, below
-// /usr/lib/debug and beside it (debug_file.h). Code of functions that were inlined belongs to the innermost line in
-// scope. The map names all files that were looked at, those of split debug information, too. An error
-// if a file cannot be read or is not an ELF file.
+// Looks for the debug information of a stripped object in a separate file (debug_file.h). Code of
+// inlined functions belongs to the innermost line in scope. The map names all files that were
+// looked at, including files of split debug information. Returns an error if a file can't be read
+// or is not an ELF file, or if there are more than most_ranges ranges.
 Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope);
 
 }  // namespace stab::causal
