@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the time of a trial went, function by function: what samples of it found.
+// A trial's profile: the functions in which samples found it.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +9,33 @@
 
 namespace stab::counters {
 
-inline constexpr const char* unknown_function = "[unknown]";  // in an object, or in none
-inline constexpr const char* kernel_function = "[kernel]";    // all of it
-inline constexpr const char* other_functions = "[others]";    // those for which there was no room
+inline constexpr const char* unknown_function = "[unknown]";  // inside or outside of an object
+inline constexpr const char* kernel_function = "[kernel]";    // the whole kernel
+inline constexpr const char* other_functions = "[others]";    // functions that did not fit
 
 struct ProfiledFunction {
-  std::string name{};    // as the symbol is written
-  std::string object{};  // its file's name without folders; "": in none
+  std::string name{};    // the symbol, not demangled
+  std::string object{};  // its file's name without folders; "" outside of files
   std::uint64_t samples = 0;
-  std::uint64_t weight = 0;  // of the event, as the samples stand for it
+  std::uint64_t weight = 0;  // the number of events that the samples stand for
 
   bool operator==(const ProfiledFunction&) const = default;
 };
 
 struct Profile {
-  std::string event{};                        // "": none was asked for
-  std::string unit{};                         // "ns" of clocks, else ""
-  std::uint32_t hz = 0;                       // samples per second of what runs, as asked for
-  std::string reason{};                       // why there is none; "" if there is one
-  std::uint64_t lost = 0;                     // records that the kernel had no room for
+  std::string event{};                        // "" if no profile was requested
+  std::string unit{};                         // "ns" for clocks, else ""
+  std::uint32_t hz = 0;                       // requested samples per second of running time
+  std::string reason{};                       // why there is no profile; "" if there is one
+  std::uint64_t lost = 0;                     // records that the kernel dropped for lack of room
   std::vector<ProfiledFunction> functions{};  // most weight first
 
   [[nodiscard]] bool is_wanted() const { return !event.empty(); }
   bool operator==(const Profile&) const = default;
 };
 
-// An upper bound for the bytes of one function's text (store/profiles/profile_text.h), or of a profile's.
+// Upper bounds for the size of the text of a function or of a profile
+// (store/profiles/profile_text.h).
 inline std::size_t bytes_of(const ProfiledFunction& function) {
   return 48 + 6 * (function.name.size() + function.object.size());
 }
@@ -45,7 +46,7 @@ inline std::size_t bytes_of(const Profile& profile) {
 }
 inline constexpr std::size_t most_profile_bytes = std::size_t{256} << 10;
 inline constexpr std::size_t most_profiled_functions = 200;
-// Of a symbol's name; a longer one is cut, and ends in a digest of all of it.
+// The longest name of a function. A longer name is cut and ends in a digest of the whole name.
 inline constexpr std::size_t most_function_name = 400;
 
 }  // namespace stab::counters

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One number that was read of a trial, or the reason why there is none. A missing reading is never
-// a zero.
+// One number that was recorded for a trial, or the reason why it is missing. A missing reading is
+// never a zero.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,8 @@ enum class Status {
   absent,   // no value; `reason` says why
 };
 
-// A scaled number says less the less of the time it was counted; below this it is none to compare.
+// A scaled number is less reliable the shorter it was counted. With less coverage than this it is
+// not compared.
 inline constexpr double least_coverage = 0.5;
 
 // An integer stays exact to 64 bits.
@@ -27,12 +28,11 @@ using Number = std::variant<std::int64_t, double>;
 
 struct Reading {
   std::string name{};  // "page-faults-minor"
-  std::string unit{};  // "ns"; "" for what is counted
+  std::string unit{};  // "ns", or "" for counts
   Status status = Status::absent;
-  Number value = 0;  // meaningless when absent
-  double coverage =
-      1.0;               // of the time that the event was enabled, the part in which it was counted
-  std::string reason{};  // only when absent
+  Number value = 0;       // meaningless when absent
+  double coverage = 1.0;  // the share of the event's enabled time in which it was counted
+  std::string reason{};   // only when absent
 
   bool operator==(const Reading&) const = default;
 };
@@ -46,7 +46,7 @@ inline Reading absent(std::string name, std::string unit, std::string reason) {
   return {.name = std::move(name), .unit = std::move(unit), .reason = std::move(reason)};
 }
 
-// Of a number that is infinite or none there is nothing to compare.
+// An infinite number or NaN can't be compared.
 inline bool is_finite(const Number& number) {
   const auto* real = std::get_if<double>(&number);
   return real == nullptr || std::isfinite(*real);
@@ -57,7 +57,7 @@ inline double to_double(const Number& number) {
   return std::visit([](auto value) { return static_cast<double>(value); }, number);
 }
 
-// The number of a reading that can be compared with another trial's, as it is.
+// The reading's number if it can be compared with other trials, else nullopt.
 inline std::optional<Number> comparable(const Reading& reading) {
   if (reading.status == Status::absent || reading.coverage < least_coverage) return std::nullopt;
   if (!is_finite(reading.value)) return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers of one kind that one trial measured, one after the other: repetitions, or iterations.
+// Several numbers of the same kind that one trial measured, for example one per repetition or
+// iteration.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,16 @@
 namespace stab::counters {
 
 struct Samples {
-  std::string measure{};         // the plan's name of it
-  std::string subject{};         // what the program calls what it measured; "": the program itself
-  std::string unit{};            // "ns"; "" for what is counted
-  std::vector<double> values{};  // finite, in the order of time; none: absent
+  std::string measure{};  // the plan's name for it
+  std::string subject{};  // the program's name for what it measured; "" for the program itself
+  std::string unit{};     // "ns", or "" for counts
+  std::vector<double> values{};  // finite, in the order of time; empty if absent
   std::string reason{};          // only when absent
 
   bool operator==(const Samples&) const = default;
 };
 
-// What the text of one takes at most (store/rows/sample_list.h).
+// The most bytes that one number takes as text (store/rows/sample_list.h).
 inline constexpr std::size_t bytes_of_sample = 26;
 inline std::size_t bytes_of(const Samples& samples) {
   const std::size_t texts =
@@ -26,7 +27,7 @@ inline std::size_t bytes_of(const Samples& samples) {
   return 32 + 6 * texts + bytes_of_sample * samples.values.size();
 }
 
-// Of all samples of a trial together, so computed.
+// The limit for the sum of bytes_of() over all samples of a trial.
 inline constexpr std::size_t most_sample_bytes = std::size_t{256} << 10;
 
 }  // namespace stab::counters

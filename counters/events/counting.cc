@@ -18,7 +18,7 @@
 namespace stab::counters {
 namespace {
 
-// The kernel waits for a process that is in its exec, and a signal ends that wait.
+// The call waits while the process is in exec, and a signal interrupts that wait.
 int open_raw(perf_event_attr& attr, pid_t process, int leader) {
   long fd = -1;
   do {
@@ -27,7 +27,7 @@ int open_raw(perf_event_attr& attr, pid_t process, int leader) {
   return static_cast<int>(fd);
 }
 
-// Whether this user counts the own side of their programs.
+// Whether this user can count the user side of their own programs.
 bool counts_user_side() {
   perf_event_attr attr{};
   attr.size = sizeof attr;
@@ -38,10 +38,11 @@ bool counts_user_side() {
   return static_cast<bool>(Fd(open_raw(attr, 0, -1)));
 }
 
-// How many accesses are tried. Hosts were seen that spoil one of 10,000; a trial may have as many.
+// The number of accesses to try. Some hosts lose one of 10,000, and a trial may have that many.
 constexpr std::uint64_t tried_accesses = 50'000;
 
-// In a process of its own: counts writes of a word, and ends with 0 if each was told.
+// Runs in a process of its own: counts writes to a word, and exits with 0 if all of them were
+// counted.
 [[noreturn]] void try_accesses() {
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -54,15 +55,15 @@ constexpr std::uint64_t tried_accesses = 50'000;
   attr.bp_len = HW_BREAKPOINT_LEN_4;
   attr.exclude_kernel = 1;
   const int fd = open_raw(attr, 0, -1);
-  if (fd < 0) _exit(0);  // the event that is asked for has the reason
+  if (fd < 0) _exit(0);  // opening the requested event will give the reason
   for (std::uint64_t i = 0; i < tried_accesses; ++i) word = static_cast<std::uint32_t>(i);
   std::uint64_t count = 0;
   _exit(read(fd, &count, sizeof count) == sizeof count && count == tried_accesses ? 0 : 1);
 }
 
-// Some virtual machines let a program set the CPU's registers for addresses and never tell that it came to one. Others
-// tell it, but now and then without saying which register it was; the kernel then ends the program by SIGTRAP. So it is
-// tried once, and by a child.
+// Some virtual machines let a program set the CPU's address registers but never report an access.
+// Others report accesses, but now and then without naming the register, and the kernel then kills
+// the program with SIGTRAP. So this is tried once, in a child process.
 bool are_accesses_told() {
   static const bool told = [] {
     const pid_t child = fork();
@@ -110,7 +111,8 @@ Reading read_one(const Event& event, const std::expected<Fd, std::string>& open)
   if (!open) return none_of(event, open.error());
   Counted counted;
   const ssize_t size = read(open->get(), &counted, sizeof counted);
-  // 0: an event that is pinned or whose group does not fit has an error of its own.
+  // A size of 0 means that the event is in an error state, because it is pinned or its group does
+  // not fit.
   if (size != sizeof counted)
     return none_of(event, size < 0 ? std::strerror(errno) : "the kernel returned no number");
   return reading_of(event, counted);
@@ -197,7 +199,7 @@ std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int
         "this virtual machine loses some of the CPU's debug exceptions, so counting this event may "
         "end the program with SIGTRAP: count on a machine whose host delivers them all");
   perf_event_attr attr = event.attr;
-  // A group is enabled with its first event.
+  // Enabling the first event enables its group.
   attr.disabled = leader < 0 ? 1 : 0;
   attr.enable_on_exec = leader < 0 && process != 0 ? 1 : 0;
   attr.inherit = 1;
@@ -211,7 +213,7 @@ void Counting::begin(pid_t process) {
   open_.clear();
   for (const Group& group : groups_) {
     const std::size_t first = open_.size();
-    std::string missing;  // the first of the group that cannot be counted, and why
+    std::string missing;  // the group's first event that can't be counted, and why
     for (const Event& event : group) {
       const int leader = open_.size() == first || !open_[first] ? -1 : open_[first]->get();
       open_.push_back(open_event(event, process, leader));
@@ -241,7 +243,8 @@ bool Counting::fits() {
   begin(0);
   for (const Open& open : open_)
     if (open) ioctl(open->get(), PERF_EVENT_IOC_ENABLE, 0);
-  // What has no counter now gets one at the kernel's next turn, which is later.
+  // An event that has no counter yet gets one when the kernel rotates the events, which is later
+  // than this.
   std::this_thread::sleep_for(a_moment);
   bool all = true;
   for (const Open& open : open_) {
@@ -276,7 +279,8 @@ std::expected<unsigned, std::string> counted_at_once(const Event& event, unsigne
     if (!next && group.empty()) return std::unexpected(next.error());
     if (!next) break;
     group.push_back(std::move(*next));
-    // The kernel takes a group that fits on idle counters; whether it gets them shows when it runs.
+    // The kernel accepts a group that would fit on idle counters. Only running it shows whether it
+    // gets them.
     ioctl(group.front().get(), PERF_EVENT_IOC_ENABLE, 0);
     std::this_thread::sleep_for(a_moment);
     ioctl(group.front().get(), PERF_EVENT_IOC_DISABLE, 0);

@@ -94,7 +94,7 @@ Info with_size() {
   return info;
 }
 
-// Names of the generic events in libpfm are in capitals, and perf's users write them in small ones.
+// libpfm has the names of generic events in upper case, but users of perf write them in lower case.
 std::string shown_name(std::string_view name, bool generic) {
   std::string shown(name);
   if (generic && !name.starts_with("PERF_COUNT_"))
@@ -108,7 +108,7 @@ std::vector<std::string> attributes_of(const Library& library, int event, int co
   for (int i = 0; i < count; ++i) {
     auto info = with_size<pfm_event_attr_info_t>();
     if (library.get_event_attr_info(event, i, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
-    // Those that are no part of the event's own say which side is counted; find_event names them.
+    // All other attributes select the side to count. Messages of find_event() name those.
     if (info.type == PFM_ATTR_UMASK) names.emplace_back(info.name);
   }
   return names;
@@ -117,7 +117,7 @@ std::vector<std::string> attributes_of(const Library& library, int event, int co
 void list_of(const Library& library, pfm_pmu_t pmu, std::vector<Listed>& all) {
   auto source = with_size<pfm_pmu_info_t>();
   if (library.get_pmu_info(pmu, &source) != PFM_SUCCESS || source.is_present == 0) return;
-  if (pmu == PFM_PMU_PERF_EVENT_RAW) return;  // a form of names and no name
+  if (pmu == PFM_PMU_PERF_EVENT_RAW) return;  // a syntax for names, not an event
   const bool generic = pmu == PFM_PMU_PERF_EVENT;
   const auto is_tracepoint = [&](std::string_view name) { return generic && name.contains(':'); };
   for (int event = source.first_event; event != -1; event = library.get_event_next(event)) {
@@ -144,7 +144,7 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
   return number;
 }
 
-// "0x401000", "0x404040/4:w", after "mem:".
+// Parses the text after "mem:", such as "0x401000" or "0x404040/4:w".
 Result<perf_event_attr> find_address(std::string_view text) {
   const auto wrong = [](std::string_view what) {
     return fail(
@@ -172,7 +172,7 @@ Result<perf_event_attr> find_address(std::string_view text) {
   attr.type = PERF_TYPE_BREAKPOINT;
   attr.bp_addr = *address;
   attr.bp_len = length;
-  if (access == "r" || access == "rw")  // x86 has none for reading alone
+  if (access == "r" || access == "rw")  // x86 can't watch reads alone
     attr.bp_type = HW_BREAKPOINT_R | HW_BREAKPOINT_W;
   else if (access == "w")
     attr.bp_type = HW_BREAKPOINT_W;
@@ -180,19 +180,19 @@ Result<perf_event_attr> find_address(std::string_view text) {
     attr.bp_type = HW_BREAKPOINT_X;
   else
     return wrong("the kind of access is invalid");
-  // The kernel's accesses trap as often as it copies, which is no number of accesses.
+  // Accesses by the kernel are excluded, because it traps once per copy and not once per access.
   attr.exclude_kernel = 1;
   return attr;
 }
 
-// The event that a name with attributes begins with; "" if there is none.
+// The name of the event without its attributes.
 std::string without_attributes(std::string_view name) {
   const auto colons = name.find("::");
   const auto colon = name.find(':', colons == std::string_view::npos ? 0 : colons + 2);
   return std::string(name.substr(0, colon));
 }
 
-// "sched:sched_switch".
+// Whether the name has the form of a tracepoint, such as "sched:sched_switch".
 bool may_be_tracepoint(std::string_view name) {
   const auto colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0) return false;
@@ -233,11 +233,11 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   auto request = with_size<pfm_perf_encode_arg_t>();
   request.attr = &attr;
   request.fstr = &full_name;
-  // Without the attributes of sampling: a counter that is sampled is another one.
+  // PFM_OS_PERF_EVENT refuses attributes for sampling, because those would change the event.
   const int outcome = library->get_os_event_encoding(name.c_str(), PFM_PLM0 | PFM_PLM3,
                                                      PFM_OS_PERF_EVENT, &request);
   const std::unique_ptr<char, decltype(&std::free)> owned(full_name, &std::free);
-  // A count of neither side would be 0, and that of guests is somebody else's.
+  // A count of neither side would be 0, and a count of guests would include other programs.
   if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
                                  attr.exclude_host != 0 || attr.exclude_guest == 0))
     return fail(
@@ -280,7 +280,7 @@ bool Event::is_of_kernel() const {
              attr.config != PERF_COUNT_SW_PAGE_FAULTS &&
              attr.config != PERF_COUNT_SW_PAGE_FAULTS_MIN &&
              attr.config != PERF_COUNT_SW_PAGE_FAULTS_MAJ;
-    default:  // tracepoints, and what this version does not know
+    default:  // tracepoints, and types that this version does not know
       return !is_type_of_cpu(attr.type);
   }
 }
@@ -320,7 +320,7 @@ Result<Event> find_event(std::string_view name) {
     if (attr->exclude_user != 0 || attr->exclude_kernel != 0)
       return fail(fmt::format(
           "'{}': the kernel counts the time of both sides, so leave out ':u' or ':k'", name));
-    // It counts the same with this, and asks for no rights.
+    // Clocks count the same with this flag, and then need no special rights.
     attr->exclude_kernel = 1;
   }
   return Event{.name = std::string(name), .attr = *attr};

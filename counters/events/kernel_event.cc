@@ -19,18 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_description = 4096;  // one page, as all files of sysfs
+constexpr std::size_t longest_description = 4096;  // files in sysfs have at most one page
 
-// The fields of an event that a device's terms are put into, and their names.
+// The fields of perf_event_attr that hold a device's terms.
 constexpr std::array fields{"config", "config1", "config2"};
 using Fields = std::array<std::uint64_t, fields.size()>;
 
 struct Term {
   std::string name;
-  std::optional<std::uint64_t> value;  // without one it is the name of an event, or 1
+  // without a value, the term is the name of an event, or its value is 1
+  std::optional<std::uint64_t> value;
 };
 
-// A term's bits in one field, the lowest first.
+// The bits of a term in one field, lowest first.
 struct Format {
   std::size_t field = 0;
   std::vector<unsigned> bits;
@@ -59,7 +60,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
                                 : number_of<std::uint64_t>(text, 10);
 }
 
-// A part of a path and nothing else: names come from plans.
+// Names come from plans, so they must not lead to another folder.
 bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && !name.contains('/') &&
          !name.contains('\0');
@@ -82,7 +83,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-// "event=0x3c,umask,name=0x1"; what it cannot read is the error.
+// Parses "event=0x3c,umask,name=0x1". The error is the part that it can't parse.
 std::expected<std::vector<Term>, std::string> terms_of(std::string_view text) {
   std::vector<Term> terms;
   for (const std::string_view part : split(text, ',')) {
@@ -98,7 +99,7 @@ std::expected<std::vector<Term>, std::string> terms_of(std::string_view text) {
   return terms;
 }
 
-// "config:0-7,32-35"
+// Parses "config:0-7,32-35".
 std::optional<Format> format_of(std::string_view text) {
   const auto colon = text.find(':');
   const auto field = std::ranges::find(fields, text.substr(0, colon));
@@ -115,7 +116,7 @@ std::optional<Format> format_of(std::string_view text) {
   return format;
 }
 
-// One device of the kernel's, which may not be there.
+// A device of the kernel, which may not exist.
 class Device {
  public:
   Device(std::string name, const KernelFiles& files)
@@ -125,15 +126,16 @@ class Device {
     const auto text = line_of(folder_ + "/type");
     return text ? number_of<std::uint32_t>(*text, 10) : std::nullopt;
   }
-  // Why its events are none of a program's; "" if they are.
+  // Why the device's events can't be counted for a program; "" if they can.
   [[nodiscard]] std::string why_not() const;
   [[nodiscard]] std::vector<std::string> events() const {
     std::vector<std::string> names = names_in(folder_ + "/events");
-    // Beside an event's file stand those of its unit and scale.
+    // The folder also has files for the unit and the scale of an event, whose names contain a dot.
     std::erase_if(names, [](const std::string& name) { return name.contains('.'); });
     return names;
   }
-  // Puts the terms into the fields, later ones over earlier ones. An error says which is wrong.
+  // Puts the terms into the fields; later terms override earlier ones. The error says which term is
+  // wrong.
   Result<void> put(const std::vector<Term>& terms, Fields& into, bool in_event = false) const;
 
  private:
@@ -217,7 +219,8 @@ Result<void> Device::put(const std::vector<Term>& terms, Fields& into, bool in_e
   return {};
 }
 
-// "u", "k", "uk", "": which sides are counted. False if it is none of these.
+// Selects the sides to count: "u", "k", "uk", or "" for no change. Returns false for any other
+// letters.
 bool set_sides(std::string_view sides, perf_event_attr& attr) {
   if (sides.find_first_not_of("uk") != std::string_view::npos) return false;
   if (sides.empty()) return true;
@@ -226,7 +229,7 @@ bool set_sides(std::string_view sides, perf_event_attr& attr) {
   return true;
 }
 
-// The folder of tracepoints that can be read; "" if there is none.
+// The first folder of tracepoints that this user can read, or "".
 std::string seen_tracepoints(const KernelFiles& files) {
   const auto seen = std::ranges::find_if(files.tracepoints, [](const std::string& folder) {
     return access(folder.c_str(), R_OK | X_OK) == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Events that the running kernel itself describes in files, which libpfm does not read: those of
-// its devices, as "cpu/event=0x3c,umask=0x1/u" or "msr/tsc/", and tracepoints, as
+// Events that the running kernel describes in files that libpfm does not read: events of its
+// devices, such as "cpu/event=0x3c,umask=0x1/u" or "msr/tsc/", and tracepoints, such as
 // "sched:sched_switch".
 #pragma once
 
@@ -16,31 +16,32 @@
 
 namespace stab::counters {
 
-// Where the kernel describes them. Of several folders of tracepoints the first that can be read holds.
+// The folders with the descriptions. The first readable folder of tracepoints is used.
 struct KernelFiles {
   std::string devices = "/sys/bus/event_source/devices";
   std::vector<std::string> tracepoints{"/sys/kernel/tracing/events",
                                        "/sys/kernel/debug/tracing/events"};
 };
 
-// "DEVICE/TERM,TERM=NUMBER/SIDES": whether a name has that form.
+// Whether a name has the form "DEVICE/TERM,TERM=NUMBER/SIDES".
 bool is_of_device(std::string_view name);
 
-// An error says what is wrong with the name and what the device has. A device that counts the whole
-// machine, and a number that would have to be scaled, are refused.
+// The error says what is wrong with the name and what the device has. Refuses a device that counts
+// the whole machine, and an event whose number would have to be scaled.
 Result<perf_event_attr> find_device_event(std::string_view name, const KernelFiles& files = {});
 
-// Nothing: no tracepoint that this user can see has that name. An error: it is one, with a side that
-// is none.
+// Returns nullopt if this user can't see a tracepoint of that name, and an error if the tracepoint
+// exists but the side is invalid.
 std::optional<Result<perf_event_attr>> find_tracepoint(std::string_view name,
                                                        const KernelFiles& files = {});
 
-// Whether this user may not see which tracepoints there are.
+// Whether the kernel hides its tracepoints from this user.
 bool hides_tracepoints(const KernelFiles& files = {});
 
-inline constexpr std::string_view tracepoint_source = "tracepoint";  // of Listed
+// Listed::source of tracepoints
+inline constexpr std::string_view tracepoint_source = "tracepoint";
 
-// Those that have names: events of devices, and tracepoints.
+// List the device events that have names, and the tracepoints.
 std::vector<Listed> list_device_events(const KernelFiles& files = {});
 std::vector<Listed> list_tracepoints(const KernelFiles& files = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// subject KIND COUNT: does something that has a known number, for counting_test.
+// subject KIND COUNT: does something a known number of times, for counting_test.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     const struct timespec short_time = {0, 1000000};
     for (int i = 0; i < count; ++i) nanosleep(&short_time, NULL);
   } else if (strcmp(kind, "tree") == 0) {
-    // Each has one child, to this depth; each calls once, and the last one's parents wait.
+    // A chain of `count` processes: each of them calls once, starts the next one, and waits for it.
     for (int i = 0; i < count; ++i) {
       called(i);
       const pid_t child = fork();

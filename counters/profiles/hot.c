@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// hot KIND MS: computes for this much CPU time, a quarter of it in `few` and the rest in `many`, for
-// profiler_test and tests/system. KIND: alone, or forks (a child does it). hot rounds N: so many times,
-// for bench/profile_cost.
+// hot KIND MS: computes for MS milliseconds of CPU time, a quarter of them in `few` and the rest in
+// `many`, for profiler_test and tests/system. KIND is `alone`, or `forks` if a child shall compute.
+// hot rounds N: computes N rounds, for bench/profile_cost.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,7 +23,8 @@ namespace stab::counters {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
-// File systems note changes by a clock that ticks, so that it may be so late.
+// File systems take the time of a change from a clock that advances in ticks, so it may be this
+// much too early.
 constexpr std::int64_t longest_tick_ns = 20'000'000;
 
 std::int64_t clock_ns(clockid_t clock) {
@@ -37,7 +38,7 @@ std::string_view name_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// Printable, and of bounded length. Two names stay two.
+// Makes a name printable and bounds its length. Different names stay different.
 std::string stored_name(std::string_view symbol) {
   constexpr std::size_t of_digest = 17;
   std::string name(symbol);
@@ -52,7 +53,7 @@ std::string stored_name(std::string_view symbol) {
   return name;
 }
 
-// Goes through all that happened in the order of time, and counts what ran.
+// Replays all events in the order of time, and counts which functions ran.
 class Naming {
  public:
   explicit Naming(KnownFiles& known)
@@ -100,7 +101,7 @@ class Naming {
     std::visit([&](const auto& what) { own_space(event.process).tell(event.time, what); },
                event.what);
   }
-  // A child shares its parent's until something happens in one of the two.
+  // A child shares its parent's space until something changes in one of the two.
   Space& own_space(std::uint32_t process) {
     auto& space = spaces_[process];
     if (space == nullptr)
@@ -142,7 +143,7 @@ class Naming {
     return at->second == nullptr ? none : *at->second;
   }
 
-  // Of a file that is still the one that was mapped.
+  // Returns the file's symbols, or nullptr unless it is still the file that was mapped.
   std::shared_ptr<const Symbols> look_at(const MappedFile& mapped) {
     struct stat status{};
     if (mapped.inode == 0 || !mapped.path.starts_with('/')) return nullptr;
@@ -170,7 +171,7 @@ class Naming {
   std::int64_t to_wall_ns_;
   std::uint64_t complete_until_ = 0;
   std::uint64_t places_until_ = 0;
-  std::unordered_map<std::uint32_t, std::shared_ptr<Space>> spaces_;  // by process; none is null
+  std::unordered_map<std::uint32_t, std::shared_ptr<Space>> spaces_;  // by process; never null
   std::unordered_map<std::string, ProfiledFunction> counted_;
   std::unordered_map<std::shared_ptr<const MappedFile>, std::shared_ptr<const Symbols>> looked_at_;
   std::string key_;
@@ -187,7 +188,7 @@ std::vector<ProfiledFunction> bounded(std::vector<ProfiledFunction> all) {
   std::ranges::sort(all, [](const ProfiledFunction& a, const ProfiledFunction& b) {
     return std::tie(b.weight, a.name, a.object) < std::tie(a.weight, b.name, b.object);
   });
-  // Of names as they are stored a byte is at most two in the text.
+  // Escaping can double the length of a stored name.
   const auto bytes_of_text = [](const ProfiledFunction& each) {
     return 48 + 2 * (each.name.size() + each.object.size());
   };

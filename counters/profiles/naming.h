@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Puts samples down to functions: goes through all that was told in the order of time.
+// Assigns samples to functions by replaying all records in the order of time.
 //
 // Invariants:
-//   1. A function's name is right, or there is none: from the moment on at which what was told may be
-//      incomplete, and in files that have changed since they were mapped, code is "[unknown]".
-//   2. The samples of all functions together are those that were taken.
+//   1. A function's name is right or missing: code is "[unknown]" from the moment on at which records
+//      may be missing, and in files that have changed since they were mapped.
+//   2. The samples of all functions add up to the samples that were taken.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace stab::counters {
 
-// By path, as they were when they were read.
+// A file's symbols, and the state of the file when they were read.
 struct KnownFile {
   std::uint64_t inode = 0;
   std::int64_t changed_ns = 0;
@@ -28,10 +28,10 @@ struct KnownFile {
 };
 using KnownFiles = std::map<std::string, KnownFile>;
 
-// Most weight first. `known` is asked, and learns.
+// Returns the functions with the most weight first. `known` is a cache, which is used and updated.
 std::vector<ProfiledFunction> name_samples(Taken taken, const PlaceList& places, KnownFiles& known);
 
-// In that order; those for which a profile has no room are taken together.
+// Sorts the functions in that order. Those that do not fit into a profile are merged into one.
 std::vector<ProfiledFunction> bounded(std::vector<ProfiledFunction> all);
 
 }  // namespace stab::counters

@@ -18,7 +18,7 @@ bool ascend(std::span<const places::Place> list) {
          list.end();
 }
 
-// False: it is none of the runtime's making.
+// Returns false if the runtime can't have written the record.
 bool add(const places::Record& record, std::span<const std::byte> rest, PlaceList& list) {
   PlaceEvent event{.time = record.time_ns, .process = record.process};
   switch (record.kind) {
@@ -82,7 +82,8 @@ PlaceList read_places(std::span<const std::byte> file) {
       at += record.size;
       continue;
     }
-    // A process was killed while it wrote this one. Where it was is not known, nor what follows.
+    // A process was killed while it wrote this record, whose time is therefore unknown. The list is
+    // complete only up to the latest known time.
     list.complete_until = std::min(list.complete_until, latest);
     if (!good) break;
     at += record.size;

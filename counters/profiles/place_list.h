@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the runtime of szc's programs wrote of where their functions were (runtime/base/places.h),
-// as values. The file is the program's to write, so any bytes are one.
+// Parses the file in which szc's runtime records where a program's functions are
+// (runtime/base/places.h). The program can write anything into that file, so every content is valid
+// input.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +17,12 @@
 
 namespace stab::counters {
 
-// The functions of an image; they point into the file.
+// The functions of an image. The spans point into the file.
 struct MovingImage {
   std::span<const places::Function> functions{};
   std::string_view names{};
 
-  // "" if the file has none.
+  // "" if the file has no name for it.
   [[nodiscard]] std::string_view name(std::uint32_t function) const;
 };
 
@@ -47,15 +48,16 @@ struct PlaceEvent {
 };
 
 struct PlaceList {
-  std::vector<PlaceEvent> events{};  // as they stand in the file
-  // From this moment on events may be lacking.
+  std::vector<PlaceEvent> events{};  // in the order of the file
+  // From this moment on, events may be missing.
   std::uint64_t complete_until = std::numeric_limits<std::uint64_t>::max();
 };
 
-// The list points into the bytes, which begin at a multiple of 8 and change no more.
+// The list points into the bytes, which must be aligned to 8 and must not change any more.
 PlaceList read_places(std::span<const std::byte> file);
 
-// The function of a layout that an address lies in; nullptr: none.
+// Finds the function of a layout whose code contains the address; nullptr if there is no such
+// function.
 const places::Place* find_place(const NewLayout& layout, const MovingImage& image,
                                 std::uint64_t address);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t most_known_files = 64;
 
-// The file of the option places=, as far as it is written, while nobody writes it any more.
+// Maps the written part of the file of the option `places=`. Nobody may write to it any more.
 class PlaceBytes {
  public:
   explicit PlaceBytes(const Fd& file) {
@@ -63,7 +63,7 @@ std::string Profiler::make_place_file() {
   const auto begin = [&] {
     return pwrite(place_file_.get(), &head, sizeof head, 0) == sizeof head;
   };
-  // Trial after trial has the same one, so that its path stays the same.
+  // All trials use the same file, so that its path stays the same.
   if (place_file_ &&
       fallocate(place_file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                 place_file_bytes) == 0 &&
@@ -71,7 +71,7 @@ std::string Profiler::make_place_file() {
     return path_for_others(place_file_.get());
   place_file_ = Fd(memfd_create("places", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!place_file_ || ftruncate(place_file_.get(), place_file_bytes) != 0 || !begin() ||
-      // The program may write what it likes, but not take away what we read.
+      // The program may write anything, but it must not shrink the file while we read it.
       fcntl(place_file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     place_file_.reset();
     return "";

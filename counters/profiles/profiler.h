@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The profile of a trial: samples of its processes, each put down to the function that ran.
+// Makes the profile of a trial: samples its processes, and assigns each sample to the function that
+// ran.
 #pragma once
 
 #include <sys/types.h>
@@ -20,15 +21,16 @@ inline constexpr std::uint64_t place_file_bytes = std::uint64_t{64} << 20;
 
 class Profiler {
  public:
-  // A name that is none stays as what cannot be sampled.
+  // An unknown event is accepted, but it can't be sampled.
   Profiler(const std::string& event, std::uint32_t hz);
 
   // Why this process could not be sampled; "" if it could.
   [[nodiscard]] std::string lacking() const;
 
-  // For each trial in this order: what it has of us in its environment; it waits before exec; its
-  // rings are half full; all of its processes have ended.
-  std::string make_place_file();  // its path (base/shown_files.h), or "" where there is none
+  // Called in this order for each trial: make_place_file() for the program's environment, begin()
+  // while the program waits before exec, drain() whenever fd() is readable because a ring is half
+  // full, and end() after all processes have ended.
+  std::string make_place_file();  // its path (base/shown_files.h), or ""
   void begin(pid_t process);
   [[nodiscard]] int fd() const { return sampler_ ? sampler_->fd() : -1; }
   void drain();
@@ -41,8 +43,8 @@ class Profiler {
   std::uint32_t hz_;
   Fd place_file_;
   std::optional<Sampler> sampler_;
-  std::string reason_;  // why the trial has none
-  KnownFiles known_;    // from trial to trial
+  std::string reason_;  // why the trial has no profile
+  KnownFiles known_;    // kept between trials
 };
 
 }  // namespace stab::counters

@@ -8,9 +8,10 @@ namespace stab::counters {
 namespace {
 
 constexpr std::size_t header_bytes = sizeof(perf_event_header);
-constexpr std::size_t id_bytes = 16;  // thread and time, behind each record that is no sample
+// thread and time, at the end of each record that is not a sample
+constexpr std::size_t id_bytes = 16;
 
-// Reads numbers one after the other; after the end all are 0 and it is not good().
+// Reads consecutive numbers. Beyond the end all numbers are 0, and good() returns false.
 class Bytes {
  public:
   explicit Bytes(std::span<const std::byte> left) : left_(left) {}
@@ -30,7 +31,7 @@ class Bytes {
   std::uint32_t number() { return take<std::uint32_t>(); }
   std::uint64_t large() { return take<std::uint64_t>(); }
 
-  // Up to a zero or the end.
+  // The text up to a zero byte or the end.
   std::string text() {
     const auto* start = reinterpret_cast<const char*>(left_.data());
     return {start, std::find(start, start + left_.size(), '\0')};
@@ -69,7 +70,7 @@ Record mapped(Bytes& bytes, std::uint64_t time) {
   mapped.start = bytes.large();
   mapped.size = bytes.large();
   mapped.offset = bytes.large();
-  bytes.large();  // the device, by which file systems do not agree with stat(2)
+  bytes.large();  // the device, which on some file systems differs from the one in stat(2)
   mapped.inode = bytes.large();
   bytes.large();  // the inode's generation
   bytes.large();  // protection and flags
@@ -77,7 +78,7 @@ Record mapped(Bytes& bytes, std::uint64_t time) {
   return mapped;
 }
 
-// A new thread is none of these.
+// The kernel also reports new threads, which are not processes.
 Record forked(Bytes& bytes, std::uint64_t time) {
   const std::uint32_t process = bytes.number();
   const std::uint32_t parent = bytes.number();

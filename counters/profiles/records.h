@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel writes into the rings of a sampled event (perf_event_open(2)), as values.
+// Parses the records that the kernel writes into the rings of a sampled event (perf_event_open(2)).
 #pragma once
 
 #include <linux/perf_event.h>
@@ -13,13 +13,14 @@
 
 namespace stab::counters {
 
-// Of each record: which thread, when. Of samples also where, and what each stands for.
+// Every record has its thread and time. Samples also have the address and the number of events that
+// they stand for.
 inline constexpr std::uint64_t sample_parts =
     PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
 
 enum class Side : std::uint8_t { program, kernel, elsewhere };
 
-// Times are of the monotonic clock, in ns.
+// Times are in ns, from the monotonic clock.
 struct Sample {
   std::uint64_t time = 0;
   std::uint64_t address = 0;
@@ -27,14 +28,14 @@ struct Sample {
   std::uint32_t process = 0;
   Side side = Side::program;
 };
-// Memory that is executable from now on.
+// Memory that has become executable.
 struct Mapped {
   std::uint64_t time = 0;
   std::uint32_t process = 0;
   std::uint64_t start = 0;
   std::uint64_t size = 0;
-  std::uint64_t offset = 0;  // in the file
-  std::uint64_t inode = 0;   // 0: no file
+  std::uint64_t offset = 0;  // offset in the file
+  std::uint64_t inode = 0;   // 0 without a file
   std::string path{};
 };
 struct Forked {
@@ -50,7 +51,7 @@ struct Lost {
   std::uint64_t time = 0;
   std::uint64_t records = 0;
 };
-// What profiles do not need, as names of threads.
+// A record that profiles do not need, such as the name of a thread.
 struct Nothing {
   std::uint64_t time = 0;
 };
@@ -61,7 +62,7 @@ inline std::uint64_t time_of(const Record& record) {
   return std::visit([](const auto& each) { return each.time; }, record);
 }
 
-// One record with its header; nothing if it is shorter than it must be.
+// Parses one record with its header; nullopt if it is too short.
 std::optional<Record> parse_record(std::span<const std::byte> bytes);
 
 }  // namespace stab::counters

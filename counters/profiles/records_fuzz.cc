@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first byte says what the others are: a record of the kernel's, or a file of the runtime's.
+// The first byte tells whether the rest is a record of the kernel or a file of the runtime.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Each name lies in the file, and each place in its layout.
+// Checks that each name lies in the file, and each place in its layout.
 void walk(std::span<const std::byte> file) {
   const counters::PlaceList list = counters::read_places(file);
   const auto inside = [&](const void* at) {

@@ -23,7 +23,7 @@ namespace stab::counters {
 namespace {
 
 constexpr const char* rate_file = "/proc/sys/kernel/perf_event_max_sample_rate";
-// All users have room for one such ring a CPU, where the kernel's setting is as it comes.
+// With the kernel's default setting, each user may have one ring of this size per CPU.
 constexpr std::size_t most_pages = 128;
 constexpr std::size_t fewest_pages = 8;
 
@@ -88,7 +88,7 @@ Sampler::Ring::~Ring() {
   if (memory_ != nullptr) munmap(memory_, size_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
 }
 
-// The kernel moves the head, we the tail, and both only grow.
+// The kernel moves the head and we move the tail. Both only grow.
 template <class F>
 void Sampler::Ring::take(F&& record) {
   auto* page = static_cast<perf_event_mmap_page*>(memory_);
@@ -107,7 +107,7 @@ void Sampler::Ring::take(F&& record) {
     copy(tail, sizeof header);
     std::memcpy(&header, piece_.data(), sizeof header);
     const bool whole = header.size >= sizeof header && header.size <= head - tail;
-    if (!whole) header.size = sizeof header;  // which is no record, and the rest is none
+    if (!whole) header.size = sizeof header;  // parse_record() will fail, and the rest is dropped
     copy(tail, header.size);
     record(std::span<const std::byte>(piece_));
     tail += header.size;
@@ -121,7 +121,7 @@ std::expected<Sampler::Ring, std::string> Sampler::open_ring(const Event& event,
                                                              int cpu) {
   Fd fd(static_cast<int>(
       syscall(SYS_perf_event_open, &attr, process, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (!fd && errno == ENODEV) return Ring();  // this CPU is off
+  if (!fd && errno == ENODEV) return Ring();  // the CPU is offline
   if (!fd)
     return std::unexpected(
         reason_of_sampling(event, static_cast<std::uint32_t>(attr.sample_freq), errno));
@@ -165,8 +165,8 @@ std::expected<Sampler, std::string> Sampler::begin(const Event& event, std::uint
   return std::unexpected(reason.empty() ? "no CPU could be sampled" : reason);
 }
 
-// A ring that the kernel has hung up stays readable for ever, and would keep us awake: end() takes
-// what is left in it.
+// Stops watching rings that the kernel has hung up. They would stay readable forever and keep us
+// awake; end() reads the rest of them.
 void Sampler::forget_hung_up() {
   std::array<epoll_event, 64> ready{};
   const int count = epoll_wait(readable_.get(), ready.data(), static_cast<int>(ready.size()), 0);
@@ -182,7 +182,7 @@ void Sampler::drain() {
     ring.take([&](std::span<const std::byte> bytes) {
       const auto record = parse_record(bytes);
       if (!record) {
-        taken_.complete_until = 0;  // of a kernel that speaks otherwise nothing is believed
+        taken_.complete_until = 0;  // an unknown format: trust nothing
         return;
       }
       keep(*record, ring.told_until);
@@ -190,7 +190,7 @@ void Sampler::drain() {
     });
 }
 
-// `before`: when its ring had the record before it.
+// `before` is the time of the previous record in the same ring.
 void Sampler::keep(const Record& record, std::uint64_t before) {
   if (const auto* sample = std::get_if<Sample>(&record)) return samples_.add(*sample);
   if (const auto* mapped = std::get_if<Mapped>(&record)) return keep_other(taken_.mapped, *mapped);
@@ -212,7 +212,7 @@ void SampleList::add(const Sample& sample) {
     }
     kept_.resize(most_ / 2);
     every_ *= 2;
-    seen_ = 1;  // this one is kept, so the next one is as far away as all others
+    seen_ = 1;  // this one is kept, so the next one is every_ samples away
   }
   kept_.push_back(sample);
   kept_.back().weight *= every_;

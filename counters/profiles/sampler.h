@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Samples a process and all that it starts, on every CPU, from its exec to their end. What the
-// kernel writes is taken out of its rings now and then.
+// Samples a process and all its descendants on every CPU, from its exec until they end. drain() has
+// to empty the kernel's rings now and then.
 //
-// However long it takes, at most `most_samples` are kept: when there are as many, every second one
-// goes, and each of the others stands for twice as much.
+// At most `most_samples` are kept, however long the program runs: when the list is full, every
+// second sample is dropped, and the weights of the others are doubled.
 #pragma once
 
 #include <sys/types.h>
@@ -23,18 +23,18 @@ namespace stab::counters {
 inline constexpr std::size_t most_samples = std::size_t{1} << 19;
 inline constexpr std::size_t most_other_records = std::size_t{1} << 18;
 
-// An event that samples can be taken of. Other than counts, samples of the clocks can leave the
-// kernel's side out: "task-clock:u" is one.
+// Finds an event for sampling. Unlike counting, sampling can exclude the kernel's side of clocks,
+// as in "task-clock:u".
 Result<Event> find_sampled(const std::string& name);
 
-// In no particular order.
+// The lists are in no particular order.
 struct Taken {
   std::vector<Sample> samples{};
   std::vector<Mapped> mapped{};
   std::vector<Forked> forked{};
   std::vector<Executed> executed{};
   std::uint64_t lost = 0;                            // records
-  std::uint64_t complete_until = ~std::uint64_t{0};  // from then on any may be lacking
+  std::uint64_t complete_until = ~std::uint64_t{0};  // from this time on, records may be missing
 };
 
 class SampleList {
@@ -46,20 +46,21 @@ class SampleList {
  private:
   std::size_t most_;  // even
   std::uint64_t seen_ = 0;
-  std::uint64_t every_ = 1;  // which of them are kept
+  std::uint64_t every_ = 1;  // one of this many samples is kept
   std::vector<Sample> kept_;
 };
 
 class Sampler {
  public:
-  // The process waits before exec. The error says why nothing is sampled, and what would mend it.
+  // Must be called while the process waits before exec. The error says why it can't be sampled, and
+  // how to fix it.
   static std::expected<Sampler, std::string> begin(const Event& event, std::uint32_t hz,
                                                    pid_t process);
 
-  // Readable when a ring is half full: then drain().
+  // Readable when a ring is half full; then call drain().
   [[nodiscard]] int fd() const { return readable_.get(); }
   void drain();
-  // After the end of all processes.
+  // Must be called after all processes have ended.
   Taken end();
 
  private:
@@ -80,7 +81,7 @@ class Sampler {
    private:
     Fd event_;
     void* memory_ = nullptr;
-    std::size_t size_ = 0;  // of the data, a power of two
+    std::size_t size_ = 0;  // size of the data, a power of two
     std::vector<std::byte> piece_;
   };
   static std::expected<Ring, std::string> open_ring(const Event& event, perf_event_attr attr,

@@ -5,8 +5,8 @@
 
 namespace stab::counters {
 
-// Memory without a file does not end a layout: the kernel tells neighbours as one, and the runtime
-// tells what becomes of its layouts.
+// A mapping without a file does not cut layouts: the kernel may report neighbouring mappings as
+// one, and the runtime itself reports what becomes of its layouts.
 void Space::tell(const Mapped& mapped) {
   const std::uint64_t end = mapped.start + mapped.size;
   if (end < mapped.start) return;

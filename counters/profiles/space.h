@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lay where in a process, at one moment: files, and the layouts of szc's programs. What happens
-// is told in the order of time.
+// The address space of a process at one moment: its files, and the layouts of szc's runtime. tell()
+// must be called in the order of time.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace stab::counters {
 
-// A file's part at an address; the path is "//anon" or in brackets where there is no file.
+// The file of a mapping. Without a file, the path is "//anon" or in brackets.
 struct MappedFile {
   std::string path{};
   std::uint64_t inode = 0;
-  std::uint64_t mapped_at = 0;  // when, by the monotonic clock
+  std::uint64_t mapped_at = 0;  // on the monotonic clock
 };
 
-// Ranges that do not overlap: what is put takes the place of what was there.
+// Ranges that do not overlap: a new range replaces what was there.
 template <class T>
 class Ranges {
  public:
   struct Range {
     std::uint64_t end = 0;
-    std::uint64_t origin = 0;  // the start that it was put with: a part of it keeps that
+    std::uint64_t origin = 0;  // the start that it was put with, kept when the range is cut
     T what{};
   };
 
@@ -57,7 +57,7 @@ class Ranges {
     const Range& range = std::prev(above)->second;
     return address < range.end ? &range : nullptr;
   }
-  // The first one that ends above the address.
+  // The first range that ends above the address.
   [[nodiscard]] const Range* next(std::uint64_t address) const {
     if (const Range* here = find(address)) return here;
     const auto above = ranges_.upper_bound(address);
@@ -72,12 +72,12 @@ class Ranges {
   std::map<std::uint64_t, Range> ranges_;
 };
 
-// Where an address is. At most one of the two is there.
+// What lies at an address: code of a file at `file_offset`, or code in a layout. Empty if neither.
 struct Spot {
   std::shared_ptr<const MappedFile> file{};
   std::uint64_t file_offset = 0;
-  std::string_view function{};  // of a program of szc's, "" for what is between its copies
-  bool is_moved = false;        // it lies in a layout, whose program is `file`
+  std::string_view function{};  // in a layout: the function's name, or "" between copies
+  bool is_moved = false;        // whether the address is in a layout; `file` is its image
 };
 
 class Space {

@@ -45,7 +45,7 @@ class SymbolReader {
         if (each.sh_type == type && each.sh_link < sections->size() &&
             each.sh_entsize == sizeof(Elf64_Sym)) {
           read_symbols(each, (*sections)[each.sh_link]);
-          break;  // a file has one of each
+          break;  // a file has one table of each type
         }
   }
 
@@ -53,7 +53,8 @@ class SymbolReader {
     const auto list = elf_.symbols(table);
     const auto text = elf_.bytes(names.sh_offset, names.sh_size);
     if (!list || !text) return;
-    // Names may share their ends, but not all of themselves.
+    // Names may share their endings. This limit stops a hostile file whose symbols share whole
+    // names.
     const std::size_t most_names = symbols_.names_.size() + 2 * text->size();
     for (const Elf64_Sym& each : *list) {
       const auto type = ELF64_ST_TYPE(each.st_info);
@@ -79,8 +80,8 @@ Symbols Symbols::of(int fd) {
   return elf ? SymbolReader(*elf).read() : Symbols();
 }
 
-// Of several names for the same code the shortest that is global, and of those the first by the
-// alphabet, so that it is the same one each time.
+// If the same code has several names, prefers global names, then the shortest, then the first in
+// alphabetical order, so that the choice is always the same.
 std::string_view Symbols::at(std::uint64_t offset) const {
   const auto segment = std::ranges::find_if(segments_, [&](const Segment& each) {
     return offset >= each.offset && offset - each.offset < each.size;

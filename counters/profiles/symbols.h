@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of an ELF file, by where their code lies in it. Any file may be asked for: one that
-// is damaged, or none at all, has no functions.
+// The functions of an ELF file, by the offsets of their code. Any file is accepted; a damaged file,
+// or one that is not ELF, has no functions.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ namespace stab::counters {
 class Symbols {
  public:
   Symbols() = default;
-  // Those of an open file.
+  // Reads the symbols of an open file.
   static Symbols of(int fd);
 
-  // The function whose code holds this byte of the file; "": none that has a name and a size.
+  // The function whose code contains this offset of the file; "" if no symbol with a size contains
+  // it.
   [[nodiscard]] std::string_view at(std::uint64_t offset) const;
 
  private:
@@ -28,13 +29,13 @@ class Symbols {
   struct Function {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
-    std::size_t name = 0;  // in names_
+    std::size_t name = 0;  // offset in names_
     bool is_global = false;
   };
   friend class SymbolReader;
 
   std::vector<Segment> segments_;
-  std::vector<Function> functions_;  // by their starts
+  std::vector<Function> functions_;  // sorted by start
   std::string names_;                // each ended by a zero
 };
 
