@@ -32,7 +32,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr int pipe_bytes = 1 << 20;  // ordinary output fits, so that the program never waits for us
+// large enough for ordinary output, so that the program never waits for us
+constexpr int pipe_bytes = 1 << 20;
 constexpr std::chrono::milliseconds kill_deadline{10'000};
 
 nanoseconds now(clockid_t clock) {
@@ -61,7 +62,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return pointers;
 }
 
-// Bytes of each file that is written; 0: no limit. The plan's, or the user's (user_limits.h) if that is lower.
+// The largest size of a file that the program may write; 0 if unlimited. It is the lower one of the
+// plan's and the user's limits (user_limits.h).
 std::uint64_t file_limit(const Limits& limits) {
   rlimit user{};
   getrlimit(RLIMIT_FSIZE, &user);
@@ -83,12 +85,13 @@ bool set_limits(const Limits& limits) {
   return limits.file == 0 || setrlimit(RLIMIT_FSIZE, &file) == 0;
 }
 
-// What a trial's process is, apart from its descriptors and its session. Else what failed.
+// Gives this process all properties of a trial's process, apart from its descriptors and its
+// session. Returns what failed, or nullptr.
 const char* become_trial(const Launch& launch) {
   reset_signals();
   if (!set_limits(launch.limits)) return "set the user's limits";
   if (chdir(launch.directory.c_str()) != 0) return "enter its directory";
-  // Both ways: we may have been started without it.
+  // Set in both cases, because we may have been started without randomization.
   const unsigned long fixed_layout = ADDR_NO_RANDOMIZE;
   if (personality(launch.keep_aslr ? 0 : fixed_layout) == -1)
     return "set address space randomization";
@@ -100,15 +103,16 @@ nanoseconds to_duration(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-// The starter touches some pages after it asked what it had used, and the kernel counts in batches of 32 pages, or of two
-// for each CPU.
+// How much the starter's peak memory may grow after it asked for its usage: it touches some more
+// pages, and the kernel counts pages in batches of 32, or of two for each CPU.
 long own_growth_kb() {
   static const long kb = std::max(256L, 8 * sysconf(_SC_NPROCESSORS_CONF));
   return kb;
 }
 
-// The kernel counts from the process's start on; what the starter did until exec is taken off. Peak memory cannot be:
-// unless it is clearly higher than the starter's was, the program's is not known.
+// The kernel counts from the start of the process, so the starter's usage until exec is subtracted.
+// That is impossible for peak memory: the program's peak is only known if it is clearly higher than
+// the starter's.
 void account(const rusage& usage, const rusage& before, Ended& ended) {
   ended.user = to_duration(usage.ru_utime) - to_duration(before.ru_utime);
   ended.system = to_duration(usage.ru_stime) - to_duration(before.ru_stime);
@@ -123,7 +127,8 @@ void account(const rusage& usage, const rusage& before, Ended& ended) {
   counted("context-switches-involuntary", usage.ru_nivcsw - before.ru_nivcsw);
 }
 
-// Those of its first thread since exec: being bound before that is one, too.
+// The migrations of the first thread since exec. Earlier ones don't count, because binding to the
+// CPUs is one of them.
 counters::Reading migrations_since(const Note& note, pid_t child) {
   const auto before = migrations_in({note.sched.data(), note.sched_size});
   siginfo_t ended{};
@@ -147,7 +152,7 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
           fmt::format("printed more than its output limit of {} bytes", launch.output_limit);
       return;
     case End::over_limit:
-      return;  // the supervisor has said which
+      return;  // the supervisor has given the reason
     case End::stopped:
       ended.reason = "was stopped";
       return;
@@ -176,7 +181,8 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
   }
 }
 
-// A FIFO would keep us waiting for its writer, and a socket or a folder is no input.
+// Refuses a FIFO, which would make us wait for a writer, and sockets and folders, which can't be
+// read.
 Result<Fd> open_input(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno("cannot open its stdin " + path);
@@ -194,7 +200,7 @@ Ended not_started(std::string reason) {
   return ended;
 }
 
-// It has ended by itself, or the program has stopped it.
+// Usually the starter has ended by itself, but the program may have stopped it.
 void end_starter(pid_t starter) {
   kill(starter, SIGKILL);
   while (waitpid(starter, nullptr, 0) < 0 && errno == EINTR) {
@@ -286,7 +292,8 @@ Ended run(const Launch& launch) {
              .gate = gate.get(),
              .become = [&] { return become_trial(launch); }});
   if (!started) return not_started(started.error().message);
-  // A process that could not start the program ends as a program that could not be executed.
+  // If the starter could not start the program, it ends in the way of a program that could not be
+  // executed.
   const pid_t child = started->program != 0 ? started->program : started->starter;
   ended.pid = child;
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
@@ -311,7 +318,7 @@ Ended run(const Launch& launch) {
   ended.how = supervisor.wait(began, end);
   ended.reason = supervisor.passed();
   finish(launch, *started, child, began, end, out_stream, err_stream, ended);
-  // What it left in files in memory since the last look.
+  // Checks the memory limit once more, for files in memory that were written after the last look.
   if (has_memory_limit && ended.how == End::exited) {
     ended.reason =
         passed_limit({.memory = launch.limits.memory}, {.memory = shared_since(shared_before)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which CPUs trials get, of what is known of the machine.
+// Chooses the CPUs for trials from the machine's topology.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool contains(const CpuSet& cpus, unsigned cpu) {
   return std::ranges::binary_search(cpus, cpu);
 }
 
-// All CPUs of the cores that have one of these.
+// All CPUs of those cores that contain at least one of `cpus`.
 CpuSet cores_with(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
   CpuSet all;
   for (const CpuSet& core : cores)
@@ -25,16 +25,16 @@ CpuSet cores_with(const std::vector<CpuSet>& cores, const CpuSet& cpus) {
   return all;
 }
 
-// A core that has CPUs which may be used.
+// A core with at least one CPU that we may use.
 struct Core {
-  CpuSet all;      // what the kernel has there
-  CpuSet allowed;  // what we may use
+  CpuSet all;      // all CPUs of the core
+  CpuSet allowed;  // those that we may use
 };
 
-// One way to take n CPUs: those of a list, in its order.
+// Chooses n CPUs among the allowed ones, taking them from ordered lists of candidates.
 class Chooser {
  public:
-  // `larger_parts` must outlive it.
+  // `larger_parts` must outlive this object.
   Chooser(const std::vector<CpuSet>& cores, const std::vector<Parts>& larger_parts,
           const CpuSet& allowed)
       : larger_parts_(larger_parts) {
@@ -43,7 +43,7 @@ class Chooser {
         cores_.push_back({cpus, std::move(usable)});
   }
 
-  // From the best list of candidates that is long enough; sorted.
+  // Takes n CPUs from the best list of candidates that is long enough, and sorts them.
   [[nodiscard]] CpuSet choose(unsigned n) const {
     for (const CpuSet& candidates :
          {candidates_by_rank(1, false), candidates_by_rank(most_siblings(), false)})
@@ -74,8 +74,8 @@ class Chooser {
     return most;
   }
 
-  // The first CPU of each core, then the second of each, up to `ranks`; those of the first core, if
-  // at all, at the end, with CPU 0 as the very last.
+  // Lists the first CPU of each core, then the second of each, up to `ranks`. The CPUs of the first
+  // core are left out, or come at the end with CPU 0 as the very last.
   [[nodiscard]] CpuSet candidates_by_rank(std::size_t ranks, bool with_first_core) const {
     CpuSet candidates;
     for (std::size_t rank = 0; rank < ranks; ++rank)
@@ -88,8 +88,8 @@ class Chooser {
     return candidates;
   }
 
-  // The first n candidates inside the smallest part of the machine that has so many. Of parts of
-  // one kind the one without CPU 0 is better.
+  // Takes the first n candidates inside the smallest part of the machine that has n of them. Among
+  // parts of the same kind, parts without CPU 0 are preferred.
   [[nodiscard]] CpuSet close_together(const CpuSet& candidates, unsigned n) const {
     for (const Parts& parts : larger_parts_)
       for (const bool with_cpu_0 : {false, true})
@@ -113,7 +113,7 @@ class Chooser {
   std::vector<Core> cores_;
 };
 
-// The smallest part of the machine that has all of them.
+// Names the smallest part of the machine that contains all of `cpus`.
 std::string place_of(const std::vector<Parts>& larger_parts, const CpuSet& cpus) {
   for (const Parts& parts : larger_parts)
     for (const CpuSet& part : parts.all)
@@ -121,7 +121,8 @@ std::string place_of(const std::vector<Parts>& larger_parts, const CpuSet& cpus)
   return "they are in several NUMA nodes, so some memory is farther away";
 }
 
-// What runs everywhere else: other cores if there are any, else the siblings, else the same CPUs.
+// Adds the CPUs for everything else: other cores if there are any, else the siblings, else the same
+// CPUs.
 CpuChoice completed(CpuSet trial, const CpuSet& allowed, const Chooser& chooser) {
   CpuChoice choice{.idle = chooser.siblings_of(trial), .siblings = chooser.share_a_core(trial)};
   choice.others = difference(difference(allowed, trial), choice.idle);

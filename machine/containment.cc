@@ -35,7 +35,7 @@ namespace {
 constexpr int passed_descriptor = 3;
 constexpr int first_free = 10;
 
-// fork() with clone3's flags. The child has one thread and a copy of our memory.
+// Like fork(), but with flags for clone3. The child has one thread and a copy of our memory.
 pid_t fork_with(std::uint64_t flags, int& pidfd) {
   clone_args arguments{};
   arguments.flags = flags | CLONE_PIDFD;
@@ -49,7 +49,7 @@ std::uint64_t namespace_flags() {
   return geteuid() == 0 ? flags : flags | CLONE_NEWUSER;
 }
 
-// In a user namespace: we stay who we are.
+// Maps our ids to themselves in a new user namespace.
 bool map_ids(uid_t uid, gid_t gid) {
   const auto write_to = [](const char* path, const std::string& text) {
     const Fd fd(open(path, O_WRONLY | O_CLOEXEC));
@@ -60,7 +60,7 @@ bool map_ids(uid_t uid, gid_t gid) {
          write_to("/proc/self/gid_map", fmt::format("{0} {0} 1", gid));
 }
 
-// Programs look themselves up in /proc by the pid that they see, so it must show this namespace.
+// /proc must show this namespace, because programs look themselves up by the pid that they see.
 bool mount_proc() {
   return mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 &&
          mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
@@ -71,7 +71,8 @@ bool enter_namespace(uid_t uid, gid_t gid) {
   return mount_proc();
 }
 
-// A new network has a loopback device, too, by which a program talks to itself.
+// A new network namespace has a loopback device, which a program may need to connect to itself. It
+// starts disabled.
 bool raise_loopback() {
   const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
@@ -81,7 +82,7 @@ bool raise_loopback() {
   return ioctl(any.get(), SIOCSIFFLAGS, &request) == 0;
 }
 
-// Those of a user that the machine knows; the others have none.
+// The groups of the user; empty if the machine does not know the user.
 std::vector<gid_t> groups_of(uid_t uid, gid_t gid) {
   const passwd* user = getpwuid(uid);
   if (user == nullptr) return {};
@@ -93,26 +94,29 @@ std::vector<gid_t> groups_of(uid_t uid, gid_t gid) {
   return groups;
 }
 
-// By the kernel's calls: libc's would wait for the threads that our memory lists but that the copy has not.
+// Makes system calls directly: libc's functions would wait for the threads that our memory lists
+// but that this copy does not have.
 bool take_rights(std::uint32_t uid, std::uint32_t gid) {
-  // -1 would mean "leave it as it is".
+  // -1 would mean "do not change".
   if (uid == ~0U || gid == ~0U) return false;
   if (geteuid() != 0) return uid == geteuid();
   const std::vector<gid_t> groups = groups_of(uid, gid);
   const auto become = [](uid_t user) { return syscall(SYS_setresuid, user, user, user) == 0; };
   if (syscall(SYS_setgroups, groups.size(), groups.data()) != 0)
-    // Root without the capability for it, as in some containers, has nothing to give up either.
+    // Root may lack the capability for setgroups(), as in some containers. Then it must not have
+    // any groups to give up.
     return uid == 0 && getgroups(0, nullptr) == 0 && become(0);
   return syscall(SYS_setresgid, gid, gid, gid) == 0 && become(uid);
 }
 
-// While we still may. Who may not has nothing to gain from it: no_new_privs alone keeps them out.
+// Must be called while the process still has its capabilities. For a process without them it has no
+// effect, but there no_new_privs is enough.
 void empty_bounding_set() {
   for (unsigned long capability = 0; capability < 64; ++capability)
     prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
-// No later exec gives any of them back.
+// Drops all capabilities. A later exec can't restore them.
 bool give_up_capabilities() {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   const std::array<__user_cap_data_struct, 2> none{};
@@ -120,10 +124,12 @@ bool give_up_capabilities() {
          prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-// None of our descriptors is open then but the passed one and `ready`, whose number is returned.
+// Closes all of our descriptors except for the passed one and `ready`, and redirects the standard
+// streams. Returns the new number of `ready`.
 int keep_only(const ContainedStart& start, int ready) {
   ready = fcntl(ready, F_DUPFD_CLOEXEC, first_free);
-  // Closed streams would have other descriptors take their numbers, open ones of ours would be theirs.
+  // If the streams were closed, other descriptors would get their numbers; if they stayed open, the
+  // program would have ours. So they become /dev/null.
   const int nowhere = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, first_free);
   if (ready < 0 || nowhere < 0) _exit(126);
   const int output = start.output_fd >= 0 ? start.output_fd : nowhere;
@@ -141,11 +147,12 @@ int keep_only(const ContainedStart& start, int ready) {
   return ready;
 }
 
-// Keys of the session in which we were started are its owner's. Where the kernel knows no keys, or a filter of system calls
-// keeps them from us, it has none either.
+// Replaces the session keyring, because the keys of our session belong to whoever started us. If
+// the kernel does not support keys, or a seccomp filter blocks them, the process can't use any
+// keys, either.
 bool leave_session_keyring() {
-  // The kernel frees keyrings of processes that have ended a moment later, and until then they count
-  // towards the user's quota of keys, which a few hundred short trials fill.
+  // The kernel frees the keyrings of ended processes with a delay. Until then they count towards
+  // the user's quota of keys, which a few hundred short trials can fill.
   constexpr int most_tries = 2000;
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
   for (int tries = 0; tries < most_tries; ++tries) {
@@ -156,8 +163,8 @@ bool leave_session_keyring() {
   return false;
 }
 
-// From here on it dies with its parent and holds none of the parent's locks. A parent that has died
-// already does not read.
+// From here on this process dies with its parent and holds none of the parent's locks. If the
+// parent has already died, nobody reads the pipe and the write fails.
 void report_ready(int ready) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (write(ready, "", 1) != 1) _exit(126);
@@ -175,12 +182,12 @@ void report_ready(int ready) {
   reset_signals();
   report_ready(keep_only(start, ready));
   umask(022);
-  // No signal of our terminal ends it.
+  // Signals from our terminal must not end it.
   if (start.own_session)
     setsid();
   else
     setpgid(0, 0);
-  // While we are still root, and see the machine's files.
+  // This must happen while we are still root and see the machine's files.
   for (const std::string& door : start.doors) {
     const Fd file(open(door.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file || !write_all(file.get(), "0")) give_up("cannot enter its cgroup");
@@ -201,10 +208,10 @@ void report_ready(int ready) {
   if (!start.network && !raise_loopback()) give_up("cannot get its own loopback device");
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid)) give_up("cannot take on the submitter's rights");
-  // After the change of rights: the new one is theirs.
+  // This comes after the change of rights, so that the new keyring belongs to the user.
   if (!leave_session_keyring()) give_up("cannot get its own session keyring");
   if (!start.privileged && !give_up_capabilities()) give_up("cannot drop its capabilities");
-  // Once more: the change of rights has cleared it.
+  // This is repeated because the change of rights has cleared it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 
   std::vector<char*> argv;
@@ -214,7 +221,7 @@ void report_ready(int ready) {
   for (const std::string& entry : variables)
     environment.push_back(const_cast<char*>(entry.c_str()));
   environment.push_back(nullptr);
-  // Last of all: our own steps may need more than the user has.
+  // The limits come last, because the steps above may need more than the user's limits.
   if (!take(own_limits)) give_up("cannot set the user's limits");
   execve(argv[0], argv.data(), environment.data());
   give_up("cannot be executed");
@@ -264,8 +271,8 @@ Result<Contained> start_contained(const ContainedStart& start) {
                                     : "cannot start a worker process without the network");
   Contained contained{child, Fd(pidfd)};
   ready.reset();
-  // Some microseconds. Whoever stops it or takes its priority before that might make it keep our
-  // locks for longer than we live.
+  // Wait some microseconds until the child is ready. If somebody stopped it or lowered its priority
+  // before that, it might hold our locks even after we have ended.
   char byte = 0;
   while (read(readable.get(), &byte, 1) < 0 && errno == EINTR) {
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Starts a worker so that nothing it starts can outlive it.
+// Starts a worker in such a way that none of its descendants can outlive it.
 //
-// The worker is the first process of a pid namespace of its own, with a /proc of its own: when it
-// ends, for whatever reason, the kernel ends all others in there before it reports the end. It gets
-// SIGKILL when its parent dies. It shares no memory by name with others (shared_memory.h), where the kernel lets it. Where namespaces are not allowed it is an ordinary child that
-// adopts orphans, and processes.h has the means to find what is left.
+// The worker is the first process of its own pid namespace, with its own /proc. When it ends, for
+// whatever reason, the kernel ends all other processes in the namespace before it reports the end.
+// The worker gets SIGKILL when its parent dies. If the kernel allows it, the worker also has its
+// own shared memory (shared_memory.h). If namespaces are not allowed, the worker is an ordinary
+// child that adopts orphans, and processes.h can find the processes that are left.
 //
-// It has nothing of ours: no stream, no other descriptor than the one that it is passed, and no key of our session's
-// keyring, but a keyring of its own.
+// The worker inherits none of our streams, no descriptor except for the one that is passed to it,
+// and no keys: it has its own session keyring.
 #pragma once
 
 #include <sys/types.h>
@@ -22,45 +23,46 @@
 
 namespace stab::machine {
 
-// Whether this process may make pid namespaces with a /proc of their own. Tries it.
+// Tries whether this process may create a pid namespace with its own /proc.
 Containment best_containment();
 
 struct ContainedStart {
-  std::vector<std::string> argv;         // argv[0] is the path of the program
+  std::vector<std::string> argv;         // argv[0] is the program's path
   std::vector<std::string> environment;  // "NAME=value"
   Containment containment = Containment::process_tree;
-  std::uint32_t uid = 0;  // rights of the program; others than our own need root
+  std::uint32_t uid = 0;  // the program's rights; only root can choose others than its own
   std::uint32_t gid = 0;
-  int passed_fd = -1;  // becomes descriptor 3; no other one of ours is passed on
-  int input_fd = -1;   // becomes its stdin, which else is empty
-  int output_fd = -1;  // becomes its stdout and stderr, which else go nowhere
-  // Without it the program has no capabilities, also as root, and no program that it executes gains
+  int passed_fd = -1;  // becomes descriptor 3; no other descriptor is passed on
+  int input_fd = -1;   // becomes its stdin, which is empty otherwise
+  int output_fd = -1;  // becomes its stdout and stderr, which are discarded otherwise
+  // false: the program has no capabilities, even as root, and no program that it executes gains
   // rights (setuid, setgid, file capabilities).
   bool privileged = false;
-  std::vector<std::string>
-      doors{};  // of its cgroup (trial_group.h), in which it is from its beginning
-  // Path of stabd, which asks PAM for the user's limits (user_limits.h); "", or if we are not root: it has ours.
+  std::vector<std::string> doors{};  // of the cgroup in which it starts (trial_group.h)
+  // The path of stabd, which is run to ask PAM for the user's limits (user_limits.h). If it is "",
+  // or if we are not root, the program has our limits.
   std::string limits_by{};
-  // It has the user's limits. false: it has ours, may give its children the user's, and finds them in its environment.
+  // true: the program has the user's limits. false: it has ours, may set the user's limits for its
+  // children, and finds them in its environment.
   bool limited = true;
-  // false: it has a loopback device of its own and no other network. Needs namespaces.
+  // false: its network is only a loopback device of its own, which needs namespaces.
   bool network = true;
-  // false: it leads a process group of our session, so that under SCHED_IDLE it gives way to us at
-  // once where the kernel groups processes by session.
+  // false: it leads a process group in our session. If the kernel schedules by session (autogroup),
+  // it then yields to us at once under SCHED_IDLE.
   bool own_session = true;
 };
 
 struct Contained {
   pid_t pid = 0;
-  Fd pidfd;  // readable when it has ended, and with it, in a namespace, all that it started
+  Fd pidfd;  // readable when it has ended and, in a namespace, all its descendants have
 };
 
-// This process keeps no capability, and nothing that it executes gains rights, as a trial without
-// privileges. False if the kernel refuses.
+// Drops this process's capabilities, so that nothing that it executes gains rights, as in a trial
+// without privileges. Returns false if the kernel refuses.
 bool give_up_privileges();
 
-// Call it from the main thread: the SIGKILL at the parent's death is tied to the thread that
-// starts.
+// Must be called from the main thread, because the child gets SIGKILL at the end of the thread that
+// started it.
 Result<Contained> start_contained(const ContainedStart& start);
 
 }  // namespace stab::machine

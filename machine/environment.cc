@@ -22,7 +22,7 @@ std::vector<std::string> make_environment(std::map<std::string, std::string> var
     for (const auto& [name, value] : variables) bytes += name.size() + 1 + value.size() + 1;
     return bytes;
   };
-  // The kernel takes no string of more than 128 KiB.
+  // The kernel refuses strings of more than 128 KiB, so the padding is split into pieces.
   const std::uint64_t pieces = extra_bytes / padding_piece;
   for (std::size_t i = 0; i <= pieces; ++i) add(i, 0);
   const std::size_t used = size();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A trial's environment, built from scratch. Its size is itself a layout factor (it moves the
-// stack), so it is always a whole number of pages plus the bytes that a plan asks for: a treatment
-// that changes a variable does not change it, unless the sum of all variables passes a page.
+// Builds a trial's environment from scratch. Its size influences the layout because it moves the
+// stack. So the size is always a whole number of pages plus the bytes that a plan asks for. A
+// treatment that changes a variable does not change the size, unless the sum of all variables
+// crosses a page.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,16 @@
 namespace stab::machine {
 
 inline constexpr std::size_t environment_unit = 4096;
-// Fills the environment up. Programs see it; it means nothing.
+// The variable that pads the environment. Programs see it, but it has no meaning.
 inline constexpr const char* padding_variable = "STABD_PADDING";
 
-// "NAME=value" strings in the order of names whose bytes, the terminating zeros included, add up to
-// a multiple of environment_unit plus `extra_bytes`.
+// Returns "NAME=value" strings, sorted by name. Their sizes, including the terminating zeros, add
+// up to a multiple of environment_unit plus `extra_bytes`.
 std::vector<std::string> make_environment(std::map<std::string, std::string> variables,
                                           std::uint64_t extra_bytes);
 
-// What every trial and build gets unless the plan says otherwise: PATH, HOME, USER, LANG, TMPDIR.
+// The variables of every trial and build, unless the plan changes them: PATH, HOME, USER, LANG and
+// TMPDIR.
 std::map<std::string, std::string> base_variables(std::uint32_t uid);
 
 }  // namespace stab::machine

@@ -38,7 +38,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
 }
 
-// "name : value" or "NAME=value", one a line; of several with one name, the first.
+// Parses lines such as "name : value" or "NAME=value". If a name occurs several times, the first
+// one counts.
 std::map<std::string, std::string> parse_pairs(std::string_view text, char separator) {
   std::map<std::string, std::string> pairs;
   while (!text.empty()) {
@@ -51,7 +52,7 @@ std::map<std::string, std::string> parse_pairs(std::string_view text, char separ
   return pairs;
 }
 
-// "always [madvise] never": what is in the brackets.
+// The word in brackets, as in "always [madvise] never".
 json bracketed(const json& fact) {
   const std::string text = text_or(fact, "");
   const auto open = text.find('[');
@@ -89,7 +90,7 @@ class Reader {
  private:
   static constexpr std::size_t limit = 16 << 20;
 
-  // The content without blanks around it.
+  // The file's content without surrounding blanks.
   json file(const std::string& path) const {
     const auto content = read_file(root_ + path, limit);
     if (!content) return absent(content.error().message);
@@ -116,7 +117,7 @@ class Reader {
             {"hypervisor", std::move(hypervisor)}};
   }
 
-  // To 64 MiB: the kernel's own share differs a little from boot to boot.
+  // Rounded to 64 MiB, because the kernel's own share differs a little from boot to boot.
   json memory_mib() const {
     json total = named("/proc/meminfo", ':', "MemTotal");
     if (is_absent(total)) return total;
@@ -127,7 +128,7 @@ class Reader {
     return (kib + grain / 2) / grain * 64;
   }
 
-  // Each file of a directory that has an entry for each thing.
+  // The contents of all files in a directory, by name.
   json every_file(const std::string& directory) const {
     json entries = json::object();
     std::error_code error;
@@ -138,7 +139,7 @@ class Reader {
     return entries.empty() ? absent(fmt::format("{} has no entries", directory)) : entries;
   }
 
-  // The settings of all CPUs: "performance", or "performance,powersave" if they differ.
+  // One setting of all CPUs: "performance", or "performance,powersave" if CPUs differ.
   json of_all_policies(const std::string& name) const {
     const std::string directory = "/sys/devices/system/cpu/cpufreq";
     std::set<std::string> values;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What this machine is, as far as it stays so until somebody changes it: not its load, nor the
-// frequency of the moment.
+// Facts about this machine that stay the same until somebody changes them; load and current
+// frequency are not among them.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ struct Facts {
   std::string summary{};  // one line for people
 };
 
-// Never fails: what cannot be read is absent. `root` stands before /proc, /sys and /etc, for tests.
+// Never fails: a fact that can't be read is absent. `root` is a prefix for /proc, /sys and /etc,
+// for tests.
 Facts read_facts(const Topology& topology, const std::string& root = "");
 
 }  // namespace stab::machine

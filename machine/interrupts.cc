@@ -31,7 +31,7 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-// "CPU0 CPU2": CPUs that are off have no column.
+// Parses the heading, such as "CPU0 CPU2". Offline CPUs have no column.
 std::optional<CpuSet> columns_of(std::string_view head) {
   CpuSet cpus;
   for (const std::string_view word : words(head)) {
@@ -55,7 +55,7 @@ CpuSet cpus_of_devices(std::string_view interrupts, std::string_view uptime) {
     const auto line = interrupts.substr(0, interrupts.find('\n'));
     interrupts.remove_prefix(std::min(line.size() + 1, interrupts.size()));
     const auto row = words(line);
-    // Those of devices have numbers; names stand for the CPU's own, such as its timer.
+    // Interrupts of devices have numbers. The CPU's own interrupts, such as its timer, have names.
     if (row.size() <= columns->size() || !row[0].ends_with(':') ||
         !number<unsigned>(row[0].substr(0, row[0].size() - 1)))
       continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which CPUs serve the machine's devices, by what the kernel has counted since boot.
+// Finds the CPUs that serve the machine's devices, from the kernel's counts since boot.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace stab::machine {
 
-// Those that served more than ten interrupts of devices a second. `interrupts` is /proc/interrupts, `uptime` /proc/uptime;
-// of a form that is not known nothing is said.
+// The CPUs that served more than ten interrupts of devices per second. `interrupts` is the text of
+// /proc/interrupts, and `uptime` that of /proc/uptime. Empty if their format is unknown.
 CpuSet cpus_of_devices(std::string_view interrupts, std::string_view uptime);
 
 }  // namespace stab::machine

@@ -16,7 +16,7 @@
 namespace stab::machine {
 namespace {
 
-// In ticks: its own time and that of the children it waited for.
+// The CPU time of a process and of children that it waited for, in ticks.
 std::uint64_t cpu_ticks(pid_t pid) {
   const auto text = read_file(fmt::format("/proc/{}/stat", pid), 65536);
   if (!text) return 0;
@@ -37,7 +37,7 @@ std::uint64_t cpu_ticks(pid_t pid) {
 
 struct Pages {
   std::uint64_t resident = 0;
-  std::uint64_t shared = 0;  // of these, with files or with others
+  std::uint64_t shared = 0;  // the part shared with files or other processes
 };
 
 Pages pages_in(const std::string& statm) {
@@ -48,7 +48,7 @@ Pages pages_in(const std::string& statm) {
   return {.resident = resident, .shared = std::min(shared, resident)};
 }
 
-// The first thread may have ended, and then has none; the others still have the same.
+// If the first thread has ended, it shows no pages. The other threads share the same memory.
 Pages pages_of(pid_t pid) {
   const Pages first = pages_in(fmt::format("/proc/{}/statm", pid));
   if (first.resident != 0) return first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often the kernel has moved a process from one CPU to another.
+// Counts how often the kernel has moved a process from one CPU to another.
 #pragma once
 
 #include <sys/types.h>
@@ -10,10 +10,12 @@
 
 namespace stab::machine {
 
-// In what /proc/PID/sched shows; nothing if it does not say, or in a form that is not known.
+// Parses the number in the text of /proc/PID/sched; nullopt if it is missing or has an unknown
+// format.
 std::optional<std::int64_t> migrations_in(std::string_view sched);
 
-// Of the process's first thread, which may have ended if nobody has reaped it; 0: of the caller's.
+// Reads the number for the process's first thread, which may have ended but not been reaped. 0 is
+// the calling process.
 std::optional<std::int64_t> migrations_of(pid_t process);
 
 }  // namespace stab::machine

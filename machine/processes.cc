@@ -33,10 +33,10 @@ struct Stat {
   pid_t parent = 0;
   unsigned flags = 0;
   std::uint64_t start_ticks = 0;
-  std::uint64_t environment_end = 0;  // 0 for whoever may not know, too
+  std::uint64_t environment_end = 0;  // also 0 if we may not know it
 };
 
-// The command name may hold spaces and parentheses; the fields after its last ')' do not.
+// The command name may contain spaces and parentheses, but the fields after the last ')' don't.
 std::optional<Stat> read_stat_of(const std::string& file) {
   const auto text = read_file(file, 65536);
   if (!text) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<Stat> read_stat(pid_t pid) {
   return read_stat_of(fmt::format("/proc/{}/stat", pid));
 }
 
-// The entries of a folder of /proc that are pids or thread ids.
+// The pids or thread ids among the entries of a folder in /proc.
 std::vector<pid_t> numbers_in(const std::string& folder) {
   std::vector<pid_t> pids;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir(folder.c_str()), closedir);
@@ -93,7 +93,7 @@ Result<std::string> environment_of(pid_t pid) {
   return read_file(fmt::format("/proc/{}/environ", pid), std::size_t{4} << 20);
 }
 
-// Each thread has a list of the children that it started.
+// Each thread has its own list of children.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", pid))) {
@@ -166,12 +166,12 @@ Result<unsigned> end_descendants(Containment containment, std::chrono::milliseco
   bool first = true;
   for (;;) {
     reap_all();
-    // The usual case, without a walk through /proc: there is no child at all.
+    // Usually there are no children at all, and we need not walk through /proc.
     siginfo_t info{};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return ended;
     const std::vector<pid_t> living = descendants();
     if (std::exchange(first, false)) ended = static_cast<unsigned>(living.size());
-    // In a namespace one call reaches all, the ones that are just being forked too.
+    // In a namespace, one call reaches all processes, including those that are just being forked.
     if (containment == Containment::pid_namespace)
       kill(-1, SIGKILL);
     else
@@ -186,7 +186,8 @@ Result<unsigned> end_descendants(Containment containment, std::chrono::milliseco
 Result<bool> end_process(const ProcessId& process, std::chrono::milliseconds deadline) {
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
   if (!pidfd) return true;
-  // The descriptor pins the process, so what is identified now is what is signalled.
+  // The descriptor pins the process, so the process that we identify now is the one that gets the
+  // signal.
   if (identify(process.pid) != process) return true;
   if (syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH)
     return fail_errno(fmt::format("cannot end process {}", process.pid));
@@ -217,11 +218,12 @@ std::string how_it_ended(std::optional<int> status) {
 }
 
 Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds deadline) {
-  // Anybody's program may stay in its exec, for a file of theirs that is not read to its end.
+  // Any user's program may stay in exec for long, while its file is being read. So the wait for
+  // those is bounded.
   constexpr auto execs = std::chrono::seconds(1);
   const auto begin = Clock::now();
   const std::string wanted = std::string(1, '\0') + std::string(marker) + std::string(1, '\0');
-  // One that was killed keeps its environment until it has run once more.
+  // A killed process keeps its environment until it has run once more, so it may be found again.
   std::set<std::pair<pid_t, std::uint64_t>> ended;
   for (bool again = true; again;) {
     again = false;
@@ -231,7 +233,8 @@ Result<unsigned> end_marked(std::string_view marker, std::chrono::milliseconds d
       const auto stat = environment ? read_stat(pid) : std::nullopt;
       if (!stat || dead(stat->state)) continue;
       if (environment->empty() && (stat->flags & (exiting | kernel_thread)) == 0) {
-        // Another program is being put in its place: its environment comes last, or came just now.
+        // The process is in exec. The new program's environment is set up last, and may be there
+        // just now.
         again = again || (stat->environment_end == 0 && Clock::now() < begin + execs);
         if (stat->environment_end != 0) environment = environment_of(pid);
       }

@@ -86,7 +86,7 @@ std::string refused_rights(const std::string& program) {
   if (stat(program.c_str(), &status) != 0) return "";
   if ((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid())
     return fmt::format("is setuid to user {}", status.st_uid);
-  // Without the group's right to execute, the bit means something else.
+  // The bit has another meaning if the group may not execute the file.
   const auto setgid = S_ISGID | S_IXGRP;
   if ((status.st_mode & setgid) == setgid && status.st_gid != getegid())
     return fmt::format("is setgid to group {}", status.st_gid);

@@ -10,18 +10,18 @@
 
 namespace stab::machine {
 
-// A word with a slash is a path from `directory`; another one is searched in the PATH of
-// `environment` ("NAME=value"). The result is a path that exec takes after chdir to `directory`.
-// The error says where it was looked for.
+// A word with a slash is a path relative to `directory`. Any other word is searched in the PATH of
+// `environment` ("NAME=value"). The returned path is valid for exec after chdir to `directory`. The
+// error says where the program was searched.
 Result<std::string> find_program(std::string_view word, const std::vector<std::string>& environment,
                                  std::string_view directory);
 
-// What the program would gain by being executed, and we may not gain (no_new_privs): "is setuid to
-// user 0"; "" if nothing.
+// The rights that the program would gain when executed, but that no_new_privs refuses to it: "is
+// setuid to user 0"; "" if it would gain no rights.
 std::string refused_rights(const std::string& program);
 
 // Why szc's runtime cannot move this program's functions, whoever built it: "the program is linked
-// statically, ..."; "" if nothing in the file is in the way.
+// statically, ..."; "" if the file does not prevent it.
 std::string why_in_place(const std::string& program);
 
 // The same, if not even a library can be loaded into the program.

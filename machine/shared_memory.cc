@@ -26,7 +26,8 @@
 namespace stab::machine {
 namespace {
 
-// As /proc/self/mountinfo shows it. Only who may mount could give another file system this name.
+// The source of our mounts in /proc/self/mountinfo. Only a process that may mount could give this
+// name to another file system.
 constexpr const char* own_source = "stabd-trials";
 constexpr const char* shared_files = "/dev/shm";
 constexpr const char* queues = "/dev/mqueue";
@@ -48,7 +49,8 @@ std::vector<std::string> names_in_folder(int folder) {
   return names;
 }
 
-// Folders in it come up to the top instead of us going down, so that no depth is too deep for us.
+// Removes a folder. Its subfolders are moved to the top instead of visited recursively, so that any
+// depth is possible.
 bool lift_what_is_in(int top, const std::string& name, unsigned& lifted) {
   fchmodat(top, name.c_str(), 0700, 0);
   const Fd folder(openat(top, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -80,7 +82,7 @@ bool empty_folder(const char* path) {
   }
 }
 
-// A kernel without such objects has none to remove.
+// Returns true if the kernel does not support such objects.
 bool remove_segments() {
   shm_info info{};
   const int highest = shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));

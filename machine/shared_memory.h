@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Memory that processes share by name and that outlives them: files in /dev/shm, System V objects, message queues.
+// Memory that processes share by name and that outlives them: files in /dev/shm, System V objects
+// and message queues.
 //
-// Each namespace that start_contained() makes (containment.h) has its own, where the kernel lets it. Its first process
-// empties it after each trial, when no process of the trial is alive.
+// Each namespace that start_contained() creates (containment.h) has its own shared memory, if the
+// kernel allows it. The namespace's first process empties it after each trial, when all processes
+// of the trial have ended.
 #pragma once
 
 #include "base/error.h"
 
 namespace stab::machine {
 
-// In a new mount namespace, with the rights to mount. What the kernel refuses stays the machine's: see has_own_shared_memory().
+// Must be called in a new mount namespace, with the rights to mount. Any part that the kernel
+// refuses stays shared with the whole machine; see has_own_shared_memory().
 void take_own_shared_memory();
 
-// Whether this process has what take_own_shared_memory() makes, and not what the whole machine shares.
+// Whether this process has its own /dev/shm, and does not share the machine's.
 bool has_own_shared_memory();
 
-// Removes all that lies there. An error if something stays; does nothing where the memory is the machine's.
+// Removes everything from our own shared memory; returns an error if something remains. Does
+// nothing if the memory is shared with the machine.
 Result<void> empty_own_shared_memory();
 
 }  // namespace stab::machine

@@ -22,10 +22,10 @@ namespace {
 
 using counters::Reading;
 
-// The sum of some events of cachegrind.
+// A reading that is the sum of some events of cachegrind.
 struct Sum {
   const char* name;
-  std::array<const char*, 3> events;  // nullptr behind the last
+  std::array<const char*, 3> events;  // ends with nullptr if shorter
 };
 constexpr std::array<Sum, 7> sums{{{"simulated-instructions", {"Ir"}},
                                    {"simulated-data-accesses", {"Dr", "Dw"}},
@@ -46,7 +46,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// What stands behind the key in the only line that begins with it.
+// The text after the key in the line that begins with it; nullopt unless there is exactly one
+// complete line.
 std::optional<std::string_view> line_of(std::string_view text, std::string_view key) {
   std::optional<std::string_view> found;
   for (std::size_t at = 0; at < text.size();) {
@@ -95,8 +96,8 @@ std::optional<std::int64_t> sum_of(const EventCounts& counts, const Sum& sum) {
   return total;
 }
 
-// Those that say something, as "==123== ". One writes over what another has written, so whatever
-// looks like a number counts.
+// The pids of the processes that wrote to the log, as in "==123== ". Processes overwrite each
+// other's text, so pids may be anywhere in a line.
 std::set<std::string_view> processes_in(std::string_view log) {
   std::set<std::string_view> processes;
   for (std::size_t at = log.find("=="); at != std::string_view::npos; at = log.find("==", at)) {
@@ -139,9 +140,9 @@ std::string simulator_version(const std::string& simulator, Containment containm
 std::vector<std::string> simulated(const std::string& simulator, const std::string& counts,
                                    const std::string& log, const std::vector<std::string>& argv) {
   std::vector<std::string> words{simulator,
-                                 // No options of the user's files and variables.
+                                 // Ignores options in the user's files and variables.
                                  "--command-line-only=yes", "--tool=cachegrind", "--vgdb=no",
-                                 // To see that there are others.
+                                 // Makes child processes visible in the log.
                                  "--trace-children=yes", "--cache-sim=yes", "--branch-sim=yes",
                                  "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64",
                                  "--cachegrind-out-file=" + counts, "--log-file=" + log};

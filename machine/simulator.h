@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Valgrind's cachegrind: a program runs on a simulated CPU, which counts what it does. It changes
-// neither what the program prints nor how it ends, and takes 20 to 100 times as long.
+// Valgrind's cachegrind runs a program on a simulated CPU and counts events. The program's output
+// and exit code stay the same, but it takes 20 to 100 times as long.
 #pragma once
 
 #include <string>
@@ -13,29 +13,29 @@
 
 namespace stab::machine {
 
-// The path of valgrind in a list of folders as PATH has it. The error says how to install it.
+// Finds valgrind in a list of folders in the format of PATH. The error says how to install it.
 Result<std::string> find_simulator(const std::string& path);
 
-// What it says of its version, as "valgrind-3.19.0"; "" if it says nothing.
+// The version that the simulator prints, such as "valgrind-3.19.0", or "".
 std::string simulator_version(const std::string& simulator, Containment containment);
 
-// The caches, in words. They are the same on all machines: what cachegrind finds out by itself
-// depends on what a hypervisor shows of the host's.
+// The simulated caches, in words. They are the same on all machines, because the caches that
+// cachegrind would detect depend on what a hypervisor shows of the host.
 inline constexpr std::string_view simulated_caches =
     "I1 and D1 of 32 KiB and 8 ways, LL of 8 MiB and 16 ways, lines of 64 bytes";
 
-// The command that runs `argv` under the simulator at this path, which writes its counts and what it
-// says of itself to these files.
+// The command that runs `argv` under the simulator at this path. The simulator writes its counts
+// and its log to these files.
 std::vector<std::string> simulated(const std::string& simulator, const std::string& counts,
                                    const std::string& log, const std::vector<std::string>& argv);
 
 inline constexpr std::size_t max_counts_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t max_simulator_log = std::size_t{1} << 20;
 
-// A reading for each of these names (plan/measures/simulated.h), of the files' texts, which are
-// anybody's. `own` is the pid of the program. They are absent, with the reason, if the simulator was
-// killed, or if the program was not the only one: cachegrind counts each process for itself, and
-// one that was forked off counts what its parent did once more.
+// Returns a reading for each simulated measure (plan/measures/simulated.h), from the texts of the
+// two files, which may have any content. `own` is the program's pid. The readings are absent, with
+// a reason, if the simulator was killed or if there were other processes: cachegrind counts each
+// process separately, and the counts of a forked process include those of its parent.
 std::vector<counters::Reading> simulated_readings(std::string_view counts, std::string_view log,
                                                   int own);
 

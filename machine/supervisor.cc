@@ -35,15 +35,15 @@ int wait_for(const Launch& launch, std::array<pollfd, 5>& fds, nanoseconds deadl
 
 constexpr std::size_t small_output = std::size_t{1} << 20;
 
-// At once what it may become, of which the kernel gives what is used: growing step by step would need it twice, and more,
-// while it is copied.
+// Reserves the largest size at once. The kernel only provides the pages that are used, while
+// growing step by step would need the memory twice or more during each copy.
 void take_room(std::string& text, std::uint64_t limit) {
   const std::size_t most = static_cast<std::size_t>(limit) + (std::size_t{64} << 10);
   if (text.capacity() >= most) return;
   try {
     text.reserve(most);
   } catch (const std::bad_alloc&) {
-    // A machine that promises no more than it has: it grows as far as it can.
+    // The machine does not overcommit memory, so the text grows step by step, as far as it can.
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Watches a program that runs: until it ends by itself, is stopped, or passes its timeout or one of
+// Watches a running program until it ends by itself, is stopped, or exceeds its timeout or one of
 // its limits.
 #pragma once
 
@@ -12,19 +12,20 @@
 
 namespace stab::machine {
 
-// Collects one stream up to its limit.
+// Collects the text of one stream.
 struct Stream {
   Fd fd;
   std::string text;
 
-  // False when the limit is passed. Closes at the end of the stream.
+  // Reads what is available; returns false if there is more than `limit` in total. Closes the
+  // descriptor at the end of the stream.
   bool drain(std::uint64_t limit);
 };
 
 class Supervisor {
  public:
-  // The starter is no part of the program, beside which it may still be ending.
-  // `shared_before` is as in limits.h.
+  // `starter` may still be ending while the program runs; it does not count as part of the program.
+  // `shared_before` is `before` in limits.h.
   Supervisor(const Launch& launch, int pidfd, pid_t starter, std::uint64_t shared_before,
              Stream& out, Stream& err)
       : launch_(launch),
@@ -34,11 +35,11 @@ class Supervisor {
         out_(out),
         err_(err) {}
 
-  // Waits until the program has ended, or must be: `End::exited` stands for "ended by itself".
-  // `started` and `ended` are of the monotonic clock.
+  // Waits until the program has ended or must be ended. `End::exited` means that it ended by
+  // itself. `started` and `ended` are times of the monotonic clock.
   End wait(std::chrono::nanoseconds started, std::chrono::nanoseconds& ended);
 
-  // Which limit it has passed, in words.
+  // The limit that the program exceeded, in words.
   [[nodiscard]] const std::string& passed() const { return passed_; }
 
  private:

@@ -18,7 +18,7 @@
 namespace stab::machine {
 namespace {
 
-// As many as Linux can be built for on x86-64.
+// The largest number of CPUs for which Linux can be built on x86-64.
 constexpr unsigned cpus_of_kernel = 8192;
 constexpr unsigned bits_of_word = 8 * sizeof(unsigned long);
 
@@ -49,13 +49,14 @@ std::vector<CpuSet> groups(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return all;
 }
 
-// Some virtual machines do not tell their cores: then each CPU counts as one.
+// Some virtual machines do not report cores. Then each CPU counts as a core.
 std::vector<CpuSet> cores_of(hwloc_topology_t topology) {
   auto cores = groups(topology, HWLOC_OBJ_CORE);
   return cores.empty() ? groups(topology, HWLOC_OBJ_PU) : cores;
 }
 
-// Those of the kind with the highest performance; all where only one kind is allowed or told.
+// The allowed CPUs of the kind with the highest performance. All allowed CPUs if hwloc does not
+// rank the kinds, or if none of the fastest is allowed.
 CpuSet fastest_of(hwloc_topology_t topology, const CpuSet& allowed) {
   const int kinds = hwloc_cpukinds_get_nr(topology, 0);
   if (kinds < 2) return allowed;
@@ -70,7 +71,7 @@ CpuSet fastest_of(hwloc_topology_t topology, const CpuSet& allowed) {
 
 const std::string elsewhere = "the topology does not belong to this machine";
 
-// hwloc says success on another machine's topology, and does nothing.
+// With the topology of another machine, hwloc reports success but does nothing.
 bool is_this_machine(hwloc_topology_t topology) {
   return hwloc_topology_is_thissystem(topology) != 0;
 }
@@ -90,7 +91,7 @@ std::string to_string(std::span<const unsigned> cpus) {
   return text;
 }
 
-// Of a machine with hundreds of CPUs and devices.
+// Enough for /proc/interrupts on a machine with hundreds of CPUs and devices.
 constexpr std::size_t most_interrupts = std::size_t{8} << 20;
 
 constexpr unsigned most_cpus = 1 << 16;
@@ -158,7 +159,7 @@ Result<void> Topology::loaded(const Handle& handle) {
 Result<Topology> Topology::load() {
   auto handle = created();
   if (!handle) return std::unexpected(handle.error());
-  // With what a cpuset forbids: the first core is the first core even if we may not use it.
+  // Include CPUs that a cpuset forbids, so that the first core is known even if we may not use it.
   hwloc_topology_set_flags(handle->get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (auto read = loaded(*handle); !read) return std::unexpected(read.error());
   const Bitmap bound(hwloc_bitmap_alloc());
@@ -198,7 +199,8 @@ Counts Topology::counts() const {
           .numa_nodes = std::max(1U, count(HWLOC_OBJ_NUMANODE))};
 }
 
-// By the kernel's calls: hwloc's keep memory, and a child that uses our memory must leave it as it was.
+// Makes system calls directly, because hwloc allocates memory that it keeps, and a child that
+// shares our memory must not change it.
 Result<void> Topology::bind(std::span<const unsigned> cpus) const {
   if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
   if (cpus.empty()) return fail("cannot bind to an empty set of CPUs");

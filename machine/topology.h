@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The processors of a machine: which to reserve for trials, and how to bind a process to them. On
-// hwloc. A CPU here is what the kernel calls one: a hardware thread, hwloc's PU, named by its
-// number in the kernel.
+// The CPUs of a machine: chooses which to reserve for trials, and binds processes to them. Uses
+// hwloc. A CPU is a hardware thread, as in the kernel, and has the kernel's number; hwloc calls it
+// a PU.
 #pragma once
 
 #include <memory>
@@ -18,20 +18,20 @@ namespace stab::machine {
 
 using CpuSet = std::vector<unsigned>;  // ascending, each once
 
-// "0-3,8"; "" for none.
+// "0-3,8", or "" for an empty set.
 std::string to_string(std::span<const unsigned> cpus);
-// The same back; {} for what is no such list.
+// Parses such a list; {} if the text is not valid.
 CpuSet cpus_in(std::string_view list);
 CpuSet intersection(const CpuSet& a, const CpuSet& b);
-// What of `a` is not in `b`.
+// The CPUs of `a` that are not in `b`.
 CpuSet difference(const CpuSet& a, const CpuSet& b);
 
 // The three sets are disjoint unless `shared`.
 struct CpuChoice {
   CpuSet trial{};       // for trials only
   CpuSet others{};      // for everything else; never empty
-  CpuSet idle{};        // siblings of trial CPUs in the same core: nobody uses them
-  bool shared = false;  // there were no CPUs left: others and trials use the same ones
+  CpuSet idle{};        // siblings of trial CPUs in the same core, which nobody uses
+  bool shared = false;  // there were no CPUs left, so that trials and others use the same ones
   bool named = false;   // the user named the CPUs of trials
   bool siblings =
       false;  // some CPUs of `others`, or several of `trial`, are in the same core as a trial CPU
@@ -39,7 +39,7 @@ struct CpuChoice {
   bool operator==(const CpuChoice&) const = default;
 };
 
-// How many there are in the whole machine, whatever this process may use.
+// The numbers for the whole machine, regardless of which CPUs this process may use.
 struct Counts {
   unsigned cpus = 0;
   unsigned cores = 0;
@@ -49,7 +49,8 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
-// All parts of a machine that are of one kind. In hwloc's order: neighbours in it are neighbours in the machine.
+// All parts of one kind in a machine, in hwloc's order: neighbours in the list are neighbours in
+// the machine.
 struct Parts {
   std::string kind{};  // "NUMA node"
   std::vector<CpuSet> all{};
@@ -57,42 +58,42 @@ struct Parts {
 
 class Topology {
  public:
-  // This machine. Takes some milliseconds: once a process.
+  // Loads this machine's topology. That takes some milliseconds, so call it once per process.
   static Result<Topology> load();
-  // Another machine by hwloc's description ("Package:2 Core:4 PU:2"), for tests and what-if
-  // questions. `allowed`: the CPUs that choose_cpus may use, all if empty.
-  // `efficient`: those of a hybrid machine that are slower and save energy. `of_devices`: those
-  // that serve many interrupts.
+  // Creates another machine's topology from hwloc's description ("Package:2 Core:4 PU:2"), for
+  // tests and what-if questions. choose_cpus() may use the `allowed` CPUs, or all of them if it is
+  // empty. `efficient` are the slower, energy-saving CPUs of a hybrid machine. `of_devices` are the
+  // CPUs that serve many interrupts.
   static Result<Topology> synthetic(const std::string& description, const CpuSet& allowed = {},
                                     const CpuSet& efficient = {}, const CpuSet& of_devices = {});
   Topology(Topology&&) noexcept = default;
   Topology& operator=(Topology&&) noexcept = default;
 
   [[nodiscard]] Counts counts() const;
-  // The CPUs that this process could use when load() was called: cpusets and its own affinity
-  // respected.
+  // The CPUs that this process could use when load() was called, according to cpusets and its own
+  // affinity.
   [[nodiscard]] const CpuSet& allowed() const { return allowed_; }
 
-  // The `n` CPUs for trials, in the order of these preferences: the fastest cores of a hybrid
-  // machine, if there are enough; not in the core of CPU 0, where the kernel's own work tends to be;
-  // one CPU a core, its siblings idle; close together (one L3 cache, else one NUMA node, else one
-  // package); where others are as good by all that, not in a core that serves many interrupts of
-  // devices. Which do so changes with time: who goes on names the CPUs that it had `earlier`, and
-  // gets them if there are n of them and all are allowed. An error if n is 0 or more than allowed()
-  // has.
+  // Chooses `n` CPUs for trials. The preferences are, in this order: the fastest cores of a hybrid
+  // machine, if there are enough; not in the core of CPU 0, where the kernel tends to do its own
+  // work; one CPU per core, with idle siblings; close together (in one L3 cache, else one NUMA
+  // node, else one package); and, if other CPUs are as good, not in a core that serves many
+  // interrupts of devices. The interrupts change with time, so an experiment that continues passes
+  // the CPUs that it had `earlier`, and gets them if there are n of them and all are allowed. An
+  // error if n is 0 or more than allowed() has.
   [[nodiscard]] Result<CpuChoice> choose_cpus(unsigned n, const CpuSet& earlier = {}) const;
-  // The CPUs that the user names, ascending and each once, whatever they are like. An error if one of
-  // them is not allowed().
+  // Takes the CPUs that the user names, ascending and without duplicates, regardless of the
+  // preferences. An error if one of them is not in allowed().
   [[nodiscard]] Result<CpuChoice> take_cpus(const CpuSet& wanted) const;
-  // Why these: a sentence for each preference that the machine could meet or not.
+  // Explains a choice: one sentence for each preference, whether or not the machine could meet it.
   [[nodiscard]] std::vector<std::string> reasons(const CpuChoice& choice) const;
 
-  // Binds the calling thread, and with it what it executes, to exactly these CPUs, and reads the
-  // binding back. May be called in a child that uses our memory: nothing of it stays there
-  // changed. Fails on a synthetic topology.
+  // Binds the calling thread, and the programs that it executes, to exactly these CPUs, and
+  // verifies the binding. May be called in a child that shares our memory, which it does not
+  // change. Fails on a synthetic topology.
   [[nodiscard]] Result<void> bind(std::span<const unsigned> cpus) const;
-  // From now on the calling thread, and what it starts, gets memory of these CPUs' NUMA nodes as long as there is some.
-  // Fails on a synthetic topology, and where a container's seccomp filter forbids it.
+  // Makes the calling thread and its children allocate memory from the NUMA nodes of these CPUs.
+  // Fails on a synthetic topology, or if a container's seccomp filter forbids it.
   [[nodiscard]] Result<void> bind_memory(std::span<const unsigned> cpus) const;
 
  private:
@@ -107,9 +108,9 @@ class Topology {
   Handle handle_;
   CpuSet allowed_;
   CpuSet of_devices_;
-  CpuSet fastest_;  // of those that are allowed
+  CpuSet fastest_;  // the fastest of the allowed CPUs
   std::vector<CpuSet> cores_;
-  std::vector<Parts> larger_parts_;  // those of the smallest kind first
+  std::vector<Parts> larger_parts_;  // the smallest kind first
 };
 
 }  // namespace stab::machine

@@ -23,7 +23,7 @@ namespace stab::machine {
 namespace {
 
 constexpr std::size_t most_text = std::size_t{4} << 20;
-// Killed processes are gone long before, unless a tracer keeps them.
+// Killed processes end much sooner than this, unless a tracer holds them.
 constexpr std::chrono::milliseconds emptying{2000};
 constexpr std::uint64_t tasks_of_process = 64;
 constexpr std::uint64_t fewest_tasks = 1024;
@@ -38,7 +38,7 @@ std::uint64_t number_in(std::string_view text) {
   return value;
 }
 
-// The number behind a word at the beginning of a line.
+// The number that follows `word` at the beginning of a line, or 0.
 std::uint64_t number_behind(const std::string& text, std::string_view word) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
@@ -61,7 +61,7 @@ bool has_word(const std::string& list, std::string_view word, char separator) {
   return false;
 }
 
-// The path of our group in the hierarchy of the controller; "" is that of version 2.
+// The path of our own cgroup in the hierarchy of a controller; "" is the hierarchy of version 2.
 std::optional<std::string> own_group(std::string_view controller) {
   std::istringstream lines(text_of("/proc/self/cgroup"));
   for (std::string line; std::getline(lines, line);) {
@@ -77,7 +77,7 @@ std::optional<std::string> own_group(std::string_view controller) {
 }
 
 struct GroupMount {
-  std::string root;  // the group that is seen at
+  std::string root;  // the group that is mounted at `folder`
   std::string folder;
 };
 
@@ -101,7 +101,8 @@ std::optional<GroupMount> mount_of(std::string_view controller) {
   return std::nullopt;
 }
 
-// The folder of our own group of version 1, in which ours are made: what bounds us bounds them, too.
+// The folder of our own cgroup in version 1. New groups are created inside it, so that our own
+// limits apply to them, too.
 std::optional<std::string> folder_of_own(std::string_view controller) {
   const auto mount = mount_of(controller);
   const auto own = own_group(controller);
@@ -116,7 +117,8 @@ struct Parents {
   std::vector<std::string> folders;
 };
 
-// Under version 2 a group with processes can't pass its controllers on, so ours are made at the top.
+// In version 2, a group that has processes can't delegate its controllers, so new groups are
+// created at the top.
 std::optional<Parents> parents() {
   const auto memory = folder_of_own("memory");
   const auto pids = folder_of_own("pids");
@@ -131,14 +133,16 @@ std::optional<Parents> parents() {
   return Parents{.second = true, .folders = {second->folder}};
 }
 
-// Whether it is gone. More may begin while they are killed.
+// Kills the group's processes until it can be removed, because new ones may start meanwhile.
+// Returns whether it has been removed.
 bool remove_group(const std::string& folder) {
   const auto end = std::chrono::steady_clock::now() + emptying;
   for (;;) {
     if (rmdir(folder.c_str()) == 0 || errno == ENOENT) return true;
     if (std::chrono::steady_clock::now() > end) return false;
     std::istringstream processes(text_of(folder + "/cgroup.procs"));
-    // 0 is a process of another pid namespace, and would be us.
+    // The file shows 0 for a process of another pid namespace, and kill(0, ...) would kill
+    // ourselves.
     for (pid_t process = 0; processes >> process;)
       if (process > 0) kill(process, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -194,7 +198,7 @@ std::vector<std::string> TrialGroup::doors() const {
   return files;
 }
 
-// How often the kernel has found no room.
+// How often the kernel has refused memory, or a new task.
 std::uint64_t TrialGroup::refused(bool memory) const {
   std::array<char, 1024> buffer;
   const ssize_t size =

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A cgroup for a worker and all that it starts, so that the kernel counts and bounds what they use together: memory with
-// all files in memory and shared segments, processes and threads.
+// A cgroup for a worker and all its descendants, with which the kernel counts and limits what they
+// use together: memory, including files in memory and shared segments, and processes and threads.
 //
 // Invariants
-//  G1  Only this process's user writes to the group. Whoever is in it can neither leave it nor change its limits, unless
-//      it is that user with all rights.
-//  G2  When the group goes, whatever is in it is killed first.
-//  G3  The kernel's limits are above those of the plan, and whoever reaches one is known by reached().
+//  G1  Only this process's user can write to the group. The processes in it can neither leave it nor
+//      change its limits, unless they run as that user with all rights.
+//  G2  Before the group is removed, all processes in it are killed.
+//  G3  The kernel's limits are higher than the plan's, and reached() tells when one was reached.
 //
-// Version 1 where its memory and pids controllers are mounted, else version 2 with both controllers. Needs root.
+// Uses version 1 if its memory and pids controllers are mounted, else version 2 with both
+// controllers. Needs root.
 #pragma once
 
 #include <cstdint>
@@ -24,42 +25,47 @@ namespace stab::machine {
 
 inline constexpr std::string_view group_prefix = "stabd-trials-";
 
-// Processes and threads of a trial or build together that the kernel lets be where no plan says less.
+// The most processes and threads that a trial or build may have together, unless the plan sets a
+// lower limit.
 std::uint64_t most_tasks();
 
 class TrialGroup {
  public:
-  // `owner` tells groups of several daemons apart. An error says why this machine has no such groups, or not for us.
+  // `owner` distinguishes the groups of several daemons. The error says why this machine has no
+  // such groups, or why we can't create them.
   static Result<std::unique_ptr<TrialGroup>> make(const std::string& owner);
   ~TrialGroup();
   TrialGroup(const TrialGroup&) = delete;
   TrialGroup& operator=(const TrialGroup&) = delete;
 
-  // A process that writes "0" into each of these files is in the group from then on.
+  // A process enters the group by writing "0" into each of these files.
   [[nodiscard]] std::vector<std::string> doors() const;
-  // From now on: so many bytes more than are used, and so many processes. 0: the memory has no limit, there are most_tasks().
+  // Sets the limits: `memory` bytes more than are in use now, and enough tasks for `processes`. 0
+  // means unlimited memory, or most_tasks().
   Result<void> bound(std::uint64_t memory, std::uint32_t processes);
-  // Which limit has been reached since bound(), for people; "": none.
+  // The limit that was reached since bound(), in words, or "".
   [[nodiscard]] std::string reached() const;
 
  private:
   explicit TrialGroup(bool second) : second_(second) {}
   [[nodiscard]] std::uint64_t refused(bool memory) const;
 
-  bool second_;        // of version 2
-  Fd reached_memory_;  // the kernel's counts of refusals, open because they are read for each trial
+  bool second_;        // the group is of cgroup version 2
+  Fd reached_memory_;  // the kernel's counts of refusals; kept open to be read for each trial
   Fd reached_tasks_;
-  std::vector<std::string> folders_;  // of memory and of pids; of version 2 the same
-  std::uint64_t memory_ = 0;          // as bound() was told
+  std::vector<std::string> folders_;  // for memory and for pids, which may be the same
+  std::uint64_t memory_ = 0;          // as passed to bound()
   std::uint64_t tasks_ = 0;
-  std::uint64_t refused_memory_ = 0;  // before
+  std::uint64_t refused_memory_ = 0;  // at the time of bound()
   std::uint64_t refused_tasks_ = 0;
 };
 
-// Ends what is in groups that an earlier process left with this owner, and removes them. How many there were.
+// Ends the processes in groups that an earlier process of this owner left behind, and removes the
+// groups. Returns their number.
 unsigned remove_left_groups(const std::string& owner);
 
-// Bytes of files in memory and of shared segments in the group that this process is in; 0 if it is in no such group.
+// The bytes of files in memory and of shared segments in this process's group; 0 if it is not in
+// such a group.
 std::uint64_t shared_memory_of_group();
 bool is_in_group();
 

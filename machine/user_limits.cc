@@ -32,7 +32,7 @@ constexpr const char* service = "stabd";
 constexpr const char* variable = "STABD_USER_LIMITS";
 constexpr std::size_t most_line = 4096;
 
-// The names of limits.conf(5), and the kernel's where it has none.
+// The names in limits.conf(5), or the kernel's names for limits that it lacks.
 constexpr std::array<std::pair<int, std::string_view>, 16> resource_names{{
     {RLIMIT_CPU, "cpu"},
     {RLIMIT_FSIZE, "fsize"},
@@ -63,7 +63,8 @@ bool put_limit(int resource, const rlimit& limit) {
   return setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) == 0;
 }
 
-// Libpam's binary interface, so that stabd needs neither its headers nor, where there is none, the library.
+// The binary interface of libpam, so that stabd needs neither its headers nor, on machines without
+// it, the library.
 struct Conversation {
   int (*answer)(int, const void**, void**, void*);
   void* data;
@@ -97,7 +98,7 @@ std::optional<Pam> load_pam() {
   return pam;
 }
 
-// Without a file of its own a service is PAM's "other", which logs users in.
+// PAM would use the service "other" for a service without its own file, and that one is for logins.
 bool has_service() {
   return std::ranges::any_of(std::array{"/etc/pam.d/", "/usr/lib/pam.d/"}, [](const char* folder) {
     return access((std::string(folder) + service).c_str(), R_OK) == 0;
@@ -112,7 +113,7 @@ rlim_t limit_in(std::string_view text, bool& good) {
   return value;
 }
 
-// "nofile=1024:4096"
+// Parses "nofile=1024:4096".
 std::optional<ResourceLimit> one_limit_in(std::string_view word) {
   const auto equals = word.find('=');
   const auto colon = word.find(':');
@@ -140,7 +141,8 @@ UserLimits ask_pam(uid_t uid) {
     return {.lacking = "there is neither /etc/pam.d/stabd nor /usr/lib/pam.d/stabd"};
   errno = 0;
   const passwd* const user = getpwuid(uid);
-  // The library may report these where there is no such user (getpwuid(3)). Another error says nothing about the user.
+  // The library may set errno to one of these if the user does not exist (getpwuid(3)). Any other
+  // error means that we don't know.
   constexpr std::array nobody{0, ENOENT, ESRCH, EBADF, EPERM};
   if (user == nullptr && std::ranges::find(nobody, errno) == nobody.end())
     return {
@@ -159,7 +161,7 @@ UserLimits ask_pam(uid_t uid) {
                           fmt::format("PAM opens no session for {}: {} (see /etc/pam.d/stabd)",
                                       name, one_line(why != nullptr ? why : "unknown error", 500))};
   };
-  // Nobody is there whom a module could ask.
+  // A module can't ask the user anything.
   const Conversation silent{.answer = [](int, const void**, void**, void*) { return pam_conv_err; },
                             .data = nullptr};
   void* handle = nullptr;
@@ -191,7 +193,8 @@ UserLimits ask_pam_by(const std::string& program, uid_t uid) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return failed(fail_errno("no pipe").error().message);
   const Fd printed(ends[0]);
   Fd print(ends[1]);
-  // This calls the kernel, because libc's fork would wait for threads that this copy of a process does not have.
+  // Makes the system call directly, because libc's fork would wait for threads that this copy of a
+  // process does not have.
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
   const auto child = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));

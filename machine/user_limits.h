@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The resource limits (ulimit) that PAM gives a user at login, as cron and su apply them to what they start.
+// The resource limits (ulimit) that PAM sets for a user at login. cron and su apply them to what
+// they start, too.
 //
-// PAM sets the limits of the process that opens the session, so a process of its own does that and prints them as a line.
-// Only root can ask: the program of another user's daemon starts with what that user has anyway.
+// PAM sets the limits of the process that opens the session, so a separate process does that and
+// prints the limits as a line. Only root can ask. Under another user's daemon, programs start with
+// that user's own limits anyway.
 #pragma once
 
 #include <sys/resource.h>
@@ -22,41 +24,44 @@ struct ResourceLimit {
 };
 
 struct UserLimits {
-  std::vector<ResourceLimit> set{};  // by PAM; programs have their parent's limits for all others
-  std::string lacking{};             // why this machine's PAM says nothing about the user
-  std::string refused{};             // why PAM lets the user have no session: nothing may run
+  std::vector<ResourceLimit> set{};  // the limits that PAM sets; all others are inherited
+  std::string lacking{};             // why this machine's PAM has no answer for the user
+  std::string refused{};             // why PAM refuses a session; then nothing may run for the user
   bool operator==(const UserLimits&) const = default;
 };
 
-// Opens and closes a session of PAM's service "stabd" for the user. Changes the limits of this process, which must be a
-// process of its own.
+// Opens and closes a session of PAM's service "stabd" for the user. This changes the limits of the
+// calling process, which must exist only for this call.
 UserLimits ask_pam(uid_t uid);
 
-// The same answer from another process, `program --limits-of UID`, which must print to_line() of it. Safe in a copy of a process
-// that had several threads.
+// Gets the same answer from another process, `program --limits-of UID`, which must print it with
+// to_line(). Safe in a forked copy of a process that had several threads.
 UserLimits ask_pam_by(const std::string& program, uid_t uid);
 
 std::string to_line(const UserLimits& limits);
-// A line that nothing of ours has written is a refusal.
+// Parses to_line(). An invalid line becomes a refusal.
 UserLimits user_limits_in(std::string_view line);
 
-// "nofile=1024:4096 core=0:unlimited": soft and hard, by the names of limits.conf.
+// The soft and hard limits with their names in limits.conf: "nofile=1024:4096 core=0:unlimited".
 std::string names_of(const std::vector<ResourceLimit>& limits);
 
-// Lets this process's children have these limits, but leaves it what it has. Needs the rights to raise limits.
+// Raises this process's hard limits where needed, so that its children can take these limits; its
+// soft limits stay. Needs the rights to raise limits.
 bool allow(const std::vector<ResourceLimit>& limits);
 // Sets the limits of this process. Allocates nothing.
 bool take(const std::vector<ResourceLimit>& limits);
 
-// Core files are not written, and a stack has stack_bytes (child.h), unless a user's limits say otherwise. Allocates
-// nothing.
+// Disables core files and sets the stack limit to stack_bytes (child.h); a user's own limits may
+// override both later. Allocates nothing.
 void take_standard_limits();
 
-// The limits of every program that this process runs (child.h). They are set once, before the first program.
+// The limits of every program that this process runs (child.h). They must be set once, before the
+// first program.
 const std::vector<ResourceLimit>& limits_of_programs();
 void set_limits_of_programs(std::vector<ResourceLimit> limits);
 
-// "NAME=value" for a worker's environment, and what a worker finds there; nothing set if there is no such variable.
+// The limits as "NAME=value" for a worker's environment, and the limits that a worker finds there,
+// which are empty without that variable.
 std::string limits_variable(const UserLimits& limits);
 UserLimits limits_from_environment();
 

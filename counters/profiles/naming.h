@@ -2,8 +2,8 @@
 // Assigns samples to functions by replaying all records in the order of time.
 //
 // Invariants:
-//   1. A function's name is right or missing: code is "[unknown]" from the moment on at which records
-//      may be missing, and in files that have changed since they were mapped.
+//   1. A function's name is right or missing: code is "[unknown]" from the moment on at which
+//      records may be missing, and in files that have changed since they were mapped.
 //   2. The samples of all functions add up to the samples that were taken.
 #pragma once
 
@@ -31,7 +31,7 @@ using KnownFiles = std::map<std::string, KnownFile>;
 // Returns the functions with the most weight first. `known` is a cache, which is used and updated.
 std::vector<ProfiledFunction> name_samples(Taken taken, const PlaceList& places, KnownFiles& known);
 
-// Sorts the functions in that order. Those that do not fit into a profile are merged into one.
+// Sorts the functions in that order. Functions that do not fit into a profile are merged into one.
 std::vector<ProfiledFunction> bounded(std::vector<ProfiledFunction> all);
 
 }  // namespace stab::counters

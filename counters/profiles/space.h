@@ -72,7 +72,7 @@ class Ranges {
   std::map<std::uint64_t, Range> ranges_;
 };
 
-// What lies at an address: code of a file at `file_offset`, or code in a layout. Empty if neither.
+// The result for an address: it is in a file at `file_offset`, in a layout, or in neither.
 struct Spot {
   std::shared_ptr<const MappedFile> file{};
   std::uint64_t file_offset = 0;

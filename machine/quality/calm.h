@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether a machine on which nothing of ours runs is quiet enough for trials to begin.
+// Tells whether a machine on which none of our programs run is quiet enough for trials to begin.
 //
-// A source that is missing or of an unknown form bounds nothing and is named by missing().
+// A source that is missing or has an unknown format is ignored, and missing() names it.
 #pragma once
 
 #include <chrono>
@@ -17,32 +17,33 @@
 
 namespace stab::machine {
 
-// CPU time comes in ticks of 10 ms.
+// CPU time is counted in ticks of 10 ms, so a shorter look would be too coarse.
 inline constexpr std::chrono::milliseconds shortest_look{400};
 
 struct CalmBounds {
-  // At most this share of the time of the trial's CPUs together, of the other CPUs together, and of
-  // tasks that wait for memory. What the host of a virtual machine takes is load, too.
+  // The largest share of time for which the trial's CPUs together or the other CPUs together may be
+  // busy, or some task may wait for memory. Time that the host of a virtual machine takes counts as
+  // load.
   double load = 0;
-  std::optional<double> temperature_c{};  // at most
-  std::optional<double> frequency_khz{};  // at least, of each of the trial's CPUs
+  std::optional<double> temperature_c{};  // upper bound
+  std::optional<double> frequency_khz{};  // lower bound for each of the trial's CPUs
 };
 
 class Calm {
  public:
-  // For trials on these CPUs. `root` stands before /proc and /sys, for tests.
+  // `trial` are the CPUs of the trials. `root` is a prefix for /proc and /sys, for tests.
   Calm(CpuSet trial, const CalmBounds& bounds, const std::string& root = "");
 
   void begin();
-  // What was too much since then, in words; "" if nothing was. `passed`: how long ago that is. A look
-  // shorter than shortest_look is too much, too.
+  // Describes the bounds that were exceeded since begin(), `passed` ago; "" if the machine was
+  // quiet. A time shorter than shortest_look counts as not quiet.
   std::string end(std::chrono::nanoseconds passed);
-  // After end(): what is bounded and cannot be known here, with the reason.
+  // After end(): the bounded quantities that are unknown on this machine, with the reasons.
   [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
 
  private:
   [[nodiscard]] std::expected<Busy, std::string> busy() const;
-  // The reading of this name, or nothing and a new line of missing_.
+  // The reading of this name. If it is absent, returns nullopt and adds it to missing_.
   std::optional<double> number(const std::vector<counters::Reading>& readings,
                                std::string_view name);
 

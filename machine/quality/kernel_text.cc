@@ -20,7 +20,7 @@ std::unexpected<std::string> strange() {
   return std::unexpected(std::string(unknown));
 }
 
-// The next word of a line, which it leaves.
+// Removes the next word from the line and returns it.
 std::string_view next_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(" \t"));
@@ -53,16 +53,16 @@ bool has(const CpuSet& cpus, unsigned cpu) {
   return std::ranges::binary_search(cpus, cpu);
 }
 
-// user nice system idle iowait irq softirq steal
+// In this order: user nice system idle iowait irq softirq steal.
 using Times = std::array<std::int64_t, 8>;
 
-// Calls `visit` for each CPU's line. False if one has another form.
+// Calls visit() for the line of each CPU. Returns false if a line has an unknown format.
 template <class Visitor>
 bool for_each_cpu(std::string_view stat, Visitor visit) {
   while (stat.starts_with("cpu")) {
     std::string_view line = next_line(stat);
     const std::string_view name = next_word(line);
-    if (name == "cpu") continue;  // all of them
+    if (name == "cpu") continue;  // the sum of all CPUs
     const auto cpu = cpu_in(name, "cpu");
     Times times{};
     for (std::int64_t& time : times) {
@@ -135,7 +135,7 @@ Value others_busy_in(std::string_view stat, const CpuSet& cpus, std::int64_t tic
 
 Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
   std::string_view header = next_line(table);
-  std::vector<bool> wanted;  // by column: offline CPUs have none
+  std::vector<bool> wanted;  // by column; offline CPUs have no column
   for (std::string_view word = next_word(header); !word.empty(); word = next_word(header)) {
     const auto cpu = cpu_in(word, "CPU");
     if (!cpu) return strange();
@@ -150,7 +150,7 @@ Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
     const std::string_view name = next_word(line);
     if (name.empty()) continue;
     if (!name.ends_with(':')) return strange();
-    if (name == "ERR:" || name == "MIS:") continue;  // of the whole machine
+    if (name == "ERR:" || name == "MIS:") continue;  // counts for the whole machine
     any = true;
     for (const bool take : wanted) {
       const auto count = whole(next_word(line));

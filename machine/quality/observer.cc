@@ -20,7 +20,7 @@
 namespace stab::machine {
 namespace {
 
-// Reading a longer one takes too long, and every trial would pay for it.
+// Reading a longer file would take too much time around every trial.
 constexpr std::size_t most_stat_bytes = 256 << 10;
 
 constexpr const char* no_frequency =
@@ -30,10 +30,10 @@ constexpr const char* no_throttling = "this CPU does not count how often it was 
 constexpr const char* no_temperature = "this machine has no CPU sensor that stabd knows";
 constexpr const char* no_pressure = "this kernel does not count it; boot with psi=1";
 
-// One file of the kernel's.
+// One of the kernel's files, kept open.
 class Shown {
  public:
-  // "": there is none.
+  // `path` is "" if the file does not exist.
   Shown(std::string path, const std::string& root, std::string missing)
       : path_(std::move(path)),
         missing_(std::move(missing)),
@@ -41,7 +41,7 @@ class Shown {
     if (!fd_) failed_ = path_.empty() ? missing_ : why();
   }
 
-  // In the buffer, until the next one is read.
+  // The content, which stays in the buffer until the next read.
   std::expected<std::string_view, std::string> read(std::string& buffer) const {
     if (!fd_) return std::unexpected(failed_);
     std::size_t size = 0;
@@ -56,12 +56,12 @@ class Shown {
     }
   }
 
-  // `parse` of what it holds.
+  // Reads the file and parses its content.
   template <class Parse>
   Value value(std::string& buffer, Parse parse) const {
     return parsed(read(buffer), parse);
   }
-  // Of what was read of it.
+  // Parses content that was read before.
   template <class Parse>
   Value parsed(const std::expected<std::string_view, std::string>& text, Parse parse) const {
     if (!text) return std::unexpected(text.error());
@@ -87,7 +87,8 @@ std::string first_line(const std::filesystem::path& path) {
   return text.substr(0, text.find('\n'));
 }
 
-// Of the CPU's own sensor, the one with the first name; "" if there is none.
+// The file of the CPU's own temperature sensor. If there are several, the first by name; "" if
+// there are none.
 std::string temperature_file(const std::string& root) {
   struct Kind {
     const char* folder;
@@ -116,7 +117,7 @@ std::string temperature_file(const std::string& root) {
 
 }  // namespace
 
-// Where each source is read.
+// Reads the sources, one function for each.
 class Look {
  public:
   Look(CpuSet trial, const std::string& root)
@@ -138,7 +139,7 @@ class Look {
     }
   }
 
-  // What two sources need is read once for both.
+  // Reads /proc/stat once for the two sources that need it.
   void begin() { stat_text_ = stat_.read(stat_buffer_); }
 
   Value steal() {
@@ -156,7 +157,7 @@ class Look {
   }
   Value pressure() { return pressure_.value(buffer_, waited_in); }
   Value temperature() { return temperature_.value(buffer_, number_in); }
-  // The same number for the same clock.
+  // A number that identifies the clock.
   Value clock() {
     return clock_.value(buffer_, [](auto text) -> Value {
       if (text.empty() || text.front() == '\n') return std::unexpected("its format is unknown");
@@ -201,14 +202,14 @@ class Look {
 
 namespace {
 
-// Which of the two looks is the reading.
+// How a reading follows from the looks before and after the trial.
 enum class Take { growth, before, after, change };
 
 struct Row {
   Source source;
   Take take;
   Value (Look::*read)();
-  double unit = 1;  // of what the kernel shows, where it is no whole number of ours
+  double unit = 1;  // factor from the kernel's unit to ours
 };
 
 constexpr const char* frequency = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq";
@@ -247,7 +248,7 @@ constexpr auto public_table = [] {
   return sources;
 }();
 
-// Of a source whose first look was `first`.
+// The reading of a source from both of its looks.
 Value outcome(Take take, const Value& first, const Value& now) {
   if (!first) return first;
   if (!now) return now;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How quiet the machine was around a trial, as readings: from what the kernel shows right before
-// the trial's start and right after its end, outside of its time.
+// Makes readings of how quiet the machine was during a trial, from the kernel's files right before
+// the trial's start and right after its end. The trial's own time does not include this.
 //
-// A source that is missing is absent, with the reason in plain words; so is one whose form is not
-// known or that went backwards. Never 0. Files stay open between trials.
+// If a source is missing, has an unknown format or went backwards, its reading is absent, with the
+// reason in plain words, and never 0. The files stay open between trials.
 #pragma once
 
 #include <memory>
@@ -30,14 +30,15 @@ class Look;
 
 class Observer {
  public:
-  // For trials on these CPUs. `root` stands before /proc and /sys, for tests.
+  // `trial` are the CPUs of the trials. `root` is a prefix for /proc and /sys, for tests.
   explicit Observer(const CpuSet& trial, const std::string& root = "");
   Observer(Observer&&) noexcept;
   Observer& operator=(Observer&&) noexcept;
   ~Observer();
 
   void before();
-  // Adds a reading for each source, in their order: all absent unless before() was called.
+  // Adds a reading for each source, in the order of sources(). All are absent unless before() was
+  // called.
   void after(std::vector<counters::Reading>& readings);
 
  private:

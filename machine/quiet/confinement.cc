@@ -26,7 +26,7 @@ namespace stab::machine {
 namespace {
 
 constexpr std::size_t limit = 1 << 20;
-// A process may start others while it is moved, or take its time to end.
+// A process may start others while it is moved, or be slow to end.
 constexpr std::chrono::seconds patience{5};
 constexpr std::chrono::milliseconds pause{1};
 using Clock = std::chrono::steady_clock;
@@ -76,8 +76,9 @@ std::vector<pid_t> threads_of(pid_t process) {
   return threads;
 }
 
-// Binding is a process's own business, and kernels before 6.2 forget it when a process is moved: one that keeps to some
-// of `cpus` by itself is left where it is, and one that is bound to others is an error.
+// Processes may bind themselves to CPUs, and kernels before 6.2 forget that when a process is
+// moved. So a process that has bound itself to some of `cpus` stays where it is, and one that is
+// bound to other CPUs is an error.
 Result<bool> is_to_move(pid_t process, const CpuSet& all, const CpuSet& cpus) {
   bool bound = false;
   for (const pid_t thread : threads_of(process)) {
@@ -91,7 +92,8 @@ Result<bool> is_to_move(pid_t process, const CpuSet& all, const CpuSet& cpus) {
   return !bound;
 }
 
-// A round moves whom it finds and says whether there was anybody.
+// Repeats a round until it finds nothing to do. A round moves the processes that it finds, and
+// returns whether there were any.
 Result<void> repeat(const std::function<Result<bool>()>& round) {
   for (const auto end = Clock::now() + patience;;) {
     const auto any = round();
@@ -102,7 +104,7 @@ Result<void> repeat(const std::function<Result<bool>()>& round) {
   }
 }
 
-// The kernel takes 0 for whoever writes it.
+// Processes of other pid namespaces are listed as 0, and writing 0 would move ourselves.
 Result<void> refuse_unknown(const std::vector<pid_t>& processes) {
   if (std::ranges::find(processes, 0) == processes.end()) return {};
   return fail("there are processes of another pid namespace");
@@ -160,14 +162,15 @@ Result<std::string> confined_to(const std::string& folder) {
   std::error_code gone;
   if (!std::filesystem::exists(folder, gone)) return std::string(everywhere);
   auto cpus = line_of(folder + "/cpuset.cpus");
-  // Nobody can be moved into one without CPUs.
+  // A cpuset without CPUs can't contain any process.
   if (cpus && cpus->empty()) return std::string(everywhere);
   return cpus;
 }
 
 bool is_other(pid_t process) {
   const auto ours = descendants();
-  // Of a session outside of our pid namespace everybody counts as ours.
+  // If our session is outside of our pid namespace, getsid() returns 0 for it and for all other
+  // such sessions. So every process in them counts as ours.
   return process != getpid() && getsid(process) != getsid(0) &&
          std::ranges::find(ours, process) == ours.end();
 }

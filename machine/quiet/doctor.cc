@@ -96,7 +96,7 @@ class Examination {
     words >> name;
     std::uint64_t total = 0;
     std::uint64_t steal = 0;
-    // user nice system idle iowait irq softirq steal
+    // The columns are: user nice system idle iowait irq softirq steal.
     for (int column = 0; column < 8; ++column) {
       std::uint64_t ticks = 0;
       words >> ticks;
@@ -117,7 +117,7 @@ class Examination {
     const double average = std::strtod(load->c_str(), nullptr);
     const auto cpus = std::max<std::size_t>(topology_.allowed().size(), 1);
     const std::string found = fmt::format("load {:.2f} on {} CPUs", average, cpus);
-    // One CPU is for trials.
+    // One CPU is reserved for trials.
     const double room = static_cast<double>(cpus) - 1;
     if (average < 0.3) return add("load", Grade::good, found);
     add("load", average > room ? Grade::poor : Grade::fair, found,
@@ -218,7 +218,7 @@ class Examination {
         "boot with isolcpus=LIST");
   }
 
-  // Only about what would change something: what is quiet needs no rights.
+  // Checks only the rights for settings that are not quiet, because the others need not be changed.
   void look_at_rights(const CpuChoice& cpus) {
     std::size_t loud = 0;
     std::size_t refused = 0;

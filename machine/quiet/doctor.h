@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a machine can and cannot do for measurements, and what would mend it.
+// Examines how suitable a machine is for measurements, and how to improve it.
 #pragma once
 
 #include <span>
@@ -14,20 +14,20 @@ namespace stab::machine {
 struct Finding {
   std::string name;
   Grade grade = Grade::good;
-  std::string found;    // what is there
-  std::string meaning;  // what it means to a measurement; "" if it is good
-  // A command or a parameter of the kernel; "" if there is nothing to mend, or nothing to be done.
+  std::string found;    // what was found
+  std::string meaning;  // the consequence for measurements; "" if good
+  // The remedy: a command or a kernel parameter. "" if none is needed or possible.
   std::string mend;
 };
 
 std::string_view to_string(Grade grade);
 
-// Looks and changes nothing. `root` stands before /proc and /sys, for tests. For trials that use so
-// many CPUs.
+// Examines the machine for trials that use `trial_cpus` CPUs, and changes nothing. `root` is a
+// prefix for /proc and /sys, for tests.
 std::vector<Finding> examine(const Topology& topology, const std::string& root = "",
                              unsigned trial_cpus = 1);
 
-// That of the worst finding.
+// The grade of the worst finding.
 Grade overall(std::span<const Finding> findings);
 
 }  // namespace stab::machine

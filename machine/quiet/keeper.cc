@@ -22,7 +22,7 @@ std::string log_of_experiments(const std::string& folder) {
 
 namespace {
 
-// Those in which others are still confined.
+// The folders in which processes are still confined.
 std::vector<std::string> confining_folders(const std::string& root) {
   std::vector<std::string> folders;
   for (const Knob& knob : knobs())
@@ -33,7 +33,8 @@ std::vector<std::string> confining_folders(const std::string& root) {
   return folders;
 }
 
-// Whoever confines others has the log open: without that, and behind what it says, they are let go.
+// Whoever confines processes keeps the log open. We have the log now, so processes that are still
+// confined after the log was restored are released, too.
 Result<std::vector<Outcome>> put_all_back(UndoLog& log, const std::string& root) {
   auto outcomes = machine::restore(log, root);
   if (!outcomes) return outcomes;
@@ -49,7 +50,7 @@ Result<std::vector<Outcome>> recover(const std::string& folder, const std::strin
   const std::string path = log_of_experiments(folder);
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
-  // No log, or one that we may not even look at.
+  // There is no log, or we may not even look at it.
   if ((error || size == 0) && confining_folders(root).empty()) return {};
   auto log = UndoLog::open(path, root);
   if (!log) return std::unexpected(log.error());
@@ -112,7 +113,7 @@ std::vector<Loud> still_loud(std::span<const Outcome> outcomes) {
         outcome.what == Outcome::What::absent && knob != nullptr && knob->missing != Grade::good;
     if (outcome.what != Outcome::What::refused && !absent) continue;
     const auto same = std::ranges::find(loud, outcome.knob, &Loud::knob);
-    // One reason for each: the files of a knob tend to fail alike.
+    // One reason per knob is enough, because the files of a knob usually fail in the same way.
     if (same == loud.end()) loud.push_back({.knob = outcome.knob, .reason = outcome.reason});
   }
   return loud;

@@ -29,9 +29,9 @@ std::string replaced(std::string_view text, std::string_view what, const std::st
   return std::string(text.substr(0, at)) + with + std::string(text.substr(at + what.size()));
 }
 
-constexpr std::size_t deepest = 16;  // of a cgroup
+constexpr std::size_t deepest = 16;  // levels of nested cgroups
 
-// Names that stand for themselves in a pattern.
+// Escapes a name, so that it stands for itself in a pattern.
 std::string literal(std::string_view name) {
   std::string text;
   for (const char each : name) {
@@ -41,7 +41,7 @@ std::string literal(std::string_view name) {
   return text;
 }
 
-// The names on the way to our cgroup of version 2; nothing where that has no cpusets.
+// The path of our cgroup in version 2, as names; nullopt if the machine does not use version 2.
 std::optional<std::vector<std::string>> own_cgroup(const std::string& root) {
   constexpr std::string_view version_2 = "0::/";
   if (files_like("/sys/fs/cgroup/cgroup.controllers", root).empty()) return std::nullopt;
@@ -56,13 +56,14 @@ std::optional<std::vector<std::string>> own_cgroup(const std::string& root) {
   return std::nullopt;
 }
 
-// What {beside} stands for, in the order of names.
+// The files of the cgroups that {beside} stands for, level by level, and by name in each level.
 std::vector<std::string> cgroups_beside(std::string_view pattern, const std::string& root) {
   const auto own = own_cgroup(root);
   if (!own) return {};
   std::vector<std::string> files;
   std::string above;
-  // Below our own cgroup is what we have started, unless that is the root.
+  // The cgroups inside our own hold what we have started, so they are left out. If our own cgroup
+  // is the root, they are not.
   const std::size_t levels = std::min(std::max<std::size_t>(own->size(), 1), deepest);
   for (std::size_t depth = 0; depth < levels; ++depth) {
     const std::string name = depth < own->size() ? literal((*own)[depth]) : "";
@@ -84,7 +85,7 @@ std::vector<std::string> patterns(const KnobFiles& files, const CpuChoice& cpus)
   return all;
 }
 
-// A folder that can be made where this machine has cpusets.
+// The folder, if it can be created because this machine has cpusets.
 std::vector<std::string> folder_like(const std::string& folder, const std::string& root) {
   const std::string above = std::filesystem::path(folder).parent_path();
   if (files_like(above + "/cpuset.mems", root).empty()) return {};
@@ -97,8 +98,8 @@ std::vector<std::string> files_here(const KnobFiles& files, const std::string& p
   return pattern.contains("{beside}") ? cgroups_beside(pattern, root) : files_like(pattern, root);
 }
 
-// Of what is bound to some CPUs those that it may keep; of what is bound to none or to others only,
-// all that are quiet.
+// The CPUs that a group may keep: the quiet ones among the CPUs to which it is bound. If it is not
+// bound, or only to other CPUs, all quiet CPUs.
 std::string kept_of(const std::string& found, const CpuSet& quiet) {
   const CpuSet kept = intersection(cpus_in(found), quiet);
   return to_string(kept.empty() ? quiet : kept);
@@ -151,7 +152,7 @@ const KnobFiles* files_of(std::string_view knob, std::string_view file) {
   if (row == nullptr) return nullptr;
   const auto holds = [path = std::string(file)](const KnobFiles& files) {
     const std::string pattern = replaced(files.pattern, "{trial}", "[0-9]*");
-    // FNM_PATHNAME: a '*' does not reach into another folder.
+    // FNM_PATHNAME, so that a '*' does not match a slash.
     const auto matches = [&](const std::string& each) {
       return fnmatch(each.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
     };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The settings of a machine that disturb measurements: where each is, what is quiet, and what it does. A row a knob.
+// The settings of a machine that disturb measurements: their files, their quiet values and their
+// effects. Each knob is a row of a table.
 #pragma once
 
 #include <array>
@@ -12,76 +13,80 @@
 
 namespace stab::machine {
 
-// How a file of the kernel shows its value.
+// The format in which a kernel file shows its value.
 enum class Form {
-  word,    // as it is written
-  choice,  // all values, with the one in force in brackets: "always [madvise] never"
-  cpus,    // "0-3,8": two spellings of the same CPUs are the same value
-  within,  // such a list to which something is bound: none is all CPUs, and fewer are as quiet
-  folder,  // of processes that are confined to these CPUs (confinement.h)
-  held,    // a number of four bytes, in force only while whoever wrote it has the file open
+  word,    // the value as text
+  choice,  // all values, with the current one in brackets: "always [madvise] never"
+  cpus,    // "0-3,8"; different spellings of the same CPUs are the same value
+  within,  // the CPUs to which a cgroup is bound; empty means all CPUs, and fewer are quiet, too
+  folder,  // a folder for processes that are confined to these CPUs (confinement.h)
+  held,    // a 4-byte number, valid only while the process that wrote it has the file open
 };
 
 struct KnobFiles {
-  // As in glob(7). {trial} stands for the number of a CPU for trials: one pattern for each of them.
-  // {beside} stands for the cgroups of version 2 that have the same parent as ours or as one above
-  // ours: together all but those, whatever a service manager has made of the tree.
+  // A pattern of glob(7). {trial} stands for the number of a trial CPU, with one pattern for each
+  // of them. {beside} stands for the cgroups of version 2 that are siblings of our own cgroup or of
+  // one of its ancestors. Together these contain all processes outside of our cgroup's path,
+  // however a service manager has arranged the tree.
   std::string_view pattern;
   // {others} stands for the CPUs that trials do not use.
   std::string_view quiet;
   Form form = Form::word;
-  std::string_view as_good = "";  // other values that disturb nothing, with blanks between
+  std::string_view as_good = "";  // other harmless values, separated by blanks
 };
 
-// What a finding means to a measurement.
+// How good a finding is for measurements.
 enum class Grade { good, fair, poor };
 
 struct Knob {
   std::string_view name;
-  // The drivers of CPUs differ in where they keep a setting: of these files those count that are there.
+  // CPU drivers keep a setting in different files. Only the files that exist count.
   std::array<KnobFiles, 2> files;
-  bool standard;                 // changed unless a list says otherwise
+  bool standard;                 // changed unless a list of knobs is given
   bool moves_processes = false;  // only for experiments, and only for plans of administrators
-  Grade loud;                    // what it means where it is not quiet
-  Grade missing;                 // what it means where no file is there
-  std::string_view needs;        // rights; a driver, an option of the kernel
-  std::string_view effect;       // what it does to a measurement where it is not quiet
-  std::string_view boot;         // what makes it so from boot on; "" if nothing does
+  Grade loud;                    // the grade if the knob is not quiet
+  Grade missing;                 // the grade if no file exists
+  std::string_view needs;        // rights, a driver, or a kernel option
+  std::string_view effect;       // the effect on measurements if it is not quiet
+  std::string_view boot;         // the boot parameter that makes it quiet, or ""
 };
 
-// Only stabd has such knobs, for as long as an experiment runs.
+// Whether only stabd can set the knob, for the duration of an experiment.
 bool is_for_experiments(const Knob& knob);
 
-// In the order in which they are changed.
+// All knobs, in the order in which they are changed.
 std::span<const Knob> knobs();
-// As doc/operations.md has them: what each is set to, needs and does, with a row a knob.
+// The table of knobs in doc/operations.md, with the quiet values, needs and effect of each knob.
 std::string table_of_knobs();
-const Knob* find_knob(std::string_view name);  // null if there is none
+const Knob* find_knob(std::string_view name);  // null if unknown
 
 // One file of a knob.
 struct Setting {
-  std::string file;   // without the root
-  std::string found;  // "" if it cannot be read
+  std::string file;   // path without the root
+  std::string found;  // "" if it can't be read
   std::string quiet;
   Form form = Form::word;
   std::string as_good;
-  std::string error;  // why it cannot be read
+  std::string error;  // why it can't be read or set
   [[nodiscard]] bool is_quiet() const;
 };
 
-// The knob's files that are there, in the order of their names. `root` stands before /proc and /sys, for tests.
+// Reads those files of the knob that exist, in the order of their names. `root` is a prefix for
+// /proc and /sys, for tests.
 std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const std::string& root);
 
-// Those files of the knob that this one is among; null for any other file, which is no setting of ours.
+// The row of the knob's files that matches this file; null if the file is not a setting of the
+// knob.
 const KnobFiles* files_of(std::string_view knob, std::string_view file);
 
-// Files that a pattern of glob(7) names, in the order of their names, without the root.
+// The files that match a pattern of glob(7), sorted by name, without the root.
 std::vector<std::string> files_like(const std::string& pattern, const std::string& root);
 
-// The value of a file with this content.
+// The value in the content of a file.
 std::string value_in(std::string_view content, Form form);
 Result<std::string> read_value(const std::string& path, Form form);
-// A group of processes may end, and its settings with it; what other settings are is not known then.
+// Whether the file is gone because its cgroup was removed. For other forms a missing file is an
+// error.
 bool is_gone(const std::string& path, Form form);
 bool same_value(std::string_view a, std::string_view b, Form form);
 

@@ -19,10 +19,11 @@ namespace {
 
 using What = Outcome::What;
 
-// One write, which the kernel takes whole or not at all. No truncation: a file that stands for one of the kernel's is
-// never seen empty, and only its first line counts.
+// Uses a single write, which the kernel accepts completely or not at all. Does not truncate, so
+// that nobody sees a test's stand-in for a kernel file empty; only the first line of such a file
+// counts.
 Result<void> write_setting(const std::string& path, const std::string& value) {
-  // Without O_NONBLOCK a FIFO that nobody reads would hang us.
+  // Without O_NONBLOCK, open() would hang on a FIFO that nobody reads.
   const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return fail_errno(fmt::format("cannot open {}", path));
   const std::string line = value + "\n";
@@ -33,7 +34,7 @@ Result<void> write_setting(const std::string& path, const std::string& value) {
   return {};
 }
 
-// Writes and reads back.
+// Writes a value and verifies it.
 Result<void> set(const std::string& path, const std::string& value, Form form) {
   const auto written = form == Form::folder ? confine(path, value) : write_setting(path, value);
   if (!written) return written;
@@ -55,7 +56,7 @@ Outcome outcome_of(const Setting& setting, std::string_view knob) {
   return outcome;
 }
 
-// A change that did not come about is taken back at once.
+// Changes a setting. If that fails, reverts it at once.
 void change(Outcome& outcome, const Setting& setting, const std::string& root) {
   if (auto done = set(root + setting.file, setting.quiet, setting.form); done) {
     outcome.what = What::changed;
@@ -70,7 +71,8 @@ void change(Outcome& outcome, const Setting& setting, const std::string& root) {
     (void)set(root + setting.file, setting.found, setting.form);
 }
 
-// Also where somebody else holds it so, who may let go of it.
+// Holds the file even if its value is quiet already, because that may depend on another process
+// that holds it.
 void hold(Outcome& outcome, const Setting& setting, const std::string& root, Held* held) {
   const auto done = held == nullptr ? fail(
                                           "it takes effect only while a process keeps it open, as "
@@ -85,7 +87,7 @@ void hold(Outcome& outcome, const Setting& setting, const std::string& root, Hel
   }
 }
 
-// invariant 2
+// Implements invariant 2.
 Outcome put_back(const Change& made, const std::string& root) {
   Outcome outcome{.knob = made.knob,
                   .file = made.file,
@@ -237,7 +239,7 @@ Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, Undo
     if (outcomes.back().what != What::refused) dealt_with.push_back(made);
   }
   const bool all = dealt_with.size() == outcomes.size();
-  // Whoever sets the same value after this has set it, not we.
+  // The log must forget these changes, because a later change to the same value would not be ours.
   if (!all)
     if (auto forgotten = log.forget(dealt_with); !forgotten)
       return std::unexpected(forgotten.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes a machine quiet and puts back what it changed. The rules are those of undo_log.h.
+// Makes a machine quiet and reverts the changes, according to the invariants of undo_log.h.
 #pragma once
 
 #include <span>
@@ -13,41 +13,42 @@
 
 namespace stab::machine {
 
-// What became of one file of a knob, or of a knob that has no file here.
+// The outcome for one file of a knob, or for a knob without files on this machine.
 struct Outcome {
   enum class What {
-    changed,   // it holds the quiet value now
-    quiet,     // it did already
-    refused,   // it cannot be read or written, or reads back as something else; it is as it was
-    absent,    // this machine has no such knob
-    restored,  // it holds again what was found
-    foreign,   // somebody else has set it since; it is left alone
+    changed,   // it has the quiet value now
+    quiet,     // it had the quiet value already
+    refused,   // it can't be read or written, or reads back differently; it is unchanged
+    absent,    // this machine does not have the knob
+    restored,  // it has its earlier value again
+    foreign,   // somebody else has changed it since; it stays as it is
   };
   std::string knob;
   std::string file;
   What what = What::absent;
-  std::string found;   // before
-  std::string value;   // now
-  std::string reason;  // of refused, absent and foreign
+  std::string found;   // the earlier value
+  std::string value;   // the current value
+  std::string reason;  // for refused, absent and foreign
 };
 
 std::string_view to_string(Outcome::What what);
 
-// The names of the standard knobs, or those given; an error names one that is none, and the nearest.
+// The knobs with the given names, or the standard knobs if `names` is empty. The error names an
+// unknown knob and the most similar one.
 Result<std::vector<const Knob*>> choose_knobs(std::span<const std::string> names);
 
-// Of a knob that is not to be changed.
+// The outcome for a knob that must not be changed.
 Outcome refusal(std::string knob, std::string reason);
 
 bool moves_processes(std::span<const Knob* const> knobs);
 
-// Files of knobs that are in force while they are open. The kernel closes them for whoever is killed, so
-// no log has them.
+// Files of knobs whose value is valid only while they are open. The kernel closes them when the
+// process is killed, so they are not in any log.
 class Held {
  public:
-  // Writes the quiet value.
+  // Opens the setting's file, writes the quiet value, and keeps the file open.
   Result<void> hold(const Setting& setting, std::string_view knob, const std::string& root);
-  // Outcomes of what is let go.
+  // Closes all files and returns the outcomes.
   std::vector<Outcome> let_go();
 
  private:
@@ -58,15 +59,15 @@ class Held {
   std::vector<One> held_;
 };
 
-// Without `held` knobs that are in force while they are open are refused.
-// Never stops at one that fails: the outcomes say which. An error only if the log cannot be written; then nothing more was
-// changed. What the log holds already stays in it.
+// Sets the knobs to their quiet values. Continues if a knob fails, and reports that in its outcome.
+// Without `held`, refuses knobs whose files must stay open. Returns an error only if the log can't
+// be written; then it stops changing settings. Earlier changes stay in the log.
 Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> knobs,
                                      const CpuChoice& cpus, const std::string& root = "",
                                      Held* held = nullptr);
 
-// Newest first, those since `from`. The log forgets them, unless something could not be put back
-// (`refused`): then it can be tried again.
+// Reverts the changes since `from`, newest first. The log forgets them, except for changes that
+// could not be reverted (`refused`), which can be tried again.
 Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root = "",
                                      UndoLog::Mark from = {});
 

@@ -9,7 +9,7 @@
 namespace stab::machine {
 
 Access access_to(const std::string& path) {
-  // This first: whoever has not the rights is not told that they would be of no use.
+  // This comes first, so that nobody is told to get rights that would not help.
   struct statvfs mounted{};
   if (statvfs(path.c_str(), &mounted) == 0 && (mounted.f_flag & ST_RDONLY) != 0)
     return Access::read_only;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Whether this process may change the settings of its machine, and how one is changed that it may not.
+// Tells whether this process may change the machine's settings, and if not, how the user can change
+// them.
 #pragma once
 
 #include <string>
 
 namespace stab::machine {
 
-// Each is a greater obstacle than the one before.
+// In the order of increasing obstacles.
 enum class Access {
   allowed,
-  others,     // those with other rights, as root is where this process is not
-  nobody,     // this is root, without the rights of the machine's, as in a user namespace
-  read_only,  // nobody in here: it is mounted so, as in a container
+  others,     // only processes with other rights may, usually root's
+  nobody,     // we are root, but without the rights of the machine's root, as in a user namespace
+  read_only,  // it is mounted read-only, as in a container
 };
 
-// To write this file.
+// The right to write this file.
 Access access_to(const std::string& path);
 
-// The command as a user of these rights enters it.
+// The command, with sudo if we are not root.
 std::string as_root(const std::string& command);
 
-// How the file, which lies below `root` in tests, gets this value. In `command` for one that does it here.
+// Tells the user how to set the file, which is below `root` in tests, to this value. `command` is a
+// command that does that, or "".
 std::string way_to_set(const std::string& file, const std::string& value, const std::string& root,
                        const std::string& command = "");
 

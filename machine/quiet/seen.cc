@@ -29,7 +29,8 @@ struct Loss {
   std::string_view mend;
 };
 
-// Of the two of a kind, as frequencies before and after, the second stands for both.
+// If there are two readings of a kind, such as the frequencies before and after a trial, only the
+// second one is listed.
 constexpr std::array losses{
     Loss{"steal-ns", Grade::fair,
          "time that the host takes from a trial looks like the trial's own time",
@@ -69,8 +70,8 @@ Finding finding_of(const Loss& loss, const std::string& reason) {
           .mend = std::string(loss.mend)};
 }
 
-// The error number with which the kernel refuses to count what is always there: this process's time,
-// on its own side; 0 if it counts.
+// The error number with which the kernel refuses to count an event that always exists, which is
+// this process's own time on the user side; 0 if the kernel counts it.
 int refusal_to_count() {
   perf_event_attr attr{};
   attr.size = sizeof attr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of a machine can be seen and counted while trials run.
+// Examines which readings and events are available on a machine while trials run.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace stab::machine {
 
-// A finding for each source of a trial's readings that is missing here; one that says so if none is.
-// `root` stands before /proc and /sys, for tests.
+// Returns a finding for each source of a trial's readings that is missing, or a single finding if
+// no source is missing. `root` is a prefix for /proc and /sys, for tests.
 std::vector<Finding> missing_readings(const CpuSet& trial, const std::string& root = "");
 
-// Whether this process, and with it its trials, may count events. A folder that stands for a machine
-// is believed; of the machine itself an event is opened.
+// Whether this process, and so its trials, may count events. Tries that by opening an event, unless
+// `root` is a test's folder.
 Finding counting(const std::string& root = "");
 
 }  // namespace stab::machine

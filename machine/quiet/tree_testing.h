@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A folder that stands for a machine: its /proc and /sys, as a server with all knobs shows itself.
+// A folder with the /proc and /sys of an imagined server that has all knobs, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,14 +35,14 @@ class Tree : public testing::Test {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  // The first line, without what brackets do not hold.
+  // The file's first line.
   [[nodiscard]] std::string at(const std::string& path) const {
     std::ifstream file(root_ + path);
     std::string line;
     std::getline(file, line);
     return line;
   }
-  // Mounts this folder read-only, for this process and what it starts; false if it may not.
+  // Mounts this folder read-only for this process and its children; returns false if it may not.
   bool make_read_only(const std::string& folder) {
     const std::string path = root_ + folder;
     if (unshare(CLONE_NEWNS) != 0 ||
@@ -79,7 +79,7 @@ class Tree : public testing::Test {
     return files;
   }
 
-  // Four CPUs, trials on 2.
+  // Four CPUs; trials run on CPU 2.
   CpuChoice cpus_{.trial = {2}, .others = {0, 1}, .idle = {3}};
   std::string root_;
 

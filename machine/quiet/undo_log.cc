@@ -23,8 +23,8 @@ using nlohmann::json;
 
 constexpr std::size_t largest_log = 16 << 20;
 
-// The first line names the boot; each other one is a change, or says that the newest one of its file is forgotten. Each
-// ends with a digest of what stands before.
+// The first line names the boot. Each other line is a change, or says that the newest change of a
+// file is forgotten. Each line ends with a digest of its text.
 std::string sealed(const json& line) {
   const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
   return fmt::format("{} {}\n", text, sha256_hex(text).substr(0, 16));
@@ -72,7 +72,7 @@ Result<UndoLog> UndoLog::open(const std::string& path, const std::string& root) 
   const auto boot = read_file(root + "/proc/sys/kernel/random/boot_id", 100);
   if (!boot) return std::unexpected(boot.error());
   const auto folder = std::filesystem::path(path).parent_path();
-  // Whoever can read the log could lock it.
+  // Other users must not be able to read the log, because a reader could lock it.
   const mode_t before = umask(077);
   std::error_code error;
   const bool made = std::filesystem::create_directories(folder, error);
@@ -98,7 +98,7 @@ Result<void> UndoLog::read() {
   for (bool first = true; !rest.empty(); first = false) {
     const auto end = rest.find('\n');
     if (end == std::string_view::npos) {
-      // Who wrote this line died before the machine was changed (invariant 1).
+      // The process that wrote this line died before it changed the machine (invariant 1).
       if (ftruncate(fd_.get(), static_cast<off_t>(content->size() - rest.size())) != 0)
         return fail_errno(fmt::format("cannot write {}", path_));
       break;

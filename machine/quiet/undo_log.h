@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What was changed on the machine, on disk before it is changed, so that it can be put back whoever ends first.
+// A log of changes to the machine. It is on disk before the machine is changed, so that the changes
+// can be reverted even if this process is killed.
 //
 // Invariants:
 //   1. A change is in the log, and the log is on disk, before the machine is changed.
-//   2. What is put back is what the log found, and only where the machine still holds what was set.
-//   3. The log forgets a change when it was put back or is somebody else's, not before.
-//   4. A log of another boot changes nothing: the machine has forgotten what was set.
-//   5. No line of a log makes us write to a file that is not a knob's.
+//   2. A restored setting gets the value that the log has for it, and only if the machine still has
+//      the value that was set.
+//   3. The log forgets a change only after it was reverted or somebody else changed the setting.
+//   4. A log of another boot is ignored, because the machine has lost the changes.
+//   5. We write only to files of knobs, whatever a line of the log says.
 #pragma once
 
 #include <sys/types.h>
@@ -33,26 +35,27 @@ struct Change {
 
 class UndoLog {
  public:
-  // Makes it if there is none, with its folder. Fails if another process has it open.
+  // Opens the log, and creates it and its folder if needed. Fails if another process has it open.
   static Result<UndoLog> open(const std::string& path, const std::string& root = "");
 
-  // What the log holds, oldest first. `damaged`: lines that are not ours, whose changes nobody can put back.
+  // The changes in the log, oldest first. damaged() counts lines that are unreadable, whose changes
+  // can't be reverted.
   [[nodiscard]] std::span<const Change> changes() const { return changes_; }
   [[nodiscard]] std::size_t damaged() const { return damaged_; }
 
-  // On disk when it returns.
+  // Returns when the changes are on disk.
   Result<void> add(std::span<const Change> changes);
   Result<void> clear();
-  // Of what it holds, newest first.
+  // Removes changes from the log; the order must be newest first.
   Result<void> forget(std::span<const Change> changes);
-  // What the log held at some time, and how to make it hold no more than that.
+  // A position in the log. back_to() drops everything after it.
   struct Mark {
     std::size_t changes = 0;
     off_t size = 0;
   };
   [[nodiscard]] Mark mark() const;
   Result<void> back_to(Mark mark);
-  // Copies the log to a file beside it, whose name it returns, for people to read.
+  // Copies the log to a file in the same folder, for people to read, and returns its path.
   Result<std::string> set_aside() const;
 
  private:

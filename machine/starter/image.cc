@@ -19,7 +19,7 @@ extern "C" const char stab_starter_end[];
 namespace stab::machine {
 namespace {
 
-// Kernels before 6.3 do not know that a file in memory may be one that is not executed.
+// MFD_EXEC. Kernels before 6.3 refuse this flag and need not have it.
 constexpr unsigned mfd_exec = 0x0010;
 
 Fd executable_file() {
@@ -40,7 +40,8 @@ int starter_image() {
   if (image) return image.get();
   Fd file = executable_file();
   if (!file || !write_all(file.get(), {stab_starter_begin, stab_starter_end})) return -1;
-  // A program of the same user could open it, and what it wrote there would start later trials.
+  // Sealed, because another program of the same user could open the file and change the code that
+  // starts later trials.
   if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return -1;
   image = std::move(file);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// stab-starter (main.cc), which this program carries along as bytes, and files in memory.
+// Files in memory, and the one with the program stab-starter (main.cc), which is embedded in this
+// program.
 #pragma once
 
 #include "base/fd.h"
 
 namespace stab::machine {
 
-// Descriptors below it may be the streams of others.
+// Lower descriptors may be needed for the streams of other processes.
 inline constexpr int first_free = 10;
 
-// A new file in memory that can be sealed, at a descriptor from first_free on; `flags` are memfd_create's. Not open and
-// errno: the kernel refuses.
+// Creates a file in memory that can be sealed, with a descriptor of at least first_free. `flags`
+// are passed to memfd_create(). If the kernel refuses, the result is not open and errno is set.
 Fd sealable_file(const char* name, unsigned flags);
 
-// A descriptor to execute stab-starter by, the same at each call; -1 and errno: the kernel refuses.
+// A descriptor for executing stab-starter, the same at each call. If the kernel refuses, returns -1
+// and sets errno.
 int starter_image();
 
 }  // namespace stab::machine

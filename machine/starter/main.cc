@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// stab-starter gated|free PROGRAM ARGV...: the last step before a trial's program.
+// stab-starter gated|free PROGRAM ARGV...: starts a trial's program.
 //
-// The program's process begins in the memory of this one, which is so small that its peak hides no program's, and borrows
-// it instead of copying it: to free a copy would take milliseconds of the program's own time. It is a child of the process
-// that measures. This one ends as soon as the program runs, on other CPUs than the program's.
+// The program's process begins by borrowing the memory of this process. This process is small, so
+// that it does not hide the program's peak memory, and its memory is not copied, because freeing a
+// copy would take milliseconds of the program's own time. The program's process is a child of the
+// measuring process. This process ends as soon as the program runs, on other CPUs than the
+// program's.
 //
-// There is no libc here, whose start would take longer than all of this.
+// This program does not use libc, whose start would take longer than everything here.
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
@@ -30,10 +32,10 @@ struct Start {
   Note* note;
   char** program_and_argv;
   char** environment;
-  stab::machine::CpuWords cpus;  // the program's
-  long bytes;                    // of them that the kernel uses
+  stab::machine::CpuWords cpus;  // the program's CPUs
+  long bytes;                    // the size of `cpus` that the kernel uses
   bool gated;
-  bool elsewhere;  // we have left them
+  bool elsewhere;  // we have moved away from these CPUs
 };
 
 [[noreturn]] void end(int code) {
@@ -46,7 +48,8 @@ struct Start {
   end(127);
 }
 
-// To those CPUs of the measuring process that are not the program's, if there are any.
+// Moves this process to those CPUs of the measuring process that are not the program's, if there
+// are any.
 void leave(Start& start) {
   stab::machine::CpuWords others;
   start.bytes = call(SYS_sched_getaffinity, 0, sizeof start.cpus, address_of(start.cpus.data()));
@@ -57,8 +60,8 @@ void leave(Start& start) {
   start.elsewhere = call(SYS_sched_setaffinity, 0, start.bytes, address_of(others.data())) == 0;
 }
 
-// Where memory is short the kernel ends the program before others. (Files of /proc of the process that measures are not
-// its own to write.)
+// Makes the kernel end the program before others if memory runs out. This is done here because the
+// measuring process can't write its own files in /proc.
 void be_the_first_to_go() {
   const long fd = call(SYS_open, address_of("/proc/self/oom_score_adj"), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -77,7 +80,7 @@ void note_sched(Note& note) {
 [[noreturn]] void become_program(const Start& start) {
   Note& note = *start.note;
   call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  if (call(SYS_getppid) != note.parent) end(127);  // it has died before that
+  if (call(SYS_getppid) != note.parent) end(127);  // the parent has already died
   call(SYS_setsid);
   if (start.elsewhere)
     if (const long result =
@@ -94,7 +97,7 @@ void note_sched(Note& note) {
             call(SYS_read, stab::machine::gate_fd, address_of(&released), sizeof released);
         size != sizeof released)
       give_up(note, size, "wait for its start");
-  // Of ours nothing else is open: kernels before 5.9 have no such call.
+  // Kernels before 5.9 lack the call. These three are our only other descriptors.
   if (call(SYS_close_range, 3, ~0U, 0) < 0)
     for (const int fd : {stab::machine::note_fd, stab::machine::told_fd, stab::machine::gate_fd})
       call(SYS_close, fd);
@@ -109,8 +112,8 @@ void note_sched(Note& note) {
           "execute");
 }
 
-// As vfork, but the child is our parent's. Both use the stack: the compiler must put this where it is called, which is left
-// by neither of them.
+// Like vfork, but the child becomes a child of our parent. Both processes use the same stack, so
+// this must be inlined into its caller, from which neither of them returns.
 [[gnu::always_inline]] inline long borrow_this_process() {
   long result = SYS_clone;
   const unsigned long flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD;
@@ -123,7 +126,8 @@ void note_sched(Note& note) {
   return result;
 }
 
-// What the kernel puts at the beginning of the stack: the number of words, the words, null, the environment.
+// The kernel puts this at the beginning of the stack: the number of words, the words, null, and the
+// environment.
 extern "C" [[noreturn, gnu::used]] void begin(long* stack) {
   const long words = stack[0];
   char** const argv = reinterpret_cast<char**>(stack + 1);
@@ -146,7 +150,7 @@ extern "C" [[noreturn, gnu::used]] void begin(long* stack) {
 
 }  // namespace
 
-// The kernel calls nobody: there is no address to return to, and the stack is aligned for a call.
+// The kernel jumps here without a return address, so the stack must be aligned for the call.
 asm(".globl _start\n"
     "_start: xor %ebp, %ebp\n"
     "mov %rsp, %rdi\n"

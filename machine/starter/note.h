@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the process that becomes a trial's program leaves for the one that measures it: both have this page.
+// The page that the process that becomes a trial's program shares with the measuring process.
 #pragma once
 
 #include <sys/resource.h>
@@ -11,23 +11,22 @@
 
 namespace stab::machine {
 
-// A set of CPUs as the kernel's calls have it.
+// A set of CPUs in the format of the kernel's system calls.
 using CpuWords = std::array<unsigned long, 8192 / 64>;
 
 struct Note {
-  std::int64_t exec_ns;  // monotonic, right before exec; 0: not reached
-  pid_t parent;          // the measuring process, which sets it
-  int error;             // errno of what failed
-  rusage before;         // what the process has used until exec
+  std::int64_t exec_ns;  // monotonic time right before exec; 0 if not reached
+  pid_t parent;          // the measuring process, which sets this field
+  int error;             // errno of the failed step
+  rusage before;         // the resources that the process used until exec
   std::array<char, 64> failed;
-  std::array<char, 2048> sched;  // its /proc/self/sched right before exec, or the beginning of it
+  std::array<char, 2048> sched;  // the beginning of its /proc/self/sched right before exec
   std::uint32_t sched_size;
-  CpuWords
-      starter_cpus;  // where the starter may run beside the program: where the measuring process does
+  CpuWords starter_cpus;  // the CPUs of the measuring process, where the starter may run
 };
 static_assert(std::is_trivially_copyable_v<Note> && sizeof(Note) <= 4096);
 
-// The descriptors that the starter is given, by their number.
+// The numbers of the descriptors that the starter inherits.
 enum StarterFd : int { note_fd = 3, told_fd = 4, gate_fd = 5 };
 
 }  // namespace stab::machine

@@ -18,8 +18,8 @@
 namespace stab::machine {
 namespace {
 
-// The page that all our children share with us, one at a time. A process that was forked from us makes
-// its own: its children would write into those of ours.
+// The page that our children share with us, one child at a time. A process that was forked from us
+// makes its own page; otherwise its children would write into the page of our children.
 struct SharedNote {
   Fd file;
   Note* page = nullptr;
@@ -30,7 +30,8 @@ SharedNote* shared_note() {
   static SharedNote shared;
   if (shared.page == nullptr || shared.owner != getpid()) {
     shared.file = sealable_file("stab-note", 0);
-    // Whoever may open it could make it shorter, and we would crash at the next look.
+    // Sealed, because another process could open the file and shrink it, and our next access would
+    // crash.
     if (!shared.file || ftruncate(shared.file.get(), sizeof(Note)) != 0 ||
         fcntl(shared.file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
       return nullptr;
@@ -61,7 +62,8 @@ constexpr const char* no_files_in_memory = "start it from a file in memory (vm.m
   _exit(127);
 }
 
-// Some may have the number that another one is to have: all are put aside first.
+// Moves descriptors to their final numbers. A descriptor may have the final number of another one,
+// so all are first moved out of the way.
 bool put(std::array<std::pair<int, int>, 6> from_to) {
   for (auto& [from, to] : from_to)
     if (from >= 0 && (from = fcntl(from, F_DUPFD_CLOEXEC, first_free)) < 0) return false;
@@ -70,7 +72,8 @@ bool put(std::array<std::pair<int, int>, 6> from_to) {
   return true;
 }
 
-// Made before the child is, which must not allocate for good in memory that it borrows.
+// Prepared before the child starts, because the child must not leave anything allocated in the
+// memory that it borrows.
 struct Prepared {
   std::array<std::pair<int, int>, 6> descriptors;
   int image;
@@ -80,8 +83,8 @@ struct Prepared {
 
 [[noreturn]] void become_starter(const Start& start, Prepared& prepared, Note& note) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != note.parent) _exit(127);  // it has died before that
-  setsid();                                  // no signal of our terminal ends it
+  if (getppid() != note.parent) _exit(127);  // the parent has already died
+  setsid();                                  // signals from our terminal must not end it
   syscall(SYS_sched_getaffinity, 0, sizeof note.starter_cpus, note.starter_cpus.data());
   const int starter = fcntl(prepared.image, F_DUPFD_CLOEXEC, first_free);
   if (starter < 0 || !put(prepared.descriptors)) give_up(note, "redirect");
@@ -91,7 +94,7 @@ struct Prepared {
   give_up(note, errno == EACCES || errno == EPERM ? no_files_in_memory : "execute");
 }
 
-// Our signals would be handled in the child, too, which uses our memory.
+// Blocks all signals. Otherwise the child, which uses our memory, could run our signal handlers.
 class NoSignals {
  public:
   NoSignals() {
@@ -107,7 +110,7 @@ class NoSignals {
   sigset_t before_{};
 };
 
-// We wait until the child executes the starter or ends.
+// Waits until the child executes the starter or ends.
 pid_t start_child(const Start& start, Prepared& prepared, Note& note) {
   const NoSignals none;
   const pid_t child = vfork();

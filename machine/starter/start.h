@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starts a trial's program in a process that begins in the memory of stab-starter (main.cc), not as a copy of ours.
+// Starts a trial's program in a process that begins in the memory of stab-starter (main.cc) and not
+// as a copy of our process.
 #pragma once
 
 #include <sys/types.h>
@@ -15,24 +16,26 @@
 namespace stab::machine {
 
 struct Start {
-  std::string program;  // its path
+  std::string program;  // path of the program
   const std::vector<std::string>& argv;
   const std::vector<std::string>& environment;
-  std::array<int, 3> streams;  // its stdin, stdout and stderr
-  int gate = -1;               // an eventfd: the process waits for it right before exec
-  // Called in the process while it has our memory and before it executes anything: sets up what it inherits, or says what
-  // failed, with errno. It must leave our memory as it was.
+  std::array<int, 3> streams;  // stdin, stdout and stderr of the program
+  int gate = -1;  // an eventfd for which the process waits right before exec; -1: it does not wait
+  // Called in the new process, which still shares our memory, before it executes anything. Sets up
+  // what the program inherits, and returns nullptr, or says what failed and sets errno. It must not
+  // change our memory.
   std::function<const char*()> become;
 };
 
 struct Started {
   pid_t starter = 0;
-  pid_t program = 0;  // 0: the starter or the process before it failed; the note says at what
-  // What they leave there, for good when both have ended; until the next start.
+  pid_t program = 0;  // 0 if the start failed; the note says where
+  // The note of these two processes. It is final when both have ended, and valid until the next
+  // start().
   const Note* note = nullptr;
 };
 
-// Both processes are children of ours. Fails if there is none.
+// Both processes are our children. Returns an error if no process could be started.
 Result<Started> start(const Start& start);
 
 }  // namespace stab::machine
