@@ -28,7 +28,7 @@ struct Trial {
   bool warmup = false;
   std::uint32_t benchmark = 0;  // index into Plan::benchmarks
   std::uint32_t cell = 0;       // index into Expansion::cells
-  // one per factor, in the plan's order; of a random factor, the drawn value
+  // One level per factor, in the plan's order. The level of a random factor is the drawn value.
   std::vector<Level> levels;
   std::uint64_t seed = 0;  // for this trial's own random choices
   // The set of Plan::rotated that the trial's block counts (turns.h); nullopt if sets are not

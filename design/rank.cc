@@ -61,7 +61,7 @@ class Span {
   std::uint64_t work_ = 0;
 };
 
-// each cell's group, numbered in order of first occurrence
+// Each cell's group. Groups are numbered in the order in which they first occur.
 using Groups = std::vector<std::size_t>;
 
 // Cells with equal levels in all factors of the term form a group.

@@ -36,9 +36,9 @@ class Turns {
   [[nodiscard]] bool takes_turns() const { return takes_turns_; }
   [[nodiscard]] bool in_set(std::uint32_t set) const { return !takes_turns_ || sets_[set]; }
   [[nodiscard]] bool in_no_set() const;
-  // These two are about measured blocks.
+  // Whether this measured block has the number.
   [[nodiscard]] bool in_block(std::uint32_t block) const;
-  // how many of the first `blocks` have it
+  // How many of the first `blocks` measured blocks have the number.
   [[nodiscard]] std::uint32_t among(std::uint32_t blocks) const;
 
  private:

@@ -32,7 +32,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// large enough for ordinary output, so that the program never waits for us
+// Ordinary output fits, so that the program never waits for us.
 constexpr int pipe_bytes = 1 << 20;
 constexpr std::chrono::milliseconds kill_deadline{10'000};
 
@@ -292,8 +292,8 @@ Ended run(const Launch& launch) {
              .gate = gate.get(),
              .become = [&] { return become_trial(launch); }});
   if (!started) return not_started(started.error().message);
-  // If the starter could not start the program, it ends in the way of a program that could not be
-  // executed.
+  // If there is no process for the program, the starter's end is reported like that of a program
+  // that could not be executed.
   const pid_t child = started->program != 0 ? started->program : started->starter;
   ended.pid = child;
   const Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));

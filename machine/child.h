@@ -62,7 +62,7 @@ struct Ended {
   std::chrono::nanoseconds wall{0};  // 0 if it ended before exec
   std::chrono::nanoseconds user{0};  // of the program and of children that it waited for
   std::chrono::nanoseconds system{0};
-  std::optional<std::int64_t> max_rss_bytes;  // of the largest of them
+  std::optional<std::int64_t> max_rss_bytes;  // of the largest of these processes
   std::string out;
   std::string err;
   bool readable = true;                     // the program's file can be read, not only executed

@@ -24,7 +24,7 @@ std::string refused_rights(const std::string& program);
 // statically, ..."; "" if the file does not prevent it.
 std::string why_in_place(const std::string& program);
 
-// The same, if not even a library can be loaded into the program.
+// The same reason, but only if not even a library can be loaded into the program; else "".
 std::string why_no_library(const std::string& program);
 
 // Whether szc linked the program with its runtime.

@@ -34,7 +34,7 @@ struct Value {
 
 struct Pair {
   std::string key;
-  Position at;  // of the key
+  Position at;  // position of the key
   Value value;
 };
 

@@ -123,7 +123,7 @@ void list_of(const Library& library, pfm_pmu_t pmu, std::vector<Listed>& all) {
   for (int event = source.first_event; event != -1; event = library.get_event_next(event)) {
     auto info = with_size<pfm_event_info_t>();
     if (library.get_event_info(event, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS) continue;
-    if (is_tracepoint(info.name)) continue;  // they are in list_tracepoints
+    if (is_tracepoint(info.name)) continue;  // list_tracepoints() lists these
     Listed listed{
         .name = shown_name(info.name, generic),
         .same_as = info.equiv != nullptr ? info.equiv : "",

@@ -20,8 +20,8 @@
 namespace stab::counters {
 
 struct Event {
-  std::string name;  // as the plan has it
-  // what to count: type, config and side, without the state of a descriptor
+  std::string name;  // as requested
+  // What to count: type, config and side. Flags for the descriptor are not set.
   perf_event_attr attr{};
   std::string unknown{};  // why this event is unknown here and can't be counted; "" if it is known
 

@@ -27,7 +27,7 @@ using Fields = std::array<std::uint64_t, fields.size()>;
 
 struct Term {
   std::string name;
-  // without a value, the term is the name of an event, or its value is 1
+  // Without a value, the term is the name of an event, or its value is 1.
   std::optional<std::uint64_t> value;
 };
 

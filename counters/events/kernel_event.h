@@ -38,7 +38,7 @@ std::optional<Result<perf_event_attr>> find_tracepoint(std::string_view name,
 // Whether the kernel hides its tracepoints from this user.
 bool hides_tracepoints(const KernelFiles& files = {});
 
-// Listed::source of tracepoints
+// Listed::source of tracepoints.
 inline constexpr std::string_view tracepoint_source = "tracepoint";
 
 // List the device events that have names, and the tracepoints.

@@ -8,7 +8,7 @@ namespace stab::counters {
 namespace {
 
 constexpr std::size_t header_bytes = sizeof(perf_event_header);
-// thread and time, at the end of each record that is not a sample
+// The thread and the time, at the end of each record that is not a sample.
 constexpr std::size_t id_bytes = 16;
 
 // Reads consecutive numbers. Beyond the end all numbers are 0, and good() returns false.

@@ -33,8 +33,8 @@ std::vector<std::string> confining_folders(const std::string& root) {
   return folders;
 }
 
-// Whoever confines processes keeps the log open. We have the log now, so processes that are still
-// confined after the log was restored are released, too.
+// Also releases processes that are still confined after the log was restored: whoever confined them
+// has ended, because they would keep the log open.
 Result<std::vector<Outcome>> put_all_back(UndoLog& log, const std::string& root) {
   auto outcomes = machine::restore(log, root);
   if (!outcomes) return outcomes;
