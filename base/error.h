@@ -23,7 +23,7 @@ inline std::unexpected<Error> fail(std::string message) {
   return std::unexpected(Error{std::move(message)});
 }
 
-// The same, followed by the reason why the last system call failed:"cannot open x: No such file or
+// The same, followed by the reason why the last system call failed: "cannot open x: No such file or
 // directory".
 inline std::unexpected<Error> fail_errno(std::string_view what, int number = errno) {
   return fail(std::string(what) + ": " + std::strerror(number));

@@ -9,9 +9,10 @@
 
 namespace stab::counters {
 
-inline constexpr const char* unknown_function = "[unknown]";  // inside or outside of an object
-inline constexpr const char* kernel_function = "[kernel]";    // the whole kernel
-inline constexpr const char* other_functions = "[others]";    // functions that did not fit
+// unknown code, in an object or outside
+inline constexpr const char* unknown_function = "[unknown]";
+inline constexpr const char* kernel_function = "[kernel]";  // the whole kernel
+inline constexpr const char* other_functions = "[others]";  // functions that did not fit
 
 struct ProfiledFunction {
   std::string name{};    // the symbol, not demangled

@@ -20,7 +20,7 @@ Value number_in(std::string_view text);
 // Parses "some avg10=0.00 .. total=N": for how long at least one task has waited, in ns.
 Value waited_in(std::string_view pressure);
 
-// Parse /proc/stat: the time that the host took from these CPUs, and the time that the other CPUs
+// From /proc/stat: the time that the host took from these CPUs, and the time that the other CPUs
 // were busy, in ns. `ticks` is the kernel's number of ticks per second.
 Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks);
 Value others_busy_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks);

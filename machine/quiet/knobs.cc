@@ -62,8 +62,8 @@ std::vector<std::string> cgroups_beside(std::string_view pattern, const std::str
   if (!own) return {};
   std::vector<std::string> files;
   std::string above;
-  // The cgroups inside our own hold what we have started, so they are left out. If our own cgroup
-  // is the root, they are not.
+  // The cgroups inside our own contain what we have started, so they are left out, unless our own
+  // cgroup is the root.
   const std::size_t levels = std::min(std::max<std::size_t>(own->size(), 1), deepest);
   for (std::size_t depth = 0; depth < levels; ++depth) {
     const std::string name = depth < own->size() ? literal((*own)[depth]) : "";

@@ -19,7 +19,7 @@ extern "C" const char stab_starter_end[];
 namespace stab::machine {
 namespace {
 
-// MFD_EXEC. Kernels before 6.3 refuse this flag and need not have it.
+// MFD_EXEC. Kernels before 6.3 refuse this flag and do not need it.
 constexpr unsigned mfd_exec = 0x0010;
 
 Fd executable_file() {
