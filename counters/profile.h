@@ -9,7 +9,7 @@
 
 namespace stab::counters {
 
-// unknown code, in an object or outside
+// The function of code without a known symbol, inside or outside of an object.
 inline constexpr const char* unknown_function = "[unknown]";
 inline constexpr const char* kernel_function = "[kernel]";  // the whole kernel
 inline constexpr const char* other_functions = "[others]";  // functions that did not fit

@@ -3,8 +3,8 @@
 // use together: memory, including files in memory and shared segments, and processes and threads.
 //
 // Invariants
-//  G1  Only this process's user can write to the group. The processes in it can neither leave it nor
-//      change its limits, unless they run as that user with all rights.
+//  G1  Only this process's user can write to the group. The processes in it can neither leave it
+//      nor change its limits, unless they run as that user with all rights.
 //  G2  Before the group is removed, all processes in it are killed.
 //  G3  The kernel's limits are higher than the plan's, and reached() tells when one was reached.
 //

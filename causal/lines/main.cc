@@ -5,8 +5,8 @@
 //   object 1 PATH          an object, whose records follow; 0 if it has no line table
 //   stranger PATH          a debug file for the object that belongs to another build
 //   range START SIZE LINE  code of the source line with this number; START and SIZE are hexadecimal
-//   file DEVICE INODE SIZE MODIFIED CHANGED PATH   the state of a file that was looked at, to detect
-//                          changes; zeros if it did not exist
+//   file DEVICE INODE SIZE MODIFIED CHANGED PATH   the state of a file that was looked at, to
+//                          detect changes; zeros if it did not exist
 // Without --scope, the scope is all files below FOLDER (default: the current directory) or, if no
 // line of them is found, all files outside of /usr.
 #include <fmt/format.h>

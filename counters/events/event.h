@@ -21,7 +21,7 @@ namespace stab::counters {
 
 struct Event {
   std::string name;  // as requested
-  // What to count: type, config and side. Flags for the descriptor are not set.
+  // The type, config and side of the event, without flags for the descriptor.
   perf_event_attr attr{};
   std::string unknown{};  // why this event is unknown here and can't be counted; "" if it is known
 
