@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the post-link step writes into a binary and the runtime reads: one note, and one table in a
-// segment of its own.
+// The data that the post-link step writes into a binary for the runtime to read: one note, and one
+// table in a segment of its own.
 //
 // The note (.note.stab, linked in with the runtime) says where the table is. The table is one
 // block:
@@ -9,7 +9,8 @@
 // Places in the image are 32-bit offsets from `base`, the lowest address of the image as it was
 // linked.
 //
-// Invariants (the builder keeps them; runtime/abi/validate.h checks each before anything else is read):
+// Invariants (the builder keeps them; runtime/abi/validate.h checks each of them before anything
+// else is read):
 //   1. Arrays lie inside the table in the order above, 8-aligned, without overlap.
 //   2. Functions are sorted by start and do not overlap; each lies in one executable segment.
 //   3. The fixups of a function are sorted by offset, do not overlap, and lie inside the function.
@@ -18,10 +19,11 @@
 //   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
 //   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
 //      segments.
-//   8. There is a frame for each function or none. Its fields are sorted, lie inside the function
-//   and its frame description, do not overlap, and those in code do not overlap the fixups either.
+// 8. A function has one frame or no frame. Its fields are sorted, lie inside the function and its
+//    frame description, do not overlap, and the fields in code do not overlap the fixups either.
 //   9. The checksum covers the table from the header to where `pinned` begins.
-// Shared by C++23 and by the runtime, which has no standard library: plain structs only.
+// The C++23 programs and the runtime, which has no standard library, share this file: plain structs
+// only.
 #pragma once
 
 #include <stddef.h>
@@ -33,21 +35,22 @@ constexpr uint32_t version = 7;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
-constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
-constexpr char library_section[] = "stab_library";  // the few functions of ours in a shared library
-constexpr char frames_section[] = ".stab_frames";   // of the pass, for the post-link step
-constexpr char calls_section[] = ".stab_calls";     // the same
-constexpr char entries_section[] = ".stab_entries";    // the same
+constexpr char runtime_section[] = "stab_text";  // in an executable, on pages of its own
+constexpr char library_section[] =
+    "stab_library";  // the runtime's few functions in a shared library
+constexpr char frames_section[] = ".stab_frames";    // written by the pass, for the post-link step
+constexpr char calls_section[] = ".stab_calls";      // the same
+constexpr char entries_section[] = ".stab_entries";  // the same
 constexpr char compiled_section[] = ".stab_compiled";  // the same
 constexpr char bytes_section[] = ".stab_bytes";        // the same
 constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
 
-// A jump to the copy overwrites this much of the entry of a function, by one aligned store.
+// A jump to the copy overwrites this many bytes of the function's entry with one aligned store.
 constexpr uint32_t entry_bytes = 8;
 constexpr uint32_t code_align = 16;
-// Tables lie behind the code and never at its end: that is where a call that does not return would
-// return to.
+// Tables lie behind the code and never directly at its end, since a call that does not return would
+// return there.
 constexpr uint64_t tables_offset(uint64_t code_size) {
   return (code_size / code_align + 1) * code_align;
 }
@@ -56,21 +59,21 @@ constexpr uint64_t size_of_copy(uint64_t code_size, uint64_t table_words) {
   return (end + code_align - 1) / code_align * code_align;
 }
 
-// In the image, patched by the post-link step. size == 0: the step did not run.
+// The note in the image, which the post-link step patches. If size is 0, the step did not run.
 struct Note {
   uint32_t name_size;
   uint32_t desc_size;
   uint32_t type;
   char name[8];
   uint32_t abi_version;
-  uint64_t own_address;  // of this note, as linked
+  uint64_t own_address;  // the address of this note, as linked
   int64_t table_offset;  // from this note to the table
   uint64_t table_size;
 };
 
 struct Array {
   uint32_t offset;  // from the start of the table, in bytes
-  uint32_t count;   // of elements
+  uint32_t count;   // number of elements
 };
 
 struct Header {
@@ -82,7 +85,7 @@ struct Header {
   uint64_t base;
   uint64_t image_size;
   uint64_t text_bytes;    // of all code in executable sections, pinned functions included
-  uint64_t pinned_bytes;  // of these, how many can't move
+  uint64_t pinned_bytes;  // the part of text_bytes that can't move
   uint64_t flags;
   Array functions;
   Array fixups;
@@ -92,7 +95,7 @@ struct Header {
   Array ranges;
   Array cies;
   Array words;
-  Array exceptions;  // bytes
+  Array exceptions;  // in bytes
   Array frames;
   Array frame_fields;
   Array pinned;
@@ -100,7 +103,8 @@ struct Header {
   Array names;
 };
 
-// A copy is: the code, padded to a multiple of 16, then the function's jump tables (words).
+// A copy consists of the code, padded to a multiple of 16, and then the function's jump tables
+// (words).
 struct Function {
   uint32_t start;
   uint32_t size;
@@ -108,59 +112,62 @@ struct Function {
   uint32_t fixup_count;
   uint32_t first_word;
   uint32_t word_count;
-  uint32_t fde;       // offset in the image; 0: none
-  uint32_t fde_size;  // with its length field
+  uint32_t fde;       // offset in the image; 0: the function has no FDE
+  uint32_t fde_size;  // including its length field
   uint16_t cie;
-  uint16_t lsda_field;  // offset in the FDE of the pointer to the exception table; 0: it has none
-  uint32_t name;        // offset in names
-  uint32_t hash;        // of the code as linked: code that was changed since is not moved
+  uint16_t
+      lsda_field;  // offset in the FDE of the pointer to the exception table; 0: no exception table
+  uint32_t name;   // offset in names
+  uint32_t hash;   // of the code as linked; code that has changed since then is not moved
   uint32_t flags;
-  // The exception table in a form whose landing pads are stubs (see ExceptionTable); size 0: it has
-  // none.
+  // The exception table in a form whose landing pads are stubs (see ExceptionTable). If the
+  // function has no exception table, the size is 0.
   uint32_t exceptions;
   uint32_t exceptions_size;
-  uint32_t exception_types;  // the place that its type table counts from; 0: it has no types
-  // By DWARF number, of those that calls preserve: nothing of 64 bits is written into them but
-  // addresses that lea computes and what was saved, and no part is written for itself. So a value
-  // of the function's that looks like the address of a jump table is one.
+  uint32_t exception_types;  // the place that its type table counts from; 0: no types
+  // A bit mask, by DWARF number, of call-preserved registers. The only 64-bit values that the
+  // function writes into them are addresses computed by lea and values that it saved, and it never
+  // writes only a part of one. So a value of this function in them that looks like the address of a
+  // jump table is one.
   uint32_t address_registers;
 };
 // rbx, rbp, r12 to r15.
 constexpr uint32_t preserved_registers = 0xf048;
 
-// No room for the jump: only direct calls reach the copy.
+// The entry has no room for the jump, so only direct calls reach the copy.
 constexpr uint32_t function_keeps_entry = 1;
-// Something may come back into this function by an address that nobody can find and change (a
-// jmp_buf, a label on the heap): it moves at start, and never again.
+// The function may be re-entered through an address that nobody can find and change (a jmp_buf, a
+// label on the heap), so it moves at start, and never again.
 constexpr uint32_t function_anchored = 2;
-// Its FDE holds the address of the exception table itself, in 4 or 8 bytes; else the distance to
-// it.
+// Its FDE holds the address of the exception table, in 4 or 8 bytes. Without these flags, the FDE
+// holds the distance to the table.
 constexpr uint32_t function_lsda_absolute4 = 4;
 constexpr uint32_t function_lsda_absolute8 = 8;
 constexpr uint32_t function_flags = 15;
 
-// Of a table: addresses of code may be where nobody finds them (on stacks that are not a thread's,
-// in a jmp_buf). `hiders` says why.
+// A flag of a table: addresses of code may be where nobody finds them (on stacks that do not belong
+// to a thread, in a jmp_buf). `hiders` gives the reasons.
 constexpr uint64_t image_hides_addresses = 1;
-// Code of any image may run on stacks whose size the program chose: pads must be small.
+// Code of any image may run on stacks whose size the program chose, so pads must be small.
 constexpr uint64_t image_small_stacks = 2;
 
-// How an exception table begins that the post-link step wrote anew. The runtime fills in two
+// The beginning of an exception table that the post-link step rewrote. The runtime fills in two
 // fields; the landing pad of label n is 8 * (n + 1) from landing_start.
 struct ExceptionTable {
-  uint8_t landing_encoding;    // absolute
-  uint8_t landing_start[8];    // the stub of label 0, less 8
-  uint8_t types_encoding;      // as it was
-  uint8_t types_distance[10];  // LEB128, from behind this field; absent if types_encoding is `omit`
+  uint8_t landing_encoding;  // absolute
+  uint8_t landing_start[8];  // the stub of label 0, minus 8
+  uint8_t types_encoding;    // unchanged
+  uint8_t
+      types_distance[10];  // LEB128, from the end of this field; absent if types_encoding is `omit`
 };
-constexpr uint32_t exception_types_field = 10;  // where types_distance begins
+constexpr uint32_t exception_types_field = 10;  // offset of types_distance
 constexpr uint32_t exception_types_bytes = 10;
 
-// What to do with the 32-bit field at `offset` of a copy. `value` depends on the kind.
+// How to adjust the 32-bit field at `offset` of a copy. The meaning of `value` depends on the kind.
 enum class FixupKind : uint32_t {
-  shift = 0,     // pc-relative to a fixed place: add (original - copy); value unused
-  branch = 1,    // pc-relative to the function `value`, at the distance from its start that the
-                 // original has
+  shift = 0,  // pc-relative to a fixed place: add (original - copy); `value` is unused
+  branch =
+      1,  // pc-relative to the function `value`, at the same distance from its start as in the original
   constant = 2,  // store `value`: a place in the copy itself
   label = 3,     // pc-relative to the stub of label `value`
 };
@@ -173,20 +180,19 @@ struct Fixup {
 constexpr uint32_t fixup_offset_mask = 0x3fffffff;
 constexpr uint32_t fixup_kind_shift = 30;
 
-// A place inside a function whose address the program takes (computed goto). It gets a stub that
-// jumps there.
+// A place inside a function whose address the program takes (computed goto). Its stub jumps there.
 struct Label {
   uint32_t function;
   uint32_t offset;
 };
 
-// A 64-bit pointer in data that held the address of the label: it is set to the stub.
+// A 64-bit pointer in data that held the address of the label. The runtime sets it to the stub.
 struct Slot {
   uint32_t where;
   uint32_t label;
 };
 
-// A 64-bit pointer in a vtable, which only calls read: it may hold the address of the present copy.
+// A 64-bit pointer in a vtable. Only calls read it, so it may hold the address of the current copy.
 struct Pointer {
   uint32_t where;
   uint32_t function;
@@ -200,13 +206,13 @@ enum class RangeKind : uint32_t {
   pad_bytes = 4,  // in data: pads of loops, in pad units
 };
 
-// Bytes that the runtime changes in place: entries in code, slots in data. Restored to r-x, rw- or
-// r--.
+// Bytes that the runtime changes in place: entries in code, slots in data. Afterwards their
+// protection is r-x, rw- or r-- again.
 struct Range {
   uint32_t start;
   uint32_t size;
   uint32_t kind;
-  uint32_t modest;  // of pad bytes: the program makes small stacks
+  uint32_t modest;  // for pad bytes: nonzero if the program makes small stacks
 };
 
 struct Cie {
@@ -217,10 +223,10 @@ struct Cie {
   uint32_t unused;
 };
 
-// Why the frames of a function's copies have the size of the original's.
+// The reason why the frames of a function's copies have the same size as the original's.
 enum class PadReason : uint8_t {
   none = 0,
-  calls_nothing,  // or was not compiled by szc
+  calls_nothing,  // or szc did not compile the function
   no_description,
   unclear_flow,
   unclear_stack,
@@ -232,27 +238,28 @@ enum class PadReason : uint8_t {
   description_width,
   records_differ,
   arguments,
-  taken_on_entry,  // other pads, which the function makes itself: up to `most`
+  taken_on_entry,  // the function makes pads of another kind itself: up to `most`
   count,
 };
 
-// How the frames of a function's copies are made larger: by adding the pad to each field. First
-// come the fields in code, 32-bit numbers at these offsets, then those in the frame description.
+// To make the frames of a function's copies larger, the runtime adds the pad to each field. First
+// come the fields in code, 32-bit numbers at these offsets, then the fields in the frame
+// description.
 constexpr uint32_t pad_unit = 16;
 struct Frame {
   uint32_t first_field;
   uint16_t code_fields;
   uint16_t description_fields;
-  uint16_t most;   // pad units
-  uint8_t step;    // a pad is a multiple of so many units
-  uint8_t reason;  // PadReason; none: it has fields
+  uint16_t most;   // in pad units
+  uint8_t step;    // every pad is a multiple of this many units
+  uint8_t reason;  // a PadReason; none: the function has fields
   uint32_t above;  // bytes from the end of the pad, which nothing uses, to the CFA; 0: unknown
 };
 constexpr uint32_t largest_pad = 4080;
-constexpr uint32_t modest_pad = 112;          // of frames that are many, or lie on a small stack
-constexpr uint32_t largest_frame = 1u << 24;  // beyond it the numbers are left as they are
+constexpr uint32_t modest_pad = 112;          // for frames that are many, or lie on a small stack
+constexpr uint32_t largest_frame = 1u << 24;  // larger numbers are left as they are
 
-// In a description: an unsigned LEB128 number of `width` bytes.
+// A field in a frame description is an unsigned LEB128 number of `width` bytes.
 inline constexpr uint32_t description_field(uint32_t offset, uint32_t width) {
   return width << 28 | offset;
 }
@@ -263,8 +270,8 @@ inline constexpr uint32_t description_width(uint32_t field) {
   return field >> 28;
 }
 
-// Why a function stays where it was linked. Kept in the table for people; the runtime only counts
-// them.
+// The reason why a function stays where it was linked. The table keeps the reasons for people to
+// read; the runtime only counts them.
 enum class PinReason : uint32_t {
   none = 0,
   marked,
@@ -297,7 +304,7 @@ struct Pinned {
   uint32_t reason;
 };
 
-// Why all layouts of a run stay.
+// The reason why all layouts of a run are kept.
 enum class HideReason : uint32_t {
   none = 0,
   switches_stacks,
@@ -308,7 +315,7 @@ enum class HideReason : uint32_t {
 };
 
 struct Hider {
-  uint32_t place;  // of the function, or of the instruction
+  uint32_t place;  // the address of the function, or of the instruction
   uint32_t name;
   uint32_t reason;
 };
@@ -331,7 +338,8 @@ inline constexpr uint32_t offset_of(const Fixup& fixup) {
   return fixup.kind_and_offset & fixup_offset_mask;
 }
 
-// Multiply and rotate, eight bytes at a time: finds accidents, not attacks. Same on both sides.
+// Multiplies and rotates, eight bytes at a time. It detects accidents, not attacks. The runtime and
+// the post-link step compute the same value.
 __attribute__((always_inline)) inline uint64_t hash_bytes(const unsigned char* bytes, uint64_t size,
                                                           uint64_t seed) {
   uint64_t h = seed ^ (size * 0x9e3779b97f4a7c15u);
@@ -348,7 +356,8 @@ __attribute__((always_inline)) inline uint64_t hash_bytes(const unsigned char* b
   return h ^ (h >> 32);
 }
 
-// Of a table: the header with a zero in place of the checksum, then the rest up to `end`.
+// The hash of a table covers the header with a zero in place of the checksum, then the rest up to
+// `end`.
 __attribute__((always_inline)) inline uint64_t hash_table(const unsigned char* header,
                                                           const unsigned char* table,
                                                           uint64_t end) {

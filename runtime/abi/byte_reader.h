@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads numbers from bytes that may be anything. Beyond the end all numbers are 0 and failed()
-// holds.
+// Reads numbers from untrusted bytes. After a read beyond the end, every number is 0 and failed()
+// is true.
 #pragma once
 
 #include <stdint.h>
@@ -20,7 +20,7 @@ class ByteReader {
     at_ = end_;
   }
 
-  // A little-endian number of 1 to 8 bytes.
+  // Reads a little-endian number of 1 to 8 bytes.
   uint64_t fixed(uint32_t bytes) {
     if (left() < bytes) {
       fail();
@@ -64,7 +64,7 @@ class ByteReader {
     if (left() < bytes) return fail();
     at_ += bytes;
   }
-  // The next bytes as a reader of their own.
+  // Returns a reader for the next `bytes` bytes, and skips them here.
   ByteReader block(uint64_t bytes) {
     const uint8_t* start = at_;
     skip(bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small valid table for tests: two functions with every kind of fix-up.
+// A small valid table for tests: two functions with every kind of fixup.
 #pragma once
 
 #include <elf.h>
@@ -77,7 +77,7 @@ class SampleTable {
     return aligned;
   }
 
-  // Makes the checksum right again, if the header leads anywhere at all.
+  // Recomputes the checksum, provided that the header's offsets are usable.
   static void sign(std::vector<std::uint64_t>& table) {
     auto* header = reinterpret_cast<abi::Header*>(table.data());
     if (table.size() * 8 < sizeof *header) return;

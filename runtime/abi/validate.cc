@@ -8,7 +8,7 @@ namespace {
 
 using abi::Header;
 
-// One array behind the other; `at` is where the next one may begin.
+// Arrays lie one behind the other; `at` is the first offset at which the next one may begin.
 bool array_fits(const abi::Array& array, uint64_t element, uint64_t& at, uint64_t size) {
   if (array.offset % 8 != 0 || array.offset < at || array.offset > size) return false;
   if (array.count > (size - array.offset) / element) return false;
@@ -263,7 +263,7 @@ TableError validate(const uint8_t* table, uint64_t size, const Shape& shape) {
   if (header.header_size != sizeof header || header.total_size != size || size > INT32_MAX)
     return TableError::wrong_size;
   if (!arrays_fit(header)) return TableError::bad_array;
-  // The field itself counts as zero.
+  // The checksum is computed with its own field set to zero.
   Header blank = header;
   blank.checksum = 0;
   const auto* bytes = reinterpret_cast<const unsigned char*>(&blank);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Decides whether a table can be believed, before anything else reads it. Never reads outside of
+// Decides whether a table can be trusted, before anything else reads it. It never reads outside of
 // [table, table + size) and never follows an offset that it has not checked. After `ok` the
-// invariants of runtime/abi/abi.h hold, and every place that the table names lies in a segment of the
-// image with the rights that it needs.
+// invariants of runtime/abi/abi.h hold, and every place that the table names lies in a segment of
+// the image with the rights that it needs.
 #pragma once
 
 #include <stdint.h>
@@ -41,12 +41,12 @@ enum class TableError : uint8_t {
   bad_frame_size,
 };
 
-// `table` is 8-aligned.
+// `table` must be 8-aligned.
 TableError validate(const uint8_t* table, uint64_t size, const Shape& shape);
 
 const char* describe(TableError error);
 
-// Arrays of a table that was validated.
+// The elements of an array of a validated table.
 template <class T>
 inline const T* elements(const abi::Header& header, const abi::Array& array) {
   STAB_DEBUG(Table, 1,

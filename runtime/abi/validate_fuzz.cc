@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Changes a valid table as the input says, signs it again, and reads whatever the validator lets
-// through.
+// Changes a valid table as the input says, signs it again, and reads every table that the validator
+// accepts.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// What the runtime relies on.
+// Checks the properties that the runtime relies on.
 void walk(const abi::Header& h) {
   const auto* functions = rt::elements<abi::Function>(h, h.functions);
   const auto* fixups = rt::elements<abi::Fixup>(h, h.fixups);
@@ -46,8 +46,8 @@ void walk(const abi::Header& h) {
 
 }  // namespace
 
-// Three bytes of input change two bytes of the table: where (16 bits) and what; a last byte cuts
-// the end off.
+// Three bytes of input make one change of the table: two bytes say where, and one says what. A last
+// byte cuts off the table's end.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto table = rt::testing::SampleTable().build();
   auto* bytes = reinterpret_cast<std::uint8_t*>(table.data());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint16_t io_uring_enter = 426;
 
-// Those that can end with EINTR in spite of SA_RESTART (signal(7)).
+// System calls that can end with EINTR in spite of SA_RESTART (signal(7)).
 constexpr uint16_t waiting_calls[] = {__NR_poll,
                                       __NR_ppoll,
                                       __NR_select,
@@ -57,15 +57,16 @@ bool waits(uint64_t number) {
 
 constexpr uint64_t unknown = UINT64_MAX;
 
-// How many of so many bytes before this one: it may be the first of a mapping.
+// Returns how many of the `most` bytes before `at` can be read: `at` may be the first byte of a
+// mapping.
 int readable_before(const uint8_t* at, int most) {
   const auto address = reinterpret_cast<uint64_t>(at);
   const auto in_page = static_cast<int>(address % os::page_size);
   return in_page >= most || os::readable(address - os::page_size) ? most : in_page;
 }
 
-// The kernel does not tell which call it was. The code before it does: `mov $number, %eax`, or
-// `xor %eax, %eax`, a few bytes back.
+// The kernel does not tell which call it was, but the code before the call does: `mov $number,
+// %eax`, or `xor %eax, %eax`, a few bytes back.
 uint64_t number_of_call(const uint8_t* call) {
   constexpr uint8_t move_to_eax = 0xb8;
   const int furthest = readable_before(call, 20);
@@ -75,7 +76,7 @@ uint64_t number_of_call(const uint8_t* call) {
   return furthest >= 2 && call[-2] == 0x31 && call[-1] == 0xc0 ? __NR_read : unknown;
 }
 
-// Timed waits of libc, where the number comes from a register.
+// Recognizes libc's timed waits, whose number comes from a register.
 bool looks_like_futex_wait(uint64_t operation) {
   constexpr uint64_t modifiers = 0x180;  // private, real time
   constexpr uint64_t wait = 0;
@@ -99,20 +100,21 @@ bool any_has_handler(uint64_t signals) {
 }
 
 bool program_has_handlers() {
-  // Those of faults, which end no wait, and libc's own two.
+  // The signals of faults, which don't end a wait, and libc's own two.
   constexpr uint64_t others = bit_of(SIGILL) | bit_of(SIGTRAP) | bit_of(SIGABRT) | bit_of(SIGBUS) |
                               bit_of(SIGFPE) | bit_of(SIGSEGV) | bit_of(32) | bit_of(33);
   return any_has_handler(~others);
 }
 
-// Where the call begins that has ended with EINTR, or that the kernel is about to go on with: our
-// return from the signal makes that one end with EINTR, too. nullptr: neither.
+// Returns the start of the system call that has ended with EINTR, or that the kernel is about to
+// resume: our return from the signal makes that one end with EINTR, too. Returns nullptr if it is
+// neither.
 const uint8_t* interrupted_call(const greg_t* registers) {
   const auto* at = reinterpret_cast<const uint8_t*>(registers[REG_RIP]);
   const bool has_ended = registers[REG_RAX] == -EINTR;
   if (!has_ended && registers[REG_RAX] != __NR_restart_syscall) return nullptr;
   const uint8_t* call = has_ended ? at - 2 : at;
-  // Code need not be readable, and what lies before or behind it may be nothing.
+  // Code need not be readable, and the bytes before or behind it may not be mapped.
   for (int i = 0; i < 2; ++i)
     if (!os::readable(reinterpret_cast<uint64_t>(call + i))) return nullptr;
   return call[0] == 0x0f && call[1] == 0x05 ? call : nullptr;
@@ -122,8 +124,8 @@ void restart(ucontext_t& context, int own_signal, bool interrupted_by_us) {
   greg_t* registers = context.uc_mcontext.gregs;
   const uint8_t* call = interrupted_call(registers);
   if (call == nullptr) return;
-  // A signal that the program handles came meanwhile: that one interrupts. Another of ours does
-  // not, and may be handled by another thread.
+  // If a signal that the program handles has arrived meanwhile, that signal interrupts the call.
+  // Another signal of ours does not interrupt it, and another thread may handle it.
   uint64_t ignored = 0;
   __builtin_memcpy(&ignored, &context.uc_sigmask, sizeof ignored);
   ignored |= bit_of(own_signal);

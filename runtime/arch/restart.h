@@ -6,15 +6,15 @@
 namespace stab::rt {
 
 // The handler of one of our signals calls this. It restarts a system call that the signal
-// interrupted and that the kernel does not restart by itself: the program must see no EINTR of a
-// signal that its thread handled for us. (A thread that is signalled while it waits has begun to
-// wait since the last epoch, so a timeout that begins anew adds little.)
+// interrupted and that the kernel does not restart by itself: the program must not see EINTR
+// because of a signal that its thread handled for us. (A thread that is signalled while it waits
+// has begun to wait since the last epoch, so a timeout that starts over adds little.)
 void restart_system_call(ucontext_t& context, int own_signal);
 
-// The same for a signal that interrupts io_uring_enter only. Another call has ended either for a
-// reason that programs do not see (SIGCONT, a debugger), and then it is restarted, or because a
-// handler of the program has just returned, and then it must end. The two cannot be told apart, so
-// this does nothing in programs that have handlers.
+// The same for a signal that interrupts only io_uring_enter. Any other call ended either for a
+// reason that programs do not see (SIGCONT, a debugger) and must be restarted, or because a handler
+// of the program has just returned, and then it must end. The two cannot be told apart, so this
+// does nothing in programs that have handlers.
 void restart_uninterrupted_call(ucontext_t& context, int own_signal);
 
 }  // namespace stab::rt

@@ -2,7 +2,8 @@
 #pragma once
 
 // A handler of ours returns to this code, which tells the kernel that the handler is over.
-// Unwinders recognise a signal's frame by exactly these bytes, if no frame description covers them.
+// Unwinders recognise a signal's frame by exactly these bytes if it is not covered by a frame
+// description.
 extern "C" __attribute__((visibility("hidden"))) void stab_return_from_signal();
 
 namespace stab::rt {

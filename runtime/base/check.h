@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Assertions, each with the invariant that it holds: STAB_ALWAYS(Placement, 1, condition). The
-// names and numbers are those of doc/runtime.md, where each says in which header it stands. There
+// Assertions, each with the invariant that it holds: STAB_ALWAYS(Placement, 1, condition).
+// doc/runtime.md lists the names and numbers, and says for each name which header states it. There
 // are three tiers:
 //
 //   | STAB_ALWAYS    | in every program: a comparison or two, on no path that runs for each block |
 //   | STAB_DEBUG     | where STAB_CHECKS is 1 or more: a few comparisons anywhere |
 //   | STAB_EXPENSIVE | where STAB_CHECKS is 2: whole structures are checked |
 //
-// The unit tests and the programs of szc_checked_test.sh are built with STAB_CHECKS 2, others with 0
-// or what `cmake -DSTAB_RUNTIME_CHECKS=2` says. A check that is off is not evaluated. A check that
-// fails writes a line to standard error by a system call and traps, also in a signal handler and
-// whatever locks are held.
+// The unit tests and the programs of szc_checked_test.sh are built with STAB_CHECKS 2, everything
+// else with 0 or with the value of `cmake -DSTAB_RUNTIME_CHECKS=2`. A check that is off is not
+// evaluated. A check that fails writes a line to standard error by a system call and traps; it does
+// so in a signal handler, too, and whatever locks are held.
 #pragma once
 
 namespace stab::rt {

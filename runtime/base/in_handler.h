@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Proof that the caller runs in our signal handler: what is for handlers alone takes one. Only the
-// handler's entry can make it, so the compiler refuses a way there from anywhere else.
-// handler_test.sh finds who takes it by the type's name in the symbols, and looks at the objects of
-// all of them: they reach no lock, nothing of libc's and nothing of the heap's. What handlers of the
-// program may call has no such type, for it is called elsewhere, too: there outside_handlers.h keeps
-// out what waits or asks libc, and handler_test.sh follows all that is reached.
+// Proof that the caller runs in our signal handler: functions that only handlers may call take one.
+// Only the handler's entry can make it, so the compiler refuses a call from anywhere else.
+// handler_test.sh finds these functions by the type's name in the symbols, and inspects all their
+// object files: they reach no lock, no function of libc and no function of the heap. Functions that
+// the program's handlers may call don't take this type, because they have other callers, too. There
+// outside_handlers.h excludes functions that wait or ask libc, and handler_test.sh follows every
+// call.
 #pragma once
 
 namespace stab::rt {
@@ -16,7 +17,7 @@ class InHandler {
 
  private:
   InHandler() = default;
-  friend struct EpochHandler;  // epoch_signal.cc: where the kernel calls us
+  friend struct EpochHandler;  // epoch_signal.cc: the kernel calls us there
 };
 
 }  // namespace stab::rt

@@ -52,7 +52,7 @@ Line& Line::hex_field(const char* name, uint64_t value) {
   return *this;
 }
 
-// Control characters and bytes beyond ASCII become '?': the line stays valid JSON.
+// Control characters and bytes beyond ASCII become '?', so the line stays valid JSON.
 Line& Line::field(const char* name, const char* value) {
   key(name);
   put('"');

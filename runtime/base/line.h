@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One line of text in a fixed buffer; what does not fit is cut. Usable in a signal handler.
+// One line of text in a fixed buffer, which cuts off text that does not fit. Usable in a signal
+// handler.
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +16,7 @@ class Line {
   Line& hex(uint64_t value);  // with 0x
   Line& hex_digits(uint64_t value);
 
-  // JSON: `"key": value`, with the comma or brace before it.
+  // Appends a JSON member, `"key": value`, preceded by the comma or brace.
   Line& field(const char* key, uint64_t value);
   Line& field(const char* key, const char* value);
   Line& hex_field(const char* key, uint64_t value);
@@ -24,7 +25,7 @@ class Line {
 
   [[nodiscard]] const char* data() const { return buffer_; }
   [[nodiscard]] size_t size() const { return used_; }
-  // With a zero behind it, for the kernel.
+  // Ends the text with a zero, for the kernel.
   const char* c_string();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the runtime would otherwise take from libc, which it must not call: the program's pages, the
-// PLT among them, may be out of reach, and a program may replace these functions.
+// Replacements for libc functions that the runtime must not call: the program's pages, the PLT
+// among them, may be out of reach, and a program may replace these functions.
 #pragma once
 
 #include <stddef.h>
@@ -28,13 +28,13 @@ static inline bool equal(const char* a, const char* b, size_t count) {
   return true;
 }
 
-// `word` spells exactly the `count` bytes at `text`.
+// Returns whether `word` is exactly the `count` bytes at `text`.
 static inline bool spells(const char* word, const char* text, size_t count) {
   return length_of(word) == count && equal(word, text, count);
 }
 
-// Reads the number that comes after blanks, and moves `at` behind it. Returns false if there is
-// none.
+// Reads the number that follows any blanks, and moves `at` behind it. Returns false if there is no
+// number.
 static inline bool read_decimal(const char*& at, uint64_t& value) {
   while (*at == ' ') ++at;
   const char* begin = at;

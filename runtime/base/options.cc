@@ -7,7 +7,7 @@
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 
-// The dynamic linker defines this: the place where the kernel put the arguments.
+// The dynamic linker defines this: the address where the kernel put the arguments.
 extern "C" void* __libc_stack_end;
 
 namespace stab::rt {
@@ -154,7 +154,7 @@ bool parse_duration(Text value, uint64_t& nanoseconds) {
   return false;
 }
 
-// Takes one name=value off the text.
+// Takes the next name=value off the text.
 bool take_pair(const char*& at, Text& name, Text& value) {
   while (*at == ':') ++at;
   if (*at == '\0') return false;
@@ -217,7 +217,7 @@ Options parse_options(const char* text, Line& complaints) {
 
 void describe_options(void (*print)(const char* line, size_t size)) {
   print("STABILIZER_OPTIONS=name=value:...\n", 34);
-  // The table writes 500ms as 500_ms, and 1% as 1_percent.
+  // The table of options writes 500ms as 500_ms, and 1% as 1_percent.
   const auto value = [](Line& line, const char* text) {
     for (; *text != '\0'; ++text) {
       if (spells("_percent", text, length_of(text))) {

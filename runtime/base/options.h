@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The options of a run, and the seed, from one environment variable. The table of options is
-// options.inc.
+// The options of a run and its seed, which one environment variable sets. options.inc is the table
+// of options.
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 namespace stab::rt {
 
-// A piece of the environment. No zero byte ends it.
+// A piece of the environment, which does not end with a zero byte.
 struct Text {
   const char* start = nullptr;
   size_t size = 0;
@@ -62,15 +62,15 @@ Options parse_options(const char* text, Line& complaints);
 // Prints one line for each option.
 void describe_options(void (*print)(const char* line, size_t size));
 
-// The value of STABILIZER_OPTIONS. It is nullptr if the variable is not set, or unless the kernel says
-// that the program has no more rights than its caller (AT_SECURE). Programs that such a program starts
-// read the variable if it is passed on to them.
+// Returns the value of STABILIZER_OPTIONS, or nullptr if the variable is not set or the kernel does
+// not confirm that the program has the same rights as its caller (AT_SECURE). Programs that such a
+// program starts read the variable if it is passed on to them.
 const char* options_text(char** environment);
 
 // The environment that the kernel passed to the program. It is available before libc has set environ.
 char** initial_environment();
 
-// The seed that the options give, or a fresh one. Every call returns the same seed.
+// Returns the seed that the options give, or a fresh one. Every call returns the same seed.
 uint64_t run_seed(const Options& options);
 
 }  // namespace stab::rt

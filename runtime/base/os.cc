@@ -25,7 +25,7 @@ long map(uint64_t address, uint64_t size, int protection) {
       map_private | map_anonymous | map_noreserve | (address != 0 ? map_fixed_noreplace : 0);
   const long result = call(__NR_mmap, static_cast<long>(address), static_cast<long>(size),
                            protection, flags, -1, 0);
-  // Kernels before 4.17 take the address as a hint only.
+  // Kernels before 4.17 treat the address only as a hint.
   if (!failed(result) && address != 0 && static_cast<uint64_t>(result) != address) {
     unmap(static_cast<uint64_t>(result), size);
     return error_exists;
@@ -79,8 +79,8 @@ void populate(uint64_t address, uint64_t size) {
   call(__NR_madvise, static_cast<long>(address), static_cast<long>(size), populate_write);
 }
 
-// The kernel reads the action before it sees that there is no signal 0. Page 0 would be no action
-// at all.
+// The kernel reads the action before it sees that signal 0 does not exist. Page 0 can't be tested:
+// a null pointer means "no action".
 bool readable(uint64_t address) {
   constexpr long error_invalid = -22;
   const uint64_t page = address & -page_size;
@@ -96,7 +96,8 @@ bool set_limit(long which, const rlimit64& limit) {
   return !failed(call(__NR_prlimit64, 0, which, address_of(&limit), 0));
 }
 
-// Where the first thread's stack ends: 8 bytes after the name of the executed file. 0: unknown.
+// Returns the end of the first thread's stack: 8 bytes after the name of the executed file. 0:
+// unknown.
 uint64_t end_of_stack() {
   const char* last = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (last == nullptr) return 0;
@@ -104,9 +105,9 @@ uint64_t end_of_stack() {
   return (reinterpret_cast<uint64_t>(last) + 9 + page_size - 1) & -page_size;
 }
 
-// By so many bytes, or up to the limit of the moment. Reading the lowest page is what makes the
-// kernel extend the stack. Large pages would take more memory than a stack that grows does. (Not
-// for a part of the stack: what has two kinds of pages is two mappings.)
+// Extends the stack by `bytes`, or up to `limit`, the limit at this moment. Reading the lowest page
+// makes the kernel extend the stack. Large pages would take more memory than a stack that grows.
+// They can't be turned off for a part of the stack, since that would split it into two mappings.
 bool extend_stack(uint64_t bytes, uint64_t limit) {
   constexpr long no_large_pages = 15;
   const uint64_t end = end_of_stack();
@@ -121,7 +122,7 @@ bool extend_stack(uint64_t bytes, uint64_t limit) {
 }  // namespace
 
 bool allow_stack(uint64_t size) {
-  constexpr uint64_t above = uint64_t{1} << 20;  // arguments and frames that are there
+  constexpr uint64_t above = uint64_t{1} << 20;  // arguments and existing frames
   constexpr uint64_t most_above = uint64_t{8} << 20;
   rlimit64 limit = {};
   if (!get_limit(RLIMIT_STACK, limit)) return false;
@@ -309,7 +310,7 @@ void believe_in_kernel(const char* release) {
 }
 
 bool kernel_is_at_least(unsigned major, unsigned minor) {
-  char names[6][65];  // struct utsname; the third is the release
+  char names[6][65];  // struct utsname; the third string is the release
   if (failed(call(__NR_uname, address_of(names)))) return false;
   const char* at = believed_release != nullptr ? believed_release : names[2];
   const auto read = [&at] {
@@ -347,7 +348,8 @@ long queue_to_thread(int thread, int number, const void* value) {
     uint32_t user;
     const void* value;
     char rest[96];
-    // As a timer's: of those none is left after exec, where it would end the new program.
+    // Sent as a timer's signal, because a timer's signals don't survive exec, where they would end
+    // the new program.
   } info = {number, 0, -2, 0, process_id(), 0, value, {}};
   return call(__NR_rt_tgsigqueueinfo, info.sender, thread, number, address_of(&info));
 }

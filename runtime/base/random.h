@@ -30,7 +30,7 @@ class Random {
     return static_cast<uint64_t>(product >> 64);
   }
 
-  // A stream of its own, the same for the same state.
+  // Returns an independent stream, which depends only on the state.
   [[nodiscard]] Random derived() const {
     Random other(state_ ^ 0x5851f42d4c957f2du);
     return Random(other.next());

@@ -15,7 +15,7 @@ os::FileIdentity descriptor_file;
 bool wanted;
 bool ended;
 int owner;
-int forked;  // a child of the owner or of another child
+int forked;  // a child of the owner or of another such child
 
 bool is_number(const Text& text) {
   if (text.size == 0 || text.size > 6) return false;
@@ -38,8 +38,8 @@ bool make_path(const Text& text) {
   return true;
 }
 
-// A file that is there, else a new one, else one that another process has just made, or where a
-// link leads that nobody else can have planted.
+// Opens an existing file, or else creates it, or else opens one that another process has just
+// created, or the target of a link that nobody else can have planted.
 long open_path() {
   long fd = os::open_append(path);
   if (os::failed(fd)) fd = os::open_new(path);
@@ -74,11 +74,12 @@ void note_fork() {
   forked = os::process_id();
 }
 
-// The file is open only while a line is written: the program's own descriptors keep their numbers.
+// The file is open only while a line is written, so that the program's own descriptors keep their
+// numbers.
 void write_line(const Line& line) {
   if (!wanted || (os::process_id() != owner && os::process_id() != forked)) return;
   if (descriptor >= 0) {
-    // The program may have closed it, and the number may be another file's by now.
+    // The program may have closed it, and the number may belong to another file now.
     os::FileIdentity now = {};
     if (os::identify(descriptor, now) && now.device == descriptor_file.device &&
         now.inode == descriptor_file.inode)

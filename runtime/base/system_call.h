@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The instruction behind os.h and its like, which are what others call: results are the kernel's.
+// The system call instruction. Other code calls os.h and similar files, which use it. Results are
+// the kernel's.
 #pragma once
 
 namespace stab::os {
