@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * For programs that are built with szc; harmless in others. C and C++. */
+ * For programs that are built with szc; harmless in other programs. For C and C++. */
 #ifndef STABILIZER_H
 #define STABILIZER_H
 
@@ -7,28 +7,29 @@
 extern "C" {
 #endif
 
-/* Resolved by the runtime if the program has one. */
+/* The runtime defines these, if the program has it. */
 __attribute__((weak)) void stab_begin(void);
 __attribute__((weak)) void stab_end(void);
 __attribute__((weak)) void stab_begin_region(const char* name);
 __attribute__((weak)) void stab_end_region(const char* name);
 __attribute__((weak)) void stab_randomize(void);
 
-/* The region of interest: its time goes to the report, and so does how often it was entered. It may
- * begin and end in any thread and in signal handlers. Where it is begun again before it ended,
- * by whichever thread, it counts once, up to its last end. An end without a beginning is ignored; a
- * region that is open when the program exits ends there, and the report says so. What a child of
- * fork does is not in the report. */
+/* The region of interest. The report has its time, and how often it was entered. It may begin and
+ * end in any thread and in signal handlers. If any thread begins it again before it has ended, it
+ * counts once, up to its last end. An end without a beginning is ignored. A region that is open
+ * when the program exits ends there, and the report says so. The report does not include regions of
+ * a child of fork. */
 #define STAB_BEGIN() ((void)(stab_begin ? stab_begin() : (void)0))
 #define STAB_END() ((void)(stab_end ? stab_end() : (void)0))
 
-/* Regions with names, as STAB_BEGIN_REGION("parse"): the same for each name, and those of different
- * names may overlap. A name has 1 to 40 letters, digits, '_', '.' and '-', and a program has up to
- * 64 of them; other regions are not measured, and the report counts them. */
+/* Regions with names, for example STAB_BEGIN_REGION("parse"). The rules above hold for each name,
+ * and regions with different names may overlap. A name has 1 to 40 letters, digits, '_', '.' and
+ * '-', and a program has up to 64 of them; other regions are not measured, and the report counts
+ * them. */
 #define STAB_BEGIN_REGION(name) ((void)(stab_begin_region ? stab_begin_region(name) : (void)0))
 #define STAB_END_REGION(name) ((void)(stab_end_region ? stab_end_region(name) : (void)0))
 
-/* Before a function's definition: it stays where the linker put it. */
+/* Written before a function's definition: the function stays where the linker put it. */
 #define STAB_NO_MOVE __attribute__((section("stab_nomove"), noinline))
 
 /* Asks for a new layout. With rerandomize=once there is one layout for the whole run, and this does
@@ -37,7 +38,7 @@ static inline void stab_randomize_now(void) {
   if (stab_randomize) stab_randomize();
 }
 
-/* Resolved by libstabcausal.so, under which `stabctl causal` runs programs, szc's or not. */
+/* libstabcausal.so defines this. `stabctl causal` loads it into programs, built with szc or not. */
 __attribute__((weak)) void stab_visit(int kind, const char* name, void** point);
 #define STAB_VISIT_(kind, name)                           \
   do {                                                    \
@@ -45,16 +46,17 @@ __attribute__((weak)) void stab_visit(int kind, const char* name, void** point);
     if (stab_visit) stab_visit(kind, name, &stab_point_); \
   } while (0)
 
-/* Progress points: what a program is run for, as a request answered. How often they are visited is
- * what a causal profile is about. The name is a constant, the same for a point in several places.
- * A BEGIN and an END of one name are a latency. */
+/* A progress point marks a unit of the work that the program is run for, such as an answered
+ * request. A causal profile is about how often the points are visited. The name is a constant; a
+ * point in several places has the same name there. A BEGIN and an END with one name measure a
+ * latency. */
 #define STAB_PROGRESS(name) STAB_VISIT_(1, name)
 #define STAB_PROGRESS_BEGIN(name) STAB_VISIT_(2, name)
 #define STAB_PROGRESS_END(name) STAB_VISIT_(3, name)
 
-/* Where work comes in: the profiler can make it come faster, by a fixed time for each visit, of
- * which the thread that visits gains all. (GNU ld finds these functions for a program without PIE
- * only with -Wl,-z,dynamic-undefined-weak.) */
+/* Marks the place where work comes in. The profiler can make work come faster, by a fixed time for
+ * each visit, and the visiting thread gains all of that time. (GNU ld finds these functions for a
+ * program without PIE only with -Wl,-z,dynamic-undefined-weak.) */
 #define STAB_ARRIVAL(name) STAB_VISIT_(4, name)
 
 #ifdef __cplusplus

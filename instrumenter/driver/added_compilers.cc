@@ -27,20 +27,22 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending_of_notes = ".compiler";
 
-// "" without a home. Not in XDG_DATA_HOME, which builds that stabd starts don't get.
+// Returns "" if there is no home directory. It doesn't use XDG_DATA_HOME, which builds that stabd
+// starts don't get.
 std::string folder() {
   const std::string home = environment("HOME");
   return home.starts_with('/') ? home + "/.local/share/stabd/passes" : "";
 }
 
-// Whether the file exists, and only this user or root can have written it.
+// Whether the file exists and nobody but this user or root can have written it.
 bool is_ours(const std::string& path) {
   struct stat status{};
   return stat(path.c_str(), &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// The size and time of change of a program, which tell its builds apart; "" if it does not exist.
+// The size and time of change of a program, which distinguish its builds, or "" if it does not
+// exist.
 std::string state_of(const std::string& program) {
   struct stat status{};
   if (stat(program.c_str(), &status) != 0) return "";
@@ -53,7 +55,7 @@ std::string stem_of(const std::string& program) {
   return folder() + "/" + sha256_hex(program).substr(0, digits);
 }
 
-// A wrapper may start another compiler than before: hence the version, too.
+// A wrapper may start another compiler than before, so the notes have the version, too.
 struct Notes {
   std::string compiler;
   std::string state;
@@ -74,7 +76,7 @@ Notes read_notes(const std::string& file) {
   return notes;
 }
 
-// Beside the compiler, or by its version; "" if there is none.
+// Finds llvm-config beside the compiler, or by the compiler's version. Returns "" if there is none.
 std::string find_config(const std::string& program, const Identity& identity) {
   const std::string beside = fs::path(program).parent_path() / "llvm-config";
   if (access(beside.c_str(), X_OK) == 0) return beside;
@@ -87,8 +89,8 @@ std::string answer_of(const std::string& config, const char* question) {
   return text;
 }
 
-// LLVM's own flags without those that choose a language or warnings: its headers are for that library
-// and that kind of type information.
+// Returns LLVM's own flags except the flags that choose a language or warnings. Its headers need
+// the same standard library and the same kind of type information.
 Words flags_of(const std::string& config) {
   Words flags;
   for (const std::string& word : split_response(answer_of(config, "--cxxflags")))
@@ -100,7 +102,7 @@ Words flags_of(const std::string& config) {
   return flags;
 }
 
-// Compiles the sources as one file, so that headers are read once.
+// Compiles the sources as one file, so that headers are read only once.
 Result<void> build(const std::string& program, const std::string& config,
                    const Companions& companions, const std::string& scratch,
                    const std::string& output) {
@@ -126,7 +128,7 @@ Result<void> build(const std::string& program, const std::string& config,
   return {};
 }
 
-// The user's settings have no place in a trial of the pass.
+// Unsets the user's settings, which must not affect a trial of the pass.
 class WithoutVariables {
  public:
   WithoutVariables() {
@@ -147,7 +149,7 @@ class WithoutVariables {
       {{variable::stack, ""}, {variable::pass_phase, ""}}};
 };
 
-// Whether a function that calls another one gets a pad.
+// Whether the compiler, with this pass, gives a pad to a function that calls another one.
 bool makes_pads(const std::string& program, const std::string& pass, const std::string& scratch,
                 Errors errors) {
   const std::string source = scratch + "/try.c";
@@ -172,7 +174,7 @@ Result<void> try_out(const std::string& program, const std::string& pass,
   return {};
 }
 
-// Makes ~/.local/share/stabd/passes, for this user only. False if that is not possible.
+// Makes ~/.local/share/stabd/passes, for this user only. Returns false if that is not possible.
 bool make_folder() {
   std::error_code error;
   if (folder().empty()) return false;
@@ -181,8 +183,8 @@ bool make_folder() {
   return !error;
 }
 
-// A folder of one call, which is removed with what is in it at the end. It stays locked until then: an
-// unlocked one was left by a call that was killed.
+// The folder of one call, which is removed with its content at the end. It stays locked until then:
+// an unlocked folder was left behind by a call that was killed.
 class Scratch {
  public:
   explicit Scratch(const std::string& parent) : path_(parent + "/new-XXXXXX") {
@@ -199,7 +201,7 @@ class Scratch {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  std::string path_;  // "" if it could not be made
+  std::string path_;  // "" if the folder could not be made
   Fd lock_;
 };
 
@@ -213,7 +215,7 @@ void remove_left_folders() {
   }
 }
 
-// The distribution's compilers, for which szc's passes are built, need no trial.
+// The distribution's compilers need no trial, because szc's passes are built for them.
 bool is_of_distribution(const std::string& program) {
   return program.starts_with("/usr/lib/llvm-") && program.contains("/bin/");
 }
@@ -234,12 +236,12 @@ std::string added_pass(const Companions& companions, const std::string& program,
 bool loads(const std::string& program, const Identity& identity, const std::string& pass) {
   std::error_code error;
   if (is_of_distribution(real_path(program))) return true;
-  // Not its real path: a link to ccache starts the compiler of the link's name.
+  // The real path would be wrong: a link to ccache starts the compiler of the link's name.
   const std::string path = fs::absolute(program, error);
   const std::string file = stem_of(path) + ".tried";
   const std::string tried =
       fmt::format("{}\n{}, {}\n{}\n", path, state_of(path), identity.name, state_of(pass));
-  // One that others could write to stays as it is, and nothing in it is believed.
+  // If others can write to the folder, it stays as it is, and its content is not trusted.
   const bool can_keep = fs::exists(folder(), error) ? is_ours(folder()) : make_folder();
   if (can_keep && is_ours(file)) {
     const std::string before = read_file(file, 1 << 16).value_or("");
@@ -249,7 +251,8 @@ bool loads(const std::string& program, const Identity& identity, const std::stri
   const Scratch room(can_keep ? folder() : fs::temp_directory_path(error).string());
   if (room.path().empty()) return false;
   const bool good = makes_pads(path, pass, room.path(), Errors::dropped);
-  // A failure is the pass's only if the compiler works without it; else the disk may be full.
+  // The pass is to blame for a failure only if the compiler works without it. Otherwise the disk
+  // may be full, for example.
   const auto works = [&] {
     const auto ended = run_and_wait({path, "--target=x86_64-linux-gnu", "-O2", "-S", "-o",
                                      room.path() + "/plain.s", room.path() + "/try.c"},
@@ -319,7 +322,8 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   Result<void> done = build(program, config, companions, scratch, pass);
   if (done) done = try_out(program, pass, scratch);
   if (done) {
-    // Without its notes a pass is none: the old ones go first, the new ones come last.
+    // A pass without notes does not count, so the old notes are removed first, and the new ones are
+    // written last.
     fs::remove(notes, error);
     if (!error)
       fs::permissions(pass, fs::perms::group_write | fs::perms::others_write,

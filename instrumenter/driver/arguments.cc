@@ -37,7 +37,7 @@ bool takes_json(Action action) {
   return action == Action::explain || action == Action::add_compiler || action == Action::compilers;
 }
 
-// A walk over the expanded arguments that fills in what szc has to know.
+// Walks over the expanded arguments once and collects what szc has to know.
 class Parser {
  public:
   Result<Arguments> run(const Words& given);
@@ -53,8 +53,8 @@ class Parser {
   std::size_t at_ = 0;
   bool taken_out_ = false;
   bool options_over_ = false;
-  bool input_ = false;    // one that a linker gets: a header that is precompiled is none
-  bool headers_ = false;  // -x says that what follows are headers
+  bool input_ = false;    // there is an input for a linker, which a header to be precompiled is not
+  bool headers_ = false;  // -x says that the following inputs are headers
   bool stops_ = false;
   Arguments result_;
 };
@@ -172,7 +172,7 @@ Result<Arguments> Parser::run(const Words& given) {
   }
   result_.links = input_ && !stops_;
   result_.expanded = result_.clang;
-  // clang reads response files itself, if nothing in them is ours.
+  // clang reads response files itself if they contain no flag of ours.
   if (!taken_out_) result_.clang = given;
   return result_;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What szc has to know of its command line. Everything else is clang's business: clang itself
-// decides the phases and calls our linker wrapper (ld_main.cc) if and only if it links.
+// The facts that szc has to know about its command line. Everything else is clang's business: clang
+// itself decides the phases, and calls our linker wrapper (ld_main.cc) if and only if it links.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct OwnFlags {
   bool quiet = false;   // no notes
   bool print = false;   // show what would run, and run nothing
   bool json = false;
-  std::string named;  // the binary of --stab-explain, or the clang of --stab-add-compiler
+  std::string named;  // the binary for --stab-explain, or the clang for --stab-add-compiler
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
   std::string compiler;  // clang or gcc; "" if not given
@@ -33,20 +33,20 @@ struct OwnFlags {
 
 struct Arguments {
   OwnFlags own;
-  Words clang;           // what clang gets: all but our own flags and --ld-path, in the order given
-  Words expanded;        // the same with the words of response files in their places
-  std::string linker;    // the value of the last -fuse-ld=, "" if there is none
-  std::string ld_path;   // the value of the last --ld-path=
-  Words prefixes;        // the values of -B, where clang looks for linkers
-  std::string target;    // of --target= or -target, "" if there is none
-  bool lto = false;      // of either kind: code is made when linking
-  bool bitcode = false;  // -emit-llvm: code is made by a later command
+  Words clang;     // clang's arguments: all except our own flags and --ld-path, in the order given
+  Words expanded;  // the same, with response files replaced by their words
+  std::string linker;     // the value of the last -fuse-ld=, "" if there is none
+  std::string ld_path;    // the value of the last --ld-path=
+  Words prefixes;         // the values of -B, which are where clang looks for linkers
+  std::string target;     // the value of --target= or -target, "" if there is none
+  bool lto = false;       // full or thin: code is made when linking
+  bool bitcode = false;   // -emit-llvm: code is made by a later command
   bool verbatim = false;  // not the ordinary driver (-cc1, another driver mode): add nothing
-  bool links = false;     // an input, and no flag that stops before the linker
+  bool links = false;     // there is an input, and no flag that stops before the linker
 };
 
-// The arguments without the program's name. Fails on an own flag that does not exist or lacks its
-// value.
+// Takes the arguments without the program's name. Fails on a flag of ours that does not exist or
+// lacks its value.
 Result<Arguments> parse_arguments(const Words& arguments);
 
 // The little that szc knows of clang's options; tests/driver_clang_test.sh compares it with clang.

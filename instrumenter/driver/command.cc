@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The target in the name of a gcc, such as aarch64-linux-gnu-gcc-12; "" if there is none.
+// The target in the name of a gcc, such as aarch64-linux-gnu-gcc-12, or "" if the name has no
+// target.
 std::string target_of_gcc(const std::string& program) {
   const std::string name = fs::path(program).filename();
   for (const char* part : {"-gcc", "-g++", "-gfortran", "-cc", "-c++"})
@@ -22,14 +23,14 @@ std::string target_of_gcc(const std::string& program) {
   return "";
 }
 
-// Elsewhere clang works as if we were not there.
+// For all other targets clang works as if szc were not there.
 bool supported(const std::string& target) {
   if (target.empty()) return true;
   return (target.starts_with("x86_64") || target.starts_with("amd64")) &&
          target.find("linux") != std::string::npos;
 }
 
-// The linker that the user chose by -fuse-ld= or --ld-path=, "" if it was not found.
+// The linker that the user chose by -fuse-ld= or --ld-path=, or "" if it was not found.
 std::string chosen_linker(const Arguments& arguments, const std::string& clang) {
   if (!arguments.ld_path.empty()) return search_path(arguments.ld_path);
   if (arguments.linker.contains('/')) return search_path(arguments.linker);
@@ -48,8 +49,8 @@ void add_compile_flags(const Companions& companions, const std::string& pass, Wo
   if (!pass.empty()) words.push_back("-fpass-plugin=" + pass);
 }
 
-// The compiler calls ld.stab instead of a linker, unless the linker that the user chose is missing: the
-// compiler reports that.
+// The compiler calls ld.stab instead of a linker. If the linker that the user chose is missing, it
+// does not, so that the compiler reports the error.
 void add_linker(const Arguments& arguments, const Companions& companions,
                 const std::string& compiler, Command& command) {
   const bool chosen = !arguments.linker.empty() || !arguments.ld_path.empty();
@@ -89,7 +90,7 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
   return {};
 }
 
-// Adds what gcc understands: it has no pass, and it refuses clang's flags.
+// Adds only flags that gcc understands: it has no pass, and it refuses clang's flags.
 Result<void> fill_for_gcc(const Arguments& arguments, const Companions& companions,
                           const std::string& compiler, Command& command) {
   add_compile_flags(companions, "", command.words);
@@ -111,7 +112,8 @@ void set_environment(const OwnFlags& own, bool off, Command& command) {
   if (own.link_padding) environment[variable::link_padding] = fmt::to_string(*own.link_padding);
 }
 
-// ccache takes a changed plugin for the same compiler unless it is told.
+// ccache does not notice a changed plugin of the same compiler unless it is told to look at the
+// file.
 void tell_ccache(const std::string& pass, Command& command) {
   if (pass.empty()) return;
   const std::string others = environment("CCACHE_EXTRAFILES");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command that szc becomes: clang or gcc, with our flags before the user's, so that the user's win.
+// The command that szc becomes: clang or gcc, with our flags before the user's, so that the user's
+// flags win.
 #pragma once
 
 #include <map>
@@ -13,17 +14,18 @@
 namespace stab::driver {
 
 struct Command {
-  Words words;                                     // words[0] is the program's path
-  std::map<std::string, std::string> environment;  // to be set; an empty value: to be removed
-  std::string note;                                // for the user, "" if there is nothing to say
+  Words words;  // words[0] is the program's path
+  std::map<std::string, std::string>
+      environment;   // to be set; a variable with an empty value is removed
+  std::string note;  // for the user; "" if there is no note
 };
 
-// `compiler`: from find_compiler. The values of `arguments.own` win over the environment. Reads the file
-// system only to find a linker that the user chose.
+// `compiler` is the result of find_compiler. The values of `arguments.own` win over the
+// environment. This reads the file system only to find a linker that the user chose.
 Result<Command> make_command(const Arguments& arguments, const Words& compiler,
                              const Companions& companions, bool off);
 
-// "NAME=value ... 'word' ...", for the eyes and for a shell.
+// "NAME=value ... 'word' ...", for people and for a shell.
 std::string to_shell(const Command& command);
 
 }  // namespace stab::driver

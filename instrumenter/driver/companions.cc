@@ -31,7 +31,7 @@ bool runnable(const std::string& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// The first of the folders (relative to `start`) that holds `name`.
+// Returns the first of the folders (relative to `start`) that holds `name`.
 std::string first_with(const fs::path& start, std::initializer_list<const char*> folders,
                        std::string_view name) {
   for (const char* folder : folders) {
@@ -41,14 +41,14 @@ std::string first_with(const fs::path& start, std::initializer_list<const char*>
   return "";
 }
 
-// Of C++, whatever stands before a dash.
+// Whether the name is that of a C++ compiler, whatever comes before a dash.
 bool is_cxx_name(const std::string& compiler) {
   const std::string name = fs::path(compiler).filename();
   return name.starts_with("clang++") || name.contains("g++") || name.contains("c++");
 }
 
-// clang-19 -> clang++-19, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12,
-// cc -> c++; "" if the name is not of that form.
+// clang-19 -> clang++-19, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12, cc
+// -> c++. Returns "" if the name does not have such a form.
 std::string cxx_name(const std::string& compiler) {
   const fs::path path(compiler);
   const std::string name = path.filename();
@@ -63,7 +63,8 @@ std::string cxx_name(const std::string& compiler) {
   return "";
 }
 
-// The names of the libraries that an executable needs, each ended by a zero; "" if it is not an ELF file.
+// The names of the libraries that an executable needs, each followed by a zero, or "" if it is not
+// an ELF file.
 std::string needed_libraries(const std::string& path) {
   const auto elf = ElfReader::open(path);
   const auto segments = elf ? elf->segments() : std::unexpected(elf.error());
@@ -92,15 +93,16 @@ std::string needed_libraries(const std::string& path) {
   return names;
 }
 
-// Whether the process is this one or one above it.
+// Whether the process is this one or one of its ancestors.
 bool is_above(pid_t process) {
-  constexpr unsigned most = 1000;  // as deep as nobody starts programs
+  constexpr unsigned most = 1000;  // no chain of programs is this deep
   pid_t at = getpid();
   for (unsigned i = 0; i < most && at > 1; ++i) {
     if (at == process) return true;
     std::string stat;
     std::getline(std::ifstream(fmt::format("/proc/{}/stat", at)), stat);
-    // The name in parentheses may hold anything. A letter for the state follows, then the parent.
+    // The name in parentheses may contain any character. A letter for the state follows, then the
+    // parent.
     const std::size_t name = stat.rfind(')');
     if (name == std::string::npos || name + 4 > stat.size()) return false;
     at = static_cast<pid_t>(std::strtol(stat.c_str() + name + 4, nullptr, 10));
@@ -108,10 +110,11 @@ bool is_above(pid_t process) {
   return false;
 }
 
-// Refuses a compiler that is szc, or that has started this szc. The variable has a line for each compiler
-// that a szc above this one started: the process and the program.
+// Refuses a compiler that is szc, or that has started this szc. The variable has a line for each
+// compiler that an ancestor szc started, with the process and the program.
 Result<void> start_once(const std::string& program) {
-  static std::set<std::string> ours;  // an exec keeps the process, but not these
+  static std::set<std::string>
+      ours;  // after an exec the process is the same, but this set is empty
   const auto refuse = [&](std::string_view what) {
     return fail(fmt::format(
         "{} {}, so compiling would never end: set STAB_CC (or --stab-cc) to the compiler itself, "
@@ -138,7 +141,7 @@ std::string pass_name(unsigned llvm) {
   return fmt::format("stab-pass-{}.so", llvm);
 }
 
-// The number that follows the word; 0 if there is none.
+// The number that follows the word, or 0 if there is none.
 unsigned number_behind(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   unsigned value = 0;
@@ -147,8 +150,8 @@ unsigned number_behind(std::string_view text, std::string_view word) {
   return value;
 }
 
-// By LLVM's own project, or by a distribution that changes little. Others may have changed what a pass
-// calls, and so has what lies between two releases.
+// Whether this is a release of LLVM's own project, or of a distribution that changes little. Others
+// may have changed the functions that a pass calls, and so may versions between two releases.
 bool is_release(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
   const std::string_view vendor = line.substr(0, at);
@@ -284,7 +287,7 @@ std::string pass_for(const Companions& companions, const std::string& program,
   if (ours.empty()) return "";
   if (!fs::path(program).filename().string().contains("lld"))
     return loads(program, identity, ours) ? ours : "";
-  // A linker takes what the clang beside it takes.
+  // A linker loads the same pass as the clang beside it.
   const std::string clang = fs::path(real_path(program)).parent_path() / "clang";
   return !runnable(clang) || loads(clang, identify(clang), ours) ? ours : "";
 }

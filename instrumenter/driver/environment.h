@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How szc speaks to ld.stab through clang: by environment variables.
+// szc speaks to ld.stab through clang by environment variables.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace stab::driver {
 
-// Users may set all but the last four themselves, for builds that lose flags on the way.
+// Users may set all of these except the last four, for builds that lose flags on the way.
 namespace variable {
-inline constexpr const char* compiler = "STAB_CC";  // clang or gcc, before
+inline constexpr const char* compiler = "STAB_CC";  // clang or gcc; wins over the next one
 inline constexpr const char* clang = "STAB_CLANG";
 inline constexpr const char* off = "STAB_OFF";
 inline constexpr const char* strict = "STAB_STRICT";
@@ -20,20 +20,21 @@ inline constexpr const char* quiet = "STAB_QUIET";
 inline constexpr const char* link_order = "STAB_LINK_ORDER";
 inline constexpr const char* link_padding = "STAB_LINK_PADDING";
 inline constexpr const char* stack = "STAB_STACK";
-inline constexpr const char* linker = "STAB_LD_LINKER";       // the linker that the user chose
-inline constexpr const char* used_clang = "STAB_LD_CLANG";    // the clang that calls ld.stab
-inline constexpr const char* pass_phase = "STAB_PASS_PHASE";  // what stab-pass.so works in
+inline constexpr const char* linker = "STAB_LD_LINKER";     // the linker that the user chose
+inline constexpr const char* used_clang = "STAB_LD_CLANG";  // the clang that calls ld.stab
+inline constexpr const char* pass_phase =
+    "STAB_PASS_PHASE";  // the phase in which stab-pass.so works
 inline constexpr const char* started =
     "STAB_STARTED";  // the compilers that szc started, outermost first
 }  // namespace variable
 
-// "" if it is not set.
+// Returns "" if the variable is not set.
 std::string environment(const char* name);
 
-// Neither empty nor 0.
+// Whether the variable is neither empty nor 0.
 bool is_set(const char* name);
 
-// `name` is the flag or variable that an error speaks of.
+// `name` is the flag or variable that an error message names.
 Result<std::uint64_t> parse_seed(std::string_view name, std::string_view text);
 
 }  // namespace stab::driver

@@ -13,7 +13,7 @@
 namespace stab::driver {
 namespace {
 
-// Options of ld whose value is the next word. Long ones are accepted with one dash, too.
+// Options of ld whose value is the next word. The long ones are accepted with a single dash, too.
 constexpr auto kShortWithNext =
     std::to_array<std::string_view>({"-o", "-m", "-L", "-l", "-T", "-e", "-u", "-z", "-h", "-I",
                                      "-y", "-b", "-A", "-R", "-F", "-f", "-c", "-G", "-Y", "-O"});
@@ -64,7 +64,7 @@ constexpr auto kLongWithNext = std::to_array<std::string_view>({"output",
                                                                 "mllvm",
                                                                 "save-temps"});
 
-// Libraries that own the address space, the stack or the code of the program.
+// Libraries that take over the address space, the stack or the code of the program.
 constexpr auto kRuntimes = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"libclang_rt.asan", "-fsanitize=address"},
      {"libclang_rt.hwasan", "-fsanitize=hwaddress"},
@@ -80,7 +80,7 @@ constexpr auto kRuntimes = std::to_array<std::pair<std::string_view, std::string
      {"libclang_rt.tysan", "-fsanitize=type"},
      {"libclang_rt.xray", "-fxray-instrument"}});
 
-// gcc's, by their whole names.
+// gcc's libraries, by their whole names.
 constexpr auto kRuntimesOfGcc = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"asan", "-fsanitize=address"},
      {"hwasan", "-fsanitize=hwaddress"},
@@ -91,7 +91,7 @@ std::string base_name(const std::string& path) {
   return std::filesystem::path(path).filename();
 }
 
-// -name and --name alike, for names of more than one letter.
+// Returns the name in -name or --name, for names of more than one letter.
 std::optional<std::string_view> long_name(std::string_view word) {
   if (word.starts_with("--")) return word.substr(2);
   if (word.size() > 2 && word.starts_with('-')) return word.substr(1);
@@ -163,7 +163,7 @@ void LinkParser::input(std::size_t at) {
 void LinkParser::option(const std::string& word) {
   const std::string_view name = long_name(word).value_or("");
   if (name == "lto-CGO0") result_.unoptimized_code = true;
-  // As in GNU ld, a single dash and an o is the output's name, whatever follows.
+  // As in GNU ld, a single dash and an o introduce the output's name, whatever follows.
   const auto equal = word.starts_with("-o") ? std::string_view::npos : name.find('=');
   if (equal != std::string_view::npos)
     return valued(name.substr(0, equal), std::string(name.substr(equal + 1)));

@@ -26,13 +26,13 @@ constexpr int kCannotStart = 127;
 std::vector<char*> to_argv(const Words& words) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
-  // execv promises not to change what it is given.
+  // execv promises not to change its arguments.
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   return argv;
 }
 
-// Below what every kernel takes for one argument.
+// Less than any kernel's limit for one argument.
 constexpr std::size_t longest_word = 100'000;
 
 // The limit for all arguments together; the environment needs room beside them.
@@ -41,8 +41,9 @@ std::size_t most_bytes() {
   return limit > 0 ? static_cast<std::size_t>(limit) / 4 : longest_word;
 }
 
-// The same words, those behind the first `kept` in a response file if they are very long. The file has no
-// name and stays open for the program: nothing is left behind, however it ends.
+// Returns the same words. If they are very long, the words behind the first `kept` are in a
+// response file. The file has no name and stays open for the program, so nothing is left behind,
+// however the program ends.
 Words shortened(const Words& words, std::size_t kept) {
   std::size_t bytes = 0;
   std::size_t longest = 0;

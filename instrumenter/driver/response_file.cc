@@ -37,7 +37,8 @@ std::string take_word(std::string_view text, std::size_t& at) {
   return word;
 }
 
-// `open` holds the files that are being read: one that includes itself ends there.
+// `open` holds the files that are being read, so that a file that includes itself is not expanded
+// again.
 void expand(const std::string& argument, Words& open, Words& out) {
   if (argument.size() < 2 || argument[0] != '@' ||
       std::ranges::find(open, argument) != open.end()) {

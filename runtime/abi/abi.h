@@ -19,8 +19,8 @@
 //   6. CIEs and FDEs lie inside readable segments, and their fields inside them.
 //   7. Exception tables lie inside `exceptions`, and the types that they name inside readable
 //      segments.
-// 8. A function has one frame or no frame. Its fields are sorted, lie inside the function and its
-//    frame description, do not overlap, and the fields in code do not overlap the fixups either.
+//   8. A function has one frame or no frame. Its fields are sorted, lie inside the function and its
+//      frame description, do not overlap, and the fields in code do not overlap the fixups either.
 //   9. The checksum covers the table from the header to where `pinned` begins.
 // The C++23 programs and the runtime, which has no standard library, share this file: plain structs
 // only.
@@ -165,9 +165,8 @@ constexpr uint32_t exception_types_bytes = 10;
 
 // How to adjust the 32-bit field at `offset` of a copy. The meaning of `value` depends on the kind.
 enum class FixupKind : uint32_t {
-  shift = 0,  // pc-relative to a fixed place: add (original - copy); `value` is unused
-  branch =
-      1,  // pc-relative to the function `value`, at the same distance from its start as in the original
+  shift = 0,     // pc-relative to a fixed place: add (original - copy); `value` is unused
+  branch = 1,    // pc-relative to the function `value`, as far from its start as in the original
   constant = 2,  // store `value`: a place in the copy itself
   label = 3,     // pc-relative to the stub of label `value`
 };

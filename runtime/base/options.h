@@ -67,7 +67,7 @@ void describe_options(void (*print)(const char* line, size_t size));
 // program starts read the variable if it is passed on to them.
 const char* options_text(char** environment);
 
-// The environment that the kernel passed to the program. It is available before libc has set environ.
+// The environment that the kernel passed to the program, also before libc has set environ.
 char** initial_environment();
 
 // Returns the seed that the options give, or a fresh one. Every call returns the same seed.

@@ -5,13 +5,13 @@
 // you have to change this list.
 //
 // Invariants:
-// 1. Code that runs in a handler of ours, or that a handler of the program may call, does not wait
-//    for anybody, does not ask libc for anything that may wait, and leaves the heap alone. (Two
-//    functions wait for a while: an epoch's handler for other threads, _exit for another one's last
-//    line.)
-// 2. The functions of libc to which it passes calls on are looked up at our start or before it.
-// 3. The first frames of main and of the first thread, and the sizes of stacks, are recorded before
-//    main or a thread exists.
+//   1. Code that runs in a handler of ours, or that a handler of the program may call, does not
+//      wait for anybody, does not ask libc for anything that may wait, and leaves the heap alone.
+//      (Two functions wait for a while: an epoch's handler for other threads, _exit for another
+//      one's last line.)
+//   2. The functions of libc to which it passes calls on are looked up at our start or before it.
+//   3. The first frames of main and of the first thread, and the sizes of stacks, are recorded
+//      before main or a thread exists.
 #pragma once
 
 namespace stab::rt {

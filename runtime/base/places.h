@@ -6,11 +6,11 @@
 //   Head | Record, its items, its names | Record ... up to Head::used
 //
 // Invariants:
-// 1. A record lies at a multiple of 8 bytes. Its kind is stored last: a record without a kind does
-//    not count.
-// 2. A layout's time is before any code runs in it, and after all code of the layout that was there
-//    before has run.
-// 3. Records may be missing from Head::ended_ns on; 0: none is missing.
+//   1. A record lies at a multiple of 8 bytes. Its kind is stored last: a record without a kind
+//      does not count.
+//   2. A layout's time is before any code runs in it, and after all code of the layout that was
+//      there before has run.
+//   3. Records may be missing from Head::ended_ns on; 0: none is missing.
 #pragma once
 
 #include <stdint.h>

@@ -6,7 +6,7 @@
 namespace stab::rt::alarms {
 namespace {
 
-// `thread`: whose it is, or one of these.
+// Alarm::thread is the thread's number, or one of these.
 constexpr int nobody = 0;
 constexpr int being_made = -1;
 struct Alarm {
@@ -69,7 +69,7 @@ void set(int thread, uint64_t when_ns, int signal, const void* value) {
   if (Alarm* alarm = find(thread)) {
     alarm->round = round;
     if (!os::failed(os::set_timer_in(alarm->timer, when_ns))) return;
-    // That one has ended, and another has got its number.
+    // The alarm's thread has ended, and another thread has its number now.
     remove(*alarm);
   }
   make(thread, round, when_ns, signal, value);

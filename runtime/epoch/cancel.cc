@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Cancelling a thread: libc installs its own handler of our signal when it does so for the first
-// time, and ours goes before it again.
+// Cancelling a thread: libc installs its own handler of our signal when it first cancels one, and
+// then our handler goes before libc's again.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 
 #include "runtime/epoch/epoch_signal.h"
 
-// Weak: a program may have its own.
+// Weak, because a program may define its own.
 extern "C" __attribute__((weak, visibility("default"))) int pthread_cancel(pthread_t thread) {
   using Cancel = int (*)(pthread_t);
   static Cancel next;

@@ -6,7 +6,7 @@
 #include "runtime/base/os.h"
 #include "runtime/image/images.h"
 
-// For the entries: libc's functions, and whether layouts may be forgotten.
+// The entries below read these: libc's functions, and whether layouts may be forgotten.
 extern "C" {
 __attribute__((visibility(
     "hidden"))) void* stab_next_functions[static_cast<uint32_t>(stab::rt::Interposed::count)];
@@ -17,7 +17,7 @@ namespace stab::rt {
 namespace {
 
 constexpr uint32_t interposed_count = static_cast<uint32_t>(Interposed::count);
-constexpr uint32_t stored_count = 4;  // the first ones store registers and change nothing
+constexpr uint32_t stored_count = 4;  // the first four store registers and change nothing
 constexpr const char* names[interposed_count] = {
     "setjmp", "_setjmp", "__sigsetjmp", "getcontext", "makecontext", "swapcontext", "setcontext"};
 
@@ -41,13 +41,13 @@ void* next_function(uint32_t which) {
   return stab_next_functions[which];
 }
 
-// Not if the address is 0.
+// Does nothing if the address is 0.
 void note_first(uint64_t& first, uint64_t address) {
   uint64_t none = 0;
   __atomic_compare_exchange_n(&first, &none, address, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-// The permanent one, too: words that refer to it are rewritten like others.
+// The permanent layout counts, too: words that refer to it are rewritten like others.
 bool is_in_use(const Layout& layout) {
   return layout.state() == LayoutState::permanent || layout.state() == LayoutState::current ||
          layout.state() == LayoutState::old;
@@ -59,7 +59,7 @@ void hold_all(Image& image, void* /*context*/) {
       __atomic_store_n(&image.layouts[i].held, true, __ATOMIC_RELEASE);
 }
 
-// A layout ends with a page, and a word may lie at its very end.
+// A layout ends at a page boundary, and a word may point to its very end.
 const Layout* layout_with(uint64_t word) {
   if (word < os::page_size) return nullptr;
   Location location = locate(word);
@@ -75,8 +75,9 @@ void hold(uint64_t word, uint64_t caller) {
   note_first(holder, caller);
 }
 
-// Callers of setjmp that szc compiled stay in the first layout, and have saved what was in the
-// registers on the stack. Others in our images hide by their tables.
+// Callers of setjmp that szc compiled stay in the first layout, and have saved the registers'
+// values on the stack. For other callers in our images, the image's table says that it hides
+// addresses.
 bool saves_registers(uint64_t caller) {
   const Layout* layout = locate(caller).layout;
   return layout != nullptr && layout->state() == LayoutState::permanent;
@@ -93,7 +94,7 @@ bool stores_for_good(Interposed which, uint64_t caller) {
 extern "C" {
 extern __attribute__((visibility("hidden"))) const int32_t stab_contexts_entries[];
 
-// Any thread, signal handlers too. Gives libc's function.
+// Runs on any thread, also in signal handlers. Returns libc's function.
 __attribute__((visibility("hidden"), used)) void* stab_look_at_registers(
     uint32_t which, uint64_t caller, const volatile uint64_t* registers) {
   if (which >= stored_count) {
@@ -125,7 +126,7 @@ uint64_t entry_of(Interposed which) {
   return entries[static_cast<uint32_t>(which)];
 }
 
-// A context that the new library has stored already may refer to any layout that is there.
+// A context that the new library has stored already may refer to any layout that exists.
 void expect_contexts() {
   if (__atomic_exchange_n(&contexts_come_back, true, __ATOMIC_SEQ_CST)) return;
   for_each_image(hold_all, nullptr);
@@ -141,8 +142,9 @@ uint64_t first_holder() {
 
 }  // namespace stab::rt
 
-// Weak: a program may have its own. What they share pushes the arguments and then the registers
-// that a call preserves: rbx, rbp, r12 to r15 from the stack pointer up.
+// The entries are weak, because a program may define its own. Their common code pushes the
+// arguments and then the registers that a call preserves: rbx, rbp, r12 to r15 from the stack
+// pointer up.
 #define STAB_ENTRY(name, number)                                                          \
   ".weak " name "\n.type " name ", @function\n.p2align 4\n" name ":\nstab_entry_" #number \
   ":\n"                                                                                   \

@@ -12,13 +12,13 @@
 namespace stab::rt {
 namespace {
 
-uint32_t pauses;  // that have not ended
-bool paused;      // and epochs ran before
+uint32_t pauses;  // pause_epochs() calls that were not resumed
+bool paused;      // epochs ran before the pause
 int owner;        // the process that the schedule belongs to
-__thread char mark __attribute__((tls_model("initial-exec")));  // its address names the thread
-// The handler's. It has no data of threads: a program may run with another FS base.
+__thread char mark __attribute__((tls_model("initial-exec")));  // its address identifies the thread
+// The handler's mark. The handler has no thread-local data: a program may run with another FS base.
 const char of_handler = 0;
-const char* inside;  // who runs an epoch or keeps them out; nullptr: nobody
+const char* inside;  // the mark of the one who runs an epoch or keeps them out; nullptr: nobody
 
 bool enter(const char* who) {
   const char* nobody = nullptr;
@@ -60,13 +60,14 @@ void answer(const InHandler& proof, const siginfo_t& about, ucontext_t* interrup
 
 const char* start_schedule() {
   owner = os::process_id();
-  epoch_signal::be_answered(true);  // before the first one
+  epoch_signal::be_answered(true);  // before the first signal
   const char* problem = schedule::start(one_epoch::all_listed());
   if (problem != nullptr) epoch_signal::be_answered(false);
   return problem;
 }
 
-// Forks by handlers of the program that interrupted this thread inside: nobody may wait then.
+// Counts forks by handlers of the program that interrupted this thread while it was inside: they
+// must not wait.
 __thread uint32_t forks_inside __attribute__((tls_model("initial-exec")));
 
 void before_fork() {
@@ -84,14 +85,14 @@ void leave_after_fork() {
     leave();
 }
 
-// The child has our memory and none of our timers.
+// The child has our memory, but none of our timers.
 void after_fork_in_child() {
   note_fork();
   one_epoch::forget();
   epoch_signal::forget();
   forget_threads();
   schedule::forget_alarms();
-  // The thread that asked for a sandbox is not here.
+  // The thread that asked for a sandbox does not exist in the child.
   const bool was_paused = paused;
   paused = false;
   pauses = 0;
@@ -116,7 +117,7 @@ const char* start_epochs(const Options& options, const OutsideHandlers& /*proof*
 
 namespace {
 
-// While epochs are kept out. Nothing of ours makes a system call in a handler any more afterwards.
+// Called while epochs are kept out. Afterwards our handlers make no system calls any more.
 bool stop_answering() {
   epoch_signal::be_answered(false);
   if (owner != os::process_id()) return false;
@@ -155,7 +156,8 @@ void pause_epochs(const OutsideHandlers& proof) {
 bool resume_epochs(const OutsideHandlers& proof) {
   if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_SEQ_CST) != 0) return false;
   NoEpochs guard(proof);
-  if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0) return false;  // who came waits for us
+  if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0)
+    return false;  // another caller came, and waits for us
   if (paused && !one_epoch::are_over() && owner == os::process_id()) run_again();
   paused = false;
   return true;
@@ -197,14 +199,15 @@ void begin_thread_unless_stopped() {
 void begin_thread() {
   // Without epochs no system call may be made here, either.
   if (!epoch_signal::is_answered()) return;
-  // A handler of the program may never return, or fork: nobody may be counted as answering then.
+  // The program's handlers are blocked here: one might never return, or fork, and then this thread
+  // would count as answering for ever.
   const uint64_t mask = os::exchange_signal_mask(UINT64_MAX);
   begin_thread_unless_stopped();
   os::set_signal_mask(mask);
 }
 
 NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {
-  // A child that was made by a bare system call may have inherited an epoch that nobody will end.
+  // A child made by a bare system call may have inherited an epoch that nobody will end.
   while (!enter(&mark) && owner == os::process_id()) os::yield();
 }
 NoEpochs::~NoEpochs() {

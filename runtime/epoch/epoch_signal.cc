@@ -25,12 +25,12 @@ namespace {
 
 Answer answer;
 bool answered;
-bool alarms_interrupt;  // system calls, before 5.10
+bool alarms_interrupt;  // alarms interrupt system calls, before Linux 5.10
 bool on_alternate_stack;
 uint32_t now_answering;
 constinit os::SignalAction action_of_libc = {};
 
-// As if the signal had come to libc's handler alone.
+// Runs libc's handler as if libc had installed it itself.
 void hand_on(int number, void* info, void* context) {
   constexpr uintptr_t ignored = 1;  // SIG_IGN; below it, SIG_DFL
   if (reinterpret_cast<uintptr_t>(action_of_libc.handler) <= ignored) return;
@@ -50,7 +50,7 @@ void on_signal(int number, void* info, void* context) {
   if (!ours) return hand_on(number, info, context);
   const bool interrupts = value != &alarm || alarms_interrupt;
   if (interrupts) restart_system_call(*interrupted, epoch_signal::number);
-  // Once epochs have ended no system call may be made here: the program may have forbidden it.
+  // Once epochs have ended, no system call may be made here: the program may have forbidden it.
   const Answering answering;
   if (!answering) return;
   if (!interrupts) restart_uninterrupted_call(*interrupted, epoch_signal::number);

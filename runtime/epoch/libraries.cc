@@ -136,7 +136,7 @@ uint32_t find_known(const Name& name) {
   return i;
 }
 
-// The bits of a library, and the symbols that must lead to our interposed functions.
+// The bits of a library, and its symbols that must lead to our interposed functions.
 struct Told {
   static constexpr uint32_t most = 16;
   uint32_t bits = 0;
@@ -232,7 +232,7 @@ bool find_relocations(const link_map& library, Relocations& own, Relocations& ca
   }
 }
 
-// The slot of a call that was not made yet leads into the library itself.
+// Until a call is made for the first time, its slot leads into the library itself.
 bool leads_to_us(const link_map& library, const Elf64_Rela& relocation, const Told& told) {
   for (uint32_t i = 0; i < told.count; ++i) {
     if (told.symbols[i] != ELF64_R_SYM(relocation.r_info)) continue;
@@ -274,7 +274,7 @@ bool hides(const link_map& library, bool late) {
   if ((told.bits & (is_unreadable | is_unseen)) != 0) return true;
   // The library changes to contexts that it found in a signal's frame instead of making them.
   if ((told.bits & sets_contexts) != 0 && (told.bits & makes_contexts) == 0) return true;
-  // A jump out of a signal's stack and back later is a change of stacks too.
+  // A jump out of a signal's stack and back later also changes stacks.
   if ((told.bits & keeps_registers) != 0 && (told.bits & handles_signals) != 0) return true;
   return late && told.count != 0 && !is_bound_to_us(library, told);
 }

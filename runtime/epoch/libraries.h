@@ -13,11 +13,11 @@ namespace stab::rt {
 
 enum class Libraries : uint8_t {
   harmless,
-  hide_addresses,  // or it cannot be known
+  hide_addresses,  // or it can't be known
   changing,        // one is being loaded or unloaded
 };
 
-// Finds the list of libraries. Before any of them can change.
+// Finds the list of libraries. It must be called before any of them can change.
 void prepare_libraries();
 
 // Whether a loaded library makes stacks, as far as its table or its undefined symbols tell; then

@@ -77,7 +77,7 @@ bool has_frame_of(const Spot& spot, uint64_t address) {
          other.location.layout->pads[other.function] == spot.location.layout->pads[spot.function];
 }
 
-// The address of the same instruction in the present layout, or the address itself.
+// Returns the address of the same instruction in the current layout, or the address itself.
 uint64_t present(const Spot& spot, uint64_t address) {
   if (!spot.found() || spot.in_mark() || spot.location.image->present == 0) return address;
   const Layout& now = spot.location.image->current();
@@ -97,8 +97,8 @@ bool is_code(const Spot& spot) {
   return spot.offset <= spot.location.image->functions()[spot.function].size;
 }
 
-// Whether a value in this register that looks like the address of a jump table is one, in this
-// function. Below 4 GB, numbers of 32 bits look like addresses too.
+// Returns whether a value in this register that looks like the address of a jump table is one, in
+// this function. Below 4 GB, 32-bit numbers look like addresses, too.
 bool holds_addresses(const Spot& spot, uint32_t r) {
   if (!spot.found()) return false;
   const abi::Function& function = spot.location.image->functions()[spot.function];
@@ -199,8 +199,8 @@ void mark_stack(uint64_t from, Migration& migration) {
   if (stack.is_too_large()) migration.complete = false;
 }
 
-// The part of a signal's frame with siginfo, ucontext and the words around them. The vector
-// registers behind this part hold no addresses of code.
+// The size of the part of a signal's frame that holds siginfo, ucontext and the words around them.
+// The vector registers behind this part hold no addresses of code.
 constexpr uint64_t signal_frame_size = 1152;
 
 class Migrator {
@@ -278,9 +278,9 @@ class Migrator {
            address_of(walk_.saved[r]) >= frame_.registers.value[rsp];
   }
 
-  // A register that holds the address of a jump table of its own function, if nothing else can look
-  // like one there: not a value of which a byte was changed, nor one of a callee that did not save
-  // the register, nor the caller's. All other addresses in registers keep their layout.
+  // Moves a register that holds the address of a jump table of its own function, if the value can't
+  // be anything else: no byte of it was changed, and it is neither the caller's nor left by a
+  // callee that did not save the register. All other addresses in registers keep their layout.
   void move_registers(const Spot& own, bool caller_is_known) {
     for (uint32_t r = 0; r < register_count; ++r) {
       const uint32_t bit = 1u << r;
@@ -333,7 +333,8 @@ class Migrator {
     STAB_EXPENSIVE(Pads, 3, spoil_pad());
   }
 
-  // The program would read a wrong address there from now on.
+  // Fills the pad with bytes that are not a valid address: if the program used a word of the pad,
+  // it would crash.
   [[nodiscard]] bool spoil_pad() const {
     if (pad_start_ < walk_.readable_start || pad_end_ > walk_.readable_end) return true;
     fill_bytes(reinterpret_cast<void*>(pad_start_), 0xdb, pad_end_ - pad_start_);

@@ -14,16 +14,16 @@
 
 namespace stab::rt {
 
-// Of one epoch, when the threads that stopped were walked. It proves nothing of any layout unless
-// all of the thread that runs the epoch was seen, and neither images of ours nor libraries keep
-// addresses of code where nobody looks.
+// Decides which layouts are free in one epoch, after the stopped threads were walked. No layout is
+// free unless the whole thread that runs the epoch was seen, and neither images of ours nor
+// libraries keep addresses of code where nobody looks.
 class Reclamation {
  public:
   Reclamation(uint64_t epoch, bool own_seen, bool addresses_are_hidden, Libraries libraries)
       : epoch_(epoch),
         all_is_seen_(own_seen && !addresses_are_hidden && libraries == Libraries::harmless) {}
 
-  // Nothing changes, and it returns false, where something may refer to this old layout.
+  // Returns false, and changes nothing, if something may refer to this old layout.
   [[nodiscard]] bool reclaim(Layout& layout) const {
     if (may_be_referred_to(layout)) return false;
     forget(layout, Unreferred(layout));
@@ -31,7 +31,8 @@ class Reclamation {
   }
 
  private:
-  // Whether a thread can have met it when it ran last, beside what is marked.
+  // Whether the thread may have picked up a reference to the layout when it last ran, apart from
+  // the references that are marked.
   [[nodiscard]] bool may_refer_to(const Thread& thread, const Layout& layout) const {
     if (thread.seen || thread.state() == ThreadState::gone) return false;
     if (layout.retired <= thread.clear_since) return false;
@@ -46,7 +47,7 @@ class Reclamation {
   }
 
   uint64_t epoch_;
-  bool all_is_seen_;  // but for threads that may_refer_to() asks
+  bool all_is_seen_;  // except for the threads that may_refer_to() checks
 };
 
 namespace one_epoch {
@@ -59,14 +60,14 @@ bool running;
 bool poison;
 bool
     alarms_wake_nobody;  // the kernel sends a thread's alarm when that thread returns to its program
-bool too_old;            // the kernel, for epochs with several threads
-bool returns_are_checked;  // a thread that we would move over has a shadow stack
+bool too_old;            // the kernel is too old for epochs with several threads
+bool returns_are_checked;  // a thread that we would move has a shadow stack
 bool addresses_are_hidden;
 bool threads_known;
 uint64_t epoch_number;
 uint64_t own_clear_since;
 bool own_seen;
-// The program runs as long as the last epoch took, however short the period is.
+// The program runs at least as long as the last epoch took, however short the period is.
 uint64_t not_before;
 constinit EpochCounts counted;
 
@@ -91,7 +92,7 @@ void begin_image(Image& image, void* context) {
     outcome->moved = true;
 }
 
-// Layouts that nothing refers to may be written again.
+// Makes layouts that nothing refers to writable again.
 void reclaim(Image& image, void* context) {
   if (!image.board.in_use()) return;
   const auto& reclamation = *static_cast<const Reclamation*>(context);
@@ -120,9 +121,9 @@ uint32_t count_kept(const Image& image) {
   return kept;
 }
 
-// Long walks are worth their time when layouts run out.
+// Long walks are worth their time only when layouts run out.
 void find_scarcity(Image& image, void* context) {
-  const uint32_t last = image.layouts_at_most() - 2;  // the first one and the present one are there
+  const uint32_t last = image.layouts_at_most() - 2;  // minus the first one and the current one
   if (image.used >= (last < scarce_layouts ? last : scarce_layouts))
     *static_cast<uint32_t*>(context) = UINT32_MAX;
 }
@@ -132,8 +133,8 @@ void find_half_kept(Image& image, void* context) {
     *static_cast<bool*>(context) = true;
 }
 
-// False: not all that the stopped thread refers to was found. `since` is the epoch by whose end it
-// was clear of all that was retired.
+// Returns false if some references of the stopped thread may not have been found. `since` is the
+// epoch by whose end the thread referred to no layout retired before.
 bool move_over(const InHandler& proof, ucontext_t& context, uint32_t most_frames, uint64_t& since) {
   Migration migration;
   migrate(proof, context, most_frames, migration);
@@ -163,9 +164,9 @@ bool layouts_are_scarce() {
   return half_kept;
 }
 
-// Threads that always sleep when an epoch comes keep what they may have met, until they are seen.
-// That wakes them, and they count as having run: so not at each epoch, where some timeouts would
-// never end, and all would be woken who ever were.
+// Threads that are asleep at every epoch keep the layouts that they may refer to, until they are
+// stopped and walked. That wakes them, and then they count as having run. So it is not done at each
+// epoch: some timeouts would never end, and every thread that ever ran would be woken.
 uint64_t spared_since(uint64_t epoch) {
   constexpr uint64_t between = 8;
   return epoch % between == 0 && layouts_are_scarce() ? epoch - between : spare_all;
@@ -178,7 +179,7 @@ void forget_active(Image& image, void* context) {
     image.uses[f] = static_cast<uint8_t>(image.uses[f] & ~is_active);
 }
 
-// Frames that are there keep their size, so those functions must be known.
+// Existing frames keep their size, so their functions must be known.
 PadChange find_active_functions(const InHandler& proof, ucontext_t& own) {
   bool padded = false;
   for_each_image(forget_active, &padded);
@@ -193,7 +194,7 @@ PadChange find_active_functions(const InHandler& proof, ucontext_t& own) {
   return frames.complete ? PadChange::all : PadChange::none;
 }
 
-// Where all layouts are kept, for that is why there is no room.
+// If all layouts are kept, that is the reason why there is no room.
 const char* reason_for(const char* problem) {
   if (addresses_are_hidden && problem == no_room)
     return "no room for another layout: all layouts are kept, because code may be running in them "
@@ -204,7 +205,7 @@ const char* reason_for(const char* problem) {
   return problem;
 }
 
-// What a handler knows, for the private stack.
+// The handler's arguments, for the code on the private stack.
 struct Interruption {
   const InHandler& proof;
   ucontext_t& context;

@@ -8,27 +8,28 @@
 namespace stab::rt::schedule {
 namespace {
 
-// A time that is over already would expire in the handler.
+// A shorter time might expire while the handler still runs.
 constexpr uint64_t least_pause = 1000000;
 
 Signals signals;
 uint64_t asked;
-uint64_t budget;      // percent; 0: any
-uint64_t period;      // what is asked for, or longer; read in all handlers
+uint64_t budget;      // percent; 0: no limit
+uint64_t period;      // as asked for, or longer; read in all handlers
 uint64_t usual_cost;  // of an epoch
 uint64_t started_at;
 uint64_t last_at;
 int timer_clock;
 int timer;
-uint64_t next_at;  // the next epoch, on its clock
-bool alarms_used;  // then the timer comes behind the threads' own
+uint64_t next_at;  // when the next epoch is due, on the timer's clock
+bool alarms_used;  // if so, the process's timer comes after the threads' own
 bool timer_used;
 uint64_t without_alarm;
 uint64_t late;
 
-// For threads that have no alarm, when no other runs: libc did not start them, or there are too
-// many. Far behind the alarms if there are some, for where the running thread blocks the signal it
-// wakes a sleeper. Repeated in case a signal is lost.
+// The process's timer is for threads that have no alarm, because libc did not start them or there
+// are too many, if no other thread runs. If there are alarms, the timer comes long after them,
+// because it wakes a sleeper if the running thread blocks the signal. It repeats in case a signal
+// is lost.
 long set_timer(uint64_t due, bool behind_alarms) {
   if (!timer_used) return 0;
   constexpr uint64_t least_delay = 1000000000;
@@ -43,7 +44,7 @@ void set_alarm(int thread, uint64_t when_ns) {
   alarms::set(thread, when_ns, signals.number, signals.alarm);
 }
 
-// Without a timer of the process those that run need an alarm more than those that sleep do.
+// If the process has no timer, running threads need an alarm more than sleeping ones.
 void give_to_runners(uint64_t when_ns) {
   uint64_t missing = !alarms::is_set(os::thread_id());
   bool looked_for_ended = false;
@@ -53,13 +54,14 @@ void give_to_runners(uint64_t when_ns) {
     if (!looked_for_ended) alarms::drop_ended();
     looked_for_ended = true;
     const bool taken = alarms::take_over(runner.id, when_ns, signals.number, signals.alarm);
-    missing += !taken && os::thread_cpu_ns(runner.id) != 0;  // else it has ended meanwhile
+    missing += !taken && os::thread_cpu_ns(runner.id) != 0;  // else the thread has ended meanwhile
   }
   if (missing > without_alarm) without_alarm = missing;
 }
 
-// Those that run share the time until then. Who has not answered gets none: a library may wait for
-// this signal in a thread of its own, and would take ours for its timer's.
+// The running threads share the time until then. A thread that has not answered gets no alarm: a
+// library may wait for this signal in a thread of its own, and would take our signal for its own
+// timer's.
 void set_alarms(uint64_t remaining, bool all_listed) {
   if (!alarms_used) return;
   if (!all_listed) return set_alarm(os::thread_id(), remaining);
@@ -75,13 +77,13 @@ void set_alarms(uint64_t remaining, bool all_listed) {
   if (!timer_used) give_to_runners(remaining / runners);
 }
 
-// How much later than it was due the present epoch is, beyond what alarms are off by anyhow.
+// Counts how late the current epoch is, beyond the usual inaccuracy of alarms.
 void count_lateness(uint64_t now) {
   const uint64_t usual = period / 16 + least_pause;
   if (now > next_at + usual) late += now - next_at;
 }
 
-// The budget is kept over some epochs, not by each.
+// The budget holds over several epochs, not for each one.
 void stretch(uint64_t cost_ns) {
   usual_cost = usual_cost == 0 ? cost_ns : (usual_cost + cost_ns) / 2;
   const uint64_t least = budget == 0 ? 0 : usual_cost * 100 / budget;
@@ -130,7 +132,7 @@ void go_on() {
   if (next_at < now + least_pause) __atomic_store_n(&next_at, now + least_pause, __ATOMIC_RELAXED);
   alarms::go_on(next_at - now);
   set_alarms(next_at - now, false);
-  // Threads that began meanwhile have no alarm: it may not come a second behind.
+  // Threads that began meanwhile have no alarm, so the timer must not come a whole second late.
   constexpr uint64_t delay = 100000000;
   set_timer(next_at + delay, false);
 }
@@ -167,7 +169,7 @@ bool is_due(int alarm) {
   const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
   const uint64_t now = os::clock_ns(timer_clock);
   if (now + __atomic_load_n(&period, __ATOMIC_RELAXED) / 16 >= due) return true;
-  // Other threads ran less than was thought.
+  // Other threads ran less than expected.
   const uint64_t half = (due - now) / 2;
   alarms::set_again(alarm, half > least_pause ? half : least_pause);
   return false;

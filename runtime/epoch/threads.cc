@@ -17,7 +17,7 @@ namespace {
 enum class Activity : uint8_t {
   runs,
   sleeps,  // in the kernel, or is about to
-  lends,   // sleeps while a child runs in its memory, perhaps (vfork, posix_spawn)
+  lends,   // sleeps, perhaps while a child runs in its memory (vfork, posix_spawn)
   unknown
 };
 
@@ -100,7 +100,7 @@ struct Known {
   uint64_t clear_since = 0;
   uint64_t ran_ns = 0;
   uint64_t still_since = 0;
-  uint64_t now_ns = 0;  // its CPU time in the present epoch
+  uint64_t now_ns = 0;  // its CPU time in the current epoch
 };
 constinit Known known[most_threads + 1];
 uint32_t known_count;
@@ -109,11 +109,11 @@ uint64_t listed_epoch;
 
 uint64_t patience_ns = most_patience_ns;
 uint32_t rounds;    // how often threads were stopped
-uint32_t released;  // changes when the stopped ones may go on
+uint32_t released;  // changes when the stopped threads may continue
 
 constexpr uint32_t name_at = 19;
 
-struct Entry {  // struct linux_dirent64, ended by the name
+struct Entry {  // struct linux_dirent64, followed by the name
   uint64_t inode;
   int64_t next;
   uint16_t size;
@@ -143,7 +143,7 @@ struct Request {
   uint64_t spared_since;
   int own;
   bool exact_clock;
-  uint32_t first_looks;  // that may still be taken
+  uint32_t first_looks;  // the number that may still be taken
 };
 
 bool is_spared(const Thread& thread, Activity activity, const Request& request) {
@@ -358,7 +358,7 @@ const char* stop_others(const InHandler& proof, int signal, const void* stop_val
 }
 
 void resume_others(const InHandler& /*proof*/) {
-  // A thread that was asked and has not answered finds that it is too late.
+  // A thread that was asked but has not answered will find that it is too late.
   for (uint32_t i = 0; i < count; ++i)
     threads[i].change_state(ThreadState::asked, ThreadState::unreachable);
   __atomic_fetch_add(&released, 1, __ATOMIC_RELEASE);

@@ -12,7 +12,7 @@
 namespace stab::rt {
 
 enum class ThreadState : uint32_t {
-  asked,        // to stop
+  asked,        // asked to stop
   answering,    // about to be stopped
   stopped,      // in our handler, with its registers in `context`
   asleep,       // in the kernel
@@ -28,7 +28,7 @@ struct Thread {
   // before it cannot come back to the thread.
   uint64_t clear_since = 0;
   uint64_t ran_ns = 0;       // its CPU time when it was listed; 0: unknown
-  uint64_t still_since = 0;  // the first epoch since which that has been the same
+  uint64_t still_since = 0;  // the first epoch since which ran_ns has been the same
   bool asleep = false;       // seen asleep with that CPU time, and no child runs in its place
   bool seen = false;         // in this epoch: all layouts that it refers to are marked
   // The thread has not run since this epoch, so it refers to no layout that was made since.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The unwinder asks _dl_find_object where the frame descriptions for a pc are. Ours is exported
-// from the executable and so comes before libc's: it answers for copies, and asks libc's for
-// everything else. No locks, no allocation.
+// The unwinder asks _dl_find_object for the frame descriptions of a pc. Our function is exported
+// from the executable and so precedes libc's: it answers for copies, and asks libc's for everything
+// else. It takes no locks and allocates nothing.
 #include "runtime/image/find_object.h"
 
 #include <dlfcn.h>
@@ -28,8 +28,8 @@ int find_nothing(void* /*pc*/, dl_find_object* /*result*/) {
 
 FindObject next_find_object = find_before_start;
 
-// The image whose stub this address is, and the stub's descriptions; nullptr: there is none, or
-// nothing describes it.
+// Returns the image whose stub this address is, and the stub's descriptions. Returns nullptr if it
+// is not a stub's address or nothing describes the stub.
 const Image* image_with_stub(uint64_t address, uint8_t*& descriptions) {
   uint32_t which = 0;
   if (const Image* image = image_of_function_stub(address, which)) {
@@ -56,7 +56,7 @@ const char* file_of(const void* address) {
   return *found.dlfo_link_map->l_name == '\0' ? nullptr : found.dlfo_link_map->l_name;
 }
 
-// libc has it since 2.35.
+// libc has had this function since 2.35.
 void prepare_find_object(const OutsideHandlers& /*proof*/) {
   void* found = dlsym(RTLD_NEXT, "_dl_find_object");
   next_find_object = found == nullptr ? find_nothing : reinterpret_cast<FindObject>(found);
@@ -72,7 +72,7 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
   uint8_t* descriptions = nullptr;
   const Image* stubs = image == nullptr ? image_with_stub(address, descriptions) : nullptr;
   if (image == nullptr && stubs == nullptr) return find_object_of_libc(pc, result);
-  // What libc says of the original, but for where the code and its descriptions are.
+  // Everything is as libc answers for the original, except where the code and its descriptions are.
   if (find_object_of_libc((image != nullptr ? image : stubs)->base, result) != 0)
     fill_bytes(result, 0, sizeof *result);
   if (stubs != nullptr) {
@@ -87,9 +87,10 @@ extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
   return 0;
 }
 
-// For profilers inside the program: where the instruction is in the original whose copy it is of.
-// Other addresses are their own. In any handler and during an epoch: it only reads what locate()
-// and the frame that runs there keep. The number is of this contract.
+// For profilers inside the program: returns the instruction's address in the original of the copy
+// that `pc` is in. Any other address is returned unchanged. It may be called in any handler and
+// during an epoch: it reads only data that locate() and the frame that runs there keep. The number
+// in the name is the version of this contract.
 extern "C" __attribute__((visibility("default"))) const void* stab_original_address_1(
     const void* pc) {
   using namespace stab::rt;
@@ -107,7 +108,7 @@ extern "C" __attribute__((visibility("default"))) const void* stab_original_addr
   f = function_at(*image, *layout, address);
   if (f == no_copy) return pc;
   const uint64_t copy = address_of(layout->copy(f));
-  // The mark before a copy belongs to its beginning, the jump tables behind it to no code.
+  // The mark before a copy counts as the copy's beginning. The jump tables behind it are not code.
   if (address < copy) return image->original(f);
   const uint64_t offset = address - copy;
   return offset < image->functions()[f].size ? image->original(f) + offset : pc;

@@ -7,11 +7,11 @@
 
 namespace stab::rt {
 
-// Looks up libc's _dl_find_object now: who unwinds may be in a handler, and another thread may have
-// the loader's lock for long.
+// Looks up libc's _dl_find_object now: an unwinder may run in a handler, while another thread holds
+// the loader's lock for a long time.
 void prepare_find_object(const OutsideHandlers& proof);
 
-// The file of the library that holds this address, as the loader knows it; nullptr: it does not.
+// The file of the library that holds this address, or nullptr if the loader doesn't know one.
 const char* file_of(const void* address);
 
 // Asks libc's own function. This is safe in a signal handler.

@@ -97,9 +97,9 @@ namespace {
 // A placement chooses the functions of a layout, memory with room for all of them, and a place for
 // each. An image has one placement at a time, because its arrays are the image's scratch memory.
 
-constexpr uint64_t scratch_numbers = 6;  // of each function
+constexpr uint64_t scratch_numbers = 6;  // for each function
 
-// Arrays over the functions that take part.
+// Arrays over the functions that are placed.
 struct Placement {
   uint32_t* functions;
   uint32_t* sizes;
@@ -139,7 +139,7 @@ uint64_t place_as_linked(const Image& image, Placement& placement) {
   return at;
 }
 
-// Units of memory that any placement of these functions fits in.
+// Returns the number of units of memory that fit any placement of these functions.
 uint64_t span_of(const Image& image, Placement& placement) {
   return image.moves ? span_for(placement.total) : place_as_linked(image, placement);
 }
@@ -204,7 +204,7 @@ const char* reserve(Image& image, Layout& layout, Placement& placement) {
   return nullptr;
 }
 
-// Draws a place for each, or takes them in the order of the originals.
+// Draws a place for each function, or takes the places in the order of the originals.
 void choose_places(Image& image, Placement& placement) {
   if (image.moves)
     place(placement.sizes, placement.count, span_for(placement.total), image.random,
@@ -275,7 +275,7 @@ bool allocate_layouts(Image& image) {
   return true;
 }
 
-// saved | uses, then the scratch in a mapping of its own.
+// The layout is saved | uses. The scratch memory has a mapping of its own.
 bool allocate(Image& image) {
   const uint64_t n = image.count();
   const uint64_t saved = n * saved_bytes;
@@ -316,8 +316,8 @@ const char* make_switchboard(Image& image) {
   return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
 }
 
-// Prefetches a copy that is written soon, and the copy that it is made from. Functions come in the
-// order of the table, so their copies lie at random places.
+// Prefetches a copy that will be written soon, and the copy that it is made from. Functions come in
+// the order of the table, so their copies lie at random places.
 void fetch(const Image& image, const Layout& layout, uint32_t f) {
   constexpr uint64_t line = 64;
   constexpr uint64_t most_lines = 8;
@@ -415,7 +415,7 @@ Layout* new_layout(Image& image) {
   return &layout;
 }
 
-// Finds a layout to which nothing refers. Each layout has room for all functions.
+// Finds a layout that nothing refers to. Each layout has room for all functions.
 Layout* take_layout(Image& image) {
   if (Layout* unused = unused_layout(image)) return unused;
   return new_layout(image);
@@ -545,7 +545,7 @@ void close_image(Image& image) {
   free_scratch(image);
   if (image.memory != nullptr) os::unmap(address_of(image.memory), image.memory_size);
   Image closed;
-  closed.layouts = image.layouts;  // it holds this value at every moment
+  closed.layouts = image.layouts;  // the pointer has this value at every moment
   closed.note = image.note;
   closed.table = image.table;
   closed.altered = image.altered;

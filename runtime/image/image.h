@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // One executable or shared library, its table, and the places of its functions.
 //
-// Glossary: the *original* is the code where it was linked; its entry stays the address of the
-// function for everybody who takes it. A *copy* is the code elsewhere, with the same inner layout.
-// A *layout* is one placement of all copies. With rerandomize=once there is one; else the first is
-// permanent: functions run there until they are first called, and those that are anchored for ever.
+// Glossary: the *original* is the code where it was linked; its entry stays the function's address
+// for everybody who takes it. A *copy* is the code elsewhere, with the same inner layout. A
+// *layout* is one placement of all copies. With rerandomize=once there is only one. Otherwise the
+// first layout is permanent: functions run there until they are first called, and anchored
+// functions run there for ever.
 //
 // Invariants:
-//   1. The original stays valid code, but for the entry: what reaches it behind the entry runs on
-//      in it.
+//   1. The original stays valid code, except for the entry: execution that reaches it behind the
+//      entry continues in it.
 //   2. A copy refers to fixed places, to stubs, and to copies in its own layout or the permanent
 //      one. So a layout that nothing outside refers to may be forgotten as a whole.
-//   3. Code that somebody may be running is never written to. (At start nothing of the program runs
+//   3. Code that somebody may be running is never written to. (At start no code of the program runs
 //      between the first change of its text and the last.)
-//   4. No memory is writable and executable at one time.
+//   4. Memory is never writable and executable at the same time.
 #pragma once
 
 #include <elf.h>
@@ -31,16 +32,17 @@ namespace stab::rt {
 constexpr uint32_t saved_bytes =
     16;  // of the beginning of each original, the patch may cut a field in two
 constexpr uint32_t mark_bytes = 16;  // before a copy that notes its first call
-constexpr uint32_t mark_code = 7;    // of these, the last ones
+constexpr uint32_t mark_code = 7;    // the last of these bytes, which are code
 
 struct Image {
   uint8_t* base = nullptr;
   const abi::Note* note = nullptr;
   const abi::Header* table = nullptr;
-  uint8_t* saved = nullptr;   // saved_bytes for each function
-  Layout* layouts = nullptr;  // most_layouts, the first `used` may have memory; never unmapped
+  uint8_t* saved = nullptr;  // saved_bytes for each function
+  Layout* layouts =
+      nullptr;  // most_layouts of them, of which the first `used` may have memory; never unmapped
   uint32_t used = 0;
-  uint32_t present = 0;  // the layout that entries lead to
+  uint32_t present = 0;  // index of the layout that entries lead to
   Switchboard board;     // in use if functions move again
   Side side = Side::either;
   uint64_t lowest = 0;  // of all layouts
@@ -49,9 +51,9 @@ struct Image {
   Random pad_random{0};
   bool moves = true;        // false: copies lie as the originals do, and only their frames differ
   bool padded = false;      // frames of copies get pads
-  uint8_t* uses = nullptr;  // by function, as pads.h says
-  uint32_t* scratch = nullptr;  // for placements: 6 numbers a function
-  uint8_t* memory = nullptr;    // of all arrays
+  uint8_t* uses = nullptr;  // by function, with the bits in pads.h
+  uint32_t* scratch = nullptr;  // for placements: 6 numbers for each function
+  uint8_t* memory = nullptr;    // holds all arrays
   uint64_t memory_size = 0;
   void* debugger_entry = nullptr;
   uint64_t debugger_size = 0;
@@ -76,17 +78,19 @@ struct Image {
   [[nodiscard]] bool was_called(uint32_t f) const {
     return !marks_calls() || __atomic_load_n(board.called(f), __ATOMIC_RELAXED) != 0;
   }
-  // Whether copies of the first layout note their first call. There is no room for that between
-  // copies that lie as the originals do.
+  // Whether copies of the first layout note their first call. If copies lie as the originals do,
+  // there is no room for that between them.
   [[nodiscard]] bool marks_calls() const { return board.in_use() && moves; }
-  // Bytes before each copy of a layout, and how many of them are code where there is any.
+  // lead() is the number of bytes before each copy of a layout. If the copy has a mark, the last
+  // lead_code_of() of them are code.
   [[nodiscard]] uint32_t lead(const Layout& layout) const {
     return &layout == &first() && marks_calls() ? mark_bytes : 0;
   }
   [[nodiscard]] uint32_t lead_code_of(const Layout& layout) const {
     return &layout == &first() && marks_calls() ? mark_code : 0;
   }
-  // Later layouts are all of one size. Before the second one the first is what they may be like.
+  // All later layouts have the same size. Until the second one exists, the first one's size is the
+  // estimate.
   [[nodiscard]] uint32_t layouts_at_most() const {
     return layouts_that_fit(used, layouts[used > 1 ? 1 : 0].size());
   }
@@ -97,20 +101,21 @@ struct Image {
   [[nodiscard]] const char* name(uint32_t f) const {
     return elements<char>(*table, table->names) + functions()[f].name;
   }
-  // Whether the address may lie in a layout: a quick no.
+  // A quick check: returns false if the address can't lie in a layout.
   [[nodiscard]] bool near(uint64_t address) const { return address - lowest < highest - lowest; }
 };
 
-// With its jump tables.
+// Includes the jump tables.
 uint32_t copy_size(const abi::Function& function);
 
-// The layout that holds this address, or nullptr. Unused layouts hold none.
+// The layout that holds this address, or nullptr. Unused layouts don't count.
 const Layout* layout_of(const Image& image, uint64_t address);
-// The function whose copy (jump tables and the mark before it included) holds this address, or
+// The function whose copy (including jump tables and the mark before it) holds this address, or
 // no_copy.
 uint32_t function_at(const Image& image, const Layout& layout, uint64_t address);
 
-// Finds the table of the image and checks it. nullptr, or why the image cannot be randomized.
+// Finds the table of the image and checks it. Returns nullptr, or the reason why the image cannot
+// be randomized.
 const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* elf);
 
 struct Wishes {
@@ -119,26 +124,29 @@ struct Wishes {
   bool again = true;  // both again later
 };
 
-// Copies all functions whose code is as it was linked. nullptr, or why nothing was moved.
+// Copies all functions whose code is as it was linked. Returns nullptr, or the reason why nothing
+// was moved.
 const char* randomize(Image& image, const Random& random, Wishes wishes);
 
-// What randomize_again says when all layouts are kept, and there may be no more of them or of their
-// bytes.
+// randomize_again returns these texts if all layouts are in use, and the limit on their number or
+// on their bytes is reached.
 extern const char* const no_room;
 extern const char* const no_bytes;
 
-// A new layout for the functions that were called; all threads are stopped, or run where this
-// changes nothing. `uses` tells which functions have frames. nullptr, or why the old one stays.
+// Makes a new layout for the functions that were called. All threads are stopped, or run where this
+// changes nothing. `uses` tells which functions have frames. Returns nullptr, or the reason why the
+// old layout stays.
 const char* randomize_again(Image& image, uint64_t epoch, PadChange change);
 
-// For who samples the program, if somebody does (places.h): what functions there are, where their
-// stubs are, where this layout has them from this moment on, and that they are gone.
+// These write records for a tool that samples the program, if there is one (places.h): the
+// functions of an image, the places of its stubs, the places that a layout gives them from this
+// moment on, and that the image is gone.
 void note_image(const Image& image, uint64_t time_ns);
 void note_stubs(const Image& image, uint64_t time_ns);
 void note_layout(const Image& image, const Layout& layout, uint64_t time_ns);
 void note_gone(const Image& image, uint64_t time_ns);
 
-// Forgets the copies. Nothing may run in them any more.
+// Forgets the copies. No code may run in them any more.
 void close_image(Image& image);
 
 }  // namespace stab::rt

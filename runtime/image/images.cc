@@ -4,7 +4,7 @@
 namespace stab::rt {
 namespace {
 
-// The low bits of a slot's word; above them the number of images that were taken from it.
+// The low bits of a slot's word. The bits above count the images that were taken from the slot.
 enum State : uint32_t { empty, claimed, visible };
 constexpr uint32_t state_mask = 3;
 constexpr uint32_t next_image = 4;
@@ -12,7 +12,7 @@ constexpr uint32_t next_image = 4;
 // Valid when zero, never destroyed.
 constinit Image slots[most_images];
 uint32_t words[most_images];
-uint32_t used;  // slots beyond were never claimed
+uint32_t used;  // slots from here on were never claimed
 
 uint32_t word_of(uint32_t i) {
   return __atomic_load_n(&words[i], __ATOMIC_ACQUIRE);
@@ -22,7 +22,7 @@ bool is_visible(uint32_t word) {
   return (word & state_mask) == visible;
 }
 
-// Whether what was read since is of one image.
+// Whether everything that was read since `word` was loaded belongs to one image.
 bool is_still(uint32_t i, uint32_t word) {
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   return __atomic_load_n(&words[i], __ATOMIC_RELAXED) == word;
@@ -56,7 +56,7 @@ void publish_image(Image* image) {
 
 void retract_image(Image* image) {
   __atomic_fetch_add(&words[index_of(image)], next_image + claimed - visible, __ATOMIC_RELAXED);
-  __atomic_thread_fence(__ATOMIC_RELEASE);  // what changes now changes later than the word
+  __atomic_thread_fence(__ATOMIC_RELEASE);  // later changes become visible only after the word
 }
 
 void drop_image(Image* image) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The images of this process that have moved code. Written while epochs are kept out.
+// The images of this process that have moved code. The list is written only while epochs are kept
+// out.
 //
-// locate() is called at any time, by exception handling on any thread and by signal handlers:
-//   1. What it reads of an image (the image itself, and where its layouts lie) is never unmapped,
-//      though the next image of the same slot may be written over it.
-//   2. It finds nothing in an image that was retracted meanwhile. (Nobody looks for what is in such
-//      a one: its code may be unmapped by then.)
-// All else is for those who keep images from changing: an epoch, or NoEpochs.
+// locate() may be called at any time, by exception handling on any thread and by signal handlers:
+//   1. The memory that it reads of an image (the image itself, and where its layouts lie) is never
+//      unmapped, though the next image in the same slot may be written over it.
+//   2. It finds nothing in an image that was retracted meanwhile. (Nobody looks up addresses in
+//      such an image: its code may be unmapped by then.)
+//
+// The other functions are for callers that keep images from changing: an epoch, or NoEpochs.
 #pragma once
 
 #include "runtime/image/image.h"
@@ -15,22 +17,22 @@ namespace stab::rt {
 
 constexpr uint32_t most_images = 256;
 
-// A place for a new image, or nullptr if there are too many. It is not visible to readers yet.
+// Returns a place for a new image, or nullptr if there are too many. Readers don't see it yet.
 Image* claim_image();
 void publish_image(Image* image);
-// Takes the image from the readers; the place may be claimed again after drop_image.
+// Hides the image from readers. Its place may be claimed again after drop_image.
 void retract_image(Image* image);
 void drop_image(Image* image);
 
-// The image and the layout whose copies hold an address; nullptr: none.
+// The image and the layout whose copies hold an address, or nullptr.
 struct Location {
   const Image* image = nullptr;
   const Layout* layout = nullptr;
 };
 Location locate(uint64_t address);
-// The image and the label that this address is the stub of; nullptr: none.
+// Returns the image and the label whose stub this address is, or nullptr.
 const Image* image_of_stub(uint64_t address, uint32_t& label);
-// The same of a function.
+// The same for a function's stub.
 const Image* image_of_function_stub(uint64_t address, uint32_t& f);
 Image* image_with(const abi::Note* note);
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// One placement of an image's functions: memory, and where in it each copy lies.
+// One placement of an image's functions: memory, and the place of each copy in it.
 //
 //   | copies | call frame descriptions of the copies |
 //
-// Written while it is no one's, then executable and never changed again until nothing refers to it.
+// A layout is written while nobody uses it. Then it becomes executable, and is not changed again
+// until nothing refers to it.
 //
 // Invariants:
 //   1. It starts at a page, and its code and its descriptions are whole pages.
-//   2. A function is in the order, once, exactly if it has an offset. Places ascend and lie in the
-//      code; copies do not overlap.
+//   2. A function with an offset is in the order exactly once, and no other function is in it.
+//      Places ascend and lie in the code; copies do not overlap.
 #pragma once
 
 #include <stdint.h>
@@ -17,16 +18,17 @@ namespace stab::rt {
 
 constexpr uint32_t no_copy = UINT32_MAX;
 
-// Of an image, the first one included. The last two bound the memory of programs whose layouts are
-// all kept: there are no more bytes of layouts in all images than these, unless an image has less
-// than its least.
+// The first two limits are for the layouts of one image, including the first layout. The last two
+// bound the memory of programs whose layouts are all kept: the layouts of all images have at most
+// most_layout_bytes together, except that each image may have least_layouts.
 constexpr uint32_t most_layouts = 64;
 constexpr uint32_t least_layouts = 5;
 constexpr uint64_t most_layout_bytes = uint64_t{256} << 20;
 
-// Whose frames may get another size in a new layout, of the functions that have no frame now.
+// Tells which functions may get frames of another size in a new layout, among those without a frame
+// now.
 enum class PadChange : uint8_t {
-  none,  // there may be frames that nobody knows of, in threads that are about to move over
+  none,  // there may be unknown frames in threads that are about to be moved
   all,
 };
 
@@ -35,13 +37,13 @@ enum class LayoutState : uint32_t {
   unused,     // nothing refers to it
   current,    // entries lead to it
   old,        // entries lead elsewhere, but frames or registers may refer to it
-  permanent,  // where functions are that were not called yet, or may not move again
+  permanent,  // holds functions that were not called yet, or may not move again
 };
 
 struct Layout;
 
-// Proof that nothing outside refers to an old layout (Epochs 3). Only reclamation makes one, and it
-// is good for this layout, once: so nobody else can have a layout's memory written again.
+// Proof that nothing outside refers to an old layout (Epochs 3). Only reclamation makes one. It is
+// valid for this layout, once, so no other code can make a layout's memory writable again.
 class Unreferred {
  public:
   Unreferred(Unreferred&& other) noexcept : layout_(other.layout_) { other.layout_ = nullptr; }
@@ -53,27 +55,28 @@ class Unreferred {
   [[nodiscard]] bool is_of(const Layout& layout) const { return layout_ == &layout; }
 
  private:
-  friend class Reclamation;  // one_epoch.cc: when every thread was looked at
+  friend class Reclamation;  // one_epoch.cc: after every thread was examined
   explicit Unreferred(const Layout& layout) : layout_(&layout) {}
 
   const Layout* layout_;
 };
 
-// Proof that an image goes, or never came to be: the program may run nothing of it any more.
+// Proof that an image goes away, or was never completed: the program must not run its code any
+// more.
 class ImageIsGone {
   ImageIsGone() = default;
   friend struct ClosedImage;  // image.cc
 };
 
-// The state of a layout, which changes only as it may.
+// The state of a layout, and the changes that are allowed.
 class LayoutLife {
  public:
   [[nodiscard]] LayoutState state() const { return state_; }
-  // Memory that is new, so nothing refers to it.
+  // The memory is new, so nothing refers to it.
   void begin();
-  // The first layout, which is kept as long as the image.
+  // This is the first layout, which is kept as long as the image.
   void stay();
-  // Entries lead elsewhere now. (The first layout stays what it is.)
+  // Entries lead elsewhere now. (The first layout stays permanent.)
   void retire();
   void forget(const Layout& own, const Unreferred& proof);
 
@@ -86,21 +89,21 @@ struct Layout {
   uint8_t* start = nullptr;
   uint64_t code_size = 0;       // whole pages
   uint64_t unwind_size = 0;     // whole pages
-  uint64_t counted = 0;         // bytes of it among layout_bytes()
+  uint64_t counted = 0;         // the part of its size that layout_bytes() counts
   uint32_t* offsets = nullptr;  // of copies from `start`, by function, or no_copy
-  uint32_t* order = nullptr;    // functions that have copies, by place
-  uint32_t count = 0;           // of these
+  uint32_t* order = nullptr;    // functions that have copies, ordered by place
+  uint32_t count = 0;           // of the functions in `order`
   uint32_t* descriptions =
-      nullptr;               // of frames, from unwind(), by function that has a copy; 0: none
+      nullptr;  // of frames, from unwind(), by function that has a copy; 0: not described
   uint16_t* pads = nullptr;  // of frames, in abi::pad_unit, by function
   const uint8_t* unwind_header = nullptr;
-  const uint8_t* unwind_frames = nullptr;  // ended by a zero word
+  const uint8_t* unwind_frames = nullptr;  // terminated by a zero word
   uint64_t unwind_frames_size = 0;
   LayoutLife life;
   uint64_t born = 0;     // the epoch that made it
   uint64_t retired = 0;  // the epoch that made it old
   bool referred =
-      false;          // something outside of our reach may refer to it: asked anew at each epoch
+      false;          // something out of our reach may refer to it; determined anew at each epoch
   bool held = false;  // a jmp_buf may refer to it, for good (contexts.h)
 
   [[nodiscard]] LayoutState state() const { return life.state(); }
@@ -108,7 +111,7 @@ struct Layout {
   [[nodiscard]] bool has(uint32_t f) const { return offsets[f] != no_copy; }
   [[nodiscard]] uint8_t* copy(uint32_t f) const { return start + offsets[f]; }
   [[nodiscard]] uint8_t* unwind() const { return start + code_size; }
-  // Of a function that has a copy and a description.
+  // For a function that has a copy and a description.
   [[nodiscard]] const uint8_t* description(uint32_t f) const { return unwind() + descriptions[f]; }
   [[nodiscard]] uint64_t size() const { return code_size + unwind_size; }
   [[nodiscard]] bool holds(uint64_t address) const {
@@ -116,8 +119,8 @@ struct Layout {
   }
 };
 
-// An unused layout becomes the current one before anybody can run there, for unwinders. Unless it
-// is completed no entry has ever led there, and it is unused again.
+// Makes an unused layout the current one before anybody can run there, so that unwinders find it.
+// If this is not completed, no entry has ever led to the layout, and it is unused again.
 class Entry {
  public:
   Entry(Layout& layout, uint64_t epoch);
@@ -131,27 +134,28 @@ class Entry {
   bool completed_ = false;
 };
 
-// Nothing refers to it any more: it may be written again.
+// Nothing refers to the layout any more, so it may be written again.
 void forget(Layout& layout, Unreferred proof);
 
-// Memory for functions and for the arrays; false: there is none.
+// Allocates memory for the arrays, which have an element for each function. Returns false if there
+// is no memory.
 bool allocate_arrays(Layout& layout, uint32_t functions);
 void release(Layout& layout, uint32_t functions, const ImageIsGone& proof);
 
-// The memory of this layout counts until it is released.
+// Counts the memory of this layout, until it is released.
 void count_bytes(Layout& layout);
-// Bytes of all layouts of all images.
+// The bytes of all layouts of all images.
 uint64_t layout_bytes();
-// How many layouts of this size an image may have that has so many of them now.
+// The number of layouts of this size that an image may have if it has `has` of them now.
 uint32_t layouts_that_fit(uint32_t has, uint64_t size);
 
-// Invariants 1 and 2, but for the sizes of copies.
+// Checks invariants 1 and 2, except for the sizes of copies.
 bool is_valid(const Layout& layout, uint32_t functions);
 
 // The layout must be unused. Returns false if the kernel refuses.
 bool make_writable(Layout& layout);
-// The copies become executable, the descriptions read-only. nullptr, or what the kernel refused: then
-// the layout is as unused as it was.
+// Makes the copies executable and the descriptions read-only. Returns nullptr, or what the kernel
+// refused; then the layout is as unused as before.
 const char* seal(Layout& layout);
 extern const char* const place_refused;
 

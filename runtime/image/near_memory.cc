@@ -8,14 +8,14 @@ namespace {
 
 constexpr uint64_t reach = (uint64_t{1} << 31) - (uint64_t{1} << 20);
 constexpr uint64_t lowest_address = uint64_t{1} << 20;
-// Behind an executable comes the heap of brk(), which grows.
+// The heap of brk(), which grows, lies behind an executable.
 constexpr uint64_t room_for_brk = uint64_t{512} << 20;
 constexpr int attempts = 64;
 constexpr uint64_t ample_pages = 1 << 16;
 
 struct Window {
   uint64_t first = 0;
-  uint64_t pages = 0;  // of possible starts
+  uint64_t pages = 0;  // number of possible starts
 };
 
 Window window(uint64_t first, uint64_t last) {
@@ -34,8 +34,8 @@ Window above(uint64_t low, uint64_t high, uint64_t size) {
   return low + reach < first + size ? Window{} : window(first, low + reach - size);
 }
 
-// Below first: nothing grows there. The upper window is for images at low addresses and crowded
-// ones. What comes later has to find room on the same side.
+// Most attempts are below the image, because nothing grows there. The window above is for images at
+// low addresses and for crowded ones. Later layouts have to find room on the same side.
 Side side_of_attempt(Side wanted, int attempt, bool room_below) {
   if (wanted != Side::either) return wanted;
   return (attempt & 3) == 3 || !room_below ? Side::above : Side::below;

@@ -66,7 +66,8 @@ void draw_pads_again(Image& image, Layout& layout, PadChange change) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!layout.has(f)) continue;
     const bool keeps = change == PadChange::none || (image.uses[f] & (is_active | has_stub)) != 0;
-    // Drawn in any case: the others' do not depend on what is active.
+    // A pad is always drawn, so that the other functions' pads don't depend on which frames are
+    // active.
     const uint16_t fresh = draw(image, f);
     layout.pads[f] = keeps ? image.layout_in_use(f).pads[f] : fresh;
     STAB_DEBUG(Pads, 2, (image.uses[f] & has_stub) == 0 || layout.pads[f] == image.first().pads[f]);

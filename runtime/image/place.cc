@@ -18,7 +18,7 @@ void shuffle(uint32_t* items, uint32_t count, Random& random) {
   }
 }
 
-// Least significant digit first, a byte at a time: four passes, the result is where it began.
+// A radix sort, least significant byte first: after four passes the result is back in `keys`.
 void sort(uint32_t* keys, uint32_t* other, uint32_t count) {
   for (unsigned shift = 0; shift < 32; shift += 8) {
     uint32_t begin[257];
@@ -62,7 +62,7 @@ void place(const uint32_t* sizes, uint32_t count, uint64_t span, Random& random,
   for (uint32_t f = 0; f < count; ++f) total += sizes[f];
   STAB_ALWAYS(Placement, 1, span % span_step == 0 && 2 * total <= span);
   shuffle(order, count, random);
-  // Free units before the function of each rank: an ordered sample, as when points are thrown on a
+  // The free units before the function of each rank are an ordered sample, like points thrown on a
   // line.
   for (uint32_t k = 0; k < count; ++k)
     scratch[k] = static_cast<uint32_t>(random.below(span - total + 1));

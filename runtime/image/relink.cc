@@ -93,7 +93,7 @@ constexpr uint8_t trap_opcode = 0xcc;
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __start_stab_text[];
 extern "C" __attribute__((visibility("hidden"))) const uint8_t __stop_stab_text[];
 
-// The displacement at this offset as it was linked.
+// The displacement at this offset as the linker wrote it.
 uint32_t linked_field(const Image& image, uint32_t f, uint32_t offset) {
   if (offset + 4 <= saved_bytes) return load32(image.saved + uint64_t{f} * saved_bytes + offset);
   return load32(image.original(f) + offset);
@@ -303,7 +303,7 @@ void copy_again(const Image& image, const Layout& layout, uint32_t f) {
           store32(copy + offset, branch_again(image, layout, from + offset, copy + offset, callee));
           break;
         }
-        [[fallthrough]];  // it leads to a fixed place, as these do
+        [[fallthrough]];  // it leads to a fixed place, like the next two kinds
       case abi::FixupKind::shift:
       case abi::FixupKind::label:
         store32(copy + offset, load32(copy + offset) + shift);

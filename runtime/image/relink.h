@@ -7,21 +7,22 @@
 
 namespace stab::rt {
 
-// A kernel probe (a uprobe of perf or bpftrace) at the entry of an original would crash the program:
-// the kernel would execute the instruction that the file has there, and then continue behind it, in
-// the middle of our jump. The kernel sets probes only where memory is the file's. So the text that
-// patch_originals() changes becomes private memory with the same bytes, which no probe can hit. Pages
-// that hold a probe already stay, because the probe needs them.
+// A kernel probe (a uprobe of perf or bpftrace) at the entry of an original would crash the
+// program: the kernel would execute the instruction that the file has there, and then continue
+// behind it, in the middle of our jump. The kernel sets probes only in memory that is the file's.
+// So the text that patch_originals() changes becomes private memory with the same bytes, which no
+// probe can hit. Pages that hold a probe already stay, because the probe needs them.
 class OwnText {
  public:
-  // Finds out which pages are the file's own while none of the text is changed: patch_originals
-  // asks for this object. Where that cannot be known (there is no /proc), all pages stay as they are.
+  // Finds out which pages still belong to the file, before any text is changed: patch_originals
+  // asks for this object. If that can't be found out (/proc is missing), all pages stay as they
+  // are.
   explicit OwnText(const Image& image);
   ~OwnText();
   OwnText(const OwnText&) = delete;
   OwnText& operator=(const OwnText&) = delete;
 
-  // Replaces those pages, once the text was changed and is executable again. Pages that the kernel
+  // Replaces those pages, after the text was changed and is executable again. Pages that the kernel
   // refuses to replace (before Linux 5.7) stay.
   void take() const;
 

@@ -15,7 +15,7 @@ constexpr uint8_t trap_opcode = 0xcc;
 constexpr uint8_t jump_opcode = 0xe9;
 constexpr uint64_t jump_size = 5;
 
-// LEB128 of a fixed length: any 64-bit distance, backwards too.
+// A LEB128 number of a fixed length, which holds any 64-bit distance, backwards too.
 void store_leb(uint8_t* at, uint64_t value) {
   for (uint32_t i = 0; i < abi::exception_types_bytes; ++i, value >>= 7) {
     const bool last = i + 1 == abi::exception_types_bytes;
@@ -27,7 +27,7 @@ void store64(uint8_t* at, uint64_t value) {
   __builtin_memcpy(at, &value, sizeof value);
 }
 
-// What a jump at `at` holds behind its opcode.
+// The displacement of a jump at `at`, which follows the opcode.
 uint32_t displacement(uint64_t at, uint64_t target) {
   const uint64_t distance = target - (at + jump_size);
   STAB_DEBUG(Image, 2, static_cast<int64_t>(distance) == static_cast<int32_t>(distance));

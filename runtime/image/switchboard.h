@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What stays where it is while functions move again and again: which of them were called, and a
-// stub for each address of code that the program may keep (functions, labels, landing pads).
+// The data and code that stay in place while functions move again and again: records of which
+// functions were called, and a stub for each address of code that the program may keep (functions,
+// labels, landing pads).
 //
 //   | called | stubs (functions, then labels) | exception tables |
 //   | descriptions of functions' stubs | of labels' stubs |
 //
-// A stub is `jmp copy`. All of them are written elsewhere and put in place at once, so no code that
-// anybody may be running is ever written to.
+// A stub is `jmp copy`. All stubs are written elsewhere and put in place at once, so code that
+// anybody may be running is never written to.
 //
-// The stub of a function is entered by a call, or by a jump in place of one: the frame is that of a
-// function's entry. The stub of a label is entered by a jump from inside the function (a computed
-// goto), or by the unwinder as a landing pad: the frame is built, and is that of the label itself.
-// It is the same in all layouts (pads.h, invariant 2).
+// The stub of a function is entered by a call, or by a jump in place of a call, so the frame is as
+// at a function's entry. The stub of a label is entered by a jump from inside the function (a
+// computed goto), or by the unwinder as a landing pad, so the frame is built, and is as at the
+// label itself. It is the same in all layouts (pads.h, invariant 2).
 #pragma once
 
 #include <stdint.h>
@@ -22,10 +23,10 @@ namespace stab::rt {
 
 struct Switchboard {
   static constexpr uint64_t stub_bytes = 8;
-  static constexpr uint64_t description_bytes = 96;   // of the functions' stubs
-  static constexpr uint64_t label_header_bytes = 20;  // of a label's description
+  static constexpr uint64_t description_bytes = 96;   // for the functions' stubs
+  static constexpr uint64_t label_header_bytes = 20;  // at the start of a label's description
 
-  uint8_t* start = nullptr;  // null: functions move once
+  uint8_t* start = nullptr;  // nullptr: functions move only once
   uint64_t data_size = 0;    // marks: writable
   uint64_t stubs_size = 0;   // executable
   uint64_t tables_size = 0;  // read-only
@@ -44,11 +45,11 @@ struct Switchboard {
     return function_stub(functions) + label * stub_bytes;
   }
   [[nodiscard]] uint8_t* exceptions() const { return start + data_size + stubs_size; }
-  // In the form of .eh_frame_hdr and .eh_frame.
+  // The descriptions have the form of .eh_frame_hdr and .eh_frame.
   [[nodiscard]] uint8_t* descriptions() const { return exceptions() + exceptions_size; }
   [[nodiscard]] uint8_t* label_descriptions() const { return exceptions() + tables_size; }
 
-  // The label whose stub this address is the start of; false: none.
+  // Finds the label whose stub starts at this address. Returns false if there is no such label.
   [[nodiscard]] bool label_of_stub(uint64_t address, uint32_t& label) const {
     return is_stub(address, label_stub(0), labels, label);
   }
@@ -65,19 +66,20 @@ struct Switchboard {
   }
 };
 
-// The sizes that a table asks for; `start` is the caller's to set.
+// Computes the sizes that a table needs. The caller sets `start`.
 Switchboard measure_switchboard(const abi::Header& table);
 
-// Of the description of a label's stub: header, CIE, FDE, end. 0: its function has none.
+// The size of the description of a label's stub: header, CIE, FDE, end. It is 0 if the label's
+// function has no description.
 uint64_t label_description_size(const abi::Header& table, uint32_t label);
 
-// Stubs that trap, and exception tables. `base` is the lowest address of the image.
+// Writes stubs that trap, and the exception tables. `base` is the lowest address of the image.
 void write_switchboard(const Switchboard& board, const abi::Header& table, const uint8_t* base);
 
-// The tables become read-only. Returns false if the kernel refuses.
+// Makes the tables read-only. Returns false if the kernel refuses.
 bool seal(const Switchboard& board);
 
-// The next stubs: those that there are, but for those that are given another target.
+// The next version of the stubs: the existing stubs, some of which get another target.
 class StubsDraft {
  public:
   explicit StubsDraft(const Switchboard& board);
@@ -86,9 +88,10 @@ class StubsDraft {
   ~StubsDraft();
 
   [[nodiscard]] bool has_memory() const { return memory_ != nullptr; }
-  // `stub`: one of the board's, which leads to `target` then.
+  // `stub` is one of the board's stubs; from then on it leads to `target`.
   void lead(const uint8_t* stub, uint64_t target);
-  // In one step, as other threads see it. Returns false if the kernel refuses: nothing has changed.
+  // Replaces all stubs in one step, as other threads see it. Returns false, and changes nothing, if
+  // the kernel refuses.
   bool put_in_place();
 
  private:
@@ -96,7 +99,7 @@ class StubsDraft {
   uint8_t* memory_ = nullptr;
 };
 
-// `jmp target`, over 5 bytes of an aligned 8.
+// Writes `jmp target`, over 5 of 8 aligned bytes.
 void write_jump(uint8_t* at, const uint8_t* target);
 
 }  // namespace stab::rt

@@ -16,7 +16,8 @@ uint32_t difference(const void* to, const void* from) {
   return static_cast<uint32_t>(reinterpret_cast<uint64_t>(to) - reinterpret_cast<uint64_t>(from));
 }
 
-// A pc-relative field that was copied from `from` to `to`. Zero means that there is nothing.
+// Adjusts a pc-relative field that was copied from `from` to `to`. Zero means that the field is
+// unused.
 void follow(uint8_t* to, const uint8_t* from) {
   const uint32_t value = load32(from);
   if (value != 0) store32(to, value + difference(from, to));
@@ -48,7 +49,7 @@ uint64_t offset_of_cie(const Image& image, uint32_t index) {
   return offset;
 }
 
-// The pointer to the exception table at `field` of a clone of the FDE at `from`.
+// Sets the pointer to the exception table at `field` of a clone of the FDE at `from`.
 void point_at_exceptions(const Image& image, const abi::Function& function, uint8_t* field,
                          const uint8_t* from) {
   const bool absolute = (function.flags & absolute_lsda) != 0;
@@ -76,7 +77,7 @@ void clone_fde(const Image& image, const Layout& layout, uint32_t f, const uint8
   pad_description(image, f, layout.pads[f], at);
 }
 
-// The state at every function's entry: the return address is on top of the stack.
+// The state at each function's entry: the return address is on top of the stack.
 constexpr uint8_t entry_cie[] = {
     20,   0,    0,  0,                        // length
     0,    0,    0,  0,    1,    'z', 'R', 0,  // version 1, relative pointers
@@ -84,12 +85,12 @@ constexpr uint8_t entry_cie[] = {
     0x0c, 7,    8,  0x90, 1,    0,   0};      // at rsp + 8, saved below that
 constexpr uint32_t entry_fde_size = 20;
 
-// Code before the copy, or 0.
+// The size of the code before the copy, or 0.
 uint32_t lead_size(const Image& image, const Layout& layout, uint32_t f) {
   return &layout == &image.first() && image.marks_calls() && !image.anchored(f) ? mark_code : 0;
 }
 
-// Of code at whose every instruction the state is that of a function's entry.
+// Describes code in which the state at every instruction is the state at a function's entry.
 void write_entry_fde(const uint8_t* code, uint32_t size, const uint8_t* cie, uint8_t* at) {
   fill_bytes(at, 0, entry_fde_size);
   store32(at, entry_fde_size - 4);
@@ -98,7 +99,8 @@ void write_entry_fde(const uint8_t* code, uint32_t size, const uint8_t* cie, uin
   store32(at + 12, size);
 }
 
-// Version 1; pointer to the frames and table relative to here, all as signed 32-bit numbers.
+// Version 1. The pointer to the frames and the table are relative to here, all as signed 32-bit
+// numbers.
 void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
   header[1] = 0x1b;
   header[2] = 0x03;
@@ -108,8 +110,8 @@ void write_header(uint8_t* header, const uint8_t* frames, uint32_t count) {
   __atomic_store_n(header, 1, __ATOMIC_RELEASE);
 }
 
-// A copy whose pc-relative field (offset 0: there is none) is right. No byte is written twice:
-// others may read what they have written there themselves.
+// Copies an FDE or CIE and adjusts its pc-relative field (offset 0: no field). No byte is written
+// twice, because other threads write the same bytes and may be reading them.
 void copy_once(uint8_t* to, const uint8_t* from, uint32_t size, uint32_t field) {
   if (field == 0) return copy_bytes(to, from, size);
   copy_bytes(to, from, field);
@@ -118,10 +120,10 @@ void copy_once(uint8_t* to, const uint8_t* from, uint32_t size, uint32_t field) 
   copy_bytes(to + field + 4, from + field + 4, size - field - 4);
 }
 
-// The first layout's description, for the function's code as if it began at `start`.
+// Clones the first layout's description, for the function's code as if it began at `start`.
 void clone_first_fde(const Image& image, uint32_t f, const uint8_t* start, const uint8_t* cie,
                      uint8_t* at) {
-  constexpr uint32_t rest = 12;  // behind length, CIE and start
+  constexpr uint32_t rest = 12;  // the bytes behind length, CIE and start
   const abi::Function& function = image.functions()[f];
   const uint8_t* from = image.first().description(f);
   const bool relative = function.lsda_field > rest && (function.flags & absolute_lsda) == 0;
@@ -148,7 +150,8 @@ void build_unwind(const Image& image, Layout& layout) {
   uint8_t* own_cie = clone_cies(image, frames);
   copy_bytes(own_cie, entry_cie, sizeof entry_cie);
   uint8_t* at = own_cie + sizeof entry_cie;
-  // The descriptions in the order of the tables that they come from, what leads to them by address.
+  // The descriptions are in the order of the tables that they come from; the search table is sorted
+  // by address.
   for (uint32_t f = 0; f < image.count(); ++f) {
     const abi::Function& function = image.functions()[f];
     if (!layout.has(f)) continue;
@@ -196,8 +199,8 @@ void describe_stubs(const Switchboard& board) {
   write_header(header, cie, 1);
 }
 
-// The descriptions of a function's labels overlap, so each is alone in a table. All who write one
-// write the same, and its first byte last.
+// The descriptions of a function's labels overlap, so each is alone in a table. All threads that
+// write one write the same bytes, and its first byte last.
 uint8_t* describe_label_stub(const Image& image, uint32_t label) {
   static_assert(header_size + entry_size == Switchboard::label_header_bytes);
   const abi::Header& table = *image.table;

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t step = 16;
 constexpr uint64_t main_span = 65536;
 constexpr uint64_t thread_span = 4096;
-constexpr uint64_t stack_share = 64;  // of a small stack, no more
+constexpr uint64_t stack_share = 64;  // the shift takes at most this share of a small stack
 
 using Main = int (*)(int, char**, char**);
 using StartMain = int (*)(Main, int, char**, Main, void (*)(), void (*)(), void*);
@@ -33,7 +33,7 @@ uint64_t threads_made;
 uint64_t main_shift;
 Main program;
 
-// A thread on its way: the slot is free again when it runs.
+// A thread that is being started. Its slot is free again once the thread runs.
 struct Arrival {
   uint32_t taken;
   uint32_t shift;
@@ -130,7 +130,7 @@ int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& a
 int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
   if (!moved) return next(thread, run_plain_thread, &arrival);
   pthread_attr_t room;
-  with_more_stack(nullptr, room);  // the default size is as large as it may be
+  with_more_stack(nullptr, room);  // the default size is as large as possible already
   arrival.shift = draw_shift(nullptr);
   int result = next(thread, run_plain_thread, &arrival);
   if (result != thrd_success && retreat_to(nullptr, nullptr)) {
@@ -156,7 +156,7 @@ void announce_threads() {
 
 }  // namespace stab::rt
 
-// Weak: sanitizers and programs have their own, which then stay.
+// Weak: sanitizers and programs define their own, and then ours is not used.
 extern "C" __attribute__((weak)) int __libc_start_main(stab::rt::Main start, int count,
                                                        char** arguments, stab::rt::Main begin,
                                                        void (*end)(), void (*loader)(),
@@ -187,7 +187,7 @@ extern "C" __attribute__((weak, visibility("default"))) int pthread_create(
   return result;
 }
 
-// It does not call the one above.
+// thrd_create does not call pthread_create.
 extern "C" __attribute__((weak, visibility("default"))) int thrd_create(
     thrd_t* thread, stab::rt::PlainRoutine routine, void* argument) {
   using namespace stab::rt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The frames that everything else stands on, main's and those of threads, begin a random number of
-// bytes lower: the size of the environment leaves no trace in the addresses of frames.
+// The first frames of main and of threads, on which all others stand, begin a random number of
+// bytes lower. So the size of the environment leaves no trace in the addresses of frames.
 #pragma once
 
 #include "runtime/base/outside_handlers.h"

@@ -7,8 +7,8 @@
 namespace stab::rt {
 namespace {
 
-// | process: 22 bits | its thread that writes, or `written`: 41 | whether somebody waits: 1 |
-constexpr unsigned process_shift = 42;  // the kernel's numbers are below 1 << 22
+// | process: 22 bits | the thread that writes, or `written`: 41 | whether somebody waits: 1 |
+constexpr unsigned process_shift = 42;  // the kernel's process numbers are below 1 << 22
 constexpr uint64_t waits = 1;
 constexpr uint64_t written = (uint64_t{1} << process_shift) - 2;
 
@@ -16,7 +16,7 @@ uint64_t in_this_process(uint64_t who) {
   return static_cast<uint64_t>(os::process_id()) << process_shift | who;
 }
 
-// By the place of its control block: libc aligns it to 64 bytes.
+// Identifies the thread by the address of its control block, which libc aligns to 64 bytes.
 uint64_t this_thread() {
   return (address_of(__builtin_thread_pointer()) >> 5) & written;
 }
@@ -27,7 +27,7 @@ bool is_in(uint64_t process, uint64_t state) {
 
 }  // namespace
 
-// A function of its own, so that handler_test.sh can tell that _exit waits here alone.
+// A separate function, so that handler_test.sh can tell that _exit waits only here.
 __attribute__((noinline)) void LastLine::wait_for_writer(uint64_t state) {
   const uint64_t end = in_this_process(written);
   const uint64_t began = os::monotonic_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Linked into each shared library: offers the library to the executable's runtime before its other
-// constructors run, and takes it back after its last destructor. In a program that szc did not link
+// constructors run, and takes it back after its last destructor. If szc did not link the program,
 // nothing happens.
 #include <elf.h>
 

@@ -16,7 +16,7 @@ bool is_in_name(char c) {
          c == '.' || c == '-';
 }
 
-// 0 if it is no name of a region. No more is read than is needed to know.
+// Returns 0 if this is not a region's name. It reads no more than is needed to decide.
 size_t length_of_name(const char* name) {
   if (name == nullptr) return 0;
   size_t length = 0;
@@ -25,7 +25,7 @@ size_t length_of_name(const char* name) {
   return length;
 }
 
-// FNV-1a. Never 0.
+// FNV-1a, but never 0.
 uint64_t key_of(const char* name, size_t length) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (size_t i = 0; i < length; ++i)
@@ -33,7 +33,7 @@ uint64_t key_of(const char* name, size_t length) {
   return hash == 0 ? 1 : hash;
 }
 
-// Nobody waits for whoever writes the name: the key says which region it is.
+// Nobody waits for the thread that writes the name, because the key says which region it is.
 bool claim(NamedRegion& region, uint64_t key, const char* name, size_t length) {
   uint64_t free = 0;
   if (!__atomic_compare_exchange_n(&region.key, &free, key, false, __ATOMIC_ACQ_REL,
@@ -44,8 +44,8 @@ bool claim(NamedRegion& region, uint64_t key, const char* name, size_t length) {
   return true;
 }
 
-// nullptr: it has none, and with `makes` there is no room. Of two names with one hash the second
-// has none.
+// Returns nullptr if the name has no region, and if `makes` is true, there is no room for one. If
+// two names have the same hash, the second has no region.
 NamedRegion* find(NamedRegion* regions, const char* name, bool makes) {
   const size_t length = length_of_name(name);
   if (length == 0) return nullptr;
@@ -76,7 +76,8 @@ void RegionClock::end() {
     if (before == 0) return;
   while (!__atomic_compare_exchange_n(&depth_, &before, before - 1, false, __ATOMIC_ACQ_REL,
                                       __ATOMIC_ACQUIRE));
-  // Only now is it known which beginning this ends: an earlier look at the clock may be before it.
+  // Only now is it known which beginning this ends. A time read earlier might be before that
+  // beginning.
   if (before == 1) __atomic_fetch_add(&sum_, os::monotonic_ns(), __ATOMIC_ACQ_REL);
 }
 
@@ -88,9 +89,9 @@ bool RegionClock::is_open() const {
   return load(depth_) != 0;
 }
 
-// A thread may stand between its step of the depth and that of the sum: so what is closed may lack
-// its end, which is nearly all of the clock. A stray end that came in the midst of a beginning
-// leaves a little less than nothing.
+// A thread may be between its changes of the depth and of the sum. So the sum of a closed region
+// may still lack its end, and then it is about minus the time on the clock. If a stray end came in
+// the middle of a beginning, the sum is slightly negative.
 uint64_t RegionClock::time() const {
   const auto sum = static_cast<int64_t>(load(sum_));
   const auto now = static_cast<int64_t>(os::monotonic_ns());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The time in regions that the program marks. Any thread and any signal handler; valid when zero.
+// The time in regions that the program marks. Any thread and any signal handler may call this;
+// valid when zero.
 #pragma once
 
 #include <stddef.h>
@@ -7,15 +8,15 @@
 
 namespace stab::rt {
 
-// One region. Where it was begun several times, by whichever threads, it counts once: from the
+// One region. If it is begun several times before it ends, in any threads, it counts once: from the
 // first beginning to the last end. An end without a beginning is ignored.
 class RegionClock {
  public:
   void begin();
   void end();
 
-  // Of the outermost ones: how often they were begun, and the time in them. One that is open ends
-  // now.
+  // How often the region was begun, and the time in it; nested beginnings do not count. A region
+  // that is open counts as ending now.
   [[nodiscard]] uint64_t count() const;
   [[nodiscard]] uint64_t time() const;
   [[nodiscard]] bool is_open() const;
@@ -23,20 +24,20 @@ class RegionClock {
  private:
   uint64_t depth_;
   uint64_t count_;
-  // Each end adds the time, each beginning takes it away. So an open region makes it negative, and
-  // an end in one thread and a beginning in another are right in any order.
+  // Each beginning subtracts the time, and each end adds it. So the sum of an open region is
+  // negative, and an end in one thread and a beginning in another may come in any order.
   uint64_t sum_;
 };
 
-// R1: a name of a region has 1 to 40 letters, digits, '_', '.' and '-'.
-// R2: a program has 64 of them; what does not fit is counted.
+// R1: a region's name has 1 to 40 letters, digits, '_', '.' and '-'.
+// R2: a program has 64 of them; other beginnings are only counted.
 inline constexpr size_t max_region_name = 40;
 inline constexpr size_t max_regions = 64;
 
 struct NamedRegion {
-  uint64_t key;                    // a hash of the name; 0: free
+  uint64_t key;                    // a hash of the name; 0: the slot is free
   uint64_t is_named;               // the name is complete
-  char name[max_region_name + 1];  // with a zero behind it
+  char name[max_region_name + 1];  // terminated by a zero
   RegionClock clock;
 };
 
@@ -45,9 +46,10 @@ class NamedRegions {
   void begin(const char* name);
   void end(const char* name);
 
-  // nullptr: there is none of that number, or it was never begun.
+  // Returns nullptr if there is no region with that number, or if it was never begun.
   [[nodiscard]] const NamedRegion* at(size_t index) const;
-  // Beginnings that do not count, by R1 and R2, or as their thread ended before the name was there.
+  // Beginnings that do not count, because of R1 or R2, or because their thread ended before the
+  // name was complete.
   [[nodiscard]] uint64_t refused() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace stab::rt {
 namespace {
 
-// Those of which a user should know that they stay.
+// Adds the numbers of the pinned functions that a user should know about.
 void add_pinned(Line& line, const abi::Header& table) {
   uint64_t counts[static_cast<uint32_t>(abi::PinReason::count)] = {};
   const auto* pinned = elements<abi::Pinned>(table, table.pinned);
@@ -44,7 +44,7 @@ void add_image(Line& line, const Image& image) {
   line.field("setup_ns", image.setup_ns);
 }
 
-// As much of it as a line has room for.
+// Adds the end of the file's name, as much as a line has room for.
 void add_file(Line& line, const char* file) {
   constexpr size_t most = 400;
   if (file == nullptr) return;
@@ -82,7 +82,8 @@ void report_region(const NamedRegion& region) {
   write_line(line.close());
 }
 
-// A handler that interrupts this and leaves by _exit goes on behind what was written.
+// If a handler interrupts this and leaves by _exit, it continues after the regions that were
+// written.
 void report_regions(const NamedRegions& named) {
   static size_t done;
   for (size_t i = __atomic_load_n(&done, __ATOMIC_RELAXED); i < max_regions; ++i) {
@@ -109,7 +110,7 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
   if (why_once != nullptr) line.field("why_once", why_once);
   if (small_stack != nullptr) line.field("small_stack", small_stack);
   if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
-  // What was asked for and cannot be done is not made up for by the heap.
+  // If code or stack was asked for and is impossible, a random heap does not make up for it.
   const bool asked = options.code || options.stack;
   line.field("randomized", (asked ? moving : heap::is_heap_on()) ? "yes" : "no");
   if (problem != nullptr) line.field("why", problem);
@@ -147,7 +148,7 @@ void report_signal(int number, uint64_t pc, const Location& location) {
 
 void report_sandbox(const EpochCounts& epochs) {
   if (!report_wanted() || !end_report()) return;
-  static uint64_t told;  // epochs of the last such line; end_report() lets one thread in here
+  static uint64_t told;  // epochs at the last such line; end_report() lets only one thread in here
   const uint64_t epochs_now = epochs.layouts + epochs.given_up;
   if (epochs_now < 2 * told) return;
   told = epochs_now;
@@ -175,7 +176,7 @@ void report_exit(uint64_t run_ns, const RegionClock& plain, const NamedRegions& 
   if (plain.is_open()) line.field("region_open", 1);
   if (named.refused() != 0) line.field("regions_refused", named.refused());
   add_epochs(line, epochs);
-  // A library that came later may be the reason: the first line does not know it.
+  // A library that came later may be the reason, which the first line does not know.
   if (pads_small_for.text() != nullptr) line.field("pads_small_for", pads_small_for.text());
   if (small_stacks() != 0) line.field("small_thread_stacks", small_stacks());
   heap::add_counts(line);

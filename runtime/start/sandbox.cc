@@ -22,22 +22,24 @@ using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned
 using Syscall = long (*)(long, long, long, long, long, long);
 using SetKey = int (*)(void*, size_t, int, int);
 
-// The header of Debian 11 does not have it.
+// The header of Debian 11 does not define these.
 constexpr int set_user_dispatch = 59;
 constexpr unsigned long dispatch_off = 0;
 
 Prctl prctl_of_libc;
 SetKey set_key_of_libc;
 bool entered;
-bool going_in;  // or in it
+bool going_in;  // or the program is in it
 
-// Epochs end, and the report does, before the program is in the sandbox. If it stays out they go
-// on, unless another thread has gone in meanwhile. False: there is nothing to end.
+// Pauses epochs and writes the report's last line before the program is in the sandbox. If the
+// kernel refuses the sandbox, they go on, unless another thread has entered one meanwhile. Returns
+// false if there is nothing to pause.
 bool go_to_sandbox(bool by_filter, uint64_t filter) {
   __atomic_store_n(&going_in, true, __ATOMIC_SEQ_CST);
   if (entered || !stab::rt::is_own_process()) return false;
   stab::rt::pause_epochs(stab::rt::BeforeSandbox::outside());
-  // A filter that cannot be read is refused: a program asks in this way whether there are any.
+  // The kernel refuses a filter that can't be read: in this way a program asks whether filters are
+  // supported.
   const bool asks = by_filter && !stab::os::readable(filter);
   if (!asks) stab::rt::report_sandbox(stab::rt::epoch_counts());
   return true;
@@ -54,8 +56,8 @@ void arrive(bool refused) {
   }
 }
 
-// Waits: who asks for a sandbox is in no handler. A function of its own, so that handler_test.sh
-// can tell it from the rest of prctl.
+// This may wait, because a program doesn't ask for a sandbox in a handler. A separate function, so
+// that handler_test.sh can tell it from the rest of prctl.
 __attribute__((noinline)) int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c,
                                           unsigned long d) {
   const bool going = go_to_sandbox(mode == SECCOMP_MODE_FILTER, filter);
@@ -64,7 +66,7 @@ __attribute__((noinline)) int set_seccomp(unsigned long mode, unsigned long filt
   return result;
 }
 
-// System calls outside of a range go to a handler of the program from then on, ours among them.
+// From then on, system calls outside of a range go to a handler of the program, including ours.
 __attribute__((noinline)) int set_dispatch(unsigned long mode, unsigned long b, unsigned long c,
                                            unsigned long d) {
   const bool going = go_to_sandbox(false, 0);
@@ -73,7 +75,7 @@ __attribute__((noinline)) int set_dispatch(unsigned long mode, unsigned long b, 
   return result;
 }
 
-// The kernel lets a handler use memory of key 0 only, and a thread's stack may be of another.
+// The kernel lets a handler use only memory with key 0, and a thread's stack may have another key.
 __attribute__((noinline)) void note_memory_key(int key) {
   if (key > 0)
     stab::rt::end_epochs(
@@ -90,7 +92,7 @@ __attribute__((visibility("hidden"), noinline)) void stab_find_syscall_before_st
   stab::rt::prepare_sandbox(stab::rt::BeforeStart::outside());
 }
 
-// Operations beyond the first two only ask.
+// The operations after the first two only ask questions.
 __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operation, long flags,
                                                         long filter, long d, long e) {
   if (stab_syscall_of_libc == nullptr) stab_find_syscall_before_start();
@@ -99,7 +101,8 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
       !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
   const long result =
       reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, operation, flags, filter, d, e);
-  // For all threads at once: the number of one that cannot go is a refusal.
+  // With TSYNC, which is for all threads at once, the number of a thread that can't enter is a
+  // refusal.
   const bool refused = result == -1 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_TSYNC) != 0 &&
                                         (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0);
   if (going) arrive(refused);
@@ -108,7 +111,7 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
 
 int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 
-// Those system calls that have functions of their own here, too.
+// Handles the system calls that have functions of their own here, too.
 __attribute__((visibility("hidden"))) long stab_watched_call(long number, long a, long b, long c,
                                                              long d, long e) {
   if (number == SYS_seccomp) return stab_seccomp(number, a, b, c, d, e);
@@ -120,7 +123,7 @@ __attribute__((visibility("hidden"))) long stab_watched_call(long number, long a
   return reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, a, b, c, d, e);
 }
 
-// Weak: a program may have its own.
+// Weak, because a program may define its own.
 __attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b,
                                                        unsigned long c, unsigned long d) {
   if (prctl_of_libc == nullptr) stab_find_syscall_before_start();
@@ -140,8 +143,8 @@ __attribute__((weak, visibility("default"))) int pkey_mprotect(void* start, size
                    protection, key, 0));
 }
 
-// prctl (157), seccomp (317), which has no function in libc, and pkey_mprotect (329). All registers
-// of other calls are kept.
+// prctl (157), seccomp (317), which has no function in libc, and pkey_mprotect (329) are watched.
+// For other calls all registers are kept.
 static_assert(SYS_prctl == 157 && SYS_seccomp == 317 && SYS_pkey_mprotect == 329);
 __attribute__((weak, naked, visibility("default"))) long syscall(long /*number*/, ...) {
   __asm__ volatile(

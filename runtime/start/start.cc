@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The runtime's beginning and end. It runs before every constructor of the program and of its
-// libraries, when there is one thread and nothing of the program has run yet.
+// The runtime's beginning and end. It begins before every constructor of the program and of its
+// libraries, while there is one thread and no code of the program has run.
 #include <elf.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -46,8 +46,8 @@ struct AtStartAndEnd {
 
 namespace {
 
-// A crash of the program has the same signal, exit status and core file as it would have without the
-// runtime. The runtime only writes a line first, on a stack of its own.
+// A crash of the program has the same signal, exit status and core file as it would have without
+// the runtime. The runtime only writes a line first, on a stack of its own.
 
 constexpr int watched[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
@@ -70,8 +70,8 @@ void tell_on_own_stack(Crash crash) {
   call_on_stack(stack + sizeof stack, tell, &crash);
 }
 
-// A fault happens again when the handler returns, now with the default action. A signal that another
-// thread or process sent is sent again.
+// A fault happens again when the handler returns, now with the default action. A signal that
+// another thread or process sent is sent again.
 void on_crash(int number, void* info, void* context) {
   const auto* ucontext = static_cast<const ucontext_t*>(context);
   const auto pc = static_cast<uint64_t>(ucontext->uc_mcontext.gregs[REG_RIP]);
@@ -112,8 +112,8 @@ uint64_t images_seen;
 const char* small_stack;
 uint64_t main_began;
 bool active;
-bool can_replace;  // code, while functions move again and again
-bool ended;  // the executable's destructors have run; what its libraries' destructors call goes on
+bool can_replace;  // the runtime can put code in place, or functions move only once
+bool ended;        // the executable has run its destructors; later ones may call images, which stay
 constinit LastLine last_line(uint64_t{5} * 1000 * 1000 * 1000);
 
 void print(const char* line, size_t size) {
@@ -122,7 +122,7 @@ void print(const char* line, size_t size) {
 
 void read_options(char** environment) {
   Line complaints;
-  // An assignment of so many bytes is a call of memcpy.
+  // The compiler would turn an assignment of this size into a call of memcpy.
   const Options read = parse_options(options_text(environment), complaints);
   copy_bytes(&options, &read, sizeof options);
   if (options.help) {
@@ -136,7 +136,7 @@ void read_options(char** environment) {
 }
 
 // Each image has its own stream of random numbers, so that one more library does not change the
-// others.
+// other images.
 Random random_for_next_image() {
   const uint64_t index = __atomic_fetch_add(&images_seen, 1, __ATOMIC_RELAXED);
   Random mix(seed + index * 0x9e3779b97f4a7c15u);
@@ -169,7 +169,7 @@ void refuse_or_complain(const char* why_once) {
   if (options.strict) os::exit_process(refusal_status);
 }
 
-// Frames of any image may lie on the stacks that one makes.
+// If one image makes small stacks, frames of any image may lie on them.
 void look_for_small_stacks(const Image& image) {
   if (!options.stack || (image.table->flags & abi::image_small_stacks) == 0) return;
   const char* name = first_with_stacks(*image.table);
@@ -206,7 +206,8 @@ void report_quick_exit(void* /*argument*/) {
   report_end();
 }
 
-// The first function that is registered is called last, and belongs to no library that may go.
+// The function that is registered first is called last, and does not belong to a library that may
+// be unloaded.
 void watch_quick_exit() {
   if (&__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(report_quick_exit, nullptr);
 }
@@ -300,9 +301,9 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
   drop_image(image);
 }
 
-// It runs no destructors, so the report's last line is written here. May be called by a signal
-// handler, also while that line is written: it takes no locks, and waits for nothing but the line of
-// another thread, for a while. Weak: a program may have its own.
+// _exit runs no destructors, so the report's last line is written here. A signal handler may call
+// it, even while that line is being written: it takes no locks, and waits only for another thread's
+// line, for a limited time. Weak, because a program may define its own.
 extern "C" __attribute__((weak, visibility("default"), noreturn)) void _exit(int status) {
   report_end();
   stab::os::exit_process(status);

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t growth = 8;
 constexpr uint64_t extra = 128 * 1024;
 
-// libc's, or of a libpthread that may not be there.
+// Functions of libc, or of libpthread, which may be missing.
 struct Attributes {
   int (*get_default)(pthread_attr_t*);
   int (*set_default)(const pthread_attr_t*);
@@ -22,9 +22,9 @@ struct Attributes {
 };
 
 constinit Attributes libc = {};
-bool known;       // all of them were found
-uint64_t before;  // the default size that the program found
-bool raised;      // and that it is another now
+bool known;       // all functions were found
+uint64_t before;  // the program's original default size
+bool raised;      // the default size is larger now
 uint64_t small_count;
 
 template <class T>
@@ -58,7 +58,7 @@ bool lower_default() {
   return set_default(before);
 }
 
-// As it was when the program could last be asked.
+// Whether the address space was limited when it was last safe to ask the kernel.
 bool is_limited() {
   static bool last;
   if (!may_be_in_sandbox())
@@ -66,7 +66,7 @@ bool is_limited() {
   return __atomic_load_n(&last, __ATOMIC_RELAXED);
 }
 
-// Room that larger stacks took would be missed by later threads, and by all else.
+// Room that larger stacks take would be missing for later threads, and for everything else.
 const pthread_attr_t* without_more_stack(const pthread_attr_t* own) {
   if (__atomic_load_n(&raised, __ATOMIC_RELAXED)) lower_default();
   const uint64_t size = stack_size(own);

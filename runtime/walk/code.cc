@@ -4,7 +4,8 @@
 namespace stab::rt {
 namespace {
 
-// Bytes of an indirect call or far call from its opcode on; 0 if it is something else.
+// The length of an indirect call or far call, from its opcode on, or 0 if it is another
+// instruction.
 uint32_t indirect_call_length(const uint8_t* opcode, uint32_t count) {
   if (count < 2 || opcode[0] != 0xff) return 0;
   const uint8_t mode = opcode[1] >> 6;
@@ -41,14 +42,14 @@ bool is_push_of_got(const uint8_t* at) {
 bool is_lazy_pair(const uint8_t* at) {
   return at[0] == 0x68 && at[5] == 0xe9;
 }
-// mold has the index in r11, which its first entry pushes.
+// In mold's PLT an entry loads the index into r11, and the PLT's first entry pushes it.
 bool is_index_load(const uint8_t* at) {
   return at[0] == 0x41 && at[1] == 0xbb && is_jump_through_got(at + 6);
 }
 bool is_index_push(const uint8_t* at) {
   return at[0] == 0x41 && at[1] == 0x53 && is_push_of_got(at + 2);
 }
-// The beginnings that may stand behind an endbr64.
+// The beginnings that may follow an endbr64.
 bool is_beginning(const uint8_t* at) {
   return is_jump_through_got(at) || is_lazy_pair(at) || is_index_load(at) || is_index_push(at);
 }

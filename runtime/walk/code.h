@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Recognises machine code that a walk must know: calls, signal trampolines and entries of PLTs.
+// Recognises machine code that a walk must know: calls, signal trampolines and PLT entries.
 #pragma once
 
 #include <stdint.h>
@@ -18,9 +18,10 @@ constexpr uint32_t longest_trampoline = 9;
 // it can be read.
 bool is_trampoline_end(const uint8_t* at, uint32_t count);
 
-// Linkers other than GNU's describe no PLT. Bytes that its code has pushed at this point, above
-// which the return address lies; plt_no: not a PLT that we know. `at` has plt_window bytes on both
-// sides, zeros where there is nothing to read.
+// Linkers other than GNU's write no frame descriptions for PLTs. Returns the number of bytes that a
+// PLT's code has pushed at this point, above which the return address lies, or plt_no if this is
+// not a PLT that we know. `at` has plt_window readable bytes on both sides; unreadable memory must
+// be replaced by zeros.
 constexpr uint32_t plt_window = 16;
 constexpr int plt_no = -1;
 int plt_pushed(const uint8_t* at);

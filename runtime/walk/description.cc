@@ -62,7 +62,8 @@ bool describe_entry(const Extent& image, uint64_t fde, uint64_t start, FrameDesc
 bool find_in_image_header(uint64_t pc, const uint8_t* eh_frame_hdr, const Extent& image,
                           FrameDescription& description) {
   if (!holds(image, address_of(eh_frame_hdr), header_size)) return false;
-  // Version 1; .eh_frame pc-relative, a count, pairs relative to the header, all of 32 bits.
+  // Version 1; .eh_frame is pc-relative, then a count, and pairs relative to the header, all with
+  // 32 bits.
   const bool usual = eh_frame_hdr[0] == 1 && eh_frame_hdr[1] == 0x1b && eh_frame_hdr[2] == 0x03 &&
                      eh_frame_hdr[3] == 0x3b;
   const uint64_t table = uint64_t{load32(eh_frame_hdr + 8)} * entry_size;

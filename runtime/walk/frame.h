@@ -15,7 +15,7 @@ namespace stab::rt {
 // The stack is read from this address upwards (walk.h, invariant 1).
 void begin_stack(Walk& walk, uint64_t stack_pointer);
 
-// Returns false if the address isn't that of an aligned word of this stack.
+// Returns false if this is not the address of an aligned word of this stack.
 bool read_stack(Walk& walk, uint64_t address, uint64_t& value);
 
 // Copies code from any address. Returns false if not all of it can be read.
@@ -47,8 +47,6 @@ bool change_stack(const Walk& walk, Walk& caller);
 // every expression ends. `cfa` is the first operand unless it is null. Returns false if an operand
 // is unknown, unreadable or unsupported.
 
-// Evaluates in the frame that the walk is at; `cfa` is the first operand, unless it is null. False:
-// something is unknown, unreadable or unsupported.
 bool evaluate(Walk& walk, ByteReader operations, const uint64_t* cfa, uint64_t& result);
 
 // Fills in the caller's pc, registers and slots by the rules of the frame. Returns false if the

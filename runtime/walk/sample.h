@@ -16,7 +16,7 @@ inline Bytes joined(Bytes first, const Bytes& second) {
   return first;
 }
 
-// With its length in front.
+// Returns the body with its length in front.
 inline Bytes entry(const Bytes& body) {
   const auto size = static_cast<uint32_t>(body.size());
   return joined({static_cast<uint8_t>(size), static_cast<uint8_t>(size >> 8),

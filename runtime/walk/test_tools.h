@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Walks by the runtime's walker and by libgcc's, to be compared. Both run in signal handlers:
+// Walks by the runtime's walker and by libgcc's, to be compared. Both run in signal handlers, so
 // nothing here allocates.
 #pragma once
 
@@ -23,8 +23,8 @@ inline bool find_by_loader(uint64_t pc, FrameDescription& description, void*) {
                               description);
 }
 
-// AddressSanitizer's functions keep frame pointers, and a malloc of its is thousands of
-// instructions. ThreadSanitizer puts signals off until their context is stale.
+// AddressSanitizer's functions keep frame pointers, and a call of its malloc takes thousands of
+// instructions. ThreadSanitizer delays signals until their context is stale.
 #if __has_feature(address_sanitizer)
 constexpr bool has_address_sanitizer = true;
 #else
@@ -58,7 +58,7 @@ struct Trace {
   }
 };
 
-// Where the walker says that a value is kept it is.
+// Whether the value of each register is in the place that the walker names.
 inline bool slots_hold(const Walk& walk) {
   if (walk.pc_slot != nullptr && *walk.pc_slot != walk.pc) return false;
   for (uint32_t i = 0; i < register_count; ++i)
@@ -107,7 +107,7 @@ inline _Unwind_Reason_Code gather(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-// From the signal handler's caller, which is what was interrupted at `pc`.
+// Traces from the caller of the signal handler, which is the code that was interrupted at `pc`.
 inline void trace_by_libgcc(uint64_t pc, Trace& trace) {
   trace.count = 0;
   Gathering gathering = {&trace, pc};
@@ -120,7 +120,7 @@ inline bool same_registers(const Frame& ours, const Frame& theirs) {
   return true;
 }
 
-// The first frame in which they differ, or the count of both.
+// The index of the first frame that differs, or the number of frames if all are equal.
 inline uint32_t first_difference(const Trace& ours, const Trace& theirs) {
   uint32_t i = 0;
   while (i < ours.count && i < theirs.count && ours.frames[i].pc == theirs.frames[i].pc &&

@@ -46,7 +46,7 @@ bool read_row(const Walk& walk, Row& row, bool& signal_frame) {
          interpret(walk.description, offset, row, signal_frame);
 }
 
-// Whether the caller's pc can be what it is said to be (invariant 3).
+// Whether the caller's pc is possible (invariant 3).
 bool is_plausible(Walk& caller) {
   if (caller.interrupted || caller.code == Walk::Code::trampoline || follows_call(caller))
     return true;
@@ -62,7 +62,7 @@ bool grows(const Walk& walk, const Walk& caller) {
   return caller.registers.is_known(rsp) && (to > from || (walk.interrupted && to == from));
 }
 
-// Reads no more of the stack. It copies bytes by copy_bytes(), because the compiler would turn an
+// Reads no more of the stack. It copies with copy_bytes(), because the compiler would turn an
 // assignment into a call of memcpy.
 Step enter(Walk& walk, Walk& caller, FindDescription find, void* context) {
   STAB_DEBUG(Walks, 2, caller.interrupted || grows(walk, caller));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Walks the frames of a stopped thread and tells exactly where each return address is kept. Safe in
 // a signal handler: no allocation, no locks, no libc, no recursion, no thread-local storage, as
-// handler_test.sh finds. The stack, the frame descriptions and the registers may be corrupt.
+// handler_test.sh verifies. The stack, the frame descriptions and the registers may be corrupt.
 //
 // Invariants:
 //   1. The stack is read upwards from red_zone below the first stack pointer, in aligned words, and
 //      only on pages that were found to be readable. At a signal frame this starts anew, at most
 //      most_stacks times.
-//   2. The stack pointer grows with each step that is not over a signal frame, by less than
-//      most_stack in all, so every walk ends. (It stays in a step out of an interrupted function that
-//      has taken its return address off the stack.)
+//   2. The stack pointer grows with each step that does not cross a signal frame, by less than
+//      most_stack in all, so every walk ends. (It stays the same in a step out of an interrupted
+//      function that has taken its return address off the stack.)
 //   3. A return address is preceded by a call, or is a signal trampoline, or the end of the stack.
 //   4. If a step isn't sure about the caller, it returns `lost`, and the walk still describes the
 //      last sure frame.
@@ -27,7 +27,7 @@ constexpr uint32_t most_stacks = 64;
 // The description, its CIE and the code of the function are readable.
 struct FrameDescription {
   const uint8_t* fde = nullptr;  // starts with its length
-  uint64_t fde_size = 0;         // length included
+  uint64_t fde_size = 0;         // including the length
   const uint8_t* cie = nullptr;
   uint64_t cie_size = 0;
   // The function in which the pc lies; for a copy, this is the place of the copy. The walk ignores
@@ -36,7 +36,8 @@ struct FrameDescription {
   uint64_t function_size = 0;
 };
 
-// Finds the description for a pc, which may be any number. Returns false if there is none.
+// Finds the description for a pc, which may be any number. Returns false if there is no
+// description.
 using FindDescription = bool (*)(uint64_t pc, FrameDescription& description, void* context);
 
 // Registers have DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15.
@@ -46,7 +47,7 @@ constexpr uint32_t rsp = 7;
 
 struct Registers {
   uint64_t value[register_count];  // undefined for unknown registers
-  uint32_t known = 0;              // a bit for each
+  uint32_t known = 0;              // a bit for each register
 
   [[nodiscard]] bool is_known(uint32_t number) const { return (known >> number & 1) != 0; }
   void set(uint32_t number, uint64_t to) {

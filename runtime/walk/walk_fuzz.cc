@@ -58,14 +58,14 @@ struct World {
     write_code();
   }
 
-  // Calls almost everywhere, a trampoline, a PLT.
+  // Writes calls almost everywhere, a trampoline, and a PLT.
   void write_code() const {
     for (uint64_t i = 0; i + 1 < page; i += 2) std::memcpy(code + i, "\xff\xd0", 2);
     std::memcpy(code + 64, "\xb8\x0f\0\0\0\x0f\x05", 7);
     std::memcpy(code + 80, "\xff\x25\0\0\0\0\x68\0\0\0\0\xe9\0\0\0\0", 16);
   }
 
-  // Eight bytes: what it is relative to, and a number.
+  // Eight bytes of input make a word: a number, and the address that it is relative to.
   [[nodiscard]] uint64_t word(Input& input) const {
     uint64_t raw = 0;
     const Bytes bytes = input.block(8);
@@ -94,7 +94,7 @@ struct Finder {
   const World* world;
   Bytes fde;
   Bytes cie;
-  uint64_t start;  // of the described part of the code
+  uint64_t start;  // the start of the described part of the code
 };
 
 bool find(uint64_t pc, FrameDescription& description, void* context) {
@@ -119,7 +119,7 @@ Finder make_finder(const World& world, uint8_t shape, Input& input) {
   return finder;
 }
 
-// What is left of the input, again and again.
+// Fills the stack with the rest of the input, repeatedly.
 void fill_stack(const World& world, Input& input) {
   std::memset(world.stack, 0, stack_size);
   const uint64_t words = std::min<uint64_t>(input.left / 8, stack_size / 8);
@@ -140,7 +140,7 @@ void check_frame(const World& world, const ucontext_t& context, const Walk& walk
       require(*walk.saved[i] == walk.registers.value[i]);
 }
 
-// A step that does not lead to a caller leaves the walk where it was (Walks 4).
+// Whether the step led to a caller. A step that doesn't must leave the walk where it was (Walks 4).
 bool steps(Walk& walk, Finder& finder) {
   const uint64_t pc = walk.pc;
   const uint64_t* slot = walk.pc_slot;

@@ -35,7 +35,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
-// One walk through an archive.
+// Walks through an archive once and rewrites it.
 class Rewriter {
  public:
   Rewriter(std::string_view archive, const std::string& path) : archive_(archive), path_(path) {}
@@ -57,7 +57,7 @@ class Rewriter {
 };
 
 // "/12" stands for the name that starts at byte 12 of the table of names and ends with "/\n";
-// "a.o/" for "a.o".
+// "a.o/" stands for "a.o".
 std::string Rewriter::file_of(std::string_view name) const {
   std::string_view file = name.substr(0, name.rfind('/'));
   if (name.starts_with('/')) {

@@ -18,7 +18,7 @@
 namespace stab::driver {
 namespace {
 
-// A file in memory, of which only what is looked at is read.
+// A file that is mapped into memory, so that only the parts that are used are read.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
@@ -56,7 +56,7 @@ bool matters(StackWish wish) {
   return wish == StackWish::executable || wish == StackWish::unknown;
 }
 
-// The phrase of the first member that matters and is linked.
+// Describes the first member that matters and is linked.
 std::string of_archive(const std::string& path, std::string_view content,
                        const std::function<std::string()>& list_linked) {
   std::map<std::string, StackWish, std::less<>> suspects;

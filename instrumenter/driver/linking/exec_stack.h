@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the stack of what is linked must be executable. GNU ld makes it so where an object asks
-// for it in the flags of its section .note.GNU-stack, as those of gcc do whose nested functions have
-// their address taken, and where an object has no such section. lld ignores both.
+// Whether the stack of the linked program must be executable. GNU ld makes it executable if an
+// object requests it in the flags of its section .note.GNU-stack, or has no such section. gcc's
+// objects request it if the address of a nested function is taken. lld ignores both cases.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,14 @@
 
 namespace stab::driver {
 
-// What an object says. silent: it is no object, or has no sections.
+// An object's wish. silent: it is not an object, or it has no sections.
 enum class StackWish { none, executable, unknown, silent };
 StackWish stack_wish(std::string_view object);
 
-// Why GNU ld would make the stack of this link executable, as a phrase; "" if it would not, or the
-// user decided. Of an archive only those members count that are linked: `list_linked` is asked for
-// them, one a line as lld's --trace has them, if any member matters.
+// The reason, as a phrase, why GNU ld would make the stack of this link executable, or "" if it
+// would not, or if the user decided. In an archive only the linked members count. If any member
+// matters, `list_linked` is called, which lists the linked members one per line, in the format of
+// lld's --trace.
 Result<std::string> why_executable_stack(const LinkArguments& link,
                                          const std::function<std::string()>& list_linked);
 

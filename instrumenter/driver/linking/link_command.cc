@@ -14,7 +14,7 @@
 namespace stab::driver {
 namespace {
 
-// link_flags.h speaks to clang; a linker gets what follows -Wl,
+// link_flags.h is written for clang. A linker gets the part after -Wl,
 template <class Flags>
 void add_linker_flags(const Flags& flags, Words& words) {
   constexpr std::string_view kPrefix = "-Wl,";
@@ -28,7 +28,7 @@ bool is_strip_flag(std::string_view word) {
          word == "--strip-debug" || word == "-strip-debug";
 }
 
-// A linker of the same version beside a compiler that was added is of the same LLVM.
+// If a linker lies beside an added compiler and has the same version, it belongs to the same LLVM.
 std::string pass_of_linker(const LinkSettings& settings, const Companions& companions) {
   std::error_code error;
   const auto folder_of = [&](const std::string& program) {
@@ -43,12 +43,12 @@ std::string pass_of_linker(const LinkSettings& settings, const Companions& compa
   return pass_for(companions, settings.linker, linker);
 }
 
-// Local symbols name static functions: the post-link step needs them.
+// The post-link step needs local symbols, because they name static functions.
 bool drops_symbols(std::string_view word) {
   return word == "-x" || word == "--discard-all" || word == "-discard-all";
 }
 
-// Where our object goes: behind the user's inputs, before the end files of the C runtime.
+// The position of our object: behind the user's inputs, before the end files of the C runtime.
 std::size_t end_of_inputs(const LinkArguments& link) {
   for (const std::size_t word : link.inputs) {
     const std::string name = std::filesystem::path(link.words[word]).filename();
@@ -57,8 +57,8 @@ std::size_t end_of_inputs(const LinkArguments& link) {
   return link.words.size();
 }
 
-// lld's --shuffle-sections draws from the clock for seed 0 and reverses for -1. Its flag for padding takes
-// any number.
+// lld's --shuffle-sections takes the seed from the clock for 0, and reverses the order for -1. Its
+// flag for padding takes any number.
 std::uint32_t order_seed(std::uint64_t seed) {
   constexpr std::uint64_t kValid = 0xfffffffe;
   return static_cast<std::uint32_t>(1 + derive(seed, "link_order") % kValid);
@@ -77,7 +77,7 @@ Words lld_flags(const LinkSettings& settings) {
     words.push_back(
         fmt::format("--randomize-section-padding={}", order_seed(*settings.link_padding)));
   if (!settings.link_order) return words;
-  // Not .init_array and its like, whose order has a meaning.
+  // .init_array and similar sections are not shuffled, because their order has a meaning.
   for (const char* sections : {".text*", ".rodata*", ".data*", ".bss*"})
     words.push_back(
         fmt::format("--shuffle-sections={}={}", sections, order_seed(*settings.link_order)));

@@ -11,34 +11,36 @@
 
 namespace stab::driver {
 
-// What is set for this link: by szc's flags, or by the user in the environment.
+// The settings of this link, from szc's flags or from the user's environment.
 struct LinkSettings {
-  std::string linker;  // the program that links
+  std::string linker;  // the path of the linker to run
   bool off = false;
   bool strict = false;
   bool quiet = false;
   bool exec_stack = false;  // as GNU ld would decide
-  std::string clang;        // the compiler that links, "" if it is unknown
+  std::string clang;        // the path of the compiler that links, "" if it is unknown
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
-  bool linker_pads = false;  // by its own flag, which also pads code that is made when linking
+  bool linker_pads =
+      false;  // the linker pads by its own flag, which also pads code that is made when linking
 };
 
-// Of lld: GNU ld's choice where they differ and clang users rely on it, and the order of the
-// sections.
+// Flags for lld: GNU ld's choice where the two linkers differ and clang users rely on it, and the
+// order of the sections.
 Words lld_flags(const LinkSettings& settings);
 
-// The user's link with what the post-link step and the runtime need. `exports` is a file with
-// exports_script(), or "" if needs_exports_script says no.
+// The user's link, with the additions that the post-link step and the runtime need. `exports` is a
+// file with exports_script(), or "" if needs_exports_script says that it is not needed.
 Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
                         const Companions& companions, const std::string& exports);
 
-// A version script of the user's may hide all that it does not name ("local: *"). Then moved code
-// could not throw exceptions, and the names that our runtime offers need a script of their own.
+// The user's version script may hide all names that it does not list ("local: *"). Then moved code
+// could not throw exceptions. In that case the names that our runtime offers need a script of their
+// own.
 bool needs_exports_script(const LinkArguments& link);
 std::string exports_script();
 
-// The user's link as it is, but for lld_flags.
+// The user's link, unchanged except for lld_flags.
 Words plain_link(const LinkArguments& link, const LinkSettings& settings);
 
 Words postlink_command(const LinkArguments& link, const Companions& companions);
@@ -46,7 +48,7 @@ Words postlink_command(const LinkArguments& link, const Companions& companions);
 // The first lld with a flag for padding.
 inline constexpr unsigned padding_lld = 22;
 
-// Only lld's output is understood; a linker is lld if its name says so.
+// Only lld's output can be processed. A linker is lld if its name says so.
 bool is_lld(const std::string& linker);
 
 }  // namespace stab::driver

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Random gaps between the sections of a link that keeps its order (the factor link_padding). lld has a
-// flag for it only from 22 on, so the inputs are changed: some sections get a tail, and an object of gaps
-// goes first in the link. Inputs of bitcode, which are not sections yet, need lld's flag.
+// Random gaps between the sections of a link that keeps its order (the factor link_padding). lld
+// has had a flag for this only since version 22, so the inputs are changed: some sections get a
+// tail, and an object that consists of gaps comes first in the link. Inputs of bitcode, which have
+// no sections yet, need lld's flag.
 //
 // One in 16 sections with code or data gets a tail of its alignment. The first bytes of .text,
 // .rodata, .data.rel.ro and .data are a gap of up to 4096 bytes. Equal seeds and inputs give equal
@@ -19,19 +20,21 @@
 
 namespace stab::driver {
 
-// The object file with tails, or as it is if it is no x86-64 ELF object (LTO bitcode, a script).
+// Returns the object file with tails. A file that is not an x86-64 ELF object (LTO bitcode, a
+// script) stays as it is.
 std::string pad_object(std::string object, Random& random);
 
-// Whether an input, or a member of one, is bitcode: its code is made when linking, after any padding of
-// inputs. Members that are not linked count, too.
+// Whether an input, or a member of one, is bitcode. Its code is made when linking, after inputs
+// have been padded. Members that are not linked count, too.
 bool has_bitcode(const LinkArguments& link);
 
-// The words of the link with padded copies, made in `folder`, in the place of its objects and
+// Returns the words of the link, with padded copies, made in `folder`, instead of its objects and
 // static libraries.
 Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const std::string& folder);
 
-// The file of this input word. "": a library that is found as a shared one first. (After -Bstatic lld
-// reads the .a; that library then counts as shared, too.)
+// Returns the file of this input word, or "" if the linker would find a shared library first.
+// (After -Bstatic lld reads the .a, but this function doesn't know that, and returns "" for such a
+// library, too.)
 std::string file_of_input(const LinkArguments& link, std::size_t input);
 
 // An object file of nothing but gaps, which a link takes first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stab-link: the post-link step and its explanation, apart from szc because it loads LLVM.
+// stab-link: the post-link step and its explanation. It is separate from szc because it loads LLVM.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 
 namespace stab::heap {
 
-// Any size is valid; a request of zero bytes gives a block, too. Blocks are aligned to 16 bytes.
-// Where there is no memory the result is nullptr, errno is ENOMEM and an old block is unchanged.
+// Any size is valid; a request of zero bytes gets a block, too. Blocks are aligned to 16 bytes. If
+// there is no memory, the result is nullptr, errno is ENOMEM, and an old block is unchanged.
 struct Allocator {
   const char* name;
   void* (*allocate)(size_t size);
@@ -21,9 +21,9 @@ struct Allocator {
 
 // The default: each block is drawn from a bag of free slots, which slabs fill.
 extern const Allocator shuffled;
-// The program's own, small blocks of which are swapped at malloc().
+// The program's own allocator, but malloc() swaps its small blocks.
 extern const Allocator layer;
-// The paper's: each block of a base, which open_swapped() sets, is swapped with one of 256.
+// The paper's layer: each block of a base, which open_swapped() sets, is swapped with one of 256.
 extern const Allocator layered;
 // Each block is a random free slot of its class.
 extern const Allocator bitmap;

@@ -19,7 +19,7 @@ constexpr uint64_t least_slots = 16;
 
 struct Class {
   Lock lock{};
-  Span* spans[most_spans] = {};  // each has at least as many slots as all before it together
+  Span* spans[most_spans] = {};  // each has at least as many slots as all earlier spans together
   unsigned span_count = 0;
   uint64_t slots = 0;
   uint64_t used = 0;
@@ -88,7 +88,7 @@ void* take_random(Class& in) {
   }
 }
 
-// The newest span is given back when the others have at least four slots for each one in use.
+// The newest span is given back when the other spans have at least four slots for each slot in use.
 void shrink(Class& in) {
   if (in.span_count == 0) return;
   Span* last = in.spans[in.span_count - 1];
@@ -130,7 +130,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return block == nullptr ? no_memory() : block;
 }
 
-// Ends the program if this is no block of its own. A slot is aligned to its size.
+// Ends the program if this is not a block of this allocator. A slot is aligned to its size.
 void check_block(const Span* span, void* block) {
   const auto address = reinterpret_cast<uint64_t>(block);
   const bool begins = span->purpose == Purpose::large

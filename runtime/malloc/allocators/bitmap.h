@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // As in DieHard (Berger, Zorn: PLDI 2006): sizes are powers of two, and each block is a random free
-// slot among all slots of its class. At most half of them are in use, so that a freed slot is not
-// used again soon. Bitmaps lie apart from the slots, and each class has a lock.
+// slot among all slots of its class. At most half of a class's slots are in use, so that a freed
+// slot is not used again soon. Bitmaps lie apart from the slots, and each class has a lock.
 //
 // Invariants:
-//   1. A span counts the bits of its free slots; a class, the slots of its spans and those in use.
+//   1. A span counts the bits of its free slots. A class counts the slots of its spans and the
+//      slots in use.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the allocators over slabs share.
+// Functions that the allocators over slabs share.
 #pragma once
 
 #include <stddef.h>
@@ -25,10 +25,10 @@ inline void clear(void* block, size_t size) {
 
 void copy(void* to, const void* from, size_t size);
 
-// Moves what fits of the contents to a new block of this allocator and releases the old one.
-// nullptr: there is no memory, and the old block is unchanged.
+// Moves the contents, as far as they fit, to a new block of this allocator and releases the old
+// one. Returns nullptr, and leaves the old block unchanged, if there is no memory.
 void* move_block(const Allocator& allocator, void* block, size_t old_size, size_t size);
-// A slot that holds `size` is kept unless most of it would lie idle.
+// A slot that holds `size` is kept unless most of it would be unused.
 inline bool stays(size_t slot, size_t size) {
   return size <= slot && (size > slot / 2 || slot <= 64);
 }

@@ -19,8 +19,8 @@ constexpr size_t step = 8;  // no allocator tells smaller differences apart
 constexpr unsigned steps = layer_bound / step;
 constexpr uint32_t most_blocks = 256;
 constexpr uint32_t most_bytes = 16384;
-constexpr uint32_t free_bytes = 4096;          // of each bag: two cache ways of 4 KB are random
-constexpr uint64_t free_bytes_of_all = 65536;  // of a thread
+constexpr uint32_t free_bytes = 4096;          // for each bag: two cache ways of 4 KB are random
+constexpr uint64_t free_bytes_of_all = 65536;  // for each thread
 constexpr uint64_t live_blocks_for_one = 8;
 constexpr uint64_t frees_until_flush = 1000;
 constexpr unsigned destructor_rounds = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
@@ -33,13 +33,13 @@ struct Bag {
 
 struct Bags {
   rt::Random random;
-  uint64_t given;          // blocks that the thread freed
+  uint64_t given;          // number of blocks that the thread freed
   uint64_t given_at_take;  // `given` at its last malloc
-  CacheCounts counts;      // `given` is above
-  uint64_t held;           // blocks in all bags
+  CacheCounts counts;      // `given` is counted above
+  uint64_t held;           // number of blocks in all bags
   uint64_t held_bytes;
-  Bags* next;          // the list of all, which live as long as the process
-  Bags* next_waiting;  // the list of those that no thread has
+  Bags* next;          // the list of all Bags, which live as long as the process
+  Bags* next_waiting;  // the list of those that no thread owns
   unsigned rounds;     // how often the destructor of thread-specific data has run
   Bag bag[steps + 1];
 };
@@ -48,7 +48,7 @@ struct Bags {
 uint8_t class_of[steps + 1];  // by the request in steps, rounded up
 uint32_t class_size[steps + 1];
 unsigned classes;
-uint64_t bytes_of_bags;  // with their slots
+uint64_t bytes_of_bags;  // including their slots
 
 Lock registry_lock;
 uint64_t seed_of_streams;
@@ -130,9 +130,10 @@ Bags* make_bags() {
   return bags;
 }
 
-// The thread that opened the layer is the first one, which needs no destructor, because the process
-// ends with it. Its `own` tells it from others without a system call, which a sandbox may forbid.
-// pthread_setspecific() may allocate: `own` must be set before.
+// The thread that opened the layer is the process's first thread. It needs no destructor, because
+// the process ends with it. The address of its `own` distinguishes it from others without a system
+// call, which a sandbox may forbid. pthread_setspecific() may allocate, so `own` must be set
+// before.
 void destroy_at_end(Bags* bags) {
   if (&own == own_of_first) return;
   {
@@ -142,7 +143,7 @@ void destroy_at_end(Bags* bags) {
   if (key_made) pthread_setspecific(key, bags);
 }
 
-// nullptr: the thread is about to end, or there is no memory; it has no bags then.
+// Returns nullptr, without bags, if the thread is about to end or there is no memory.
 __attribute__((noinline)) Bags* first_use() {
   if (ends || holds_every_lock) return nullptr;
   Bags* bags = make_bags();
@@ -166,7 +167,7 @@ bool may_grow(const Bags& bags, const Bag& bag, uint32_t size) {
   return static_cast<int64_t>((bags.held + 1) * live_blocks_for_one) <= live;
 }
 
-// The bag is not full: it keeps one block more, if it may.
+// The bag is not full, so it keeps one more block if the limits allow.
 __attribute__((noinline)) void* grow_and_swap(Bags& bags, Bag& bag, uint32_t size, void* block) {
   if (may_grow(bags, bag, size)) {
     const int before = errno;
@@ -184,7 +185,7 @@ __attribute__((noinline)) void* grow_and_swap(Bags& bags, Bag& bag, uint32_t siz
   return other;
 }
 
-// What the bags hold may be what there is no memory for.
+// The memory that the bags hold may be what is missing.
 __attribute__((noinline)) void* without_memory(Bags& bags, uint32_t size) {
   if (bags.held == 0) return nullptr;
   flush(bags);

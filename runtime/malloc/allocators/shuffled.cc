@@ -17,7 +17,8 @@ constexpr const Classes& classes = fine_classes;
 constexpr uint32_t low_from = 64;    // smaller bags may run empty
 constexpr uint32_t line_size = 144;  // slots up to this size share cache lines with others
 constexpr uint32_t page_size = 528;  // slots up to this size share pages
-constexpr uint32_t window = 4;       // a class that keeps blocks near draws from so many slots
+constexpr uint32_t window =
+    4;  // a class that keeps blocks near each other draws from this many slots
 constexpr size_t highest_small_alignment = 4096;
 
 uint64_t near_from[most_classes];  // a class with more bytes keeps its blocks near each other
@@ -87,7 +88,7 @@ inline void* take(Cache& cache, unsigned c) {
   return refill_and_take(cache, bag, c);
 }
 
-// The oldest slots go, so that those that stay lie near the blocks in use.
+// The oldest slots go, so that the remaining ones lie near the blocks in use.
 void flush_oldest(Bag& bag, unsigned c) {
   const uint32_t gone = bag.count / 2;
   slabs.give(c, bag.slots, gone);
@@ -95,7 +96,7 @@ void flush_oldest(Bag& bag, unsigned c) {
   for (uint32_t i = 0; i < bag.count; ++i) bag.slots[i] = bag.slots[i + gone];
 }
 
-// Random slots go, so that age decides nothing about those that stay.
+// Random slots go, so that the age of a slot doesn't decide whether it stays.
 void flush(Cache& cache, Bag& bag, unsigned c) {
   if (bag.near_from != 0) return flush_oldest(bag, c);
   constexpr uint32_t batch = 64;
@@ -114,7 +115,7 @@ void flush(Cache& cache, Bag& bag, unsigned c) {
 
 void make_room_and_put(Cache& cache, Bag& bag, unsigned c, void* slot) {
   if (!enlarge(bag, c)) {
-    if (bag.count == 0) {  // there is no memory for the bag itself
+    if (bag.count == 0) {  // no memory for the bag itself
       slabs.give(c, &slot, 1);
       return end_unless_shared(cache);
     }
@@ -164,15 +165,15 @@ void* allocate_zeroed(size_t size) {
   return block;
 }
 
-// From now on a block of this slab may begin inside a slot, so release() cannot take an address for
-// a slot.
+// From now on a block of this slab may begin inside a slot, so release() cannot assume that an
+// address is that of a slot.
 void mark_inner(void* block) {
   __atomic_store_n(&span_of(block)->bag, no_bag, __ATOMIC_RELAXED);
 }
 
 void* allocate_aligned(size_t alignment, size_t size) {
   if (alignment <= 16) return allocate(size);
-  if (size == 0) size = 1;  // a block at the end of its slot would begin in the next one
+  if (size == 0) size = 1;  // otherwise a block at the end of its slot would begin in the next one
   const size_t most = size + alignment - 16;
   if (alignment > highest_small_alignment || most > classes.largest() || most < size) {
     bool zeroed = false;
@@ -186,13 +187,13 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return reinterpret_cast<void*>(aligned);
 }
 
-// The only check of each free() for a block that was freed before: a mark in the block would cost
-// programs of threads some percent (doc/decisions/0028-no-marks-in-freed-blocks.md).
+// Each free() checks for an earlier free() of the block only in this way: a mark in the block would
+// cost multithreaded programs a few percent (doc/decisions/0028-no-marks-in-freed-blocks.md).
 inline bool is_newest(const Bag& bag, const void* slot) {
   return bag.count != 0 && bag.slots[bag.count - 1] == slot;
 }
 
-// The slot of a block of the program, which may begin inside the slot.
+// Returns the slot of one of the program's blocks, which may begin inside the slot.
 void* slot_of(const Span* slab, void* block) {
   const auto address = reinterpret_cast<uint64_t>(block);
   const bool inner = __atomic_load_n(&slab->bag, __ATOMIC_RELAXED) == no_bag;
@@ -207,7 +208,7 @@ bool was_given_last(unsigned c, const void* slot) {
   return is_newest((*cache).bags[c], slot);
 }
 
-// Ends the program if this is no block of its own.
+// Ends the program if this is not a block of this allocator.
 void check_block(const Span* span, void* block) {
   if (span->purpose == Purpose::large) {
     if (span->block != reinterpret_cast<uint64_t>(block)) damaged(no_block);
@@ -237,7 +238,8 @@ void release(void* block) {
   if (__builtin_expect(c == no_bag, 0)) return release_slowly(block, span);
   const bool begins = span->begins_slot(reinterpret_cast<uint64_t>(block));
   if (__builtin_expect(!begins || is_newest(cache->bags[c], block), 0))
-    return release_slowly(block, span);  // the call that may abort is there: this needs no frame
+    return release_slowly(
+        block, span);  // the call that may abort is in there, so this function needs no frame
   put(*cache, c, block);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The system's allocator, where one request in 32 is raised to the next size that it distinguishes:
-// every block behind a raised one gets another address. cache.h counts the blocks, with the bytes
-// that were asked for.
+// The system's allocator, but one request in 32 is raised to the next size class, so that every
+// block behind a raised one gets another address. cache.h counts the blocks, and the bytes that
+// were requested.
 #pragma once
 
 #include <stdint.h>

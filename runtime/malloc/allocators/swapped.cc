@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t stack_size = 64;  // blocks that come from the base or go back to it
 constexpr int no_class = -1;
 
-// What a base does besides giving and taking blocks of a class.
+// The functions of a base, other than giving and taking blocks of a class.
 struct Below {
   int (*class_of)(void* block);  // no_class: the block bypasses the layer
   size_t (*usable)(void* block);
@@ -27,7 +27,7 @@ struct Below {
 Below below;
 const Classes* classes;
 
-// Fills the bag of a class: its first `low` blocks are the array, the others a stack.
+// Fills the bag of a class. Its first `low` blocks are the array, and the others are a stack.
 bool fill(Bag& bag, unsigned c) {
   const uint32_t n = bag_limit(c);
   if (bag.slots == nullptr) {
@@ -62,7 +62,7 @@ __attribute__((noinline)) bool lies_in(const Bag& bag, const void* block) {
   return false;
 }
 
-// Whether the block is the one that was put there last, and was not taken since.
+// Whether the block was the last one put there, and was not taken since.
 bool is_newest(const Bag& bag, const void* block) {
   return __builtin_expect(bag.newest == block, 0) && lies_in(bag, block);
 }
@@ -120,7 +120,7 @@ void* allocate_aligned(size_t alignment, size_t size) {
   return block == nullptr ? no_memory() : block;
 }
 
-// Ends the program if this cannot be a block of its own.
+// Ends the program if this can't be a block of this allocator.
 void check_block(const Span* span, void* block) {
   if (span == nullptr) return;
   const auto address = reinterpret_cast<uint64_t>(block);
@@ -188,7 +188,7 @@ void release_large(void* block) {
   give_large(span);
 }
 
-// The base tlsf: each block that holds the size of a class serves it.
+// The base tlsf: a block serves the largest class that its size can hold.
 constinit Tlsf tlsf;
 Lock tlsf_lock;
 

@@ -27,7 +27,7 @@ size_t (*usable)(void*);
 size_t (*good_size)(size_t);
 size_t (*good_size_with_flags)(size_t, int);
 
-// The same function if the object that defines malloc defines it, too.
+// Finds the function if it is defined by the same object as malloc.
 template <class Function>
 void look_for_beside_malloc(Function& function, const char* name) {
   Dl_info of_malloc = {};
@@ -54,7 +54,8 @@ void find_system_heap() {
   look_for(system_heap.allocate_aligned, "memalign");
   look_for(system_heap.resize, "realloc");
   look_for(system_heap.release, "free");
-  // Not at its first call: dlsym frees the message of an earlier failure, and that would ask for it.
+  // It can't be looked up at its first call: dlsym frees the message of an earlier failure, which
+  // would call it again.
   look_for(usable, "malloc_usable_size");
   look_for(system_rest.trim, "malloc_trim");
   const bool is_libc = file_of_other_heap() == nullptr;
@@ -77,8 +78,8 @@ void find_system_heap() {
   dlerror();  // forgets the failures, so that the program's next call does not report them
 }
 
-// The object that defines __register_atfork is libc; other allocators may define __libc_malloc.
-// Where the next malloc is libstabheap.so's, that library knows what lies behind it.
+// libc is the object that defines __register_atfork; other allocators may define __libc_malloc. If
+// the next malloc is libstabheap.so's, that library knows which allocator comes after it.
 const char* file_of_other_heap() {
   Dl_info libc = {};
   Dl_info found = {};

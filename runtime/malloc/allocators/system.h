@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The allocator that the program would use without ours: libc's, one that it links, or one that
-// LD_PRELOAD loaded. All blocks that are not ours belong to it.
+// LD_PRELOAD loaded. Every block that is not ours belongs to this allocator.
 #pragma once
 
 #include <stddef.h>
@@ -17,7 +17,8 @@ struct System {
 
 extern System system_heap;
 
-// The other names of the family; nullptr: the object that defines malloc does not define it.
+// Other functions of the family. One is nullptr if the object that defines malloc does not define
+// it.
 struct SystemRest {
   int (*posix_memalign)(void**, size_t, size_t);
   void* (*valloc)(size_t);
@@ -27,19 +28,20 @@ struct SystemRest {
 };
 extern SystemRest system_rest;
 
-// Fills system_heap and system_rest. system_heap is libc's until then. Finds what usable_in_system calls.
+// Fills system_heap and system_rest; system_heap is libc's until then. Also finds the function that
+// usable_in_system calls.
 void find_system_heap();
-// The file of the system's allocator, or nullptr if the allocator is libc's. Others define more
-// functions than we do (operator new, sized delete, sdallocx), and blocks of ours must not reach
-// those.
+// The file of the system's allocator, or nullptr if the allocator is libc's. Other allocators
+// define more functions than we do (operator new, sized delete, sdallocx), and these must not get
+// our blocks.
 const char* file_of_other_heap();
 
-// The largest request for which the system's allocator makes the same block as for this one: so says
-// jemalloc's or tcmalloc's nallocx, mimalloc's mi_good_size, or what is known of libc's. Where nobody
-// says it, the next multiple of 8.
+// The largest request for which the system's allocator makes the same block as for `size`:
+// jemalloc's and tcmalloc's nallocx and mimalloc's mi_good_size tell it, and libc's sizes are
+// known. For any other allocator it is the next multiple of 8.
 size_t size_of_system_class(size_t size);
 
-// 0 before find_system_heap.
+// Returns 0 before find_system_heap.
 size_t usable_in_system(void* block);
 
 }  // namespace stab::heap

@@ -26,7 +26,7 @@ unsigned log2_of(size_t size) {
 }  // namespace
 
 struct Tlsf::Block {
-  uint64_t before;  // the size of the preceding block while that is free
+  uint64_t before;  // the size of the preceding block while that block is free
   uint64_t bits;    // the size, and flags
   Block* next;      // the links belong to the program while the block is in use
   Block* previous;

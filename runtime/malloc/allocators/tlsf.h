@@ -2,9 +2,9 @@
 // Two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004) finds a block of any
 // size in constant time, in lists that split each power of two into 16 parts. The caller locks it.
 //
-// The header of a block is the 16 bytes before it. The first 8 belong to the preceding block and
-// hold its size while that one is free. So a block of n bytes takes n + 8 bytes, and n is 8 more
-// than a multiple of 16.
+// The header of a block is the 16 bytes before it. The first 8 of them belong to the preceding
+// block, and hold that block's size while it is free. So a block of n bytes takes n + 8 bytes, and
+// n is a multiple of 16 plus 8.
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ namespace stab::heap {
 
 class Tlsf {
  public:
-  // A block of at least `size` bytes, aligned to 16; nullptr: there is no memory.
+  // Returns a block of at least `size` bytes, aligned to 16, or nullptr if there is no memory.
   void* take(size_t size);
   // The same, aligned to a power of two.
   void* take(size_t size, size_t alignment);

@@ -27,7 +27,7 @@ bool is_chosen();
 
 struct HeapCounts {
   bool known = false;       // the system's allocator does not count
-  uint64_t operations = 0;  // blocks that were taken, and given back
+  uint64_t operations = 0;  // number of blocks that were taken and given back
   uint64_t bytes = 0;       // size of all blocks that were taken
   uint64_t unshuffled = 0;  // bytes of large blocks, and of blocks kept near others
 };

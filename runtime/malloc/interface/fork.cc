@@ -24,10 +24,11 @@ uint64_t seed_of_process;
 uint64_t forks;
 bool locked;
 
-// With one thread a lock that is taken is taken by whom a handler interrupted to fork here; the
-// rest of the heap is whole. libc leaves out its locks by the same word. With more threads a handler
-// that forks inside malloc may wait for ever, as in libc's heap: another thread may have a lock that
-// comes first in the order, and wait for the one that was interrupted.
+// If there is only one thread, a lock can be taken only because a handler interrupted its owner to
+// fork here. The rest of the heap is intact. libc skips its own locks by the same variable. If
+// there are more threads, a handler that forks inside malloc may wait for ever, as in libc's heap:
+// another thread may hold a lock that comes first in the order, and wait for the interrupted
+// thread.
 bool is_single_threaded() {
   return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
 }

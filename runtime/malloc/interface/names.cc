@@ -27,7 +27,7 @@ void first_free(void* block);
 }  // namespace
 
 extern "C" {
-// The functions that the names jump to. At first they are those that choose the allocator.
+// The functions to which the names jump. At first they choose the allocator.
 __attribute__((visibility("hidden"))) stab::heap::System stab_heap_targets = {
     first_malloc, first_calloc, first_memalign, first_realloc, first_free};
 }
@@ -49,7 +49,7 @@ void* realloc_of_ours(void* block, size_t size) {
   return nullptr;
 }
 
-// An alignment that is no power of two is raised to the next one, as libc does.
+// An alignment that is not a power of two is raised to the next one, as in libc.
 void* memalign_of_ours(size_t alignment, size_t size) {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
@@ -60,8 +60,8 @@ void* memalign_of_ours(size_t alignment, size_t size) {
   return current->allocate_aligned(power, size);
 }
 
-// What serves from now on. While the choice is being made, which may allocate, its thread gets the
-// system's, and the choice stays open.
+// Returns the functions that serve requests from now on. Choosing the allocator may allocate. The
+// choosing thread gets the system's allocator meanwhile, and the choice stays open.
 const stab::heap::System& decide() {
   const Allocator& made = chosen();
   if (!stab::heap::is_chosen()) return stab::heap::system_heap;
@@ -96,14 +96,14 @@ void first_free(void* block) {
 
 }  // namespace
 
-// Where malloc is the program's own, these call its memalign and realloc, so that all blocks are of
-// one allocator. Where malloc is ours they call ours directly: a memalign of the program's may be
-// made of our posix_memalign, which would then call itself.
+// If malloc is the program's own, the functions below call its memalign and realloc, so that all
+// blocks belong to one allocator. If malloc is ours, they call ours directly: the program's
+// memalign may be implemented by our posix_memalign, which would then call itself.
 namespace {
 
 void* aligned(size_t alignment, size_t size);
 void* resized(void* block, size_t size);
-// What goes straight to the system's allocator while all blocks are its own.
+// The functions that go straight to the system's allocator while all blocks are its own.
 const stab::heap::SystemRest& straight();
 
 }  // namespace
@@ -167,13 +167,13 @@ STAB_PUBLIC size_t malloc_usable_size(void* block) {
   return block == nullptr ? 0 : current->usable(block);
 }
 
-// What a bag holds at the end of libc's heap keeps it from shrinking.
+// Blocks in a bag that lie at the end of libc's heap keep the heap from shrinking.
 STAB_PUBLIC int malloc_trim(size_t pad) {
   stab::heap::flush_layer();
   return stab::heap::system_rest.trim == nullptr ? 0 : stab::heap::system_rest.trim(pad);
 }
 
-// Second names for ours, which no definitions of the program's can take.
+// Second names for our functions, which the program can't replace.
 void* stab_malloc(size_t size);
 void stab_free(void* block);
 }
@@ -211,8 +211,8 @@ namespace stab::heap {
 
 namespace {
 
-// In a program without PIE that uses the address of a library's function, this address is that of a
-// jump in the program, whose symbol is undefined there.
+// If a program without PIE uses the address of a library's function, it gets the address of a jump
+// in the program, whose symbol is undefined there.
 bool is_jump_of_program(const void* address) {
   Dl_info info;
   const Elf64_Sym* symbol = nullptr;
@@ -221,7 +221,8 @@ bool is_jump_of_program(const void* address) {
          symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
 }
 
-// Whoever has a malloc has a free: where malloc's address does not tell whose it is, free's does.
+// A program that defines malloc defines free, too. So if the address of malloc doesn't tell whose
+// it is, the address of free does.
 bool find_own_malloc() {
   void* (*volatile malloc_of_program)(size_t) = malloc;
   void (*volatile free_of_program)(void*) = free;

@@ -9,7 +9,8 @@
 
 namespace stab::heap {
 
-// Once in a process (Choice 2), behind find_system_heap() if the system's allocator is not libc's.
+// Called once in a process (Choice 2), after find_system_heap() if the system's allocator is not
+// libc's.
 const Allocator& open_allocator(const rt::Options& options, uint64_t seed);
 
 }  // namespace stab::heap

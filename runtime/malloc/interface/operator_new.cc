@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// libstabnew.so: operator new of an allocator that has its own (jemalloc, tcmalloc, mimalloc) goes
-// through malloc, where the layer swaps its blocks. It is preloaded behind libstabheap.so, and only
-// into programs that have such an allocator. What gives the block back is that allocator's own
-// delete: it takes blocks of its malloc.
+// libstabnew.so: if an allocator has its own operator new (jemalloc, tcmalloc, mimalloc), this
+// operator new calls malloc, so that the layer swaps its blocks. It is preloaded behind
+// libstabheap.so, and only into programs that have such an allocator. That allocator's own delete
+// gives the block back, because it accepts blocks of its malloc.
 //
-// Nothing is changed where operator new and malloc are not of one object: then it is libstdc++'s,
-// which calls malloc anyway, or somebody's own, whose blocks only its own delete understands.
+// Nothing is changed if operator new and malloc are not in the same object. Then operator new is
+// libstdc++'s, which calls malloc anyway, or another one, whose blocks only its own delete
+// understands.
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -19,19 +20,20 @@ using New = void* (*)(size_t);
 using NewOrNull = void* (*)(size_t, const void*);
 
 struct Found {
-  void* function;  // the program's own, which throws or calls its handler
+  void* function;  // the program's own, which throws an exception or calls the new-handler
   bool is_of_malloc;
 };
 
 constexpr const char* names[] = {"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"};
 Found found[4];
 
-// Several threads may find the same at the same time.
+// Several threads may do the same look-up at the same time.
 __attribute__((noinline)) const Found& look_for(unsigned which) {
   Dl_info of_malloc = {};
   Dl_info of_new = {};
   void* function = dlsym(RTLD_NEXT, names[which]);
-  if (function == nullptr) {  // C++ came later, by dlopen, and only for those who asked for it
+  if (function ==
+      nullptr) {  // dlopen loaded C++ later, visible only to the libraries that asked for it
     void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     function = library == nullptr ? nullptr : dlsym(library, names[which]);
   }

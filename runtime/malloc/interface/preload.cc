@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What libstabheap.so does at its start and end. LD_PRELOAD loads it into programs that szc did not
-// link; in one that szc linked it is idle, because the malloc of the executable precedes its own.
+// The start and the end of libstabheap.so. LD_PRELOAD loads it into programs that szc did not link.
+// In a program that szc linked it is idle, because the executable's malloc precedes its own.
 #include "runtime/abi/abi.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
@@ -10,8 +10,8 @@
 
 extern "C" __attribute__((weak)) void stab_add_image();
 
-// A program that szc linked finds our malloc where it looks for libc's, and asks here what lies
-// behind it.
+// A program that szc linked finds our malloc where it looks for libc's, and asks this function
+// which allocator comes after it.
 extern "C" __attribute__((visibility("default"))) const char* stab_other_heap() {
   return stab::heap::file_of_other_heap();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests: threads call an allocator in all ways that programs do. A pattern in each block shows
-// whether somebody else wrote to it.
+// For tests: threads call an allocator in all the ways that programs do. A pattern in each block
+// shows whether another thread wrote to it.
 #pragma once
 
 #include <atomic>

@@ -52,7 +52,8 @@ inline constexpr bool watches_threads = true;
 inline constexpr bool watches_threads = false;
 #endif
 
-// Of each so many bytes that were ever used AddressSanitizer keeps one for itself; 0: nobody does.
+// AddressSanitizer keeps one byte for each of this many bytes that were ever used; 0: no sanitizer
+// does.
 #if __has_feature(address_sanitizer)
 inline constexpr unsigned long shadowed_bytes = 8;
 #else

@@ -56,8 +56,8 @@ constexpr int attempts = 16;
 
 constexpr uint64_t smallest_step = 16;  // units by which a range grows
 constexpr uint64_t largest_step = 1024;
-constexpr uint64_t exact_bins = 32;         // up to so many units each number has its own bin
-constexpr uint64_t written_at_least = 128;  // so many written units may be unused before a purge
+constexpr uint64_t exact_bins = 32;         // up to this many units, each number has its own bin
+constexpr uint64_t written_at_least = 128;  // this many written units may be unused before a purge
 constexpr uint64_t unmap_from = 16;         // a shorter span keeps its addresses in a purge
 
 unsigned bin_of(uint64_t units) {
@@ -93,7 +93,7 @@ void Arena::open(uint64_t seed, Site site) {
   is_open_ = true;
 }
 
-// Clears what the span was, before others may read what it will be.
+// Clears the old purpose before others can read the new one.
 void Arena::reset(Span* span) {
   span->purpose.is_ = Purpose::unused;
   span->bag = no_bag;
@@ -142,7 +142,7 @@ void Arena::merge_and_insert(Span* span) {
   insert(span);
 }
 
-// The smallest span that is large enough, whichever comes first among equals.
+// Returns the smallest span that is large enough, or any of them if several are equal.
 Span* Arena::find(uint64_t units) {
   const unsigned first = bin_of(units);
   for (uint64_t rest = occupied_ >> first << first; rest != 0; rest &= rest - 1) {
@@ -161,14 +161,14 @@ Span* Arena::find(uint64_t units) {
 void Arena::cut(Span* span, uint64_t units) {
   if (span->units == units) return;
   Span* rest = new_span(span->start + (units << unit_bits), span->units - units, span->backing);
-  if (rest == nullptr) return;  // without memory for the record the span keeps its length
+  if (rest == nullptr) return;  // without memory for the rest's record, the span keeps its length
   span->units = static_cast<uint32_t>(units);
   lead_to_ends(span);
   merge_and_insert(rest);
 }
 
 // Takes the first `units` of an unused span out of the arena and maps them. Others may have mapped
-// the addresses of an absent span: those are lost to the arena.
+// the addresses of an absent span, and then the arena loses these addresses.
 bool Arena::claim(Span* span, uint64_t units) {
   STAB_ALWAYS(Spans, 2, span->purpose == Purpose::unused && span->units >= units);
   remove(span);
@@ -303,7 +303,7 @@ void Arena::purge(Span* span) {
   merge_and_insert(span);
 }
 
-// Merging changes the lists, so each bin is looked at from its start again.
+// Merging changes the lists, so each bin is scanned from its start again.
 void Arena::purge() {
   for (unsigned bin = 0; bin < bins; ++bin) {
     Span* span = bin_[bin];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The memory of the heap: spans, cut from ranges of addresses that grow by mapping. The first range
-// starts where the seed chooses, far from all that the kernel maps. So nothing has to be reserved,
-// and limits on address space count only what is used.
+// starts where the seed chooses, far from everything that the kernel maps. So no addresses have to
+// be reserved, and limits on address space count only the memory that is used.
 #pragma once
 
 #include <stdint.h>
@@ -11,15 +11,15 @@
 
 namespace stab::heap {
 
-// A span is a run of units of 64 KB with one purpose: a slab of equal slots, one large block, a
-// pool, or none. Its record lies apart from its memory. A directory of the address space leads from
-// the address of any block to the record.
+// A span is a run of units of 64 KB with one purpose (a slab of equal slots, one large block, or a
+// pool), or unused. Its record lies apart from its memory. A directory of the address space leads
+// from the address of any block to the record.
 //
 // Invariants:
 //   1. The directory leads to spans that exist, or to no_span.
 //   2. Spans do not overlap. An unused span is in one of the arena's lists, once; others are not.
 //   3. The arena counts the units that are used.
-//   4. The arena is opened before it gives the first span, and not again.
+//   4. The arena is opened before it gives the first span, and only once.
 
 constexpr unsigned unit_bits = 16;
 constexpr uint64_t unit_size = uint64_t{1} << unit_bits;
@@ -28,8 +28,8 @@ enum class Purpose : uint8_t { unused, slab, large, pool };
 // The backing of an unused span: written pages, zero pages, or no mapping.
 enum class Backing : uint8_t { written, zero, absent };
 
-// Only the arena writes the purpose, which it reads from the neighbours of a span that is given
-// back. All code may read it.
+// Only the arena writes the purpose, because it reads the purposes of a freed span's neighbours.
+// All code may read it.
 class ArenasPurpose {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): it is read as what it holds.
@@ -47,8 +47,8 @@ struct Span {
   uint32_t units;
   ArenasPurpose purpose;
   Backing backing;
-  // The class whose bag takes any block of this slab as a slot. With no_bag, release() must look
-  // closer.
+  // The class whose bag accepts any block of this slab as a slot. With no_bag, release() must check
+  // more closely.
   uint8_t bag;
   uint8_t size_class;
 
@@ -69,8 +69,8 @@ struct Span {
   alignas(64) Span* previous;
   Span* next;
   uint32_t free_slots;
-  uint32_t hint;  // no word of free_bits below this one has a bit
-  uint32_t row;   // the next row is taken from this slot on
+  uint32_t hint;  // all words of free_bits below this one are zero
+  uint32_t row;   // the next row starts its search at this slot
 
   [[nodiscard]] uint64_t size() const { return uint64_t{units} << unit_bits; }
   [[nodiscard]] uint64_t end() const { return start + size(); }
@@ -80,7 +80,7 @@ struct Span {
   [[nodiscard]] bool begins_slot(uint64_t address) const {
     return (address - first) * reciprocal < reciprocal;
   }
-  // Whether the slot is neither the program's nor in a bag.
+  // Whether the slot belongs neither to the program nor to a bag.
   [[nodiscard]] bool is_free(uint32_t slot) const {
     return (__atomic_load_n(&free_bits[slot / 64], __ATOMIC_RELAXED) >> (slot % 64) & 1) != 0;
   }
@@ -105,11 +105,11 @@ constexpr uint64_t leaves = uint64_t{1} << (47 - leaf_bits);
 constexpr uint64_t leaf_entries = uint64_t{1} << (leaf_bits - unit_bits);
 extern Span** directory[leaves];
 
-// Stands for a span that was given back: unused, and without addresses.
+// Stands for a span that was given back. It is unused, and has no addresses.
 extern Span no_span;
 
-// The span of a block. For another address: nullptr if no span of ours was ever there, otherwise
-// some span or no_span.
+// Returns the span of a block. For any other address it returns nullptr if a span of ours was never
+// there, and otherwise some span or no_span.
 inline Span* span_of(const void* address) {
   const auto a = reinterpret_cast<uint64_t>(address);
   Span** leaf = __atomic_load_n(&directory[(a >> leaf_bits) & (leaves - 1)], __ATOMIC_ACQUIRE);
@@ -138,13 +138,13 @@ constexpr Site usual_site = Site::by_seed;
 
 class Arena {
  public:
-  // Before all others (Spans 4).
+  // To be called before all other functions (Spans 4).
   void open(uint64_t seed, Site site = usual_site);
   // Returns a span of this many units, to which its first and last unit lead, or nullptr if there
   // is no memory. `zeroed` tells whether its pages are zero.
   Span* take(uint64_t units, Purpose purpose, bool& zeroed);
   // Gives the pages and the span object back to the arena. If the span is given or resized again,
-  // the program ends where this is noticed (Spans 2).
+  // the program ends when this is noticed (Spans 2).
   void give(Span* span);
   // Changes the size without moving the span. Returns false, and leaves the span as it was, if that
   // fails. The content of new pages is undefined.

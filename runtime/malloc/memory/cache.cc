@@ -61,7 +61,7 @@ void add(CacheCounts& counts, const Cache& cache) {
   counts.in_order += load(cache.others.in_order);
 }
 
-// Gives all slots back. The counts of the bag stay.
+// Gives all slots back, but keeps the counts of the bag.
 void empty_bag(Cache& cache, unsigned c) {
   Bag& bag = cache.bags[c];
   if (bag.row.bits != 0) where_from.give_row(c, bag.row);

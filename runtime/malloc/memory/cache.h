@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a thread keeps of the heap: a bag of free slots for each class, from which it draws blocks
-// and to which freed slots return. A lock is taken only when a bag is filled or emptied.
+// A thread's cache: a bag of free slots for each class. The thread draws blocks from the bag, and
+// freed slots return to it. A lock is taken only when a bag is filled or emptied.
 #pragma once
 
 #include <stddef.h>
@@ -16,36 +16,36 @@ namespace stab::heap {
 struct Bag {
   void** slots;
   uint32_t count;
-  uint32_t low;       // with no more than this the bag is filled again
+  uint32_t low;       // at this count the bag is refilled
   uint32_t capacity;  // the length of `slots`
   uint32_t target;    // the count to which it is filled
   union {
-    Row row;       // of the default allocator: fresh slots that are taken in order
-    void* newest;  // of the layer: the block that was put there last
+    Row row;       // for the default allocator: fresh slots that are taken in order
+    void* newest;  // for the layer: the block that was put there last
   };
-  uint64_t taken;      // how many blocks the program got
-  uint64_t given;      // how many it gave back
-  uint64_t near_from;  // `taken` of the first block that was kept near others; 0: none is
+  uint64_t taken;      // number of blocks that the program got
+  uint64_t given;      // number of blocks that it gave back
+  uint64_t near_from;  // `taken` of the first block that was kept near others; 0: no block was
 };
 static_assert(sizeof(Bag) == 64);
 
 struct CacheCounts {
-  uint64_t taken = 0;  // blocks
+  uint64_t taken = 0;  // number of blocks
   uint64_t given = 0;
   uint64_t bytes = 0;     // of the blocks that were taken
-  uint64_t in_order = 0;  // of these, the bytes of blocks that were kept near others
+  uint64_t in_order = 0;  // the part of `bytes` in blocks that were kept near others
 };
 
 struct Cache {
   Bag bags[most_classes];
   rt::Random random;
-  CacheCounts others;   // blocks from no bag, and what bags kept near others until keep_apart()
+  CacheCounts others;   // blocks from no bag, and blocks kept near others until keep_apart()
   Cache* next;          // the list of all caches, which live as long as the process
-  Cache* next_waiting;  // the list of caches that no thread has
+  Cache* next_waiting;  // the list of caches that no thread owns
   unsigned rounds;      // how often the destructor of thread-specific data has run
 };
 
-// Where bags get their slots from.
+// The functions that supply bags with slots.
 struct Source {
   const Classes* classes;
   unsigned (*take)(unsigned c, void** slots, unsigned count);
@@ -53,20 +53,21 @@ struct Source {
   void (*give_row)(unsigned c, const Row& row);
 };
 
-// From slabs of these classes.
+// Supplies slots from slabs of these classes.
 Source slab_source(const Classes& classes);
 
-// The cache of the calling thread; nullptr: it has no block yet, or it ends.
+// The cache of the calling thread. It is nullptr if the thread has no block yet, or is ending.
 extern __thread Cache* own_cache __attribute__((tls_model("initial-exec")));
 
-// It is called before the first block. `bag_size` is the limit of a bag of small slots.
+// To be called before the first block. `bag_size` is the limit of a bag of small slots.
 void open_caches(const Source& source, uint64_t seed, uint64_t bag_size);
 const Source& source();
 // The number of slots that a bag of this class is meant to choose from.
 uint32_t bag_limit(unsigned c);
 
-// The cache of the thread, made if it has none. A thread that is about to end, or that gets no
-// memory for a cache, borrows the one that all such threads share, and holds its lock meanwhile.
+// The cache of the thread, which is made if the thread has none. A thread that is about to end, or
+// for whose cache there is no memory, borrows the cache that all such threads share, and holds its
+// lock meanwhile.
 class AnyCache {
  public:
   AnyCache();
@@ -79,8 +80,8 @@ class AnyCache {
   Cache* cache_;
 };
 
-// Ends the program if slots were given back that were not its own. A shared cache is locked here:
-// AnyCache ends the program after it has unlocked it.
+// Ends the program if slots were given back that were not the program's. A shared cache is locked
+// here, so AnyCache ends the program after it has unlocked it.
 inline void end_unless_shared(const Cache& cache) {
   if (&cache == own_cache) end_if_damaged();
 }
@@ -112,7 +113,7 @@ inline void keep_apart(Cache& cache, unsigned c, uint32_t slot_size) {
   __atomic_store_n(&bag.near_from, 0, __ATOMIC_RELAXED);
 }
 
-// A random index below `count`, of 32 random bits.
+// Returns a random index below `count`, from 32 random bits.
 inline uint32_t pick(rt::Random& random, uint32_t count) {
   return static_cast<uint32_t>(((random.next() >> 32) * count) >> 32);
 }

@@ -11,7 +11,7 @@ namespace stab::heap {
 namespace {
 
 constexpr uint64_t colour_step = 64;
-// A block may begin on any page of its first unit, so that this much may lie before it.
+// A block may begin on any page of its first unit, so this many bytes may lie before it.
 constexpr uint64_t colour_room = unit_size - os::page_size;
 constexpr uint64_t most = uint64_t{1} << 46;
 // From this size on remapping pages is cheaper than copying, and it splits few mappings.

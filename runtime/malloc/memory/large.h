@@ -12,14 +12,14 @@ namespace stab::heap {
 
 void open_large(bool colour, uint64_t seed);
 
-// `alignment` is a power of two; `zeroed` tells whether the block is zero. nullptr: there is no
-// memory, or the size exceeds 64 TB.
+// `alignment` is a power of two; `zeroed` tells whether the block is zero. Returns nullptr if there
+// is no memory, or if the size exceeds 64 TB.
 void* take_large(size_t size, size_t alignment, bool& zeroed);
 void give_large(Span* span);
-// The block with what fits of its contents, moved if need be; nullptr: there is no memory, and the
-// block is unchanged.
+// Returns the block with its contents, as far as they fit; the block may have moved. Returns
+// nullptr, and leaves the block unchanged, if there is no memory.
 void* resize_large(Span* span, size_t size);
-// 0: the block has been given back.
+// Returns 0 if the block has been given back.
 inline size_t room_in_large(const Span* span) {
   return span->purpose == Purpose::large ? static_cast<size_t>(span->end() - span->block) : 0;
 }

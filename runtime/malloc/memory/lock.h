@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A lock for what threads share, on futexes; valid when zero.
+// A lock for data that threads share, on futexes; valid when zero.
 #pragma once
 
 #include <stdint.h>
@@ -9,10 +9,10 @@
 namespace stab::heap {
 
 // A thread that forks holds all locks of the heap until it has forked. It skips locking meanwhile,
-// because fork handlers of others may allocate.
+// because the program's fork handlers may allocate.
 extern __thread bool holds_every_lock __attribute__((tls_model("initial-exec")));
 
-// How many this thread holds; known where checks are on.
+// The number of locks that this thread holds; known only if checks are on.
 #if STAB_CHECKS >= 1
 extern __thread int held __attribute__((tls_model("initial-exec")));
 inline int locks_held() {

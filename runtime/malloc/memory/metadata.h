@@ -9,9 +9,9 @@
 
 namespace stab::heap {
 
-// A piece that is zeroed and aligned to 64 bytes; nullptr: there is no memory.
+// Returns a piece that is zeroed and aligned to 64 bytes, or nullptr if there is no memory.
 void* new_metadata(size_t size);
-// `size` is what was asked for. nullptr is ignored.
+// `size` must be the size that was requested. nullptr is ignored.
 void drop_metadata(void* piece, size_t size);
 
 // For fork only.

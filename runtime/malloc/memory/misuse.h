@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What happens when misuse of the heap is found: a block is freed twice, or an address is no block.
-// The program aborts, as it does with libc's heap.
+// The reaction to misuse of the heap: a block is freed twice, or an address isn't that of a block.
+// The program aborts, as with libc's heap.
 //
 // Invariants:
-//   1. The thread holds no lock of the heap then: the program's handler of SIGABRT may allocate.
+//   1. A thread that aborts holds no lock of the heap, because the program's handler of SIGABRT may
+//      allocate.
 #pragma once
 
 namespace stab::heap {
 
 // Writes the reason to standard error and aborts. The records of the heap must be valid.
 [[noreturn]] void damaged(const char* why);
-// For callers that hold a lock: the thread aborts later, when it calls end_if_damaged().
+// For callers that hold a lock. The thread aborts later, when it calls end_if_damaged().
 void note_damage(const char* why);
 void end_if_damaged();
 

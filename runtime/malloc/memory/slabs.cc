@@ -10,7 +10,8 @@
 namespace stab::heap {
 namespace {
 
-constexpr uint32_t slots_for_colour = 16;  // a slab with so many slots has one less for its offset
+constexpr uint32_t slots_for_colour =
+    16;  // a slab with this many slots has one less, to make room for its offset
 
 // Atomic, because a thread that frees a block reads its bit without the lock.
 void store(uint64_t& word, uint64_t bits) {
@@ -36,8 +37,8 @@ uint32_t first_word(Span* slab) {
   return slab->hint;
 }
 
-// The free slots of the next word that has any, from slab->row on. The slab must have a free slot.
-// slab->row moves on to the word after it.
+// Returns the free slots of the next word that has any, starting at slab->row, and moves slab->row
+// behind that word. The slab must have a free slot.
 uint64_t next_bits(Span* slab, uint32_t& w) {
   w = slab->row / 64;
   uint64_t bits = slab->free_bits[w] >> (slab->row % 64) << (slab->row % 64);
@@ -49,8 +50,8 @@ uint64_t next_bits(Span* slab, uint32_t& w) {
   return bits;
 }
 
-// A random offset. If more than a page is spare, only whole pages of it count, so that each offset
-// in a page is equally likely.
+// A random offset. If more than a page is spare, only whole pages of it are used, so that each
+// offset in a page is equally likely.
 uint64_t choose_colour(rt::Random& random, uint64_t spare) {
   const uint64_t steps = spare / 16 + 1;
   constexpr uint64_t page = os::page_size / 16;
@@ -163,11 +164,11 @@ bool Slabs::take_row(unsigned c, Row& row) {
   return true;
 }
 
-// Takes the slot back and returns nullptr, or returns why it does not.
+// Takes the slot back and returns nullptr, or returns the reason why it can't.
 const char* Slabs::give_slot(unsigned c, uint64_t address) {
   Central& central = central_[c];
   Span* slab = span_of(reinterpret_cast<void*>(address));
-  // If a block was freed twice its slab may have been given back and have another purpose by now.
+  // If a block was freed twice, its slab may have been given back and have another purpose by now.
   if (slab->purpose != Purpose::slab || slab->size_class != c) return no_block;
   const uint32_t slot = slab->slot_at(address);
   const uint32_t w = slot / 64;

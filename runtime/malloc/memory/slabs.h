@@ -4,7 +4,7 @@
 //
 // Invariants:
 // 1. A slot belongs to the program, to a bag, or to its slab (its bit is set).
-// 2. A slab is in its class's list exactly if it has free slots.
+// 2. A slab is in its class's list if and only if it has free slots.
 // 3. Slots do not overlap, lie in their span and are aligned to 16 bytes.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Classes {
     return bytes <= 1024 ? of_small[(bytes + 15) / 16] : of_medium[(bytes - offset + 127) / 128];
   }
   [[nodiscard]] constexpr uint32_t largest() const { return size[count - 1]; }
-  // The largest class whose slots are no larger than `bytes`, which is at least the smallest size.
+  // The largest class whose slots are not larger than `bytes`, which is at least the smallest size.
   [[nodiscard]] unsigned within(size_t bytes) const {
     if (bytes >= largest()) return count - 1;
     const unsigned above = of(bytes);
@@ -56,17 +56,17 @@ constexpr void index(Classes& classes) {
   }
 }
 
-// If sizes were multiples of 128, bit 6 would be the same in all addresses of a slab; with larger
-// powers of two more bits would be. So slots are 16 bytes larger, and multiples of half a page are
-// 144 bytes larger.
+// If sizes were multiples of 128, bit 6 would be the same in all addresses of a slab, and with
+// larger powers of two so would more bits. So slots are 16 bytes larger, and multiples of half a
+// page are 144 bytes larger.
 constexpr uint32_t stride_of(uint32_t size) {
   if (size <= 64 || size % 128 != 0) return size;
   return size % 2048 == 0 ? size + 144 : size + 16;
 }
 
-// Four classes for each doubling. The smallest size is 32: a small object and the text or number
-// that it points to are often allocated one after the other, and lie near each other if both are of
-// one class.
+// There are four classes for each doubling. The smallest size is 32: a small object and the text or
+// number that it points to are often allocated one after the other, and lie near each other if both
+// belong to one class.
 constexpr Classes make_fine_classes() {
   Classes classes;
   classes.offset = 16;
@@ -113,11 +113,12 @@ class Slabs {
   // Each row is the next in its slab; the first of an unused slab begins at a random slot. Returns
   // false if there is no memory.
   bool take_row(unsigned c, Row& row);
-  // An address that is no slot, or whose slot is free, is skipped and noted for end_if_damaged().
+  // An address that is not a slot, or whose slot is free, is skipped and noted for
+  // end_if_damaged().
   void give(unsigned c, void* const* slots, unsigned count);
   void give_row(unsigned c, const Row& row);
 
-  // Invariants 2 and 3, and that counts and bits agree.
+  // Checks invariants 2 and 3, and that counts and bits agree.
   bool is_valid();
 
   void lock_all();
@@ -145,7 +146,7 @@ class Slabs {
 
 extern Slabs slabs;
 
-// The number of units in a slab of such slots.
+// The number of units in a slab of slots of this size.
 constexpr uint64_t slab_units(uint32_t slot_size) {
   return slot_size <= 528 ? 1 : 4;
 }
