@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 7> allocators{"shuffled", "power2",    "b
 constexpr std::array<std::string_view, 2> moving{"code", "stack"};
 constexpr std::array<std::string_view, 1> blocks{"heap"};
 
-// All of them. A new one is one line here.
+// All options. A new option is one line here.
 constexpr std::array<RuntimeOption, 7> table{
     {{.name = "code", .kind = OptionKind::flag, .on_by_default = true},
      {.name = "stack", .kind = OptionKind::flag},

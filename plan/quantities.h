@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What rules that exclude trials may look at. No response is among them, and what is counted or
-// lasts is there per second of wall time or as a share of it: a slower arm counts more of
-// everything. What a program does itself as often in each run (minor faults) is not among them:
-// per second it would be the wall time once more.
+// The quantities that a rule for excluding trials can use. No response is among them. Counts and
+// times are taken per second of wall time or as a share of it, because a slower arm counts more of
+// everything. A count that a program itself causes, and that is the same in each run (minor
+// faults), is not among them either: per second it would be the wall time again.
 #pragma once
 
 #include <span>
@@ -13,32 +13,33 @@
 
 namespace stab::plan {
 
-// How a quantity comes from its reading.
+// How a quantity is computed from its reading.
 enum class Take {
   per_second,  // of the trial's wall time
   share,       // a reading in ns, of the trial's wall time
   as_it_is,
-  difference,       // the reading less the one before
-  relative_change,  // the same, whatever its sign, as a share of the one before
+  difference,       // the reading minus the one before
+  relative_change,  // the absolute difference, as a share of the one before
 };
 
 struct Quantity {
   std::string_view name;     // "involuntary_switches_per_s"
-  std::string_view unit;     // "1/s", "C"; "": a share or a number
-  std::string_view reading;  // of a trial: "context-switches-involuntary"
-  std::string_view before;   // of difference and relative_change, else ""
+  std::string_view unit;     // "1/s", "C"; "": a share or a plain number
+  std::string_view reading;  // a reading of a trial: "context-switches-involuntary"
+  std::string_view before;   // for difference and relative_change; otherwise ""
   Take take;
   std::string_view meaning;
 };
 
 std::span<const Quantity> quantities();
-// Null: there is none.
+// Returns a null pointer if there is no such quantity.
 const Quantity* find_quantity(std::string_view name);
-// May be below 0.
+// Whether the quantity may be negative.
 bool has_sign(const Quantity& quantity);
 
-// The first of the plan's rules that looks at what one of these names counts: events of the plan, or
-// readings that each trial has. Null: none does.
+// The first of the plan's rules whose quantity counts the same as one of these names, which are
+// events of the plan or readings that each trial has. Returns a null pointer if there is no such
+// rule.
 const Exclusion* rule_on(const Plan& plan, std::span<const std::string> names);
 
 std::string_view to_string(Bound bound);  // ">"

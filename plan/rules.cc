@@ -18,7 +18,8 @@ bool is_identifier_char(char c) {
   return is_letter(c) || is_digit(c) || c == '_';
 }
 
-// The text is valid UTF-8 by then. U+0080 to U+009F are control characters too: C2 80 to C2 9F.
+// The text is known to be valid UTF-8. U+0080 to U+009F are control characters, too: C2 80 to C2
+// 9F.
 bool has_control(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);

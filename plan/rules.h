@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the texts of a plan may look like.
+// The rules for the texts in a plan.
 #pragma once
 
 #include <cstddef>
@@ -9,36 +9,37 @@ namespace stab::plan {
 
 inline constexpr std::size_t max_word = std::size_t{64} << 10;  // a command, an argument, a value
 
-// No NUL byte, which would end it early, and at most max_word bytes.
+// No NUL byte, which would end the text early, and at most max_word bytes.
 bool is_word(std::string_view text);
 // A word that is not empty.
 bool is_filled_word(std::string_view text);
-// 1 to 100 characters, none of them a control character.
+// 1 to 100 characters, without control characters.
 bool is_title(std::string_view text);
-// At most 500 characters, none of them a control character.
+// At most 500 characters, without control characters.
 bool is_question(std::string_view text);
-// The same with 200.
+// At most 200 characters, without control characters.
 bool is_event(std::string_view text);
-// At most 20 characters, none of them a control character.
+// At most 20 characters, without control characters.
 bool is_unit(std::string_view text);
-// Words of 1 byte to 1000.
+// Words of 1 to 1000 bytes.
 bool is_pattern(std::string_view text);
 bool is_formula(std::string_view text);
 // 1 to 64 of A-Z a-z 0-9 . _ + -, but not "." or "..": benchmarks and levels.
 bool is_name(std::string_view text);
-// 1 to 64 of A-Z a-z 0-9 _, no digit first: variables and factors.
+// 1 to 64 of A-Z a-z 0-9 _, and the first one is not a digit: variables and factors.
 bool is_identifier(std::string_view text);
 // A word that does not start with a slash.
 bool is_relative_path(std::string_view text);
 // 64 hexadecimal digits.
 bool is_sha256(std::string_view text);
 
-// 1 to 200 printable characters, no - first: what git may know a commit by.
+// 1 to 200 printable characters, and the first one is not "-": a text by which git may know a
+// commit.
 bool is_revision(std::string_view text);
-// The whole name of a commit.
+// The full name of a commit.
 bool is_commit(std::string_view text);
 
-// The same in words, as in "'x' must be ...".
+// The same rules in words, as in "'x' must be ...".
 inline constexpr std::string_view word_rule = "a text of at most 64 KiB without NUL";
 inline constexpr std::string_view filled_word_rule = "a text of 1 byte to 64 KiB without NUL";
 inline constexpr std::string_view title_rule = "a text of 1 to 100 printable characters";

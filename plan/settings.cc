@@ -16,7 +16,7 @@ constexpr std::size_t most = 8;       // variables of a level, levels, lines of 
 constexpr std::size_t longest = 120;  // bytes of a value
 constexpr std::string_view own_prefix = "STABD_";
 
-// The first of them, joined by `between`.
+// The first items of a list, joined by `between`.
 template <typename List, typename Text>
 std::string first_of(const List& list, std::string_view between, Text text) {
   std::string all;
@@ -44,7 +44,7 @@ std::string level_text(const Level& level) {
   return fmt::format("{} sets {}", level.name, first_of(shown, ", ", variable_text));
 }
 
-// Those that say something of how programs are built and run.
+// The variables that affect how programs are built and run.
 Variables used(const Plan& plan) {
   std::set<std::string> names;
   const auto add = [&](const std::string& text) {
@@ -61,7 +61,8 @@ Variables used(const Plan& plan) {
   return variables;
 }
 
-// " is o3 worth it ": words of letters and digits between spaces, so that a name is found as a whole.
+// " is o3 worth it ": words of letters and digits between spaces, so that only whole names are
+// found.
 std::string as_words(std::string_view text) {
   std::string words = " ";
   for (const char c : text) {
@@ -82,7 +83,7 @@ bool names(const std::string& question, std::string_view text) {
   return question.contains(words) || question.contains(plural);
 }
 
-// Words that any question may have say nothing of a level.
+// Words that any question may contain don't refer to a level.
 bool is_telling(const std::string& level) {
   static const std::set<std::string> common{" a ",   " all ", " default ", " false ", " i ",
                                             " is ",  " it ",  " no ",      " none ",  " off ",
@@ -91,7 +92,7 @@ bool is_telling(const std::string& level) {
   return !common.contains(words) && words.find_first_not_of(" 0123456789") != std::string::npos;
 }
 
-// 0: not at all.
+// How plainly the question names the factor. 0: not at all.
 int plainness(const std::string& question, const Factor& factor) {
   if (names(question, factor.name)) return 3;
   const auto* fixed = std::get_if<FixedLevels>(&factor.levels);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plan sets, in words for reports.
+// Describes what a plan sets, in words for reports.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace stab::plan {
 
-// "CC = clang-19" with the other variables that are used and not empty, then a line for each
-// treatment whose levels set variables: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS = -O2". Long
-// texts and long lists are cut, and say so.
-// Variables of our own, STABD_..., are left out.
+// The first line has the variables that are used and not empty, such as "CC = clang-19". Then comes
+// a line for each treatment whose levels set variables: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS
+// = -O2". Long texts and long lists are cut, and say so. Our own variables, STABD_..., are left
+// out.
 std::vector<std::string> settings_of(const Plan& plan);
 
-// The treatments that the experiment's question names, those first that it names most plainly: by
-// the factor's name, then by what a level sets ("-O3"), then by a level's name.
+// The treatments that the experiment's question names, the most plainly named first: by the
+// factor's name, then by a value that a level sets ("-O3"), then by a level's name.
 std::vector<std::string> treatments_asked(const Plan& plan);
 
 }  // namespace stab::plan

@@ -11,7 +11,8 @@ bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The NAME if the text starts with ${NAME}, else empty. Other uses of ${ belong to the shell.
+// Returns the NAME if the text starts with ${NAME}, or else "". Other uses of ${ belong to the
+// shell.
 std::string_view leading_name(std::string_view text) {
   if (!text.starts_with("${")) return {};
   const auto* const end = std::ranges::find_if_not(text.substr(2), is_name_char);

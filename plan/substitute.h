@@ -10,15 +10,16 @@
 
 namespace stab::plan {
 
-// The text with each ${NAME} replaced, in one pass; names that are not in `variables` stay as they
-// are. $$ is a $. What is not exactly ${NAME}, as in ${NAME:-x} or $NAME, belongs to the shell.
+// Returns the text with each ${NAME} replaced, in one pass; names that are not in `variables` stay
+// as they are. $$ becomes $. Anything that is not exactly ${NAME}, such as ${NAME:-x} or $NAME,
+// belongs to the shell.
 std::string substitute(std::string_view text, const Variables& variables);
 
-// As substitute(), but $$ stays $$: the result is a template still, for a last
-// substitute().
+// Like substitute(), but $$ stays $$: the result is still a template, to which substitute() is
+// applied at the end.
 std::string fill(std::string_view text, const Variables& variables);
 
-// The NAMEs of all ${NAME} in the text, in their order.
+// The NAMEs of all ${NAME} in the text, in order of appearance.
 std::vector<std::string> names_in(std::string_view text);
 
 }  // namespace stab::plan

@@ -27,8 +27,7 @@ bool loads(const std::string& program, const Identity& identity, const std::stri
 struct Added {
   std::string compiler;  // its real path
   std::string pass;      // the pass's file
-  bool changed =
-      false;  // the compiler is gone, or is no longer the one that the pass was built for
+  bool changed = false;  // the compiler has changed since the pass was built, or is gone
 };
 // Returns all of them, ordered by their compilers' paths.
 std::vector<Added> added_compilers(const Companions& companions);

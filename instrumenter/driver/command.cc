@@ -65,8 +65,8 @@ void add_linker(const Arguments& arguments, const Companions& companions,
   command.environment[variable::used_clang] = compiler;
 }
 
-// gcc looks for ld.lld in the folders that it is told. Its last -fuse-ld= counts. Some gccs ask for
-// --as-needed by default: lld, unlike ld, then drops libraries that only other libraries use.
+// gcc looks for ld.lld in the folders that it is given. Its last -fuse-ld= counts. Some gccs pass
+// --as-needed by default, and then lld, unlike ld, drops libraries that only other libraries use.
 Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& companions,
                                const std::string& compiler, Command& command) {
   if (arguments.lto)

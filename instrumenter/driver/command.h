@@ -14,10 +14,9 @@
 namespace stab::driver {
 
 struct Command {
-  Words words;  // words[0] is the program's path
-  std::map<std::string, std::string>
-      environment;   // to be set; a variable with an empty value is removed
-  std::string note;  // for the user; "" if there is no note
+  Words words;                                     // words[0] is the program's path
+  std::map<std::string, std::string> environment;  // to be set; "" removes the variable
+  std::string note;                                // for the user; "" if there is no note
 };
 
 // `compiler` is the result of find_compiler. The values of `arguments.own` win over the

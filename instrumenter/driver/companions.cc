@@ -113,8 +113,7 @@ bool is_above(pid_t process) {
 // Refuses a compiler that is szc, or that has started this szc. The variable has a line for each
 // compiler that an ancestor szc started, with the process and the program.
 Result<void> start_once(const std::string& program) {
-  static std::set<std::string>
-      ours;  // after an exec the process is the same, but this set is empty
+  static std::set<std::string> ours;  // empty after an exec, in the same process
   const auto refuse = [&](std::string_view what) {
     return fail(fmt::format(
         "{} {}, so compiling would never end: set STAB_CC (or --stab-cc) to the compiler itself, "

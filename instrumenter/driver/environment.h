@@ -20,10 +20,9 @@ inline constexpr const char* quiet = "STAB_QUIET";
 inline constexpr const char* link_order = "STAB_LINK_ORDER";
 inline constexpr const char* link_padding = "STAB_LINK_PADDING";
 inline constexpr const char* stack = "STAB_STACK";
-inline constexpr const char* linker = "STAB_LD_LINKER";     // the linker that the user chose
-inline constexpr const char* used_clang = "STAB_LD_CLANG";  // the clang that calls ld.stab
-inline constexpr const char* pass_phase =
-    "STAB_PASS_PHASE";  // the phase in which stab-pass.so works
+inline constexpr const char* linker = "STAB_LD_LINKER";       // the linker that the user chose
+inline constexpr const char* used_clang = "STAB_LD_CLANG";    // the clang that calls ld.stab
+inline constexpr const char* pass_phase = "STAB_PASS_PHASE";  // in which stab-pass.so works
 inline constexpr const char* started =
     "STAB_STARTED";  // the compilers that szc started, outermost first
 }  // namespace variable

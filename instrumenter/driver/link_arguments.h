@@ -19,8 +19,7 @@ struct LinkArguments {
   Words library_folders;            // the values of -L, in order
   Output kind = Output::nothing;
   std::string output = "a.out";
-  std::string
-      obstacle;  // the reason why the output cannot be randomized, as a phrase; "" if it can
+  std::string obstacle;  // why the output cannot be randomized, as a phrase; "" if it can
   bool thin_lto = false;
   bool unoptimized_code = false;  // --lto-CGO0: objects in a stack frame then lie in any order
   bool has_version_script = false;

@@ -28,7 +28,7 @@ bool continues_name(char c) {
   return begins_name(c) || is_digit(c) || c == '.';
 }
 
-// Of a text that begins with a digit or a point.
+// The length of the number at the start of the text, which begins with a digit or a point.
 std::size_t length_of_number(std::string_view text) {
   std::size_t size = 0;
   while (size < text.size() && (is_digit(text[size]) || text[size] == '.')) ++size;
@@ -57,19 +57,19 @@ class Parser {
   }
 
  private:
-  // The next character that is no space; NUL at the end and after an error.
+  // The next character that is not a space, or NUL at the end and after an error.
   char peek() {
     if (error_) return '\0';
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
 
-  // The first one stays.
+  // Only the first error counts.
   void fail(std::string message) {
     if (!error_) error_ = FormulaError{.at = at_ + 1, .message = std::move(message)};
   }
 
-  // The whole one that stands here, with all its bytes.
+  // The whole character at this position, with all its bytes.
   [[nodiscard]] std::string_view character() const {
     std::size_t end = at_ + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
@@ -169,7 +169,7 @@ class Parser {
   std::optional<FormulaError> error_;
 };
 
-// Nothing: the divisor is 0.
+// Returns nothing if the divisor is 0.
 std::optional<Number> apply(Kind kind, const Number& left, const Number& right) {
   const auto* a = std::get_if<std::int64_t>(&left);
   const auto* b = std::get_if<std::int64_t>(&right);
@@ -198,7 +198,8 @@ Number pop(std::vector<Number>& stack) {
   return last;
 }
 
-// Nothing: a divisor is 0. `values`: of the formula's names, in its order.
+// Returns nothing if a divisor is 0. `values` has the values of the formula's names, in the order
+// of its steps.
 std::optional<Number> compute(const Formula& formula, const std::vector<Number>& values) {
   std::vector<Number> stack;
   auto value = values.begin();
@@ -211,7 +212,7 @@ std::optional<Number> compute(const Formula& formula, const std::vector<Number>&
       const Number right = pop(stack);
       const auto result = step.kind == Kind::negate ? apply(Kind::subtract, Number(0), right)
                                                     : apply(step.kind, pop(stack), right);
-      // No finite number on the way makes none at the end.
+      // If an intermediate result is not finite, neither is the final one.
       if (!result || !counters::is_finite(*result)) return result;
       stack.push_back(*result);
     }
@@ -264,7 +265,7 @@ Reading evaluate(const std::string& name, const Formula& formula, const FindRead
 
 std::optional<Number> parse_number(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  // from_chars would take "inf" and "nan".
+  // from_chars would accept "inf" and "nan".
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
   if (digits.empty() || !(is_digit(digits[0]) || digits[0] == '.')) return std::nullopt;
   const char* const end = text.data() + text.size();

@@ -24,7 +24,7 @@ using nlohmann::json;
 constexpr std::size_t longest_word = 200;
 constexpr std::string_view how = "give the program --benchmark_format=json";
 
-// An item of the list of benchmarks, as far as it matters here.
+// The fields of an item in the list of benchmarks that matter here.
 struct Record {
   std::string name{};
   std::string run_name{};
@@ -33,12 +33,13 @@ struct Record {
   std::string message{};
   bool failed = false;
   std::optional<double> value{};
-  // Two benchmarks may have one name: these tell them apart, and repetitions have the same.
+  // Two benchmarks may have the same name. These fields distinguish them, and are equal for all
+  // repetitions of one benchmark.
   double family = -1;
   double instance = -1;
 };
 
-// The program prints NaN and Infinity for numbers that are none, where JSON has null.
+// The program prints NaN and Infinity for missing numbers. JSON has null for them.
 std::string with_null(std::string_view text) {
   std::string json;
   json.reserve(text.size());
@@ -63,7 +64,7 @@ std::string with_null(std::string_view text) {
   return json;
 }
 
-// Names that differ stay different.
+// Different names stay different.
 std::string shown_name(const std::string& name) {
   const std::string shown = one_line(name, longest_word);
   if (shown == name) return name;
@@ -78,7 +79,7 @@ std::optional<double> nanoseconds_in(std::string_view unit) {
   return std::nullopt;
 }
 
-// Hears each piece of the text once: {"benchmarks": [{"name": ...}]} is three levels deep.
+// Receives each piece of the text once. {"benchmarks": [{"name": ...}]} is three levels deep.
 class Listing : public nlohmann::json_sax<json> {
  public:
   Listing(const OutputMeasure& measure, std::size_t room)
@@ -175,7 +176,7 @@ class Listing : public nlohmann::json_sax<json> {
     return false;
   }
 
-  // False: the rest need not be read.
+  // Returns false if the rest need not be read.
   bool keep() {
     if (record_.run_type == "aggregate") {
       ++aggregates_;
@@ -233,16 +234,16 @@ class Listing : public nlohmann::json_sax<json> {
   bool is_time_;
   std::size_t room_;
   std::size_t room_used_ = 0;
-  std::size_t depth_ = 0;  // of open values
+  std::size_t depth_ = 0;  // number of open values
   bool in_list_ = false;
   bool has_list_ = false;
   bool in_context_ = false;
-  std::string key_{};  // of an object that matters
+  std::string key_{};  // the key in an object that matters
   Record record_{};
   std::vector<Samples> samples_{};
   std::map<std::tuple<std::string, double, double>, std::size_t> places_{};
-  std::map<std::string, int> called_{};  // benchmarks of a name
-  std::size_t lacking_ = 0;              // benchmarks without the number
+  std::map<std::string, int> called_{};  // number of benchmarks with this name
+  std::size_t lacking_ = 0;              // number of benchmarks without the measure's number
   std::size_t aggregates_ = 0;
   std::string host_{};
   std::string broken_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a program with Google Benchmark printed with --benchmark_format=json. The text is anybody's: it
-// is looked through without being kept.
+// Reads the output of a program with Google Benchmark, printed with --benchmark_format=json. The
+// text is not trusted, and is parsed without being kept.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace stab::plan {
 
-// Fields of each benchmark, in its time_unit. Samples of them are in ns.
+// Fields that each benchmark has in its time_unit. Their samples are in ns.
 constexpr bool is_google_time(std::string_view field) {
   return field == "real_time" || field == "cpu_time";
 }
 
 struct GoogleBenchmarks {
-  // Of each benchmark in the order of coming: its repetitions, of which there is one at least. One that
-  // ended with an error has none and says why.
+  // The repetitions of each benchmark, at least one, in the order in which the benchmarks first
+  // appear. A benchmark that ended with an error has no values, but the reason.
   std::vector<counters::Samples> samples{};
-  std::size_t aggregates = 0;  // left out: what Google Benchmark computed of repetitions
-  std::size_t lacking = 0;     // left out: those without the number that the measure names
-  std::string host{};          // where it ran; "": it does not say
+  std::size_t aggregates = 0;  // left out: numbers that Google Benchmark computed from repetitions
+  std::size_t lacking = 0;     // left out: benchmarks without the number that the measure names
+  std::string host{};          // the machine where it ran; "" if the text does not say
 };
 
-// Why there are none: it is no such text, no benchmark has that number, or it takes more than `room`
-// bytes (counters::bytes_of).
+// The error says why there are no benchmarks: the text is not such output, no benchmark has that
+// number, or the samples take more than `room` bytes (counters::bytes_of).
 std::expected<GoogleBenchmarks, std::string> google_benchmarks(const OutputMeasure& measure,
                                                                std::string_view text,
                                                                std::size_t room);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any bytes as a formula, or as a pattern, a pointer or a field, and the text that it is looked for in.
+// Tries any bytes as a formula, or as a pattern, a pointer or a field with a text to search.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,8 @@ void check_formula(std::string_view text) {
   }));
 }
 
-// The first byte says what it is, the second one how; a line follows, and then the text.
+// The first byte chooses between pattern, field and pointer, and the second one the match that counts.
+// A line follows, and then the text.
 void check_output(std::string_view data) {
   const std::size_t line = data.find('\n');
   if (line == std::string_view::npos || line < 2) return;

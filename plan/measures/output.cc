@@ -26,12 +26,13 @@ using counters::Reading;
 using Found = std::expected<Number, std::string>;
 
 constexpr std::int64_t pattern_memory = std::int64_t{4} << 20;
-constexpr int most_instructions = 5000;  // of what RE2 makes of a pattern
-// Looking for all matches may take the square of the text's length: each search ends somewhere
-// behind its match. Between two of them the time is looked at.
+constexpr int most_instructions = 5000;  // of a pattern that RE2 has compiled
+// The search for all matches may take time proportional to the square of the text's length, because
+// each search ends somewhere behind its match. So the time is checked between two searches.
 using Time = std::chrono::steady_clock::time_point;
 
-// Of a pattern and its text: one search takes no longer than some seconds.
+// A limit on the product of the sizes of a pattern and its text, so that one search takes no longer
+// than a few seconds.
 constexpr std::size_t most_steps = std::size_t{1} << 29;
 constexpr std::size_t shown_bytes = 60;
 
@@ -39,7 +40,7 @@ std::string quoted(std::string_view text) {
   return fmt::format("'{}'", one_line(text, shown_bytes));
 }
 
-// ^ and $ match at the beginnings and ends of lines.
+// ^ and $ match at the beginning and the end of each line.
 RE2 compiled(const std::string& regex) {
   RE2::Options options;
   options.set_log_errors(false);
@@ -56,12 +57,12 @@ std::string fault_of(const RE2& pattern) {
   return "";
 }
 
-// The first groups of all matches, one after the other.
+// Iterates over all matches of a pattern and returns the first group of each.
 class Matches {
  public:
   Matches(const RE2& pattern, std::string_view text) : pattern_(pattern), text_(text) {}
 
-  // Nothing: there is no other one.
+  // Returns nothing if there is no further match.
   std::optional<std::string_view> next() {
     if (at_ > text_.size()) return std::nullopt;
     std::array<re2::StringPiece, 2> groups;
@@ -128,7 +129,7 @@ Values all_of(Matches& matches, std::string_view first, std::size_t room, Time u
   return values;
 }
 
-// Why the text is not searched; "": it is.
+// The reason why the text is not searched, or "" if it is.
 std::string why_not_searched(const RE2& pattern, std::string_view text) {
   if (std::string fault = fault_of(pattern); !fault.empty()) return fault;
   const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
@@ -163,7 +164,7 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
   return number_of(*first);
 }
 
-// Why nothing is looked for in the text; "": it is.
+// The reason why the text is not read, or "" if it is.
 std::string why_not_read(std::string_view text, Time until) {
   if (std::chrono::steady_clock::now() > until) return "the measures before it took too long";
   if (text.size() <= max_read) return "";

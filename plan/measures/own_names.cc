@@ -16,7 +16,7 @@ constexpr std::array names = std::to_array<std::string_view>({
     // columns of exports
     "position", "attempt", "last", "block", "warmup", "benchmark", "seed", "status", "reason", "exit_code", "signal",
     "started_ns", "wall_ns", "user_ns", "system_ns", "max_rss_bytes", "stdout_sha256", "build",
-    // what the runtime that szc links in reports
+    // reported by the runtime that szc links into programs
     "randomized", "randomization", "layout_note", "layout_seed", "epochs", "given_up", "epochs_ns", "longest_pause_ns",
     "functions", "moved_functions", "text_bytes", "moved_bytes", "setup_ns", "main_to_exit_ns", "region_ns", "regions",
     "heap_operations", "heap_bytes", "heap_fixed_bytes",
@@ -31,7 +31,7 @@ constexpr std::array names = std::to_array<std::string_view>({
 }  // namespace
 
 bool is_own_name(std::string_view name) {
-  // Beside each reading exports have its status.
+  // Exports have the status of each reading in a column beside it.
   return name.ends_with(".status") || region_of(name) || is_simulated(name) || is_of_builds(name) ||
          std::ranges::find(names, name) != names.end();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names that every trial or export has already. Tests of both hold the list to be complete.
+// Names that every trial or export has already. The tests of trials and of exports check that the
+// list is complete.
 #pragma once
 
 #include <string_view>

@@ -16,7 +16,7 @@ namespace {
 using counters::Number;
 using nlohmann::json;
 
-// Which item of an array a part of a pointer names: digits without a zero in front.
+// Returns the index in an array that a part of a pointer names: digits without leading zeros.
 std::optional<std::size_t> index_of(std::string_view part) {
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
@@ -24,8 +24,8 @@ std::optional<std::size_t> index_of(std::string_view part) {
   return part.size() > 1 && part[0] == '0' ? std::nullopt : std::optional(index);
 }
 
-// Hears each piece of the text once and keeps of it the path to where it is, as far as it is the
-// pointer's.
+// Receives each piece of the text once. It keeps only the path to the current position, as far as
+// it agrees with the pointer.
 class Search : public nlohmann::json_sax<json> {
  public:
   explicit Search(const std::vector<std::string>& pointer) : pointer_(pointer) {}
@@ -69,10 +69,10 @@ class Search : public nlohmann::json_sax<json> {
   }
 
  private:
-  // Whether the innermost open value is one on the way to what is wanted.
+  // Whether the innermost open value is on the way to the wanted value.
   [[nodiscard]] bool is_on_path() const { return depth_ > 0 && depth_ == on_path_; }
 
-  // A value begins. True: it is on the way.
+  // A value begins. Returns whether the value is on the way.
   bool arrives() {
     if (depth_ == 0) return true;
     if (!is_on_path()) return false;
@@ -120,12 +120,12 @@ class Search : public nlohmann::json_sax<json> {
   }
 
   const std::vector<std::string>& pointer_;
-  std::size_t depth_ = 0;     // of open values
-  std::size_t on_path_ = 0;   // of those, from the outermost, on the way to what is wanted
-  std::vector<bool> arrays_;  // of those on the way, which are arrays
-  std::vector<std::size_t> outer_items_;  // how many items were seen of those around the innermost
-  std::size_t items_ = 0;                 // and of that one
-  bool matched_here_ = false;             // the value that comes is the pointer's next
+  std::size_t depth_ = 0;     // number of open values
+  std::size_t on_path_ = 0;   // of those, the outermost ones on the way to the wanted value
+  std::vector<bool> arrays_;  // for each value on the way, whether it is an array
+  std::vector<std::size_t> outer_items_;  // number of items seen of the values around the innermost
+  std::size_t items_ = 0;                 // how many items were seen of the innermost value
+  bool matched_here_ = false;             // the next value is the pointer's next part
   std::size_t found_ = 0;
   std::string what_;
   std::optional<Number> number_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The number that an RFC 6901 pointer names in a JSON text, which is not kept as a whole.
+// Finds the number that an RFC 6901 pointer names in a JSON text, which is not kept as a whole.
 #pragma once
 
 #include <expected>
@@ -12,10 +12,10 @@
 
 namespace stab::plan {
 
-// "/a~1b/0" is {"a/b", "0"}. Nothing: it is no pointer.
+// Splits "/a~1b/0" into {"a/b", "0"}. Returns nothing if the text is not a pointer.
 std::optional<std::vector<std::string>> split_pointer(std::string_view pointer);
 
-// The error says what is there instead.
+// The error says what was found instead.
 std::expected<counters::Number, std::string> number_at(std::string_view json,
                                                        const std::vector<std::string>& pointer);
 

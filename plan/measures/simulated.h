@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a trial has under valgrind's cachegrind (measure.simulate): counts of the simulated program,
-// each a reading.
+// The readings of a trial under valgrind's cachegrind (measure.simulate): counts of the simulated
+// program.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@ inline constexpr std::array<std::string_view, 7> simulated_names{
 
 bool is_simulated(std::string_view reading);
 
-// A number that each trial measures by a clock or of a process, which under the simulator would be
-// the simulator's: no trial there has it.
+// Whether this number is measured by a clock or for a process. Under the simulator it would
+// describe the simulator, so simulated trials don't have it.
 bool is_of_real_runs(std::string_view name);
 
-// A simulated trial gets so many times the plan's timeout and CPU time.
+// A simulated trial gets this many times the plan's timeout and CPU time.
 inline constexpr int simulator_slowdown = 100;
 
 }  // namespace stab::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a plan asks of the runtime that szc links into programs makes a difference in every cell,
-// and the programs can have it.
+// Checks that the options that a plan sets for the runtime make a difference in every cell, and
+// that the programs can have them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,18 +22,18 @@ bool is_ours(const Factor& factor) {
   return factor.kind == FactorKind::option || factor.kind == FactorKind::layout;
 }
 
-// The name under which the runtime knows it.
+// The name of the factor's option in the runtime.
 std::string option_name(const Factor& factor) {
   return factor.kind == FactorKind::layout ? seed_option : factor.name;
 }
 
-// The first of a random factor's values stands for all of them.
+// A random factor is represented by its first value.
 std::vector<Level> levels_to_try(const Factor& factor) {
   if (const auto* fixed = std::get_if<FixedLevels>(&factor.levels)) return fixed->levels;
   return {Level{.name = "1", .variables = {}, .number = 1}};
 }
 
-// A combination of levels: what people read, and what the runtime is asked for.
+// A combination of levels: the cell, for messages, and the options, for the runtime.
 struct Combination {
   Cell cell;  // treatments only
   Options options;
@@ -47,7 +47,7 @@ class OptionChecker {
       if (is_ours(factor.value)) plan_.factors.push_back(factor.value);
     if (lists_cells(draft.plan.design.kind))
       for (const DraftCell& cell : draft.cells) add_listed(cell.value);
-    else if (count_all() <= max_cells)  // or check_size() refuses them
+    else if (count_all() <= max_cells)  // otherwise check_size() refuses them
       add_all(0, {});
   }
 
@@ -69,7 +69,7 @@ class OptionChecker {
     return count;
   }
 
-  // In the order of the factors, the last changing fastest.
+  // Adds the combinations in the order of the factors; the last factor changes fastest.
   void add_all(std::size_t next, const std::vector<Level>& levels) {
     if (next == plan_.factors.size()) return add(levels);
     for (const Level& level : levels_to_try(plan_.factors[next])) {
@@ -128,7 +128,7 @@ class OptionChecker {
     }
   }
 
-  // Listed cells have other treatments too, which may be where they differ.
+  // Listed cells have other treatments, too, and may differ in those.
   void check_listed_cells_differ() {
     if (!lists_cells(draft_.plan.design.kind)) return;
     std::map<std::pair<Cell, Options>, const Cell*> seen;
@@ -182,11 +182,11 @@ class OptionChecker {
   }
 
   Draft& draft_;
-  Plan plan_;  // the factors that are ours, and [randomize]
+  Plan plan_;  // with only the factors that set options, and [randomize]
   std::vector<Combination> combinations_;
 };
 
-// All texts that may stand for the names that the build uses.
+// Whether any text that may replace the names in the build names szc.
 bool may_use_szc(const Draft& draft, const std::string& build) {
   if (names_szc(build)) return true;
   const std::vector<std::string> names = names_in(build);
@@ -209,7 +209,8 @@ bool is_for_any_program(const std::string& name) {
   return option != nullptr && option->for_any_program;
 }
 
-// A build that names no compiler may find szc by itself, as a makefile does; the trials will tell.
+// A build that does not name a compiler may find szc by itself, for example in a makefile. The
+// trials will tell.
 bool names_compiler(const std::string& build) {
   return std::ranges::any_of(names_in(build),
                              [](const std::string& name) { return name == "CC" || name == "CXX"; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks the variables of a plan, ${NAME}: each is defined, and each is used where it must be.
+// Checks the variables of a plan, ${NAME}: each of them is defined, and is used where it must be.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,7 +20,7 @@ namespace stab::plan {
 namespace {
 
 constexpr std::size_t max_run_bytes = std::size_t{1} << 20;  // argv and environment together
-constexpr std::size_t link_flags_bytes = 400;                // what link_order adds, and more
+constexpr std::size_t link_flags_bytes = 400;                // more than link_order adds
 
 bool contains(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
@@ -64,7 +64,7 @@ class NameChecker {
     }
   }
 
-  // The greatest size of the text, in bytes, after every name is replaced.
+  // The largest possible size of the text, in bytes, after all names are replaced.
   [[nodiscard]] std::size_t expanded(const Template& text) const {
     std::size_t bytes = text.text.size();
     for (const std::string& name : names_in(text.text))
@@ -115,8 +115,8 @@ void check_names(Draft& draft) {
   for (const DraftBenchmark& benchmark : draft.benchmarks) checker.check(benchmark);
 }
 
-// Nothing in a plan may silently do nothing: builds must make the program that is run, and factors
-// must act on every benchmark.
+// No part of a plan may be silently without effect: builds must make the program that is run, and
+// factors must act on every benchmark.
 
 namespace {
 
@@ -202,7 +202,7 @@ void check_levels_differ(const DraftFactor& factor, const Names& used, const std
 void check_user_factor(const DraftFactor& factor, const Names& used, const std::string& benchmark,
                        Problems& problems) {
   const Variables& variables = std::get<FixedLevels>(factor.value.levels).levels.front().variables;
-  if (variables.empty()) return;  // of revisions
+  if (variables.empty()) return;  // the levels are revisions
   const auto is_used = [&](const auto& variable) { return used.contains(variable.first); };
   const auto count = std::ranges::count_if(variables, is_used);
   if (count == 0)
@@ -239,7 +239,7 @@ void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmar
 void check_builds(Draft& draft) {
   const auto inside = names_in_values(draft);
   for (const DraftBenchmark& benchmark : draft.benchmarks) {
-    if (benchmark.run.empty()) continue;  // a problem already
+    if (benchmark.run.empty()) continue;  // a problem that was reported already
     if (benchmark.build)
       check_with_build(benchmark, inside, draft.problems);
     else

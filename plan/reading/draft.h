@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A plan while it is read: the values so far, where they stand, and what is wrong. First each table
-// is read by itself, and then the tables are checked against each other.
+// A plan while it is being read: the values so far, their positions, and the problems. First each
+// table is read on its own, and then the tables are checked against each other.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ using toml::Table;
 using toml::Value;
 using toml::Words;
 
-// A text in which ${NAME} stands for a variable.
+// A text in which each ${NAME} stands for a variable.
 struct Template {
   Position at;
   std::string path;
@@ -41,7 +41,7 @@ struct DraftBenchmark {
   Position at;
   Benchmark value;
   std::optional<Template> build;
-  std::vector<Template> run;  // run, env and stdin: what acts on the run
+  std::vector<Template> run;  // run, env and stdin: the texts that affect the run
 };
 
 struct DraftFactor {
@@ -65,21 +65,21 @@ struct DraftStudy {
 
 struct Draft {
   Problems problems;
-  Plan plan;  // benchmarks, factors and cells are below until the end
+  Plan plan;  // its benchmarks, factors and cells are in the members below until the end
   std::vector<DraftBenchmark> benchmarks;
   std::vector<DraftFactor> factors;
   std::vector<DraftCell> cells;
-  std::vector<Template> values;          // of variables, of the plan's and of levels
-  Words declared;                        // variables that the plan names anywhere, rightly or not
-  std::vector<Position> repetitions_at;  // each place that says `repetitions`
+  std::vector<Template> values;  // the values of variables, in the plan and in levels
+  Words declared;                // variables that the plan names anywhere, even in a wrong place
+  std::vector<Position> repetitions_at;          // each place that sets `repetitions`
   std::map<std::string, Position> randomize_at;  // each key of [randomize]
-  Position design_at;                            // design.kind, or [design], or nothing
-  Position stop_at;                              // design.stop
-  Position time_at;                              // design.time
-  Position rotate_at;                            // measure.rotate
-  std::optional<Position> simulate_at;           // measure.simulate
-  std::optional<Position> measure_at;            // [measure]
-  Position response_at;                          // analysis.response
+  Position design_at;                   // position of design.kind, or of [design], or of nothing
+  Position stop_at;                     // design.stop
+  Position time_at;                     // design.time
+  Position rotate_at;                   // measure.rotate
+  std::optional<Position> simulate_at;  // measure.simulate
+  std::optional<Position> measure_at;   // [measure]
+  Position response_at;                 // analysis.response
   DraftStudy study;
   bool has_revisions = false;    // a factor has revisions as its levels
   bool factors_are_good = true;  // whether checks across tables can trust them
@@ -87,7 +87,7 @@ struct Draft {
   bool cells_are_good = true;
 };
 
-// Every key a variable's name, every value a text.
+// Reads a table of texts, whose keys are names of variables.
 Variables variables_of(const Table& table);
 
 // Reads one whole number up to `most`, or an array of different ones. The result is empty if the
@@ -100,27 +100,27 @@ inline const Words own_variables{"OUT", "DIR", "SRC"};
 
 void read_experiment(const Table& root, Draft& draft);
 void read_variables(const Table& root, Draft& draft);
-void read_benchmarks(const Table& root, Draft& draft);  // and [defaults]
+void read_benchmarks(const Table& root, Draft& draft);  // also reads [defaults]
 void read_factors(const Table& root, Draft& draft);
 void read_randomize(const Table& root, Draft& draft);
 void read_by_default(const Table& root, Draft& draft);
 void read_design(const Table& root, Draft& draft);
-// The keys of [design] that belong to one kind.
+// Reads the keys of [design] that belong to a single kind.
 void read_studies(const Table& design, Draft& draft);
 void read_stop(const Table& design, Draft& draft);
 void read_causal(const Table& root, Draft& draft);  // after [design]
 void read_exclude(const Table& root, Draft& draft);
 void read_measure(const Table& root, Draft& draft);
-// The measures that the plan defines itself, after the counters.
+// Reads the measures that the plan defines itself, after the counters.
 void read_own_measures(const Table& measure, Draft& draft);
-// After all tables: a rule and the response must not count the same.
+// Called after all tables were read: a rule and the response must not count the same thing.
 void check_exclude(Draft& draft);
 // Reads analysis.response, after [measure].
 void read_response(const std::optional<Table>& analysis, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);
 
-// The levels of a built-in factor, fixed or random.
+// Reads the levels of a built-in factor, fixed or random.
 void read_builtin_factor(const Pair& pair, FactorKind kind, Draft& draft);
 
 void check_names(
@@ -128,16 +128,16 @@ void check_names(
 void check_builds(Draft& draft);   // OUT and DIR are used where they must be
 void check_factors(Draft& draft);  // each factor acts on each benchmark
 void check_design(Draft& draft);   // the kind of design fits the factors
-// Calibrations, padding studies and fractional designs, once the rest of the design is good: their
-// arms and cells are added to the draft.
+// Checks calibrations, padding studies and fractional designs, once the rest of the design is good,
+// and adds their arms and cells to the draft.
 void check_studies(Draft& draft);
 void check_stop(Draft& draft);       // the stopping rule fits the design
-void check_analysis(Draft& draft);   // how it is analysed does, too
-void check_simulated(Draft& draft);  // nothing is asked of a simulator that it does not have
-void check_causal(Draft& draft);     // nothing is asked of a causal design that it does not have
-void check_turns(Draft& draft);  // each set of events gets blocks, and what is compared has some
+void check_analysis(Draft& draft);   // the analysis fits the design
+void check_simulated(Draft& draft);  // nothing is requested that a simulator does not have
+void check_causal(Draft& draft);     // nothing is requested that a causal design does not have
+void check_turns(Draft& draft);      // each set of events gets blocks, and so does the response
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
-void check_size(Draft& draft);  // max_cells, max_trials
+void check_size(Draft& draft);  // keeps max_cells and max_trials
 
 }  // namespace stab::plan

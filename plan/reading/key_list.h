@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All keys of a plan, in the order in which messages list the keys of a table. keys.h reads them.
-// `stabctl keys` prints them as the table in doc/plans.md.
+// All keys of a plan, in the order in which messages list the keys of a table. keys.h reads them by
+// path. `stabctl keys` prints them as the table in doc/plans.md.
 #pragma once
 
 #include <array>
@@ -78,7 +78,7 @@ inline constexpr std::size_t max_counters = 64;  // including events that take t
 inline constexpr std::size_t least_sets = 2;
 inline constexpr std::size_t max_sets = 16;
 inline constexpr std::size_t max_responses = 16;
-inline constexpr std::size_t max_measures = 64;  // of outputs, and as many derived ones
+inline constexpr std::size_t max_measures = 64;  // of outputs, and the same number of derived ones
 inline constexpr std::string_view response_words =
     "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
     "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, `\"code-size\"`, "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How keys are read: by their path in key_list.h, which has their bounds and defaults.
+// Reads keys by their paths in key_list.h, which has their bounds and defaults.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,13 @@ inline constexpr const auto& kind_of = toml::kind_of<keys, path>;
 template <Path path>
 inline constexpr auto standard_of = kind_of<path>.standard.value();
 
-// What the plan says; nothing if it says nothing, or what is wrong, which then is a problem.
+// The value in the plan. It is nothing if the key is missing, or if the value is wrong; a wrong
+// value becomes a problem.
 template <Path path>
 auto given(const toml::Table& table) {
   return toml::read(table, path.name(), kind_of<path>);
 }
-// Fewer blocks than its least would make the rule say more than it knows.
+// With fewer blocks than `least`, the stopping rule's conclusion would not be justified.
 template <Path path>
 std::optional<std::uint32_t> given(const toml::Table& table, StopRule rule) {
   constexpr CountWith kind = kind_of<path>;
@@ -33,7 +34,7 @@ std::optional<std::uint32_t> given(const toml::Table& table, StopRule rule) {
                     Count{to_string(rule) == kind.with ? kind.least : kind.other_least, kind.max});
 }
 
-// The same, or the default; of a table that need not be there.
+// The same for a table that may be missing, or the default.
 template <Path path>
 auto value(const std::optional<toml::Table>& table) {
   using Value = decltype(given<path>(*table))::value_type;
@@ -42,7 +43,7 @@ auto value(const std::optional<toml::Table>& table) {
   return read ? *std::move(read) : Value(standard_of<path>);
 }
 
-// The names below a path, "" for the whole plan: what a table may have.
+// The names below a path, which are the keys that a table may have; "" stands for the whole plan.
 inline toml::Words names_below(std::string_view path) {
   return toml::names_below(keys, path);
 }

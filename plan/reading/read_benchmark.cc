@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// [defaults] and [[benchmark]].
+// Reads [defaults] and [[benchmark]].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void note_repetitions(const Table& table, Draft& draft) {
   if (const Pair* pair = table.find("repetitions")) draft.repetitions_at.push_back(pair->at);
 }
 
-// What every benchmark starts from.
+// Reads the values with which every benchmark starts.
 Benchmark read_defaults(const Table& root, Draft& draft) {
   const auto table = root.table("defaults", names_below("defaults"));
   if (table) note_repetitions(*table, draft);

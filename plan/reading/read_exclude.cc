@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// [[exclude]]: rules that say which trials were disturbed.
+// Reads [[exclude]], the rules that say which trials were disturbed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::optional<Parts> parts_of(std::string_view text) {
   return parts;
 }
 
-// "0.05", and "5%" of a share.
+// Reads "0.05", or "5%" if the quantity is a share.
 std::optional<double> limit_of(std::string_view text, const Quantity& quantity) {
   const bool percent = text.ends_with('%');
   if (percent && !quantity.unit.empty()) return std::nullopt;
@@ -54,7 +54,8 @@ std::optional<double> limit_of(std::string_view text, const Quantity& quantity) 
   return percent ? value / 100 : value;
 }
 
-// "wall" for "wall", "wall_ns" and "wall_per_s"; "" if it is no response.
+// Returns "wall" for "wall", "wall_ns" and "wall_per_s", or "" if the name does not begin with a
+// response.
 std::string_view response_in(std::string_view name) {
   std::string_view longest;
   for (const std::string_view response : words::responses)
@@ -64,7 +65,8 @@ std::string_view response_in(std::string_view name) {
   return longest;
 }
 
-// The quantity that reads what the name says without a time: "interrupts", "steal-ns".
+// Returns the quantity that has this reading, or this name without "_per_s": "interrupts",
+// "steal-ns".
 const Quantity* counted_as(std::string_view name) {
   const auto is_it = [&](const Quantity& each) {
     return each.reading == name ||
@@ -93,7 +95,7 @@ std::string why_no_quantity(std::string_view name) {
       shown(name), did_you_mean(name, names));
 }
 
-// "" if some trials are caught and others are not.
+// Returns "" if the rule can catch some trials and not others.
 std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) {
   if (has_sign(quantity)) return "";
   if (rule.limit < 0 || (rule.limit == 0 && rule.bound == Bound::at_least))
@@ -102,7 +104,7 @@ std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) 
   return "";
 }
 
-// "" if the rule is about disturbances and not about the trial's time.
+// Returns "" if the rule is about disturbances and not about the trial's time.
 std::string_view why_about_time(const Exclusion& rule, const Quantity& quantity) {
   if (quantity.take != Take::per_second && quantity.take != Take::share) return "";
   if (rule.bound == Bound::below || rule.bound == Bound::at_most)

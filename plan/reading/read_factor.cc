@@ -39,7 +39,7 @@ FactorKind kind_of_factor(std::string_view name) {
   return found == builtin.end() ? FactorKind::user : found->second;
 }
 
-// These names are columns of a table of trials, or words of a model's formula.
+// These names are columns in a table of trials, or words in a model's formula.
 const Words reserved{"experiment",  "benchmark",       "trial",
                      "position",    "block",           "cell",
                      "warmup",      "attempt",         "seed",
@@ -79,7 +79,7 @@ void refuse_own_variables(const Table& level) {
                                                 level.path(pair.key)));
 }
 
-// The first level says which variables the factor has.
+// The first level determines the factor's variables.
 void compare_with_others(const Pair& pair, const Table& levels, const Level& level,
                          const std::vector<Level>& others) {
   if (others.empty()) return;
@@ -99,7 +99,7 @@ void compare_with_others(const Pair& pair, const Table& levels, const Level& lev
                                       levels.path(pair.key), same->name));
 }
 
-// A name that a wrong factor would have set is not reported as unknown too.
+// If a factor is wrong, the names that it would have set are not also reported as unknown.
 void declare_variables(const Table& levels, Draft& draft) {
   for (const Pair& level : levels.pairs())
     if (const auto* variables = std::get_if<Pairs>(&level.value.data))
@@ -126,13 +126,13 @@ void read_level(const Pair& pair, const Table& levels, std::vector<Level>& read,
   read.push_back(std::move(level));
 }
 
-// Why a factor that is not built in cannot be what was written: "'factor.x.random' ...".
+// Reports why a factor that is not built in can't have this form: "'factor.x.random' ...".
 void refuse_shape(const Pair& at, std::string_view what, const Pair& factor, Problems& problems) {
   problems.add(at.at, fmt::format("'factor.{}.{}{}", factor.key, what,
                                   did_you_mean(factor.key, builtin_names())));
 }
 
-// "origin/old~2" is a level of the name "origin-old-2".
+// "origin/old~2" becomes a level with the name "origin-old-2".
 std::string name_of_revision(std::string_view revision) {
   constexpr std::size_t longest = 64;
   if (revision == working_tree) return "working-tree";
@@ -141,7 +141,7 @@ std::string name_of_revision(std::string_view revision) {
   return is_name(name) ? name : "revision";
 }
 
-// Which commits revisions are, as the plan says.
+// The commits of revisions that the plan has in [revisions].
 Variables commits_of(const Table& root, Draft& draft) {
   Variables commits;
   const auto table = root.open_table("revisions");
@@ -156,7 +156,7 @@ Variables commits_of(const Table& root, Draft& draft) {
   return commits;
 }
 
-// Name and revision of each level, with its place.
+// The name and the revision of a level, with its position.
 struct NamedRevision {
   Position at;
   std::string name;
@@ -172,7 +172,7 @@ std::vector<NamedRevision> revisions_in(const Pair& pair, const Table& table, Dr
     return found;
   }
   const auto texts = table.texts(pair.key, is_revision, revision_rule);
-  if (!texts) return found;  // this is a problem already
+  if (!texts) return found;  // reported already
   const Items& items = std::get<Items>(pair.value.data);
   for (std::size_t i = 0; i < texts->size(); ++i)
     found.push_back({items[i].at, name_of_revision((*texts)[i]), (*texts)[i]});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calibrations, padding studies, fractional and causal designs: reads their keys in [design] and
+// Reads the keys of calibrations, padding studies, fractional and causal designs in [design] and
 // [causal], and checks them.
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ void read_generators(const Table& table, Draft& draft) {
 
 using std::chrono::nanoseconds;
 
-// The bounds are those of `stabctl causal`.
+// The limits are the same as in `stabctl causal`.
 void check_time(const Table& table, const char* key, nanoseconds value, nanoseconds least,
                 nanoseconds most) {
   const Pair* pair = table.find(key);
@@ -100,7 +100,7 @@ void read_causal(const Table& root, Draft& draft) {
         "their speedups at random, because each run needs some at 0");
 }
 
-// These designs need more than others, and their arms and cells follow from a few keys.
+// These designs have further requirements, and a few keys determine their arms and cells.
 
 namespace {
 

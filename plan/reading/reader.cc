@@ -21,7 +21,7 @@ std::unexpected<std::vector<Problem>> only(Position at, std::string message) {
   return std::unexpected(std::move(problems).take());
 }
 
-// A header "[name]" or "[[name]]" that stands alone on its line.
+// A header "[name]" or "[[name]]" that is alone on its line.
 struct Header {
   std::string_view name;
   bool doubled = false;
@@ -51,8 +51,8 @@ std::vector<Header> headers_in(std::string_view text) {
   return headers;
 }
 
-// A table that may be there several times, and whose header at one place says that it may not. The
-// parser of TOML complains of another line, in words about tables.
+// Finds a table that may appear several times, if a header "[name]" says that it may not. The TOML
+// parser would complain about another line, in words about tables.
 std::optional<toml::SyntaxError> single_header(std::string_view text) {
   const auto headers = headers_in(text);
   for (const Header& header : headers) {
@@ -118,7 +118,7 @@ constexpr std::string_view default_lines =
     "\n\n# Added by stabctl: what is random even though the plan does not mention "
     "it.\n[by_default]\nstack = true\n";
 
-// Whether a command of the plan names szc, by itself or by a variable.
+// Whether a command of the plan names szc, directly or through a variable.
 bool builds_with_szc(const Plan& plan) {
   return std::ranges::any_of(plan.benchmarks, [&](const Benchmark& benchmark) {
     if (!benchmark.build) return false;
@@ -137,7 +137,8 @@ bool builds_with_szc(const Plan& plan) {
   });
 }
 
-// A plan that switches code or stack itself means what it says, and a simulator's counts are not to vary.
+// Whether the plan gets pads by default. A plan that sets code or stack gets what it says, and a
+// simulator's counts must not vary.
 bool gets_pads(const Plan& plan) {
   if (plan.is_causal() || plan.simulated || !builds_with_szc(plan)) return false;
   const auto code = plan.randomize.find("code");
@@ -156,7 +157,7 @@ std::string with_defaults(const std::string& text) {
   if (!plan || !gets_pads(*plan)) return text;
   std::string result = text;
   result += default_lines;
-  // It has such a table, or would be too long.
+  // The plan has such a table already, or would become too long.
   return read_plan(result) ? result : text;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TOML text -> Plan, or everything that is wrong with it in one go.
+// Turns TOML text into a Plan, or reports everything that is wrong with it at once.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 namespace stab::plan {
 
 inline constexpr std::size_t max_plan_bytes = std::size_t{1} << 20;
-inline constexpr std::uint64_t max_trials = 1'000'000;  // one attempt each
+inline constexpr std::uint64_t max_trials = 1'000'000;  // each has at least one attempt
 inline constexpr std::uint64_t max_cells = 10'000;  // treatment cells, before benchmarks and blocks
 inline constexpr std::size_t max_factors = 16;
 
-// Outcomes: a valid plan; or one or more problems in the order of their places. Never throws,
-// touches no file: whether a program or a stdin file exists is the worker's to find out. `text` may
-// be any bytes.
+// Outcomes: a valid plan, or one or more problems in the order of their positions. It never throws
+// and touches no file: the worker finds out whether a program or a stdin file exists. `text` may be
+// any bytes.
 std::expected<Plan, std::vector<toml::Problem>> read_plan(std::string_view text);
 
-// The plan's text with a table [by_default] behind it, which says what is random although the plan
-// does not mention it: stack frames, if szc builds a program of the plan and the plan does not
-// switch code. Other texts stay as they are.
+// Returns the plan's text followed by a table [by_default], which says what is random although the
+// plan does not mention it: stack frames, if szc builds a program of the plan and the plan does not
+// set code or stack. Other texts stay as they are.
 std::string with_defaults(const std::string& text);
-// The text without what with_defaults() has added.
+// The text without the lines that with_defaults() added.
 std::string_view without_defaults(std::string_view text);
 
 }  // namespace stab::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any bytes: the reader answers with a plan or with problems, and a small plan can be expanded.
+// For any bytes the reader returns a plan or problems, and a small plan can be expanded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::size_t small_enough = 20'000;  // trials; more only take time
+constexpr std::size_t small_enough = 20'000;  // in trials; more would only take time
 
 void require(bool holds) {
   if (!holds) std::abort();

@@ -12,7 +12,7 @@
 
 namespace stab::plan {
 
-// Five lines that are a plan; more tables can follow.
+// The smallest plan, of five lines; more tables can follow.
 inline const std::string smallest = R"([experiment]
 name = "t"
 [[benchmark]]
@@ -20,7 +20,7 @@ name = "b"
 run = ["/bin/true"]
 )";
 
-// Six lines; the benchmark uses ${CFLAGS} and ${LDFLAGS} in its build.
+// Six lines. The benchmark's build uses ${CFLAGS} and ${LDFLAGS}.
 inline const std::string with_build = R"([experiment]
 name = "t"
 [[benchmark]]
@@ -29,13 +29,13 @@ build = "cc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}"
 run = ["${OUT}"]
 )";
 
-// What is wrong with it, as the user sees it; "" if nothing is.
+// The problems, as the user sees them, or "" if there are none.
 inline std::string problems_of(std::string_view text) {
   const auto plan = read_plan(text);
   return plan ? "" : toml::describe(plan.error(), "p");
 }
 
-// The plan; a test that gives a wrong one fails.
+// The plan. If the text is wrong, the test fails.
 inline Plan good_plan(std::string_view text) {
   const auto plan = read_plan(text);
   if (plan) return *plan;

@@ -35,9 +35,8 @@ constexpr uint32_t version = 7;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
-constexpr char runtime_section[] = "stab_text";  // in an executable, on pages of its own
-constexpr char library_section[] =
-    "stab_library";  // the runtime's few functions in a shared library
+constexpr char runtime_section[] = "stab_text";      // in an executable, on pages of its own
+constexpr char library_section[] = "stab_library";   // the runtime's part of a shared library
 constexpr char frames_section[] = ".stab_frames";    // written by the pass, for the post-link step
 constexpr char calls_section[] = ".stab_calls";      // the same
 constexpr char entries_section[] = ".stab_entries";  // the same
@@ -115,10 +114,9 @@ struct Function {
   uint32_t fde;       // offset in the image; 0: the function has no FDE
   uint32_t fde_size;  // including its length field
   uint16_t cie;
-  uint16_t
-      lsda_field;  // offset in the FDE of the pointer to the exception table; 0: no exception table
-  uint32_t name;   // offset in names
-  uint32_t hash;   // of the code as linked; code that has changed since then is not moved
+  uint16_t lsda_field;  // offset in the FDE of the pointer to the exception table; 0: no table
+  uint32_t name;        // offset in names
+  uint32_t hash;        // of the code as linked; code that has changed since then is not moved
   uint32_t flags;
   // The exception table in a form whose landing pads are stubs (see ExceptionTable). If the
   // function has no exception table, the size is 0.
@@ -157,8 +155,8 @@ struct ExceptionTable {
   uint8_t landing_encoding;  // absolute
   uint8_t landing_start[8];  // the stub of label 0, minus 8
   uint8_t types_encoding;    // unchanged
-  uint8_t
-      types_distance[10];  // LEB128, from the end of this field; absent if types_encoding is `omit`
+  // LEB128, from the end of this field. Absent if types_encoding is `omit`.
+  uint8_t types_distance[10];
 };
 constexpr uint32_t exception_types_field = 10;  // offset of types_distance
 constexpr uint32_t exception_types_bytes = 10;

@@ -18,8 +18,7 @@ namespace stab::rt {
 
 class OutsideHandlers {
   OutsideHandlers() = default;
-  friend struct
-      AtStartAndEnd;  // start.cc: before constructors, in constructors of libraries, at exit
+  friend struct AtStartAndEnd;  // start.cc: before constructors, in those of libraries, at exit
   friend struct BeforeSandbox;  // sandbox.cc: in calls by the program
   friend struct BeforeStart;
 };

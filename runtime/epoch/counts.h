@@ -12,8 +12,7 @@ struct EpochCounts {
   const char* why = nullptr;  // the reason for the last one given up
   uint64_t total_ns = 0;
   uint64_t longest_ns = 0;
-  uint64_t layouts_kept =
-      0;  // the largest number at one time of old ones that something might refer to
+  uint64_t layouts_kept = 0;  // the most old ones at a time that something might refer to
   uint64_t frames_moved = 0;  // return addresses and program counters
   uint64_t period_ns = 0;     // as asked for; 0: no period
   uint64_t achieved_ns = 0;   // CPU time for each new layout; 0: there was no new layout

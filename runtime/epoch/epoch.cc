@@ -156,8 +156,7 @@ void pause_epochs(const OutsideHandlers& proof) {
 bool resume_epochs(const OutsideHandlers& proof) {
   if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_SEQ_CST) != 0) return false;
   NoEpochs guard(proof);
-  if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0)
-    return false;  // another caller came, and waits for us
+  if (__atomic_load_n(&pauses, __ATOMIC_SEQ_CST) != 0) return false;  // another caller waits for us
   if (paused && !one_epoch::are_over() && owner == os::process_id()) run_again();
   paused = false;
   return true;

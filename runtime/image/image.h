@@ -39,8 +39,8 @@ struct Image {
   const abi::Note* note = nullptr;
   const abi::Header* table = nullptr;
   uint8_t* saved = nullptr;  // saved_bytes for each function
-  Layout* layouts =
-      nullptr;  // most_layouts of them, of which the first `used` may have memory; never unmapped
+  // most_layouts of them, of which the first `used` may have memory. Never unmapped.
+  Layout* layouts = nullptr;
   uint32_t used = 0;
   uint32_t present = 0;  // index of the layout that entries lead to
   Switchboard board;     // in use if functions move again

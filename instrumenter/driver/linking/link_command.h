@@ -21,8 +21,7 @@ struct LinkSettings {
   std::string clang;        // the path of the compiler that links, "" if it is unknown
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
-  bool linker_pads =
-      false;  // the linker pads by its own flag, which also pads code that is made when linking
+  bool linker_pads = false;  // by its own flag, which also pads code that is made when linking
 };
 
 // Flags for lld: GNU ld's choice where the two linkers differ and clang users rely on it, and the

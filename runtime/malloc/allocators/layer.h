@@ -7,8 +7,8 @@
 // Invariants:
 //   1. All blocks of a bag were requested with the size of its class, which is the largest request
 //      of the class.
-//   2. A bag holds at most 256 blocks and 16 KB. Beyond 4 KB it grows only while its thread holds at
-//      most 64 KB, or one block for each eight that it took and did not give back.
+//   2. A bag holds at most 256 blocks and 16 KB. Beyond 4 KB it grows only while its thread holds
+//      at most 64 KB, or one block for each eight that it took and did not give back.
 //   3. A thread holds nothing after 1,000 calls of free() without a malloc() between them, after
 //      malloc_trim(), and at its end.
 #pragma once

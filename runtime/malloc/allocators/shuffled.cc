@@ -17,8 +17,7 @@ constexpr const Classes& classes = fine_classes;
 constexpr uint32_t low_from = 64;    // smaller bags may run empty
 constexpr uint32_t line_size = 144;  // slots up to this size share cache lines with others
 constexpr uint32_t page_size = 528;  // slots up to this size share pages
-constexpr uint32_t window =
-    4;  // a class that keeps blocks near each other draws from this many slots
+constexpr uint32_t window = 4;       // a class that keeps blocks near draws from this many slots
 constexpr size_t highest_small_alignment = 4096;
 
 uint64_t near_from[most_classes];  // a class with more bytes keeps its blocks near each other
@@ -238,8 +237,7 @@ void release(void* block) {
   if (__builtin_expect(c == no_bag, 0)) return release_slowly(block, span);
   const bool begins = span->begins_slot(reinterpret_cast<uint64_t>(block));
   if (__builtin_expect(!begins || is_newest(cache->bags[c], block), 0))
-    return release_slowly(
-        block, span);  // the call that may abort is in there, so this function needs no frame
+    return release_slowly(block, span);  // may abort, so it is a call: this function needs no frame
   put(*cache, c, block);
 }
 

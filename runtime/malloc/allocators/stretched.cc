@@ -9,8 +9,7 @@ namespace stab::heap {
 namespace {
 
 constexpr uint64_t one_in = 32;
-constexpr size_t step =
-    16;  // difference between libc's size classes; from 1024 bytes on, an eighth is added
+constexpr size_t step = 16;  // libc's sizes differ by this; from 1024 bytes on, an eighth is added
 
 constexpr size_t mapped_from = size_t{128} << 10;  // libc maps each block of this size on its own
 

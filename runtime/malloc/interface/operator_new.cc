@@ -32,8 +32,7 @@ __attribute__((noinline)) const Found& look_for(unsigned which) {
   Dl_info of_malloc = {};
   Dl_info of_new = {};
   void* function = dlsym(RTLD_NEXT, names[which]);
-  if (function ==
-      nullptr) {  // dlopen loaded C++ later, visible only to the libraries that asked for it
+  if (function == nullptr) {  // dlopen loaded C++ later, without RTLD_GLOBAL
     void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     function = library == nullptr ? nullptr : dlsym(library, names[which]);
   }
