@@ -33,7 +33,7 @@ std::string exits_of(const Check& check);
 
 struct Benchmark {
   std::string name;
-  // for /bin/sh; if there is none, `run` names a program that exists already
+  // For /bin/sh. If there is none, `run` names a program that exists already
   std::optional<std::string> build;
   std::vector<std::string> run;  // argv, at least one word
   Variables env;                 // added to the environment that is built from scratch
@@ -41,7 +41,7 @@ struct Benchmark {
   // For /bin/sh, before and after each trial.
   std::optional<std::string> prepare;
   std::optional<std::string> cleanup;
-  // the files that the build reads, relative to the plan's directory; empty: the whole directory
+  // The files that the build reads, relative to the plan's directory. Empty: the whole directory.
   std::vector<std::string> sources;
   Check check;
   // Taken from [defaults] if the benchmark does not set them.
@@ -75,7 +75,8 @@ enum class FactorKind {
 struct Level {
   std::string name;     // "O2", "true", "4096": as it is shown and stored
   Variables variables;  // user factors
-  // env_bytes: bytes; link_order, link_padding, layout: seed; arrival_speedup: ns; aslr: 0 or 1; option: see options.h
+  // For env_bytes: bytes. For link_order, link_padding and layout: a seed. For arrival_speedup: ns.
+  // For aslr: 0 or 1. For option: see options.h.
   std::uint64_t number = 0;
   // For user factors without variables: the full name of the git commit whose files are built, or
   // working_tree. Before it is resolved, it is as the user wrote it. It is "" for all other
@@ -173,10 +174,9 @@ constexpr std::string_view to_string(StopRule rule) {
 
 struct Stop {
   StopRule rule = StopRule::precision;
-  double half_width = 0;  // precision: 0.005 for "0.5%"
-  std::uint32_t max = 0;  // blocks
-  std::vector<std::uint32_t>
-      looks;  // numbers of blocks after which it is evaluated: rising, below max
+  double half_width = 0;             // precision: 0.005 for "0.5%"
+  std::uint32_t max = 0;             // blocks
+  std::vector<std::uint32_t> looks;  // after how many blocks it is evaluated: rising, below max
 
   [[nodiscard]] std::uint32_t min() const { return looks.front(); }
 };
@@ -294,7 +294,7 @@ struct OtherResponse {
 };
 
 struct Analysis {
-  // wall, user, system, cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
+  // One of wall, user, system, cpu, max_rss, main_to_exit, region, a counter, or the plan's measures.
   std::string response;
   std::vector<OtherResponse> others;  // in addition to the response, which decides
   bool log_scale = false;
@@ -330,7 +330,7 @@ struct Plan {
   std::uint64_t seed = 0;
   std::uint32_t warmup = 0;   // number of blocks that run first and are not analysed
   std::uint32_t retries = 0;  // further attempts at a trial that failed
-  // after this number of failed trials in a row, the benchmark's other trials are skipped; 0: never
+  // After this number of failed trials in a row, the benchmark's other trials are skipped. 0: never.
   std::uint32_t give_up_after = 0;
   // In the plan's order. The first rule that catches a trial counts.
   std::vector<Exclusion> exclude;

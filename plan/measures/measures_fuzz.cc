@@ -30,8 +30,8 @@ void check_formula(std::string_view text) {
   }));
 }
 
-// The first byte chooses between pattern, field and pointer, and the second one the match that counts.
-// A line follows, and then the text.
+// The first byte chooses between pattern, field and pointer, and the second one the match that
+// counts. A line follows, and then the text.
 void check_output(std::string_view data) {
   const std::size_t line = data.find('\n');
   if (line == std::string_view::npos || line < 2) return;

@@ -121,7 +121,7 @@ class Search : public nlohmann::json_sax<json> {
 
   const std::vector<std::string>& pointer_;
   std::size_t depth_ = 0;     // number of open values
-  std::size_t on_path_ = 0;   // of those, the outermost ones on the way to the wanted value
+  std::size_t on_path_ = 0;   // how many of these, from the outermost, lead to the wanted value
   std::vector<bool> arrays_;  // for each value on the way, whether it is an array
   std::vector<std::size_t> outer_items_;  // number of items seen of the values around the innermost
   std::size_t items_ = 0;                 // how many items were seen of the innermost value

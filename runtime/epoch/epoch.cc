@@ -18,7 +18,7 @@ int owner;        // the process that the schedule belongs to
 __thread char mark __attribute__((tls_model("initial-exec")));  // its address identifies the thread
 // The handler's mark. The handler has no thread-local data: a program may run with another FS base.
 const char of_handler = 0;
-const char* inside;  // the mark of the one who runs an epoch or keeps them out; nullptr: nobody
+const char* inside;  // the mark of the thread that runs an epoch or keeps epochs out; or nullptr
 
 bool enter(const char* who) {
   const char* nobody = nullptr;

@@ -278,9 +278,9 @@ class Migrator {
            address_of(walk_.saved[r]) >= frame_.registers.value[rsp];
   }
 
-  // Moves a register that holds the address of a jump table of its own function, if the value can't
-  // be anything else: no byte of it was changed, and it is neither the caller's nor left by a
-  // callee that did not save the register. All other addresses in registers keep their layout.
+  // Moves registers that hold the address of a jump table of their own function, if the value can't
+  // be anything else: no byte of it was changed, and it is neither the caller's nor left by a callee
+  // that did not save the register. All other addresses in registers keep their layout.
   void move_registers(const Spot& own, bool caller_is_known) {
     for (uint32_t r = 0; r < register_count; ++r) {
       const uint32_t bit = 1u << r;
@@ -333,8 +333,7 @@ class Migrator {
     STAB_EXPENSIVE(Pads, 3, spoil_pad());
   }
 
-  // Fills the pad with bytes that are not a valid address: if the program used a word of the pad,
-  // it would crash.
+  // Fills the pad, so that the program would read a wrong address if it used a word of the pad.
   [[nodiscard]] bool spoil_pad() const {
     if (pad_start_ < walk_.readable_start || pad_end_ > walk_.readable_end) return true;
     fill_bytes(reinterpret_cast<void*>(pad_start_), 0xdb, pad_end_ - pad_start_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stops the other threads of the process, each in our signal handler. A thread that sleeps in the
-// kernel is left asleep if possible: a timeout that begins anew could be seen by the program.
+// kernel is left asleep if possible: the program could notice that a timeout starts over.
 #pragma once
 
 #include <stdint.h>

@@ -100,11 +100,10 @@ struct Layout {
   const uint8_t* unwind_frames = nullptr;  // terminated by a zero word
   uint64_t unwind_frames_size = 0;
   LayoutLife life;
-  uint64_t born = 0;     // the epoch that made it
-  uint64_t retired = 0;  // the epoch that made it old
-  bool referred =
-      false;          // something out of our reach may refer to it; determined anew at each epoch
-  bool held = false;  // a jmp_buf may refer to it, for good (contexts.h)
+  uint64_t born = 0;      // the epoch that made it
+  uint64_t retired = 0;   // the epoch that made it old
+  bool referred = false;  // something out of our reach may refer to it; determined at each epoch
+  bool held = false;      // a jmp_buf may refer to it, for good (contexts.h)
 
   [[nodiscard]] LayoutState state() const { return life.state(); }
   [[nodiscard]] bool is_held() const { return __atomic_load_n(&held, __ATOMIC_ACQUIRE); }

@@ -30,7 +30,7 @@ class RegionClock {
 };
 
 // R1: a region's name has 1 to 40 letters, digits, '_', '.' and '-'.
-// R2: a program has 64 of them; other beginnings are only counted.
+// R2: a program has room for 64 of them; the beginnings of others are only counted.
 inline constexpr size_t max_region_name = 40;
 inline constexpr size_t max_regions = 64;
 

@@ -18,7 +18,7 @@
 
 namespace stab::rt {
 
-// The stack size of main and of threads whose stacks would be smaller; growth ends here.
+// The size of main's stack, and the largest size to which the stacks of threads are raised.
 constexpr uint64_t stack_wanted = uint64_t{64} << 20;
 
 // Returns nullptr, or the reason why threads without a size of their own get no larger stacks.

@@ -16,7 +16,7 @@ namespace stab::heap {
 struct Bag {
   void** slots;
   uint32_t count;
-  uint32_t low;       // at this count the bag is refilled
+  uint32_t low;       // at this count or less the bag is refilled
   uint32_t capacity;  // the length of `slots`
   uint32_t target;    // the count to which it is filled
   union {
