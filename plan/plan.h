@@ -294,7 +294,7 @@ struct OtherResponse {
 };
 
 struct Analysis {
-  // One of wall, user, system, cpu, max_rss, main_to_exit, region, a counter, or the plan's measures.
+  // wall, user, system, cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
   std::string response;
   std::vector<OtherResponse> others;  // in addition to the response, which decides
   bool log_scale = false;
@@ -330,7 +330,7 @@ struct Plan {
   std::uint64_t seed = 0;
   std::uint32_t warmup = 0;   // number of blocks that run first and are not analysed
   std::uint32_t retries = 0;  // further attempts at a trial that failed
-  // After this number of failed trials in a row, the benchmark's other trials are skipped. 0: never.
+  // After this number of failed trials in a row, a benchmark's other trials are skipped. 0: never.
   std::uint32_t give_up_after = 0;
   // In the plan's order. The first rule that catches a trial counts.
   std::vector<Exclusion> exclude;

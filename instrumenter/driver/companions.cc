@@ -47,8 +47,8 @@ bool is_cxx_name(const std::string& compiler) {
   return name.starts_with("clang++") || name.contains("g++") || name.contains("c++");
 }
 
-// clang-19 -> clang++-19, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12, cc
-// -> c++. Returns "" if the name does not have such a form.
+// clang-19 -> clang++-19, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12,
+// cc -> c++. Returns "" if the name does not have such a form.
 std::string cxx_name(const std::string& compiler) {
   const fs::path path(compiler);
   const std::string name = path.filename();

@@ -65,8 +65,8 @@ int readable_before(const uint8_t* at, int most) {
   return in_page >= most || os::readable(address - os::page_size) ? most : in_page;
 }
 
-// The kernel does not tell which call it was, but the code before the call does: `mov $number,
-// %eax`, or `xor %eax, %eax`, a few bytes back.
+// The kernel does not tell which call it was, but the code a few bytes before the call does:
+// `mov $number, %eax`, or `xor %eax, %eax`.
 uint64_t number_of_call(const uint8_t* call) {
   constexpr uint8_t move_to_eax = 0xb8;
   const int furthest = readable_before(call, 20);

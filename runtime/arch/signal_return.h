@@ -2,8 +2,7 @@
 #pragma once
 
 // A handler of ours returns to this code, which tells the kernel that the handler is over.
-// Unwinders recognise a signal's frame by exactly these bytes if it is not covered by a frame
-// description.
+// Unwinders recognise a signal's frame by exactly these bytes if no frame description covers them.
 extern "C" __attribute__((visibility("hidden"))) void stab_return_from_signal();
 
 namespace stab::rt {

@@ -96,8 +96,7 @@ bool set_limit(long which, const rlimit64& limit) {
   return !failed(call(__NR_prlimit64, 0, which, address_of(&limit), 0));
 }
 
-// Returns the end of the first thread's stack: 8 bytes after the name of the executed file. 0:
-// unknown.
+// Returns the end of the first thread's stack, 8 bytes after the executed file's name. 0: unknown.
 uint64_t end_of_stack() {
   const char* last = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (last == nullptr) return 0;
@@ -106,8 +105,8 @@ uint64_t end_of_stack() {
 }
 
 // Extends the stack by `bytes`, or up to `limit`, the limit at this moment. Reading the lowest page
-// makes the kernel extend the stack. Large pages would take more memory than a stack that grows.
-// They can't be turned off for a part of the stack, since that would split it into two mappings.
+// makes the kernel extend the stack. Large pages would take more memory than a growing stack does,
+// so they are turned off, for the whole stack: with two kinds of pages it would be two mappings.
 bool extend_stack(uint64_t bytes, uint64_t limit) {
   constexpr long no_large_pages = 15;
   const uint64_t end = end_of_stack();

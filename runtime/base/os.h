@@ -52,8 +52,9 @@ struct Piece {  // struct iovec
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
 // Lets the first thread's stack, on which this is called, grow to `size` bytes. If that is not
-// allowed, it grows as far as it can, and the function returns false. The limit stays as it is,
-// because children inherit it, except where the address space is limited, too, or there is no room.
+// allowed, it grows as far as it can, and the function returns false. Afterwards the limit is as
+// before, because children inherit it. But if the address space is limited, too, or there is no
+// room, the limit stays raised.
 bool allow_stack(uint64_t size);
 // Returns whether `ulimit -v` limits the address space. A limit that cannot be read counts as one.
 bool address_space_is_limited();

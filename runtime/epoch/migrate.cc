@@ -279,8 +279,8 @@ class Migrator {
   }
 
   // Moves registers that hold the address of a jump table of their own function, if the value can't
-  // be anything else: no byte of it was changed, and it is neither the caller's nor left by a callee
-  // that did not save the register. All other addresses in registers keep their layout.
+  // be anything else: no byte of it was changed, and it is neither the caller's nor left by a
+  // callee that did not save the register. All other addresses in registers keep their layout.
   void move_registers(const Spot& own, bool caller_is_known) {
     for (uint32_t r = 0; r < register_count; ++r) {
       const uint32_t bit = 1u << r;

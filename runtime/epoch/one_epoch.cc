@@ -92,7 +92,7 @@ void begin_image(Image& image, void* context) {
     outcome->moved = true;
 }
 
-// Makes layouts that nothing refers to writable again.
+// Makes layouts that nothing refers to unused, so they may be written again.
 void reclaim(Image& image, void* context) {
   if (!image.board.in_use()) return;
   const auto& reclamation = *static_cast<const Reclamation*>(context);
