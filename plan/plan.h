@@ -33,7 +33,7 @@ std::string exits_of(const Check& check);
 
 struct Benchmark {
   std::string name;
-  // For /bin/sh. If there is none, `run` names a program that exists already
+  // For /bin/sh. If there is none, `run` names a program that exists already.
   std::optional<std::string> build;
   std::vector<std::string> run;  // argv, at least one word
   Variables env;                 // added to the environment that is built from scratch

@@ -133,8 +133,8 @@ void find_half_kept(Image& image, void* context) {
     *static_cast<bool*>(context) = true;
 }
 
-// Returns false if some references of the stopped thread may not have been found. `since` is the
-// epoch by whose end the thread referred to no layout retired before.
+// Returns false if some references of the stopped thread may not have been found. Otherwise the
+// thread refers to no layout that was retired in or before the epoch `since`.
 bool move_over(const InHandler& proof, ucontext_t& context, uint32_t most_frames, uint64_t& since) {
   Migration migration;
   migrate(proof, context, most_frames, migration);
