@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CSV as RFC 4180 has it.
+// Writes CSV according to RFC 4180.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace stab::report {
 
-// Quoted if it holds a comma, a quote or a line break, or starts or ends with a space.
+// Quotes the value if it contains a comma, a quote or a line break, or starts or ends with a space.
 std::string csv_cell(std::string_view value);
 
-// The cells joined by commas. Ends with CR LF, as the RFC says.
+// Joins the cells with commas. The line ends with CR LF, as the RFC says.
 std::string csv_line(std::span<const std::string> cells);
 
 }  // namespace stab::report

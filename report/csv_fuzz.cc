@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whatever the text, read_csv gives a valid dataset or an error, the analysis of it holds no NaN, and
-// each form of the report can be written and has an answer.
+// For any text, read_csv must return a valid dataset or an error, its analysis must not contain
+// NaN, and each form of the report must have an answer.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A field that changes its meaning raises it; doc/report.md describes all of them.
+// Increment this number when a field changes its meaning. doc/report.md describes all fields.
 constexpr int json_format = 1;
 
 Json layouts_of(const Layouts& layouts) {
@@ -104,7 +104,7 @@ Json responses_of(const std::vector<stats::Analysis>& others) {
   return list;
 }
 
-// Each cell has what 'stabctl causal --json' prints, or why there is nothing.
+// For each cell, the output of 'stabctl causal --json', or the reason why it is absent.
 Json causal_of(const Document& document) {
   if (!document.causal) return nullptr;
   Json list = Json::array();
@@ -120,7 +120,8 @@ Json causal_of(const Document& document) {
   return list;
 }
 
-// Each has what 'stabctl causal --load --json' prints of loads, or why there is nothing.
+// For each group of loads, the output of 'stabctl causal --load --json', or the reason why it is
+// absent.
 Json causal_loads_of(const Document& document) {
   Json list = Json::array();
   for (const CausalLoads& each : document.causal_loads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The report as one JSON object, numbers in full precision, what is absent as null.
+// The report as one JSON object. Numbers have full precision, and absent values are null.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace stab::report {
 
-// Indented, ends with a newline. Text that is not UTF-8 has its bad bytes replaced.
+// The result is indented and ends with a newline. Bytes that are not valid UTF-8 are replaced.
 std::string json(const Document& document);
 
-// An analysis that belongs to no experiment; `source` says where its data is from.
+// For an analysis that does not belong to an experiment. `source` says where its data is from.
 std::string analysis_json(const std::string& source, const stats::Analysis& analysis);
 
 }  // namespace stab::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A causal profile for programs.
+// A causal profile as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace stab::report {
 
-// One object, as doc/causal.md describes it.
+// Returns the object that doc/causal.md describes.
 nlohmann::ordered_json causal_json(const stats::causal::Profile& profile,
                                    const stats::causal::Analysis& analysis, double alpha);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What more load does, for programs.
+// The results of a causal profile at several loads, as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,10 +9,10 @@
 
 namespace stab::report {
 
-// The load that was asked for; null: arrivals were made faster by a time.
+// The load that the plan asked for; null if the plan made arrivals faster by a time instead.
 nlohmann::ordered_json asked_json(const stats::causal::Load& load);
 
-// `loads` and, of several, `changes`, as doc/causal.md describes them.
+// `loads` and, if there are several loads, `changes`, as doc/causal.md describes them.
 nlohmann::ordered_json loads_json(const stats::causal::Profile& profile,
                                   const stats::causal::Loads& loads);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What JSON has for a value that is not there.
+// Values that may be absent, as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace stab::report {
 
-// null for what is absent, is no number or is empty. Not named optional: null is what JSON has for it.
+// Returns null for a value that is absent, NaN, infinite or "".
 nlohmann::ordered_json or_null(std::optional<double> value);
 nlohmann::ordered_json or_null(const std::string& value);
 

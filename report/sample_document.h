@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A document for tests, from raw data that make.R knows.
+// A document for tests. make.R has the same raw data.
 #pragma once
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ inline Document sample_document() {
   return document;
 }
 
-// Blocks for every cell; `y` of block and level.
+// Every block has one trial of each level, whose response is `y` of the block and the level.
 inline Document of_blocks(std::size_t blocks, std::size_t levels, auto&& y, stats::Spec spec) {
   stats::Dataset data;
   stats::Column opt{.name = "opt"};
@@ -61,7 +61,7 @@ inline Document of_blocks(std::size_t blocks, std::size_t levels, auto&& y, stat
   return document;
 }
 
-// Not of one pattern for all levels.
+// Noise whose pattern over the blocks differs between levels.
 inline double noise(std::uint32_t block, std::uint32_t level) {
   return static_cast<double>((block * 7 + level * level * 5 + block * block * level * 3) % 11);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The short report: what has room on one screen.
+// The short report, which fits on one screen.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,8 +23,8 @@ namespace {
 
 using stats::Analysis;
 
-// The short report's table: a row a version where one treatment is compared, else a row a
-// comparison.
+// The short report's table. It has a row for each version if there is one treatment, else a row for
+// each comparison.
 class ScreenTable {
  public:
   ScreenTable(const std::vector<const Analysis*>& numbers, std::size_t width)
@@ -37,7 +37,7 @@ class ScreenTable {
 
   [[nodiscard]] std::size_t lines() const { return rows_.empty() ? 0 : rows_.size() + 1; }
   [[nodiscard]] std::string render(bool colour) const {
-    // What has no room goes: p, then the ends of names.
+    // If the table is too wide, the column p goes first, then the ends of long names.
     for (const auto& [with_p, longest_name] :
          {std::pair(true, 40UL), {false, 40UL}, {false, 18UL}}) {
       const Grid grid = grid_of(with_p, longest_name);
@@ -45,7 +45,8 @@ class ScreenTable {
     }
     return "";
   }
-  // Leaves so many lines, if possible of those that have a verdict; how many rows it took away.
+  // Cuts the table to at most `lines` lines. Rows without a verdict go first. Returns how many rows
+  // it removed.
   std::size_t cut_to(std::size_t lines) {
     const std::size_t all = rows_.size();
     const std::size_t most = std::max<std::size_t>(lines, 2) - 1;
@@ -104,7 +105,7 @@ class ScreenTable {
     std::vector<const stats::Effect*> effects;
     for (const stats::Effect& each : analysis.effects) effects.push_back(&each);
     const auto& asked = analysis.spec.asked;
-    // Otherwise they keep their order.
+    // Effects with the same rank keep their order.
     std::ranges::sort(effects, {}, [&](const stats::Effect* each) {
       return std::tuple(each->scope != stats::deciding_scope(analysis),
                         std::ranges::find(asked, each->treatment) - asked.begin(), each);
@@ -175,7 +176,8 @@ std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-// Those of the paragraphs that have room, earlier ones before later ones; the first one has it always.
+// The paragraphs that fit into a number of lines. Earlier paragraphs go first, and the first one is
+// always included.
 struct Fitted {
   std::string text;
   std::size_t left_out = 0;
@@ -202,13 +204,14 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
   return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
 }
 
-// "A machine that is good says nothing": of others what it is, without the reasons.
+// How quiet the machine was, without the reasons; "" if it was good.
 std::string short_quiet(const Quietness& quietness) {
   if (quietness.found.empty() || quietness.found.starts_with("good")) return "";
   return quietness.found.substr(0, quietness.found.find(':'));
 }
 
-// Of a busy machine: by how much the load widens intervals is not known, so what to do is said.
+// For a busy machine. Nobody knows by how much the load widens intervals, so the text says what to
+// do.
 std::string short_load(const Load& load) {
   return load_numbers(load) +
          ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
@@ -268,8 +271,8 @@ Screen screen_of(const Document& document) {
   if (!document.causes.empty()) {
     const FailureCause& first = document.causes.front();
     if (!first.last_lines.empty()) {
-      // The sentence about failures is the first one if nothing could be told, else the last one. If
-      // it quotes the output already, the other sentences have the room before its end.
+      // The sentence about failures is the first one if something is unsure, else the last one. If
+      // it already quotes the output, the end of the output comes after all sentences.
       const bool is_quoted = std::ranges::any_of(
           first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
       screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
@@ -304,7 +307,7 @@ std::string shown(const Screen& screen, const TextOptions& options) {
         paragraph(fmt::format("  {:<9} ", each.label), one_line(each.text, longest), width));
   ScreenTable table(screen.numbers, width);
   const std::string next = screen.next.empty() ? "" : labelled("Next: ", screen.next, narrow);
-  // An empty line before each part, and two lines for what --full adds.
+  // `ends` is the two lines about --full. Each part also has an empty line before it.
   constexpr std::size_t ends = 2;
   const std::size_t room =
       screen_lines - std::min(screen_lines, lines_in(head) + lines_in(next) + ends + 3);

@@ -17,7 +17,7 @@ namespace {
 
 using stats::Analysis;
 
-constexpr std::size_t most_means = 16;  // in a short report
+constexpr std::size_t most_means = 16;  // a short report leaves the means out if there are more
 
 std::string list(std::string_view title, const std::vector<std::string>& items,
                  const TextOptions& options) {
@@ -56,7 +56,7 @@ std::string short_sections(const Analysis& analysis, const TextOptions& options)
   return text;
 }
 
-// What a short report leaves out.
+// Names the sections that a short report leaves out.
 std::string more(const Analysis& analysis, const TextOptions& options) {
   static constexpr std::array<std::pair<const char*, Section (*)(const Analysis&)>, 7> sections{
       {{"interactions", interactions_section},
@@ -76,8 +76,7 @@ std::string more(const Analysis& analysis, const TextOptions& options) {
   return text.empty() ? "" : labelled("With --full: ", text + ".", options);
 }
 
-// All after the first lines.
-// `tables`: of what else is known of the trials.
+// Everything below the header. `tables` has the tables about trials, such as counters.
 std::string body(const Analysis& analysis, const std::string& tables,
                  const std::vector<std::string>& failures, const TextOptions& options) {
   const std::string lists =
@@ -87,7 +86,7 @@ std::string body(const Analysis& analysis, const std::string& tables,
   return short_sections(analysis, options) + lists + more(analysis, options);
 }
 
-// One of these is as long as it is.
+// Whether the short report has a form of its own, which may be longer than a screen.
 bool has_own_form(const Document& document) {
   const Analysis& analysis = document.analysis;
   return document.causal || analysis.calibration ||

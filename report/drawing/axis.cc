@@ -10,7 +10,7 @@
 namespace stab::report::html {
 namespace {
 
-// The smallest round number that is not below the size.
+// The smallest number of the form 1, 2 or 5 times a power of ten that is at least `size`.
 double round_up(double size) {
   const double power = std::pow(10, std::floor(std::log10(size)));
   for (const double step : {1.0, 2.0, 5.0})
@@ -37,7 +37,7 @@ Range Range::padded() const {
 
 std::string Ticks::label(double tick) const {
   if (std::abs(tick) >= 1e7) return fmt::format("{:.4g}", tick);
-  // No "-0".
+  // The tick -0.0 must not be printed as "-0".
   return fmt::format("{:.{}f}", tick == 0 ? 0.0 : tick, decimals);
 }
 

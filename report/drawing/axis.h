@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a number lies in a picture, and which round numbers stand beside it.
+// Axes of pictures: maps numbers to places and chooses round numbers as ticks.
 #pragma once
 
 #include <string>
@@ -7,32 +7,32 @@
 
 namespace stab::report::html {
 
-// Numbers from low to high; empty until one is in it.
+// The numbers from low to high. It is empty until it includes a number.
 struct Range {
   double low = 0;
   double high = 0;
   bool empty = true;
 
-  void include(double value);          // one that is not finite changes nothing
-  [[nodiscard]] Range padded() const;  // by a twentieth; a single number has some around it
+  void include(double value);          // ignores a number that is not finite
+  [[nodiscard]] Range padded() const;  // wider by a twentieth on each side, and never of width 0
 };
 
-// Multiples of 1, 2 or 5 times a power of ten, rising.
+// Ascending multiples of 1, 2 or 5 times a power of ten.
 struct Ticks {
   std::vector<double> at;
-  int decimals = 0;  // that tell them apart
+  int decimals = 0;  // enough to tell the ticks apart
 
   [[nodiscard]] std::string label(double tick) const;
 };
 
-// Those within the range, two or more and at most `most` of them; most > 3. A range that is empty, or
-// too narrow for its numbers to differ, has none.
+// Returns between two and `most` ticks within the range, where most > 3. Returns no ticks if the
+// range is empty or too narrow for its numbers to differ.
 Ticks ticks(const Range& range, int most);
 
-// `ratios`: numbers are changes in percent, above -100, and equal ratios are equally far apart.
+// `ratios`: the numbers are changes in percent, above -100, and equal ratios have equal distances.
 enum class Spacing { even, ratios };
 
-// A line from numbers to places.
+// Maps numbers to places along a line.
 class Axis {
  public:
   // range.low lies at `from`, range.high at `to`.

@@ -10,7 +10,7 @@
 namespace stab::report::html {
 namespace {
 
-// Of a place: a hundredth of a unit is nothing that anybody sees.
+// Formats a coordinate. Nobody can see less than a hundredth of a unit.
 std::string at(double place) {
   return fmt::format("{:.2f}", place);
 }
@@ -20,7 +20,8 @@ std::size_t characters(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
 }
 
-// The words at the end never leave the name less than half of its first line.
+// The words at the end take at most half of the first line, so the name has at least the other
+// half.
 std::vector<std::string> label_lines(std::string_view name, std::string_view at_end) {
   const std::size_t taken = at_end.empty() ? 0 : characters(at_end) + 1;
   return wrapped(name, label_letters - std::min(taken, label_letters / 2), label_letters);
@@ -33,7 +34,7 @@ std::string colour_class(std::size_t group) {
 }
 
 std::string shortened(std::string_view text, std::size_t most) {
-  std::vector<std::size_t> begins;  // of characters
+  std::vector<std::size_t> begins;  // the first byte of each character
   for (std::size_t i = 0; i < text.size(); ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80) begins.push_back(i);
   if (begins.size() <= most) return std::string(text);
@@ -45,7 +46,7 @@ std::string shortened(std::string_view text, std::size_t most) {
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t first, std::size_t second) {
   if (characters(text) <= first) return {std::string(text)};
-  std::size_t end = text.find(' ');  // of the first line
+  std::size_t end = text.find(' ');  // the end of the first line
   if (end == std::string_view::npos) return {shortened(text, first)};
   for (std::size_t at = end; at != std::string_view::npos; at = text.find(' ', at + 1))
     if (characters(text.substr(0, at)) <= first) end = at;

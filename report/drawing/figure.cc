@@ -39,7 +39,7 @@ void add_legend(Markup& markup, const std::vector<std::string>& names) {
 
 Markup table(const Table& table) {
   Markup markup;
-  // A table that is wider than the page scrolls by itself, by keys, too.
+  // A table that is wider than the page has its own scroll area, which also takes keys.
   markup.open("div", {{"class", "scroll"}, {"tabindex", "0"}}).open("table");
   markup.open("thead").open("tr");
   for (const Column& each : table.columns)

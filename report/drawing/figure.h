@@ -21,25 +21,25 @@ struct Table {
   std::vector<std::vector<std::string>> rows{};  // as many cells as columns
 };
 
-// Of more rows a page has the first ones, and says so.
+// A table on a page has at most this many rows, and says so if there are more.
 inline constexpr std::size_t most_rows = 1000;
 
 Markup table(const Table& table);
-// The same behind a line that opens it.
+// The same table, hidden until the user opens it with a click on `line`.
 Markup folded_table(const Table& table, std::string_view line);
 
 struct Figure {
   std::string title{};
-  std::string words{};  // how to read it; "": nothing
+  std::string words{};  // how to read the picture; may be ""
   Markup picture{};
-  std::vector<std::string> legend{};  // by colour; empty: none
-  Table numbers{};                    // F1: not without rows
+  std::vector<std::string> legend{};  // the names of the colours; empty: there is no legend
+  Table numbers{};                    // F1: it has rows
 };
 
 Markup figure(const Figure& figure);
 
-// A part of the page with a heading; nothing if there is nothing in it. `inside`: figures, side by
-// side where there is room.
+// A part of the page with a heading; empty if `inside` is empty. Figures stand side by side where
+// there is room.
 Markup section(Literal id, std::string_view title, std::string_view words,
                const std::vector<Figure>& inside);
 

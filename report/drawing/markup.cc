@@ -8,7 +8,7 @@
 namespace stab::report::html {
 namespace {
 
-// The bytes of the character at the start of the text; 0: it is no UTF-8, or none that XML allows.
+// The length in bytes of the first character. 0 if it is not valid UTF-8 or not allowed in XML.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -22,7 +22,7 @@ std::size_t character_length(std::string_view text) {
   }
   const bool too_long = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   const bool surrogate = code >= 0xd800 && code < 0xe000;
-  // C1 controls; marks that reorder the text around them; no characters.
+  // C1 controls, marks that reorder the text around them, and noncharacters.
   const bool control = code < 0xa0 || code == 0x061c || code == 0x200e || code == 0x200f ||
                        (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
                        (code & 0xfffeU) == 0xfffe;

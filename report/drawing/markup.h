@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HTML that is XML, too. M1: names of elements and attributes are written in our sources, all other
-// text is escaped. M2: whatever is opened is closed.
+// HTML that is also well-formed XML. M1: the names of elements and attributes are literals in our
+// sources; all other text is escaped. M2: every element that is opened is closed.
 #pragma once
 
 #include <initializer_list>
@@ -11,11 +11,11 @@
 
 namespace stab::report::html {
 
-// For text and for values of attributes. Control characters, marks that reorder text, and bytes that
-// are no UTF-8 become '?'; the end of a line in two characters becomes that in one.
+// Escapes text and the values of attributes. Control characters, marks that reorder text, and bytes
+// that are not UTF-8 become '?'. CR LF becomes LF.
 std::string escaped(std::string_view text);
 
-// Known when we are compiled, so never from a plan or a database (M1).
+// A string that is known at compile time, so it never comes from a plan or a database (M1).
 class Literal {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -35,11 +35,11 @@ using Attributes = std::initializer_list<Attribute>;
 class Markup {
  public:
   Markup& open(Literal element, Attributes attributes = {});
-  Markup& close();  // what was opened last
+  Markup& close();  // the element that was opened last
   Markup& text(std::string_view text);
   Markup& leaf(Literal element, std::string_view text, Attributes attributes = {});
   Markup& empty(Literal element, Attributes attributes = {});
-  Markup& literal(Literal text);  // as it is
+  Markup& literal(Literal text);  // without escaping
   Markup& add(const Markup& whole);
 
   [[nodiscard]] bool is_whole() const { return open_.empty(); }

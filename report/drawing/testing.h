@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: pages read again, by rules of XML that are stricter than those of browsers.
+// For tests: parses pages by XML rules, which are stricter than the rules of browsers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace stab::report::html {
 struct Element {
   std::string name{};
   std::map<std::string, std::string> attributes{};
-  std::string text{};  // its own and that of all in it
+  std::string text{};  // including the text of the elements in it
   std::size_t depth = 0;
 };
 
@@ -36,7 +36,7 @@ inline std::string unescaped(std::string_view text) {
   return result;
 }
 
-// All elements in the order of their beginnings, and what is wrong; "": it is well-formed.
+// All elements in the order of their start tags. `problem` is "" if the page is well-formed.
 struct Parsed {
   std::vector<Element> elements{};
   std::string problem{};

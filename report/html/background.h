@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a page shows beside the analysis: single trials, and how they came about.
+// The data that a page shows beside the analysis: single trials, and how they came about.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,36 @@ namespace stab::report::html {
 // How an attempt ended.
 enum class Fate : std::uint8_t { ok, disturbed, failed };
 
-// A number of a measured trial. Attempts that were repeated are in here, too: the last one stands.
+// The response of one attempt at a measured trial. Attempts that stabd repeated are included, too;
+// only the last attempt counts.
 struct Shot {
   std::uint32_t position = 0;
   std::uint32_t attempt = 0;
   std::uint32_t block = 0;
-  std::uint32_t cell = 0;  // of Shots::cells
+  std::uint32_t cell = 0;  // an index into Shots::cells
   Fate fate = Fate::ok;
-  double value = std::numeric_limits<double>::quiet_NaN();  // of the response; NaN: it has none
+  double value = std::numeric_limits<double>::quiet_NaN();  // the response; NaN: it is absent
 };
 
 struct ShotCell {
   std::string name{};  // "sort opt=O2"
   std::string subject{};
-  std::vector<std::string> levels{};  // as in CellMean
-  std::uint64_t ok = 0;               // all there are, kept or not
+  std::vector<std::string> levels{};  // in the order of CellMean
+  std::uint64_t ok = 0;               // all of them, even if not kept
   std::uint64_t others = 0;           // disturbed and failed
 };
 
-// Those that are kept, by position and attempt: of more than `most_shots` that are ok a sample that
-// the experiment's seed draws, and of others the same.
+// The shots that are kept, in the order of position and attempt. If more than `most_shots` are ok,
+// the experiment's seed draws a sample of them, and likewise of the other shots.
 inline constexpr std::size_t most_shots = 40'000;
 struct Shots {
   std::vector<ShotCell> cells{};  // in the order in which they first came
   std::vector<Shot> shots{};
-  std::uint64_t ok = 0;      // all there are
+  std::uint64_t ok = 0;      // all of them, even if not kept
   std::uint64_t others = 0;  // disturbed and failed
   std::uint64_t kept_ok = 0;
   std::uint64_t kept_others = 0;
-  std::uint64_t left_out = 0;  // numbers of programs' benchmarks beyond those that have cells
+  std::uint64_t left_out = 0;  // numbers of benchmarks for which there was no cell left
 };
 
 struct BuildLine {
@@ -52,7 +53,7 @@ struct BuildLine {
   std::string binary_sha256{};
 };
 
-// A thing that may differ between trials without the plan's wanting to compare it.
+// A condition that may differ between trials although the plan does not compare it.
 struct Chance {
   std::string what{};
   std::string how{};
@@ -64,8 +65,8 @@ struct Fact {
   std::string value{};
 };
 
-// What the plan compares: the levels of each treatment in its order, treatments as in Spec. Cells
-// that have no data are known by it.
+// The planned levels of each treatment, in the plan's order; treatments are in the order of Spec.
+// They tell which cells have no data.
 using PlannedLevels = std::vector<std::vector<std::string>>;
 
 struct Background {
@@ -74,7 +75,7 @@ struct Background {
   std::vector<Chance> chances{};
   std::vector<Fact> machine{};
   std::vector<BuildLine> builds{};
-  std::string plan{};  // its text
+  std::string plan{};  // the plan's text
   std::string directory{};
 };
 

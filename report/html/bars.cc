@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bars from zero: what cells cost over the reference, and what a machine cannot resolve.
+// Bars from zero: the cells relative to the reference, each padding's change, and noise floors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::string levels_text(const Analysis& analysis, const CellMean& mean) {
   return text;
 }
 
-// Of a subject the change of a cell against the reference, where there is one treatment.
+// The effect that compares the cell with the reference; null unless there is exactly one treatment.
 const stats::Effect* effect_or_null(const Analysis& analysis, const CellMean& mean,
                                     const CellMean& reference) {
   if (analysis.spec.treatments.size() != 1) return nullptr;
@@ -91,8 +91,8 @@ std::optional<stats::Interval> interval_of(const stats::Effect* effect) {
 
 using References = std::map<std::string, const CellMean*>;
 
-// The cell of each subject in which all treatments have their first planned level, if its mean is
-// surely above 0: what is near 0 makes any difference many percent.
+// The reference cell of each subject: all treatments have their first planned level, and the mean
+// is surely above 0. If the mean were near 0, any difference would be many percent.
 References references_of(const Analysis& analysis, const PlannedLevels& levels) {
   References found;
   for (const CellMean& mean : analysis.means) {
@@ -106,7 +106,7 @@ References references_of(const Analysis& analysis, const PlannedLevels& levels) 
   return found;
 }
 
-// Of two levels of one treatment that stands in the changes already.
+// With only two cells for each subject, the picture of changes shows the same.
 bool says_more(const Analysis& analysis, const std::map<std::string, std::size_t>& cells) {
   if (analysis.spec.treatments.empty() || analysis.calibration) return false;
   return std::ranges::any_of(cells, [](const auto& each) { return each.second > 2; });
@@ -197,7 +197,7 @@ std::vector<Figure> floors(const Analysis& analysis) {
     numbers.rows.push_back(floor_row(analysis.spec, name, floor));
     bars.push_back(std::move(bar));
   };
-  // The first ones are drawn if not all can be.
+  // If there is no room for all noise floors, the first ones are drawn.
   add(analysis.calibration->any, "any one program", colour_class(2));
   add(analysis.calibration->suite, "all of them together", colour_class(3));
   for (const stats::Floor& each : analysis.calibration->benchmarks)

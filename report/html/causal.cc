@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Causal profiles: what the speedups of lines give, with their bands, and what more load does.
+// Pictures of causal profiles: gains from virtual speedups of lines with confidence bands, and the
+// results at each load.
 #include "report/words/causal.h"
 
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ struct Spot {
   std::optional<Interval> band{};
   std::string tip{};
 };
-using Curve = std::vector<Spot>;  // by x
+using Curve = std::vector<Spot>;  // sorted by x
 
 struct Chart {
   std::string title{};
@@ -50,7 +51,7 @@ struct Chart {
   std::vector<Curve> curves{};
 };
 
-// Bands of several curves lie side by side.
+// Bands of several curves are drawn side by side, so that they do not cover each other.
 Markup draw(const Chart& chart) {
   constexpr double apart = 3;
   Range x;
@@ -88,7 +89,8 @@ Markup draw(const Chart& chart) {
   return canvas.finish();
 }
 
-// In percent. A gain is at most 100 %; one wide band would make all others small.
+// In percent, cut off at 150 %. A gain is at most 100 %, and one wide band would make all others
+// small.
 double drawn(double share) {
   return std::clamp(100 * share, -150.0, 150.0);
 }
@@ -108,7 +110,8 @@ std::vector<std::string> row_of(const std::string& name, const Line& line) {
           finding_word(line.finding), p_text(line.adjusted_p)};
 }
 
-// Lines that say something; the best have curves.
+// The picture of one progress point. All source lines are in its table; only the best lines have
+// curves. Returns nothing if no line has enough samples.
 std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
   const Point& point = cell.profile.points[of.point];
   const bool is_latency = point.kind == PointKind::latency;
@@ -133,7 +136,7 @@ std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
   return figure;
 }
 
-// One point at all loads.
+// The picture of one progress point at all loads.
 std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) {
   const Point& point = cell.profile.points[number];
   const bool is_latency = point.kind == PointKind::latency;

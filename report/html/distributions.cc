@@ -27,7 +27,7 @@ const CellMean* mean_of(const Analysis& analysis, const ShotCell& cell) {
   return found == analysis.means.end() ? nullptr : &*found;
 }
 
-// Without the subject, which stands above the picture.
+// The cell's name without the subject, which is the picture's title.
 std::string row_name(const ShotCell& cell) {
   return cell.name.size() > cell.subject.size() + 1 ? cell.name.substr(cell.subject.size() + 1)
                                                     : cell.name;
@@ -61,7 +61,8 @@ Table numbers_of(const Analysis& analysis, const Shots& shots, const SubjectShot
   return table;
 }
 
-// Dots of equal numbers lie beside each other: up and down by turns that never follow the order.
+// Moves each dot up or down so that dots of equal numbers do not cover each other. The moves follow
+// no order, or they would look like a trend.
 double jitter(std::size_t index) {
   return static_cast<double>(index * 5 % 11) * 1.2 - 6;
 }
@@ -109,7 +110,7 @@ class Picture {
   }
 
   void draw_cell(const CellShots& each, double y) {
-    // A label of one line: all rows have the same height.
+    // The label has one line, so all rows have the same height.
     canvas_.rectangle(0, y, width, label_line + 2, "back");
     canvas_.name(4, y + 13, row_name(shots_.cells[each.number]), label_letters, "strong");
     if (dots_ || each.values.empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Main effects and interactions as pictures: means of cells against the mean of all of them.
+// Pictures of main effects and interactions: means of cells relative to the mean of all cells.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,10 +23,11 @@ using stats::CellMean;
 constexpr double top = 26;
 constexpr double bottom = 230;
 constexpr double left = 62;
-constexpr std::size_t most_levels = 12;  // side by side
+constexpr std::size_t most_levels = 12;  // columns of a picture
 
-// A cell against the mean over all cells of its subject, without the subject's size, so that
-// several can be averaged: logarithms of ratios on the log scale, else shares of the mean.
+// A cell relative to the mean over all cells of its subject. It does not depend on the subject's
+// size, so that subjects can be averaged: the logarithm of a ratio on the log scale, else a share
+// of the mean.
 struct Relative {
   const CellMean* cell = nullptr;
   double value = 0;
@@ -44,8 +45,8 @@ bool is_planned(const CellMean& mean, const PlannedLevels& levels) {
   });
 }
 
-// Of subjects that have all combinations of levels, whose means are above 0: else levels are
-// compared in different company.
+// Uses only subjects that have all combinations of levels, with means above 0. Otherwise two levels
+// would be compared over different subjects and cells.
 std::vector<Relative> relative_means(const Analysis& analysis, const PlannedLevels& levels) {
   std::map<std::string, std::vector<const CellMean*>> subjects;
   for (const CellMean& mean : analysis.means) subjects[mean.subject].push_back(&mean);
@@ -66,8 +67,8 @@ std::vector<Relative> relative_means(const Analysis& analysis, const PlannedLeve
   return result;
 }
 
-// In percent, of the cells that the condition picks. Percents themselves are not averaged: those of
-// ratios do not add up.
+// The average in percent over the cells that the condition picks. It averages the relative values
+// and converts them afterwards, because percentages of ratios do not add up.
 template <class Condition>
 std::optional<double> average(const Analysis& analysis, const std::vector<Relative>& means,
                               Condition picks) {
@@ -83,24 +84,24 @@ std::optional<double> average(const Analysis& analysis, const std::vector<Relati
   return 100 * (analysis.spec.log_scale ? std::expm1(mean) : mean);
 }
 
-// Lines over columns; a value that is absent breaks its line.
+// A line chart with one value for each column. An absent value breaks its line.
 struct Chart {
   std::string title{};
   std::string words{};
   std::vector<std::string> columns{};
-  std::vector<std::string> lines{};  // names; one without a name has no legend
-  std::vector<std::vector<std::optional<double>>> values{};  // by line, then column
+  std::vector<std::string> lines{};                          // a line named "" is not in the legend
+  std::vector<std::vector<std::optional<double>>> values{};  // by line, then by column
 };
 
-// "code=true" in two lines.
+// Writes a column's name, such as "code=true", in two lines that break after the '='.
 void draw_column(Canvas& canvas, double x, const std::string& column, std::size_t letters) {
   const std::size_t equal = std::min(column.find('='), column.size() - 1);
   canvas.name(x, bottom + 16, column.substr(0, equal + 1), letters, "middle tick");
   canvas.name(x, bottom + 31, column.substr(equal + 1), letters, "middle tick");
 }
 
-// On the log scale ratios have their places: what only multiplies makes parallel lines, as what only
-// adds does on the other one.
+// On the log scale, equal ratios have equal distances, so the lines of treatments that do not
+// interact are parallel. On the linear scale they are parallel if the effects add.
 Axis axis_of(const Analysis& analysis, const Chart& chart) {
   const bool ratios = analysis.spec.log_scale;
   Range range;

@@ -23,7 +23,7 @@ namespace {
 using stats::Analysis;
 using stats::Effect;
 
-// A change as the picture has it: in percent, or in the unit of the scale.
+// A change as it is drawn: in percent, or in the unit of the scale.
 struct Change {
   const Effect* effect = nullptr;
   std::string name{};
@@ -88,7 +88,7 @@ std::string unit_of(const Scale& scale) {
   return "x 1" + scale.exponent + (scale.unit.empty() ? "" : " " + scale.unit);
 }
 
-constexpr double row_height = 23;  // below its label
+constexpr double row_height = 23;  // without its label
 constexpr double top = 6;
 
 std::string_view words_at_end(const Analysis& analysis, const Change& row) {
@@ -110,7 +110,8 @@ void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const 
              fmt::format("{}: {} ({})", row.name, words.change, words.interval));
 }
 
-// What its parts stand for. Facts, and what nothing could be computed for, have no interval.
+// Explains the parts of the picture. An effect without an interval is exact, or its interval could
+// not be computed.
 std::string legend_of(const Analysis& analysis, const std::vector<Change>& rows, bool margin) {
   const auto has_bar = [](const Change& row) { return row.low && row.high; };
   std::string text;
@@ -129,7 +130,7 @@ std::string legend_of(const Analysis& analysis, const std::vector<Change>& rows,
 }
 
 Figure picture_of(const Analysis& analysis, std::vector<Change> rows, const std::string& unit) {
-  // Of many those of all programs together come first.
+  // If there is no room for all changes, changes of the suite have priority over single subjects.
   std::ranges::sort(rows, {}, [](const Change& row) {
     return std::pair(row.effect->scope == stats::Scope::subject, row.effect);
   });

@@ -22,7 +22,8 @@ std::map<Key, std::size_t> order_of(const std::vector<stats::CellMean>& means) {
   return order;
 }
 
-// Cells by number in the order of their means, those without one last, by name.
+// The numbers of the cells in the order of their means; cells without a mean come last, sorted by
+// name.
 std::vector<std::size_t> ordered_cells(const Shots& shots, const stats::Analysis& analysis) {
   const auto order = order_of(analysis.means);
   std::vector<std::size_t> numbers(shots.cells.size());
@@ -42,7 +43,7 @@ Scale scale_of(const SubjectShots& subject, stats::Unit unit) {
     if (shot->fate != Fate::failed && std::isfinite(shot->value))
       sizes.push_back({.mean = shot->value});
   std::ranges::sort(sizes, {}, &stats::CellMean::mean);
-  // The middle half: a single one that is far away does not choose the unit.
+  // Only the middle half counts, so that a single outlier does not choose the unit.
   const auto quarter = static_cast<std::ptrdiff_t>(sizes.size() / 4);
   return scale_for({sizes.begin() + quarter, sizes.end() - quarter}, unit);
 }

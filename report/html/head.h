@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each page begins with: its policy (P1 of page.h), its title and its style.
+// The head of each page: its policy (P1 of page.h), its title and its style.
 #pragma once
 
 #include <string>

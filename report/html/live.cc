@@ -13,7 +13,8 @@
 namespace stab::report::html {
 namespace {
 
-// Without < and > the page stays XML. A text that is being selected stays where it is.
+// The script contains no < or >, so that the page remains valid XML. While the user selects text,
+// the script does not replace the report.
 constexpr Literal script = R"(
 (function () {
   'use strict';
@@ -84,7 +85,7 @@ constexpr Literal live_style = R"(
 .live .gone { color: var(--bad); }
 )";
 
-// For browsers whose users run no scripts.
+// A browser that does not run scripts reloads the whole page after this time.
 constexpr int refresh_s = 10;
 
 Markup script_part(const Live& live) {
@@ -118,7 +119,7 @@ Markup progress_part(const Live& live) {
   return std::move(markup.close());
 }
 
-// A page without a report.
+// A page for an experiment that has no report yet.
 std::string bare_page(const Live& live) {
   Markup markup;
   markup.literal("<!DOCTYPE html>\n").open("html", {{"lang", "en"}});
@@ -128,7 +129,8 @@ std::string bare_page(const Live& live) {
   return markup.str();
 }
 
-// Puts `added` where `place` first is, or right behind it.
+// Puts `added` in place of the first `place`, or right behind it. Returns false if there is no
+// `place`.
 bool put(std::string& text, std::string_view place, const std::string& added, bool behind) {
   const std::size_t at = text.find(place);
   if (at == std::string::npos) return false;
@@ -145,7 +147,8 @@ Literal live_script() {
   return script;
 }
 
-// What names, plans and programs say is escaped, so that these places are ours.
+// Text from names, plans and programs is escaped, so only page() itself can have written the two
+// places.
 std::optional<std::string> live_page(const std::string& report, const Live& live) {
   if (report.empty()) return bare_page(live);
   std::string text = report;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The report as a page that a server shows while its experiment runs: what the file has (page.h), on
-// top how far it is, and one script. It asks the page's own server for the next one while the page
-// is seen, and leaves open what is open; P2 holds, and of P1 that nothing else is ever asked.
+// The page that a server shows while an experiment runs: the report's file (page.h) with the
+// experiment's progress on top, and a script. While the page is visible, the script asks the page's
+// own server for the next version; open details remain open. P2 holds. P1 holds except for this
+// script and its requests.
 #pragma once
 
 #include <chrono>
@@ -16,24 +17,25 @@
 namespace stab::report::html {
 
 struct Live {
-  std::string title{};               // of the window
-  std::vector<Fact> facts{};         // how far it is
-  std::optional<double> share{};     // done, of 1
-  std::string remark{};              // about the report below, or why there is none
-  std::string after{};               // what to do when nobody answers any more
-  std::uint64_t report = 0;          // rises with each report
+  std::string title{};               // the window's title
+  std::vector<Fact> facts{};         // the experiment's progress
+  std::optional<double> share{};     // the share that is done, from 0 to 1
+  std::string remark{};              // about the report below, or why there is no report
+  std::string after{};               // what to do if the server no longer answers
+  std::uint64_t report = 0;          // higher for each new report
   std::chrono::milliseconds pace{};  // until the page asks again
-  bool final = false;                // nothing changes any more: it does not ask
+  bool final = false;                // nothing will change, so the page stops asking
 };
 
-// What a browser may do with such a page: run the script and ask its own server.
+// The policy of a live page: the browser may run this script and ask the page's own server.
 inline constexpr Literal live_policy =
     "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; "
     "script-src 'sha256-gdU8qCT5gPi5vwyZT3s3zhtK75pCe+9rUrpH3sJDcKc='";
-// For the test of the policy.
+// For the test that compares the script with the hash in the policy.
 Literal live_script();
 
-// `report`: what page() made, or "": there is none yet. Nothing if it is something else.
+// `report` is the result of page(), or "" if there is no report yet. Returns nothing for any other
+// text.
 std::optional<std::string> live_page(const std::string& report, const Live& live);
 
 }  // namespace stab::report::html

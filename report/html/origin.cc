@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the numbers are from: the machine, what was left to chance, the plan, and how to do it again.
+// The origin of the numbers: the machine, the random and fixed conditions, the plan, and how to run
+// it again.
 #include <fmt/format.h>
 
 #include <string>

@@ -42,7 +42,7 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
              analysis.spec.log_scale ? " on this logarithmic scale" : "");
 }
 
-// The first of them, and words that say so.
+// Keeps the first `most_pictures` figures, and returns a sentence about the others, or "".
 std::string cut(std::vector<Figure>& figures) {
   const std::size_t all = figures.size();
   figures.resize(std::min(all, most_pictures));

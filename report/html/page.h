@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The report as one HTML file that needs nothing else: no script, no font, no request. Invariants:
+// The report as one HTML file without scripts, fonts or requests. Invariants:
 // P1: a page refers to nothing outside itself, and its policy forbids a browser to load anything.
-// P2: what plans, programs and machines are called is text, whatever it holds.
-// P3: behind each picture stands the table of its numbers.
-// P4: it has at most `most_dots` dots and most_rows rows of a table, however many trials there are.
+// P2: the names of plans, programs and machines are shown as text, whatever they contain.
+// P3: each picture has a table of its numbers.
+// P4: a kind of picture has at most `most_dots` dots, and a table has at most `most_rows` rows.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pictures, a kind a file; none where there is nothing to show.
+// The pictures; each kind has its own file. The result is empty if there is nothing to show.
 #pragma once
 
 #include <vector>
@@ -11,33 +11,35 @@
 
 namespace stab::report::html {
 
-// Changes with their intervals, sorted: those in percent, and those that are differences.
+// Changes with their intervals, sorted by size: one picture for changes in percent, and one for
+// differences.
 std::vector<Figure> forest(const stats::Analysis& analysis);
-// Each cell's trials with its mean: single ones, or bands if they are many.
+// Each cell's trials with its mean: a dot for each trial, or bands if there are many trials.
 std::vector<Figure> distributions(const stats::Analysis& analysis, const Shots& shots,
                                   const std::vector<SubjectShots>& subjects);
-// Trials in their order.
+// Trials in the order in which they ran.
 std::vector<Figure> sequences(const stats::Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects);
-// What a model of cells and blocks leaves over, against a normal distribution; none of a sample, or
-// where the model has seeds, too.
+// The residuals of a model of cells and blocks, against a normal distribution. There are no
+// pictures if the page has only a sample of the trials, or if the model includes seeds.
 std::vector<Figure> residuals(const stats::Analysis& analysis, const Shots& shots,
                               const std::vector<SubjectShots>& subjects);
-// The section of them, or why there are none.
+// The section with these pictures, or with the reason why there are no pictures.
 Markup residual_part(const stats::Analysis& analysis, const Shots& shots,
                      const std::vector<SubjectShots>& subjects);
-// Levels of each treatment, and of each two of them, against the mean of all cells; of subjects
-// that have all combinations of the planned levels, else a level's mean has other company.
+// The levels of each treatment, and of each pair of treatments, relative to the mean of all cells.
+// Only subjects with all combinations of the planned levels are used; otherwise the means of two
+// levels would be about different cells.
 std::vector<Figure> factors(const stats::Analysis& analysis, const PlannedLevels& levels);
-// Each cell against the one in which all treatments have their first planned level.
+// Each cell relative to the cell in which all treatments have their first planned level.
 std::vector<Figure> overheads(const stats::Analysis& analysis, const PlannedLevels& levels);
-// Causal plans: what the speedups of lines give, a picture for each progress point of a cell, and
-// progress points against load.
+// Causal plans: the gains from speedups of lines, with a picture for each progress point of a cell,
+// and the progress points against load.
 std::vector<Figure> causal_curves(const Document& document);
 std::vector<Figure> causal_loads(const Document& document);
 // Padding studies: the change under each padding.
 std::vector<Figure> seeds(const stats::Analysis& analysis);
-// Calibrations: what no comparison can resolve.
+// Calibrations: the noise floors.
 std::vector<Figure> floors(const stats::Analysis& analysis);
 
 }  // namespace stab::report::html

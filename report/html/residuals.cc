@@ -45,7 +45,7 @@ std::vector<Left> values_of(const Analysis& analysis, const SubjectShots& subjec
   return values;
 }
 
-// Gives groups the numbers from 0, without gaps; how many there are.
+// Numbers the groups from 0, without gaps. Returns how many there are.
 std::size_t number_groups(std::vector<Left>& values, Group group) {
   std::map<std::uint32_t, std::uint32_t> numbers;
   for (Left& each : values)
@@ -54,14 +54,15 @@ std::size_t number_groups(std::vector<Left>& values, Group group) {
   return numbers.size();
 }
 
-// A number that is alone in its group is its mean and says nothing of the others. Whether one was.
+// Drops each number that is alone in its group: it equals its group's mean, so its residual is
+// always 0. Returns whether a number was dropped.
 bool drop_lonely(std::vector<Left>& values, Group group) {
   std::map<std::uint32_t, std::size_t> counts;
   for (const Left& each : values) ++counts[each.*group];
   return std::erase_if(values, [&](const Left& each) { return counts[each.*group] == 1; }) > 0;
 }
 
-// The largest of the means that were taken.
+// Subtracts from each value the mean of its group. Returns the largest of these means by size.
 double take_means(std::vector<Left>& values, Group group, std::size_t groups) {
   std::vector<double> sums(groups);
   std::vector<double> counts(groups);
@@ -78,7 +79,7 @@ double take_means(std::vector<Left>& values, Group group, std::size_t groups) {
   return largest;
 }
 
-// Parts of which none has a cell or a block of another one.
+// The number of connected parts: two values are connected if they share a cell or a block.
 std::size_t parts_of(const std::vector<Left>& values, std::size_t cells, std::size_t blocks) {
   std::vector<std::size_t> above(cells + blocks);
   for (std::size_t i = 0; i < above.size(); ++i) above[i] = i;
@@ -98,8 +99,8 @@ std::size_t parts_of(const std::vector<Left>& values, std::size_t cells, std::si
 }
 
 struct Residuals {
-  std::vector<double> values;  // rising
-  double sd = 0;               // by the degrees of freedom that are left
+  std::vector<double> values;  // ascending
+  double sd = 0;               // by the residual degrees of freedom
 };
 
 double sum_of_squares(const std::vector<Left>& values) {
@@ -108,8 +109,9 @@ double sum_of_squares(const std::vector<Left>& values) {
   return sum;
 }
 
-// Of y ~ cell, or of y ~ cell + block by least squares: taking means by turns ends there. Nothing if
-// nothing is left, or if it does not end.
+// The least-squares residuals of y ~ cell or y ~ cell + block. Subtracting the means of blocks and
+// cells in turns converges to them. Returns nothing if too few values are left, or if they do not
+// converge.
 std::optional<Residuals> left_over(const Analysis& analysis, const SubjectShots& subject) {
   constexpr int most_turns = 300;
   const bool by_block = !analysis.spec.block.empty();
@@ -122,7 +124,8 @@ std::optional<Residuals> left_over(const Analysis& analysis, const SubjectShots&
   const std::size_t used = by_block ? cells + blocks - parts_of(values, cells, blocks) : cells;
   if (values.size() <= used) return std::nullopt;
   const auto n = static_cast<double>(values.size());
-  const double noise = 1e-12 * std::sqrt(sum_of_squares(values) / n);  // of sums in doubles
+  const double noise =
+      1e-12 * std::sqrt(sum_of_squares(values) / n);  // the rounding errors of sums
   bool ended = !by_block;
   take_means(values, &Left::cell, cells);
   for (int turn = 0; turn < most_turns && !ended; ++turn) {
@@ -143,8 +146,8 @@ struct Point {
   double value = 0;
 };
 
-// Each number beside the one that a normal sample of this size has in its place on average (Blom's
-// approximation).
+// Pairs each number with the expected value of the same rank in a normal sample of this size
+// (Blom's approximation).
 std::vector<Point> points_of(const std::vector<double>& sorted) {
   std::vector<Point> points;
   const auto n = static_cast<double>(sorted.size());
@@ -154,8 +157,8 @@ std::vector<Point> points_of(const std::vector<double>& sorted) {
   return points;
 }
 
-// That of the points, which is smaller than what the residuals say of the numbers: each lies nearer
-// to its means. Normal ones lie on a line of this slope.
+// The standard deviation of the residuals as drawn. It is smaller than the model's, because the
+// means are fitted to the values. Normally distributed residuals lie on a line of this slope.
 double spread_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value * value;
@@ -214,7 +217,7 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
   return figure;
 }
 
-// Why there are none; "": there may be.
+// Why there are no pictures; "" if there may be.
 std::string why_none(const Analysis& analysis, const Shots& shots) {
   if (!analysis.spec.seed.empty())
     return "This design has no pictures of its residuals, because the model includes seeds, so a "

@@ -21,7 +21,7 @@ constexpr double bottom = 230;
 constexpr double left = 62;
 constexpr std::size_t most_shaded = 80;
 
-// From the first position of each block to the last one, whichever subject's.
+// The first and the last position of each block, over all subjects.
 std::map<std::uint32_t, Range> blocks_of(const Shots& shots) {
   std::map<std::uint32_t, Range> blocks;
   for (const Shot& shot : shots.shots) blocks[shot.block].include(shot.position);
@@ -40,7 +40,8 @@ std::string_view fate_word(Fate fate) {
   return "failed";
 }
 
-// All that are not ok, as far as there is room, and of the others a part in equal steps.
+// Chooses at most `most` shots in equal steps. At most a quarter of the room is for shots that are
+// not ok.
 std::vector<const Shot*> chosen(const SubjectShots& subject, std::size_t most) {
   std::vector<const Shot*> ok;
   std::vector<const Shot*> others;
@@ -107,7 +108,8 @@ class Picture {
   void draw_shot(const Shot& shot, const std::string& colour) {
     const double x = across_.place(shot.position);
     const std::string what = tip(shots_, shot, subject_.scale);
-    // What a trial took until it failed is no number to compare: it stands at the edge.
+    // The time until a trial failed can't be compared with other times, so the cross stands at the
+    // edge.
     if (shot.fate == Fate::failed || !std::isfinite(shot.value))
       return canvas_.cross(x, bottom - 6, "failed", what);
     const double y = up_.place(shot.value / subject_.scale.factor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first screen.
+// The first screen of the page: the question, the answer and how much to trust it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace stab::report::html {
 namespace {
 
-// The answer's sentences, one a line.
+// Splits the answer into its sentences, which are its lines.
 std::vector<std::string> sentences(const Document& document) {
   std::vector<std::string> found;
   std::string rest = answer_of(document);
@@ -26,7 +26,7 @@ std::vector<std::string> sentences(const Document& document) {
   return found;
 }
 
-// Of all verdicts together.
+// The CSS classes of the answer, from all verdicts together.
 std::string kind_of(const Document& document) {
   const stats::Findings findings = document.findings();
   if (!document.compares || document.analysis.effects.empty()) return "answer";
@@ -38,7 +38,7 @@ std::string kind_of(const Document& document) {
   return better ? "answer better" : "answer alike";
 }
 
-// The others stand behind a line that opens them.
+// More items than this are hidden until the user opens them.
 constexpr std::size_t most_open = 3;
 
 void add_list(Markup& markup, std::string_view title, const std::vector<std::string>& items) {

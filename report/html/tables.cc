@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sections of the report, with their tables, on the page.
+// Renders sections of the report and their tables for the page.
 #include <fmt/format.h>
 
 #include <algorithm>

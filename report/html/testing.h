@@ -10,7 +10,7 @@
 
 namespace stab::report::html {
 
-// Means of one subject, in the order of the cells.
+// The levels and the mean of each cell of one subject.
 using Cells = std::vector<std::pair<std::vector<std::string>, double>>;
 
 inline void add_subject(stats::Analysis& analysis, const std::string& subject, const Cells& cells) {
