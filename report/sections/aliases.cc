@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The effects that a fractional design sees only together.
+// The effects that a fractional design cannot tell apart.
 #include <fmt/format.h>
 
 #include <algorithm>

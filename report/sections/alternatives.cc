@@ -23,7 +23,8 @@ bool fails(const Analysis& analysis, const std::string& subject) {
   });
 }
 
-// Whose comparison a row is of; in rows that follow of the same comparison the cells are empty.
+// The cells that name a row's comparison. They are empty in further rows about the same comparison
+// (`follows`).
 Row comparison_fields(const Analysis& analysis, const stats::Effect& effect, bool follows = false) {
   Row row{subject_column(analysis, effect.subject, effect.scope),
           shown_only("treatment", effect.treatment).named(longest_name),
@@ -52,7 +53,7 @@ Row other_row(const Analysis& analysis, const stats::Effect& effect, const char*
 }  // namespace
 
 Section typical_section(const Analysis& analysis, bool full) {
-  constexpr std::size_t most = 12;  // in a short report
+  constexpr std::size_t most = 12;  // a short report leaves the section out if there are more
   const auto has = [&](const stats::Effect& effect) {
     return effect.averages.size() > 1 && (full || effect.scope == stats::deciding_scope(analysis));
   };

@@ -42,7 +42,7 @@ Row anova_row(const stats::AnovaTable& table, const stats::AnovaRow& row) {
       column("ss", row.ss, "sum of squares", short_number(row.ss)),
       column("ms", known(row.ms), "mean square", number(row.ms)),
       column("F", known(row.f), "F", number(row.f)),
-      // People see it beside the F whose degrees of freedom it corrects, JSON has it below.
+      // People see epsilon beside the F whose degrees of freedom it corrects. JSON has it below.
       shown_only("epsilon", row.epsilon ? fmt::format("{:.3f}", *row.epsilon) : "").rare(),
       column("p", known(row.p), "p", row.p ? p_text(*row.p) : ""),
       json_only("p_adjusted", known(row.p_adjusted)),
@@ -54,7 +54,8 @@ Row anova_row(const stats::AnovaTable& table, const stats::AnovaRow& row) {
   };
 }
 
-// Terms with more degrees of freedom than their units allow.
+// Explains why terms with more degrees of freedom than the units allow have no F; "" if there are
+// no such terms.
 std::string untested_words(const stats::AnovaTable& table) {
   const stats::AnovaRow& units = table.rows.front();
   if (units.stratum.empty() || units.term != "Residuals") return "";

@@ -84,7 +84,7 @@ std::string answer_of(const Document& document) {
   const std::string text = document.causal ? profiled(document) : compared(document);
   const std::string failed = failure_sentences(document);
   if (failed.empty()) return text;
-  // What failed may be why there is no verdict.
+  // If something is unsure, the failures come first, because they may be the reason.
   return document.findings().unsure ? failed + "\n" + text : text + "\n" + failed;
 }
 

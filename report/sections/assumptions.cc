@@ -17,7 +17,7 @@ using stats::Analysis;
 using stats::Assumption;
 using stats::Property;
 
-// The subjects of the assumptions, in their order.
+// The subjects of the assumptions, in the order of the assumptions.
 std::vector<std::string> subjects_of(const Analysis& analysis) {
   std::vector<std::string> result;
   for (const Assumption& a : analysis.assumptions)
@@ -25,7 +25,7 @@ std::vector<std::string> subjects_of(const Analysis& analysis) {
   return result;
 }
 
-// A column of the table: the tests of a property, or one of them.
+// A column of the table: all tests of a property, or a single test.
 struct Kind {
   Property property;
   std::string test;  // "": all
@@ -36,7 +36,7 @@ struct Kind {
   }
 };
 
-// "0.31", several as "0.31, 0.02", many as "3 of 36 below 0.05".
+// "0.31", or for several tests "0.31, 0.02", or for many tests "3 of 36 below 0.05".
 Field p_field(const Analysis& analysis, const std::string& subject, const Kind& kind) {
   constexpr std::size_t most = 3;
   std::vector<const Assumption*> found;

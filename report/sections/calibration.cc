@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a calibration found, benchmark by benchmark, and how other reports quote it.
+// The results of a calibration for each benchmark, and the sentence with which other reports quote
+// it.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

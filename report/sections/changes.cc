@@ -26,7 +26,7 @@ using stats::Scope;
 using stats::Verdict;
 using Effects = std::vector<const Effect*>;
 
-// Of single subjects, in a short report.
+// The most comparisons of single subjects in a short report.
 constexpr std::size_t most_rows = 24;
 constexpr std::size_t widest_picture = 31;
 
@@ -37,21 +37,22 @@ Effects of_scope(const Analysis& analysis, Scope scope) {
   return result;
 }
 
-// The scope that answers the question, the suite's other one, single subjects.
+// The order of scopes: the scope that answers the question, the suite's other scope, single
+// subjects.
 std::array<Scope, 3> order(const Analysis& analysis) {
   if (stats::deciding_scope(analysis) == Scope::these)
     return {Scope::these, Scope::like_these, Scope::subject};
   return {Scope::like_these, Scope::these, Scope::subject};
 }
 
-// Those that have a verdict, if there are many.
+// Keeps at most `most_rows` effects. If there are more, effects without a verdict are left out.
 void shorten(Effects& effects) {
   if (effects.size() <= most_rows) return;
   std::erase_if(effects, [](const Effect* effect) { return effect->verdict == Verdict::unsure; });
   if (effects.size() > most_rows) effects.resize(most_rows);
 }
 
-// What the verdict looks at; nothing where there is no interval in percent.
+// The interval that decides the verdict; absent if there is no interval in percent.
 std::optional<ChangeInterval> drawn(const Analysis& analysis, const Effect& effect) {
   if (!change_words(analysis, effect).ratio) return std::nullopt;
   const auto& low = has_family(analysis) ? effect.low_adjusted : effect.low;
@@ -61,7 +62,7 @@ std::optional<ChangeInterval> drawn(const Analysis& analysis, const Effect& effe
   return ChangeInterval{.low = *low - 1, .value = *effect.ratio - 1, .high = *high - 1};
 }
 
-// A column that shows the intervals, where the page has room for one.
+// Adds a column with pictures of the intervals if the page has room for it.
 void add_pictures(Grid& grid, const Analysis& analysis, const Effects& rows, std::size_t width) {
   const std::size_t used = grid.width() + 2;
   std::vector<ChangeInterval> all;
@@ -112,7 +113,8 @@ Value losses_value(const std::optional<stats::Losses>& losses) {
   return std::string(*losses == stats::Losses::monotone ? "monotone" : "extremes");
 }
 
-// Numbers about units in the order of time, if the error allows them to depend on each other.
+// A number about units in the order of time. Absent if the standard error assumes that the units
+// are independent.
 Value in_time(const Effect& effect, double stats::Estimate::* number) {
   if (!effect.estimate || effect.estimate->in_time == 0) return {};
   return *effect.estimate.*number;
@@ -170,8 +172,8 @@ std::string same_words(const stats::Spec& spec) {
       100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
 }
 
-// What the verdicts in the table of changes mean, and why some seem to disagree with an interval
-// beside them. `full`: each comparison's own interval stands there, too.
+// Explains the verdicts in the table of changes, and why some seem to disagree with the interval
+// beside them. `full`: the table also has each comparison's own interval.
 std::string changes_legend(const Analysis& analysis, bool full) {
   const stats::Spec& spec = analysis.spec;
   std::string text = same_words(spec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nested designs: seeds against the runs of a seed.
+// Nested designs: the variance between seeds and the variance between the runs of a seed.
 #include <fmt/format.h>
 
 #include <cmath>

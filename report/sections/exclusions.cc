@@ -18,7 +18,7 @@ std::string shown_change(const stats::Analysis& analysis, const stats::Effect& e
   return fmt::format("{} ({})", words.change, words.interval);
 }
 
-// The comparison by the rules, and the same without them.
+// A comparison with the plan's rules, and the same comparison without them.
 Row both_row(const stats::Analysis& analysis, const stats::Effect& other, Cell change,
              Cell verdict) {
   return {
@@ -88,7 +88,7 @@ Section exclusions_section(const Document& document) {
           "trial.",
       .parts = {std::move(rules)}};
   if (exclusions.disturbed == 0) return section;
-  // Those with the most first.
+  // The cells with the most disturbed attempts come first.
   std::vector<Exclusions::Cell> cells = exclusions.cells;
   std::ranges::sort(cells, [](const Exclusions::Cell& a, const Exclusions::Cell& b) {
     return std::pair(b.disturbed, a.name) < std::pair(a.disturbed, b.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands above the tables: of which experiment the report is and how it went.
+// The facts above the tables: the experiment and how it went.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 namespace stab::report {
 namespace {
 
-// "2026-01-31 12:00 to 12:05 UTC", with both days where they differ.
+// "2026-01-31 12:00 to 12:05 UTC", with both days if they differ.
 std::string measured_text(const Document& document) {
   if (document.from_ns == 0) return "";
   const auto time = [](std::int64_t ns) {
@@ -141,7 +141,7 @@ std::string load_text(const Load& load) {
 std::string outputs_text(const std::vector<Outputs>& outputs) {
   if (outputs.empty()) return "";
   constexpr std::size_t most = 3;
-  // Those that depend on what is compared are the worse ones.
+  // Outputs that depend on a treatment come first, because they are worse.
   std::vector<const Outputs*> sorted;
   for (const bool depends : {true, false})
     for (const Outputs& each : outputs)
@@ -174,7 +174,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
   const auto add = [&](std::string label, std::string text, Where where = Where::everywhere) {
     if (!text.empty()) facts.push_back({std::move(label), std::move(text), where});
   };
-  // The text has the state in its first line.
+  // The text report has the state in its first line.
   add("State", document.state + (document.reason.empty() ? "" : ": " + document.reason),
       Where::page);
   add("Reason", document.reason, Where::text);
@@ -187,7 +187,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
   add("Measured", measured_text(document));
   for (const std::string& settings : document.settings) add("Sets", settings);
   add("Source", to_text(document.source));
-  // The page has them in parts of their own.
+  // The page has parts of its own for the versions and the machine.
   add("Versions", document.versions, Where::text);
   add("Machine", document.machine, Where::text);
   add("Quiet", quiet_text(document.quietness));
@@ -198,7 +198,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
   else if (!document.analysis.calibration)
     add("Noise", "this machine is not calibrated for this response (see plans/calibration.toml)",
         Where::page);
-  // The text has tables of them.
+  // The text report has tables of disagreements.
   for (const std::string& each : disagreements(document)) add("Disagree", each, Where::page);
   add("Assumptions", rejected_assumptions(document.analysis), Where::page);
   add("Seed", fmt::format("{}", document.seed), Where::text);

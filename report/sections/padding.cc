@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the seeds of a padding study say one by one.
+// The change under each seed of a padding study.
 #include <fmt/format.h>
 
 #include <algorithm>

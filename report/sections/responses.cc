@@ -21,7 +21,7 @@ bool is_time(const Analysis& analysis) {
   return analysis.spec.unit == stats::Unit::nanoseconds;
 }
 
-// One of the two is better, the other one worse.
+// Whether one of the two is faster and the other one is slower.
 bool are_opposed(const Effect& a, const Effect& b) {
   return (a.verdict == Verdict::faster && b.verdict == Verdict::slower) ||
          (a.verdict == Verdict::slower && b.verdict == Verdict::faster);
@@ -47,7 +47,7 @@ void add_disagreements(const Analysis& time, const Analysis& count,
   }
 }
 
-// What is not said of the first response, too.
+// The notes about a further response that the first response does not have.
 std::string own_notes(const Analysis& other, const Analysis& first, std::size_t width) {
   std::string text;
   for (const std::string& note : other.notes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Samples within trials: whether more of them would help, or more trials.
+// Samples within trials: says whether more samples or more trials would help.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A section of a report as a value. It is built once from the results, and rendered as text (section_text), as a part of
-// the page (section_part in report/html/parts.h), as JSON (rows_json in report/json_analysis.h) and in Markdown. To add a
-// column, add a Field in the function that makes the section's rows.
+// A section of a report as a value. It is built once from the results, and rendered as text
+// (section_text), as a part of the page (section_part in report/html/parts.h), as JSON (rows_json
+// in report/json_analysis.h) and in Markdown. To add a column, add a Field in the function that
+// makes the section's rows.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,11 @@
 namespace stab::report {
 
 struct Field;
-// A cell for each column. Invariant S1: all rows of a part have the same keys and headings, in the same order, except
-// rows without cells, which are gaps in the text.
+// A row of cells, one for each column. Invariant S1: all rows of a part have the same keys and
+// headings, in the same order, except rows without cells, which are gaps in the text.
 using Row = std::vector<Field>;
-// What JSON has of a cell. The first one is null, a Row is an object, and several are a list of objects.
+// The JSON value of a cell. std::monostate is null, a Row is an object, and several Rows are a list
+// of objects.
 using Value =
     std::variant<std::monostate, bool, std::uint64_t, double, std::string, Row, std::vector<Row>>;
 
@@ -30,19 +32,19 @@ using Value =
 struct Field {
   std::string key{};  // the name in JSON; "": JSON does not have it
   Value value{};
-  std::optional<std::string> heading{};  // none: only JSON has it
+  std::optional<std::string> heading{};  // absent: only JSON has the field
   std::string text{};
   Style style = Style::plain;
   Align align = Align::right;
-  std::size_t longest_text = 0;  // a text report cuts names from users to so many; 0: it is ours
-  std::string page_text{};       // instead of `text` on the page, which has room; "": the same
+  std::size_t longest_text = 0;  // a text report cuts users' names to this length; 0: no cut
+  std::string page_text{};       // a longer `text` for the page, which has room; "": the same text
   bool is_once = false;      // a text report leaves the cell empty if the row above says the same
   bool is_rare = false;      // the column is left out if none of its cells has text
   bool is_for_page = false;  // a text report has no room for the column
 
-  // The field with a change, for the functions below.
+  // Returns the field with one member changed.
   [[nodiscard]] Field in(Style wanted) const { return changed(&Field::style, wanted); }
-  // A column of names: on the left, cut to `most` characters.
+  // For a column of names: aligned to the left and cut to `most` characters.
   [[nodiscard]] Field named(std::size_t most) const {
     return left().changed(&Field::longest_text, most);
   }
@@ -65,20 +67,20 @@ struct Field {
   }
 };
 
-// null for what is absent or empty.
+// Returns null for an absent number and for "".
 Value known(std::optional<double> number);
 Value known(std::string_view text);
 
-// Only JSON has it.
+// A field that only JSON has.
 Field json_only(std::string key, Value value);
-// Only people see it.
+// A field that only people see.
 Field shown_only(std::string heading, std::string text);
 Field column(std::string key, Value value, std::string heading, std::string text);
 
-// A table, or paragraphs only.
+// A table with paragraphs below it, or only paragraphs.
 struct Part {
-  std::string owner{};  // above the table: what it is of, "benchmarks like these"; "": all
-  std::string title{};  // behind it
+  std::string owner{};  // the table's subjects, above it: "benchmarks like these"; "": all
+  std::string title{};  // above the table, after the owner
   std::vector<Row> rows{};
   std::vector<std::string> below{};  // paragraphs
   bool is_for_text = false;          // the page has it elsewhere
@@ -86,27 +88,27 @@ struct Part {
 
 struct Section {
   std::string title{};
-  std::string words{};        // how to read it
-  std::vector<Part> parts{};  // none: the report leaves the section out
+  std::string words{};        // how to read the section
+  std::vector<Part> parts{};  // empty: the report leaves the section out
 };
 
-// What the page shows of a cell.
+// The text of a cell on the page.
 const std::string& text_on_page(const Field& field);
 
-// "benchmarks like these: y ~ opt", the title cut to so many characters.
+// "benchmarks like these: y ~ opt", where the title is cut to `most` characters.
 std::string title_of(const Part& part, std::size_t most);
 
-// The columns that people see, by the number of their fields, and a row that has their headings.
+// The columns that people see, as indices of their fields, and a row with their headings.
 struct Shown {
   std::vector<std::size_t> fields{};
   const Row* headings = nullptr;  // null: the part has no rows, so it has no columns
 };
 Shown shown_columns(const Part& part, bool is_page);
 
-// The table of a part, for a text report; a row without cells is an empty line.
+// The table of a part for a text report. A row without cells becomes an empty line.
 Grid grid_of(const Part& part);
 std::string section_text(const Section& section, const TextOptions& options);
-// The same table in Markdown, with the columns and the words of the page.
+// The same table in Markdown, with the page's columns and texts.
 std::string markdown_table(const Part& part);
 
 }  // namespace stab::report

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a report. A Section has no parts, and a text is "", if the analysis has nothing for it.
+// The sections of a report. If the analysis has nothing for a section, the Section has no parts, or
+// the text is "".
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@
 
 namespace stab::report {
 
-inline constexpr std::size_t longest = 2000;  // of a text that is not ours, on one line
+inline constexpr std::size_t longest = 2000;  // the most characters of a user's text
 
-// What the report says before its tables, in this order; facts without a text are absent.
+// The facts that the report shows above its tables, in this order. Facts without text are left out.
 enum class Where : std::uint8_t { everywhere, text, page };
 struct KnownFact {
   std::string label{};  // facts with the same label follow each other
@@ -26,7 +27,7 @@ struct KnownFact {
 };
 std::vector<KnownFact> known_facts(const Document& document);
 std::string header(const Document& document, const TextOptions& options);
-// What the header says of them; "" if there is nothing to say.
+// The texts of these facts; "" if there is nothing to say.
 std::string trials_text(const Document& document);
 std::string layouts_text(const Layouts& layouts);
 // "functions, stack frames; not: heap blocks (the plan does not ask for them)"
@@ -34,34 +35,34 @@ std::string drawn_text(const std::vector<Drawn>& drawn);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
 std::string load_numbers(const Load& load);  // without the warning about a busy machine
-// "sort prints 2 different things, by opt: ..."; no more than a few benchmarks.
+// "sort prints 2 different things, by opt: ...", for the first few benchmarks.
 std::string outputs_text(const std::vector<Outputs>& outputs);
 std::string simulated_text();
 std::string answer_text(const stats::Analysis& analysis, const TextOptions& options);
 std::string answer_text(const Document& document, const TextOptions& options);
-// The answer to the plan's question, a sentence a line.
+// The answer to the plan's question, with one sentence on each line.
 std::string answer_of(const Document& document);
-// A causal profile of each cell.
+// The causal profile of each cell.
 std::string causal_section(const Document& document, const TextOptions& options);
 
-// JSON has the same four words for the verdicts about every response.
+// The verdict's word in JSON, which is the same for every response.
 std::string_view json_word(stats::Verdict verdict);
 // The colour of a verdict.
 Style verdict_style(stats::Verdict verdict);
 Section means_section(const stats::Analysis& analysis);
-// A row of the table of changes; a short report of several comparisons has fewer columns.
+// A row of the table of changes. A short report with several comparisons has fewer columns.
 Row effect_row(const stats::Analysis& analysis, const stats::Effect& effect, bool full);
-// A short report leaves out comparisons of single subjects where they are many.
+// If there are many comparisons of single subjects, a short report leaves some out.
 std::string effects_section(const stats::Analysis& analysis, const TextOptions& options,
                             std::string_view title = "Changes");
 Section padding_section(const stats::Analysis& analysis);
 std::vector<Row> seed_rows(const stats::PaddingSeeds& study);
-// What a fractional design cannot tell apart; a short report has the treatments' own effects.
+// The chains of a fractional design. A short report has only the treatments' own effects.
 std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options);
-// The further responses' changes, and where times and counts disagree.
+// The changes of further responses, and the comparisons in which a time and a count disagree.
 std::string responses_section(const Document& document, const TextOptions& options);
-// A sentence each: a comparison in which a time and a count both have verdicts, the one better and
-// the other worse.
+// A sentence for each comparison in which a time and a count have opposite verdicts, one better and
+// one worse.
 std::vector<std::string> disagreements(const Document& document);
 Section counters_section(const std::vector<Counter>& counters);
 Section measures_section(const std::vector<Counter>& measures);
@@ -71,17 +72,17 @@ Section interactions_section(const stats::Analysis& analysis);
 Section spread_section(const stats::Analysis& analysis);
 Value spread_value(const std::optional<stats::Spread>& spread);
 Section assumptions_section(const stats::Analysis& analysis);
-// One sentence on those that do not hold.
+// One sentence about the assumptions that do not hold.
 std::string rejected_assumptions(const stats::Analysis& analysis);
-// The averages that the verdicts are not about, of the comparisons that decide.
+// The averages that the verdicts are not about. A short report has only the deciding comparisons.
 Section typical_section(const stats::Analysis& analysis, bool full);
-// Where the order was drawn, the randomization test of each comparison.
+// The randomization test of each comparison, if the order of the trials was random.
 Section randomization_section(const stats::Analysis& analysis);
-// The comparisons whose assumptions fail, beside tests that do not need them.
+// The comparisons whose assumptions fail, with tests that do not need these assumptions.
 Section alternatives_section(const stats::Analysis& analysis);
 Section calibration_section(const stats::Analysis& analysis);
 Row floor_row(const stats::Spec& spec, std::string label, const stats::Floor& floor);
-// Rules of the plan, whom they caught, and the changes without them.
+// The plan's rules with the attempts that they caught, and the changes without the rules.
 Section exclusions_section(const Document& document);
 Section without_rules_section(const Document& document);
 Row rule_row(const Exclusions::Rule& rule);

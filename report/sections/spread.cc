@@ -13,7 +13,7 @@ namespace {
 
 using stats::Analysis;
 
-// Two digits of the interval's half width, but three of the ratio at least.
+// Shows two digits of the interval's half width, but at least three digits of the ratio.
 std::string ratio_text(double ratio, const stats::Spread& spread) {
   const double half = (spread.high - spread.low) / 2;
   if (!(half > 0) || half > ratio / 10) return fmt::format("{:.3g}", ratio);

@@ -23,7 +23,8 @@ std::string heading(std::string_view title, std::string_view explanation,
 }
 
 std::string labelled(std::string_view label, const std::string& text, const TextOptions& options) {
-  // The label is coloured after the text is broken into lines: escapes have no width.
+  // The label is coloured after the text is broken into lines, because escapes would count as
+  // characters.
   const std::string broken = paragraph(label, text, options.width);
   return styled(broken.substr(0, label.size()), Style::bold, options.colour) +
          broken.substr(label.size());

@@ -27,7 +27,7 @@ using stats::Verdict;
 
 using Effects = std::vector<const Effect*>;
 
-// The names, or the first four of them and how many more.
+// The subjects' names. If there are more than four, the first four and the number of the others.
 std::string names(const Effects& effects) {
   constexpr std::size_t most = 4;
   std::string text;
@@ -37,10 +37,10 @@ std::string names(const Effects& effects) {
   return text;
 }
 
-// How an effect counts: "faster", "not clearly different".
+// The state by which the answer counts effects: "faster", "not clearly different".
 std::string_view state_words(const Effect& effect, const Spec& spec) {
   if (effect.verdict != Verdict::unsure) return verdict_word(effect.verdict, spec);
-  // One whose verdict is withheld may be as different as can be.
+  // If the verdict is withheld, the effect may still be clearly different.
   return is_withheld(effect) ? "without a verdict" : "not clearly different";
 }
 
@@ -80,7 +80,8 @@ std::string sentence(const Effects& effects, const Spec& spec) {
   return (only.subject.empty() ? "" : only.subject + ": ") + effect_sentence(only, spec);
 }
 
-// 0 for what the question names first; all that it does not name have the same, largest number.
+// The position of the treatment in the question, from 0. Treatments that the question does not name
+// share the largest number.
 std::size_t rank_of(const std::string& treatment, const Spec& spec) {
   return static_cast<std::size_t>(std::ranges::find(spec.asked, treatment) - spec.asked.begin());
 }
@@ -99,7 +100,7 @@ std::vector<Effects> answering(const Analysis& analysis) {
     else
       known->push_back(effect);
   }
-  // What the question names comes first; the others keep their order.
+  // Treatments that the question names come first; the others keep their order.
   std::ranges::sort(groups, {}, [&](const Effects& group) {
     return std::pair(rank_of(group.front()->treatment, analysis.spec), group.front());
   });
@@ -109,7 +110,8 @@ std::vector<Effects> answering(const Analysis& analysis) {
 std::string at_each_level(const Analysis& analysis, const stats::Interplay& each) {
   const auto& treatments = analysis.spec.treatments;
   if (treatments.size() != 2 || each.scope != Scope::subject) return "";
-  // The one that is asked about changes, the other one is where it does.
+  // The sentence changes the treatment that the question names first, at each level of the other
+  // treatment.
   const std::size_t changing =
       rank_of(treatments[0], analysis.spec) < rank_of(treatments[1], analysis.spec) ? 0 : 1;
   const std::size_t fixed = 1 - changing;
@@ -135,7 +137,7 @@ std::string at_each_level(const Analysis& analysis, const stats::Interplay& each
   return text;
 }
 
-// "opt:cc act on each other: ..."
+// "opt and cc interact: ..."
 std::string interplay_sentence(const Analysis& analysis, const stats::Interplay& each) {
   std::string names = each.term;
   for (std::size_t at = 0; (at = names.find(':', at)) != std::string::npos; at += 5)
@@ -156,7 +158,7 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
                      at_each_level(analysis, each));
 }
 
-// Those of the scope that decides and that may matter.
+// Sentences about the interactions that matter, in the deciding scope.
 std::vector<std::string> interplay_sentences(const Analysis& analysis) {
   constexpr std::size_t most = 2;
   std::vector<std::string> lines;
@@ -180,7 +182,7 @@ std::string size_of(const Effect& effect, const Spec& spec) {
              : difference_words(effect, spec);
 }
 
-// The members of a suite that changed, whatever the suite's answer is.
+// Lists the members of a suite that changed, which does not depend on the suite's verdict.
 std::string members_that_changed(const Analysis& analysis) {
   Effects changed;
   std::size_t all = 0;

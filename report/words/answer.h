@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The answer, and how a verdict, a change and an interval read in it.
+// The answer, and the words for verdicts, changes and intervals in it.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,18 @@
 
 namespace stab::report {
 
-// "faster", "slower" for times; "lower", "higher", which are directions of the number, for what is
-// no time or better if there is more of it; "same", "unsure".
+// "same", "unsure", and "faster" or "slower" if the response is a time and less is better. Other
+// responses are "lower" or "higher", which are directions of the number.
 std::string_view verdict_word(stats::Verdict verdict, const stats::Spec& spec);
 
 // "wall time", "peak memory", or the response's own name.
 std::string response_words(const stats::Spec& spec);
 
-// An interval of ratios as changes in percent, with the digits that its width allows: "-14.5 to
+// An interval of ratios as changes in percent, with as many digits as its width allows: "-14.5 to
 // -10.1 %".
 std::string percent_interval(double low, double high);
 
-// One ratio as a change with the digits that fit the interval, "-12.3 %"; the interval may be
+// A ratio as a change, "-12.3 %", with as many digits as fit the interval. The interval may be
 // absent.
 std::string percent_change(double ratio, std::optional<double> low, std::optional<double> high);
 
@@ -35,13 +35,14 @@ std::string difference_words(const stats::Effect& effect, const stats::Spec& spe
 // "opt=O2 takes 12.3 % less wall time than opt=O1 (95 % interval 10.1 to 14.5 %, p = 0.003)".
 std::string effect_sentence(const stats::Effect& effect, const stats::Spec& spec);
 
-// What who cannot tell does next: "; with 5 programs a change of 2 % is found in 8 of 10 cases, for
-// 1 % it takes about 20 programs". "" if all of them have a reason, of which a note says it.
+// Suggests what to do when the data cannot tell the versions apart: "; with 5 programs a change of
+// 2 % is found in 8 of 10 cases, for 1 % it takes about 20 programs". "" if every verdict is
+// withheld, because a note explains the reason.
 std::string foresight_words(const std::vector<const stats::Effect*>& effects,
                             const stats::Spec& spec);
 
-// The answer to the plan's question as far as the data has one: a sentence a line, first those that
-// have a verdict; many that have none are only counted.
+// The answer to the plan's question as far as the data has one, with one sentence on each line.
+// Comparisons with a verdict come first; many comparisons without a verdict are only counted.
 std::string answer(const stats::Analysis& analysis);
 
 // "0.83 %"

@@ -50,7 +50,7 @@ std::string short_line(const std::string& name) {
 
 namespace {
 
-// Where one line helps it is that one.
+// Names the first line that helps, or explains why no line is known to help.
 std::string answer_at(const Profile& profile, const PointResult& point) {
   const bool is_latency = profile.points[point.point].kind == PointKind::latency;
   const char* less = is_latency ? "latency" : "time per visit";
@@ -143,7 +143,7 @@ class Text {
   }
 
   void remarks() {
-    // Profiles of anybody's making may claim ages.
+    // An imported profile may claim any number of hours.
     const std::chrono::duration<double, std::ratio<3600>> hours(std::min(analysis_.hours, 1e6));
     add("{} experiments in {} run{}, {} without pauses. Intervals are {} intervals; p is corrected "
         "for all lines (Holm).\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A causal profile for people.
+// A causal profile as text.
 #pragma once
 
 #include <chrono>
@@ -14,26 +14,28 @@ namespace stab::report {
 // "helps", "contention", "unclear", "too few".
 const char* finding_word(stats::causal::Finding finding);
 
-// What to make faster, by the progress point that was visited most; it has one.
+// Says what to make faster, by the progress point with the most visits. The analysis has at least
+// one point.
 std::string causal_answer(const stats::causal::Profile& profile,
                           const stats::causal::Analysis& analysis);
 
-// For each progress point the answer in a sentence, then a line of source a line.
+// For each progress point, a sentence with the answer and a row for each source line.
 std::string causal_text(const stats::causal::Profile& profile,
                         const stats::causal::Analysis& analysis, double alpha);
 
-// What the user can change: "--scope" here, "'causal.scope'" there.
+// The names of the settings in remarks: "--scope" for the command line, "'causal.scope'" for plans.
 struct SamplingKeys {
   std::string scope{};
   std::string experiment{};
 };
-// What makes a profile worse than it could be, by how its runs were sampled: a sentence each.
+// A sentence for each problem with the sampling of the runs that makes the profile worse than
+// necessary.
 std::vector<std::string> sampling_remarks(const stats::causal::Profile& profile,
                                           std::chrono::nanoseconds asked, const SamplingKeys& keys);
 
 // "6.1 % [5.0, 7.2]"
 std::string causal_gain(const stats::causal::Gain& gain);
-// A line's name, or the end of a long one.
+// A line's name, cut at the front if it is long.
 std::string short_line(const std::string& name);
 
 }  // namespace stab::report

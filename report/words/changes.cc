@@ -32,7 +32,7 @@ Scale difference_scale(const stats::Analysis& analysis, const std::string& subje
   std::ranges::copy_if(analysis.means, std::back_inserter(means), [&](const auto& mean) {
     return subject.empty() || mean.subject == subject;
   });
-  // The means' own intervals say nothing of the digits of a difference.
+  // If the difference has an interval, the means' own intervals must not choose its digits.
   for (std::size_t i = 1; i < means.size() && low && high; ++i) means[i].low.reset();
   return scale_for(means, analysis.spec.unit);
 }

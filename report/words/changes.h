@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Changes in the words of a table: in percent, or as differences in the response's unit.
+// Changes as tables show them: in percent, or as differences in the response's unit.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace stab::report {
 
-// "-12.3 %" and "-14.5 to -10.1 %"; "-" if it is absent.
+// "-12.3 %" and "-14.5 to -10.1 %"; "-" if the value is absent.
 std::string change_text(std::optional<double> ratio, std::optional<double> low,
                         std::optional<double> high);
 std::string interval_text(std::optional<double> low, std::optional<double> high);
 
-// The unit of the subject's means ("": of all), the digits that a difference with this interval
-// deserves.
+// The scale has the unit that fits the subject's means ("": all means), and as many digits as fit a
+// difference with this interval.
 Scale difference_scale(const stats::Analysis& analysis, const std::string& subject,
                        std::optional<double> low, std::optional<double> high);
 
-// "+12.3 ms" and "+10.1 to +14.5 ms"; "-" if it is absent.
+// "+12.3 ms" and "+10.1 to +14.5 ms"; "-" if the value is absent.
 std::string difference_text(std::optional<double> value, const Scale& scale);
 std::string range_text(std::optional<double> low, std::optional<double> high, const Scale& scale);
 
@@ -28,11 +28,11 @@ std::string range_text(std::optional<double> low, std::optional<double> high, co
 struct ChangeWords {
   std::string change{};
   std::string interval{};
-  std::string adjusted{};  // the interval that holds for all comparisons together
-  bool ratio = true;       // percent; else a difference
+  std::string adjusted{};  // the interval that is valid for all comparisons together
+  bool ratio = true;       // in percent; else a difference
 };
 
-// In percent where the ratio has an interval, else as a difference where that has one.
+// In percent if the ratio has an interval, else as a difference if the difference has an interval.
 ChangeWords change_words(const stats::Analysis& analysis, const stats::Effect& effect);
 
 }  // namespace stab::report

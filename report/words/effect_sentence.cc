@@ -24,7 +24,8 @@ double percent(double ratio) {
   return 100 * (ratio - 1);
 }
 
-// Two digits of the interval's half width; three of the number itself if there is no interval.
+// Shows two digits of the interval's half width, or three digits of the number if there is no
+// interval.
 int decimals(double value, std::optional<double> low, std::optional<double> high) {
   double size = std::abs(value) / 10;
   if (low && high && *high > *low) size = (percent(*high) - percent(*low)) / 2;
@@ -32,7 +33,7 @@ int decimals(double value, std::optional<double> low, std::optional<double> high
   return std::clamp(1 - static_cast<int>(std::floor(std::log10(size))), 0, 4);
 }
 
-// No "-0.0".
+// A number that rounds to 0 is never printed as "-0.0".
 std::string fixed(double value, int digits, bool sign) {
   const double unit = std::pow(10, -digits);
   if (std::abs(value) < unit / 2) return fmt::format("{:.{}f}", 0.0, digits);
@@ -52,7 +53,7 @@ std::string verb(const Spec& spec) {
   return spec.unit == Unit::number ? "has" : "takes";
 }
 
-// Differences of one comparison, all in one unit.
+// Formats the differences of one comparison, all in the same unit.
 class Differences {
  public:
   Differences(const Effect& effect, const Spec& spec)
@@ -94,7 +95,7 @@ std::string range_words(const Effect& effect, const Spec& spec, bool less) {
                      fixed(high, digits, false));
 }
 
-// "12.3 % less", "1.975 ms more"; without its size if that has no interval.
+// "12.3 % less", "1.975 ms more", or only "less" if the size has no interval.
 std::string amount_words(const Effect& effect, const Spec& spec, bool less) {
   const double sign = less ? -1 : 1;
   const std::string direction = less ? "less" : "more";
@@ -132,7 +133,7 @@ bool within_margin(const Effect& effect, const Spec& spec) {
   return spec.equivalence && effect.p_same && *effect.p_same < spec.alpha;
 }
 
-// Why the control of the run keeps the comparison from the verdict that its own numbers allow.
+// Explains why the run's control withholds the verdict that the comparison's own numbers allow.
 std::string control_words(const Effect& effect, const Spec& spec) {
   if (!effect.reach || (!effect.reach->share && !effect.reach->difference))
     return fmt::format("; the control {} has no interval, so there is no verdict", spec.control);
@@ -150,7 +151,7 @@ std::string control_words(const Effect& effect, const Spec& spec) {
                    level_name(effect, effect.baseline), reach);
 }
 
-// Why the verdict is not what the comparison's own interval seems to say.
+// Explains why the verdict differs from what the comparison's own interval suggests.
 std::string correction_words(const Effect& effect, const Spec& spec) {
   if (effect.held_back) return control_words(effect, spec);
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an experiment could have seen, in words.
+// Words for the changes that an experiment could have found.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,18 +17,20 @@ namespace {
 using stats::count_words;
 using stats::Effect;
 
-// In percent. With very few degrees of freedom the size can be huge, and then the number says nothing.
+// In percent. With very few degrees of freedom the size can be huge, and then the number is
+// meaningless.
 std::string size_of(double change) {
   constexpr double most = 10;
   return change > most ? "more than 1000" : rounded(100 * change, 2);
 }
 
-// Half an interval takes four times as many numbers.
+// An interval of half the width needs four times as many units.
 std::string count_for_half(const Effect& effect) {
   return count_words(4 * effect.units, effect.unit);
 }
 
-// What it takes for a change of the margin, or, if that is not it, for an interval of half the width.
+// Says what it takes to find a change of the margin, or, if there are enough units for that, to
+// halve the interval.
 std::string margin_words_of(const Effect& effect, double margin) {
   const std::string size = fmt::format("{:.3g} %", 100 * margin);
   if (!effect.needed)
@@ -43,9 +45,9 @@ std::string margin_words_of(const Effect& effect, double margin) {
 constexpr std::string_view name_a_margin =
     "set 'equivalence', the smallest change that matters, to make 'the same' a possible answer";
 
-// Of effects of which it is not known what could have been found.
+// For effects without an estimate of the change that could have been found.
 std::string more_words(const Effect& effect) {
-  constexpr std::size_t enough = 6;  // with so many pairs there are 5 degrees of freedom
+  constexpr std::size_t enough = 6;  // six pairs have 5 degrees of freedom
   const std::string unit = effect.unit.empty() ? "trial" : effect.unit;
   if (effect.estimate && effect.estimate->bound > 0 && !(effect.estimate->variance > 0))
     return "; the change is within one step of the clock, so more measurements can't help: use a "

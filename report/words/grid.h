@@ -11,7 +11,7 @@ namespace stab::report {
 
 enum class Style { plain, bold, faint, good, bad, warning };
 
-// The text in the style's colour, or as it is.
+// The text in the style's colour; unchanged if `colour` is false.
 std::string styled(std::string_view text, Style style, bool colour);
 
 enum class Align { left, right };
@@ -28,7 +28,7 @@ class Grid {
   void column(std::string header, Align align);
   void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   void gap() { rows_.emplace_back(); }  // an empty line
-  // Behind the last cell of the row of this number; an empty line is a row, too.
+  // Adds a cell after the last cell of the row with this index. An empty line counts as a row.
   void append(std::size_t row, Cell cell) { rows_.at(row).push_back(std::move(cell)); }
   [[nodiscard]] std::size_t width() const;
   [[nodiscard]] std::string render(bool colour) const;
@@ -48,7 +48,7 @@ class Grid {
 // Breaks the text at spaces. The first line starts with `first`, the others with as many spaces.
 std::string paragraph(std::string_view first, std::string_view text, std::size_t width);
 
-// Characters of UTF-8 text.
+// The number of characters in UTF-8 text.
 std::size_t display_width(std::string_view text);
 
 }  // namespace stab::report

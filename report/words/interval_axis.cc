@@ -25,7 +25,7 @@ IntervalAxis::IntervalAxis(const std::vector<ChangeInterval>& all, std::size_t w
   }
   low_ = std::max(low_, -most);
   high_ = std::min(high_, most);
-  // Nothing differs: 0 stands in the middle.
+  // If nothing differs, 0 is in the middle.
   if (low_ == high_) {
     low_ = -0.01;
     high_ = 0.01;

@@ -15,8 +15,8 @@ struct ChangeInterval {
   double high = 0;
 };
 
-// From the lowest to the highest number of all intervals and 0, but at most from -100 to +100 %:
-// what is beyond is drawn at the edge, as < or >.
+// The axis covers 0 and all numbers of all intervals, but at most from -100 to +100 %. Numbers
+// beyond are drawn at the edge, as < or >.
 class IntervalAxis {
  public:
   static constexpr std::size_t least_width = 16;

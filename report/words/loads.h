@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What more load does, for people.
+// The results of a causal profile at several loads, as text.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace stab::report {
 
-// "1.25x" where that was asked for, else by how much arrivals are faster: "250us".
+// "1.25x" if the plan asked for a load, else the time by which arrivals are faster: "250us".
 std::string load_name(const stats::causal::Load& load);
 
-// "250.1 [249.0, 251.2]", in units of so much; without an interval the number alone.
+// "250.1 [249.0, 251.2]" in multiples of `unit`; only the number if there is no interval.
 std::string measured_words(const stats::causal::Measured& measured, double unit = 1);
 
-// The loads and what was had of them; throughput and latency against load; lines whose slopes differ.
+// The loads that were reached, throughput and latency against load, and the lines whose gain
+// depends on the load.
 std::string loads_text(const stats::causal::Profile& profile, const stats::causal::Loads& loads);
 
 }  // namespace stab::report

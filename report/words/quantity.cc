@@ -27,14 +27,14 @@ int magnitude(double size) {
   return static_cast<int>(std::floor(std::log10(size)));
 }
 
-// Decimals that show `digits` digits of the size.
+// The number of decimals that shows `digits` digits of the size.
 int decimals_for(double size, int digits) {
   constexpr int most = 9;
   if (!(size > 0) || !std::isfinite(size)) return 0;
   return std::clamp(digits - 1 - magnitude(size), 0, most);
 }
 
-// One power of ten for all, where decimals would be zeros mostly.
+// Chooses one power of ten for all numbers if most of their decimals would be zeros.
 void set_exponent(double largest, Scale& scale) {
   constexpr double tiny = 1e-4;
   constexpr double huge = 1e15;

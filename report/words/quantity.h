@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers with units, in the digits that they deserve.
+// Formats numbers with units, and with as many digits as their precision allows.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct UnitStep {
   const char* name = "";
 };
 
-// The largest step that leaves the size 1 or more; the smallest one if none does.
+// The largest unit in which the size is at least 1, else the smallest unit.
 UnitStep unit_step(double size, stats::Unit unit);
 
 // One unit and one number of decimals for a group of numbers that are compared with each other.
@@ -22,12 +22,12 @@ struct Scale {
   double factor = 1;   // divide by this
   std::string unit{};  // "ms", "MiB", or ""
   int decimals = 0;
-  std::string exponent{};  // "e-09": numbers too small or too large for decimals
+  std::string exponent{};  // "e-09" if numbers are too small or too large for decimals
 };
 
-// For these means: the unit fits the largest, the decimals show two digits of the narrowest
-// interval. Means without an interval show four digits. Numbers that are all tiny, or huge, are
-// multiples of one power of ten.
+// The scale for these means: the unit fits the largest mean, and the decimals show two digits of
+// the narrowest interval. Means without an interval show four digits. If all numbers are tiny, or
+// all are huge, they share a power of ten.
 Scale scale_for(const std::vector<stats::CellMean>& means, stats::Unit unit);
 
 // "512.3", "2.80e-09", and "512.3 ms".
@@ -37,10 +37,10 @@ std::string quantity(double value, const Scale& scale);
 // "0.0898", "0.00364", "<0.0001".
 std::string p_text(double p);
 
-// The level of an interval: "95 %".
+// The confidence level of an interval: "95 %".
 std::string level_text(double alpha);
 
-// Four digits: "0.009523", "2.4e+15".
+// With four digits: "0.009523", "2.4e+15".
 std::string short_number(double value);
 
 }  // namespace stab::report
