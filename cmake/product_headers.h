@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What most of the product includes, for the compiler to read once (targets.cmake).
+// Headers that most of the product includes; the compiler reads them once (targets.cmake).
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What nearly every test includes, for the compiler to read once (targets.cmake).
+// Headers that nearly every test includes; the compiler reads them once (targets.cmake).
 #pragma once
 
 #include <gmock/gmock.h>

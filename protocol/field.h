@@ -34,8 +34,8 @@ struct Field {
 template <auto Member>
 inline constexpr Field field{};
 
-// Of one text. A document takes up to 100 bytes a value, so that those of a hostile line fit in
-// some megabytes.
+// The most values in one JSON text. A value takes up to 100 bytes in memory, so even a hostile line
+// takes only some megabytes.
 inline constexpr std::size_t max_values = std::size_t{1} << 18;
 inline constexpr std::uint64_t most_text = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t most_items = std::uint64_t{1} << 16;

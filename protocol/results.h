@@ -87,7 +87,7 @@ inline constexpr Field field<&CompareRequest::width>{.may_lack = true};
 
 struct ResultsReply;
 
-// What an experiment measured, as values: the document of its report (document.h).
+// Requests the results of an experiment as values: the document of its report (document.h).
 struct ResultsRequest {
   using Reply = ResultsReply;
   static constexpr Tag tag{.key = "verb", .value = "results"};

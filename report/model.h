@@ -53,7 +53,7 @@ struct Layouts {
   std::optional<double> median_epochs{};
   std::optional<double> median_fixed{};  // share of the heap's bytes that were not shuffled
   std::uint64_t fixed_heaps = 0;         // trials in which more than half was not shuffled
-  std::uint64_t few_epochs = 0;  // trials with repeated layouts that had fewer than enough_epochs
+  std::uint64_t few_epochs = 0;   // trials with repeated layouts that had fewer than enough_epochs
   bool period_is_chosen = false;  // by stabctl ab: its users can only make the runs longer
 };
 inline constexpr std::int64_t enough_epochs = 30;

@@ -18,14 +18,14 @@ namespace {
 
 using stats::causal::Profile;
 
-// nullptr: the plan has no such factor.
+// The factor that makes arrivals faster; nullptr if the plan does not have it.
 const plan::Factor* arrivals_of(const plan::Plan& plan) {
   const auto found =
       std::ranges::find(plan.factors, plan::FactorKind::arrival_speedup, &plan::Factor::kind);
   return found == plan.factors.end() ? nullptr : &*found;
 }
 
-// Ascending, as an analysis wants them.
+// In ascending order, which the analysis requires.
 std::vector<plan::Level> levels_of(const plan::Factor& arrivals) {
   std::vector<plan::Level> levels = std::get<plan::FixedLevels>(arrivals.levels).levels;
   std::ranges::sort(levels, {}, &plan::Level::number);

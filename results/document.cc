@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t max_failure_lines = 20;
 
-// What a fractional design cannot tell apart.
+// Adds the chains of a fractional design.
 void add_chains(const plan::Plan& plan, stats::Spec& spec) {
   const auto design = plan::fraction(plan);
   if (!design) return;
@@ -86,7 +86,8 @@ stats::Spec spec_of(const plan::Plan& plan) {
   }
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) spec.seed = factor.name;
-  // Blocks share their drawn layouts and their slice of time, so levels are compared within them.
+  // The trials of a block share random layouts and a period of time, so levels are compared within
+  // blocks.
   if (spec.seed.empty()) spec.block = block_column;
   return spec;
 }
@@ -103,7 +104,7 @@ std::string machine_line(store::Reader& store, store::Id id) {
   return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
 }
 
-// Why trials, one at least, had no runtime.
+// Why trials had no runtime. At least one trial must have had none.
 std::string why_without_runtime(const report::Layouts& layouts) {
   const std::string why = one_line(layouts.why_in_place, 400);
   if (!why.empty() && layouts.in_place == layouts.without_runtime)
@@ -115,7 +116,7 @@ std::string why_without_runtime(const report::Layouts& layouts) {
                      why.empty() ? "" : fmt::format("; in {} trials, {}", layouts.in_place, why));
 }
 
-// A part of the layout, by what the runtimes of the trials did.
+// Whether one part of the layout was random, by the reports of the trials' runtimes.
 report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
                                std::string what, const std::string& option,
                                std::uint64_t random_in) {
@@ -142,7 +143,7 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
   return drawn;
 }
 
-// What the trials draw, and what they do not and why.
+// Which conditions the trials randomize, and why they do not randomize the others.
 std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layouts& layouts) {
   const auto find = [&](plan::FactorKind kind) {
     return std::ranges::find(plan.factors, kind, &plan::Factor::kind);
@@ -172,7 +173,8 @@ report::Source source_in(const std::string& text) {
   return {.branch = text.substr(0, at), .commit = text.substr(at + 1)};
 }
 
-// By the events of its latest start. A report can do without.
+// Adds facts from the events of the experiment's latest start. If they can't be read, the report
+// says so.
 void add_start(store::Reader& store, const store::Experiment& experiment, const plan::Plan& plan,
                report::Document& document) {
   report::Quietness& quietness = document.quietness;
@@ -192,7 +194,7 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
   }
 }
 
-// What is known of the machine; a report can do without.
+// Quotes the machine's noise floor. If it can't be read, a note says so.
 void quote_calibration(store::Reader& store, const store::Experiment& experiment,
                        const plan::Plan& plan, report::Document& document) {
   std::vector<std::string>& notes = document.analysis.notes;
@@ -220,7 +222,7 @@ bool is_over(const store::Experiment& experiment) {
   return is_complete(experiment) && experiment.stopped_by == store::StopCause::time;
 }
 
-// A plan without a stopping rule is made for one look, at its end.
+// Without a stopping rule, an experiment is designed for a single look at its end.
 void note_early_look(const plan::Plan& plan, const store::Experiment& experiment,
                      report::Document& document) {
   const report::TrialCounts& trials = document.trials;
@@ -236,13 +238,13 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
         ended, trials.planned));
 }
 
-// Which trials of a benchmark lack a number may depend on what is compared, and the others then say
-// nothing of it. One that lacks it in all of them is not meant.
+// If some trials of a benchmark lack the number, that may depend on the treatment, and then the
+// other trials can't be compared. A benchmark that lacks the number in all trials is ignored here.
 void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
   const stats::Spec& spec = analysis.spec;
   const auto subject = std::ranges::find(data.columns, spec.subject, &stats::Column::name);
   const std::string_view above = spec.log_scale ? " above 0" : "";
-  std::map<std::string, std::pair<std::size_t, std::size_t>> found;  // lacking, all
+  std::map<std::string, std::pair<std::size_t, std::size_t>> found;  // lacking trials, all trials
   for (std::size_t row = 0; row < data.response.size(); ++row) {
     const double value = data.response[row];
     const bool lacks = std::isnan(value) || (spec.log_scale && value + data.centre <= 0);
@@ -256,8 +258,8 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     if (lacking == 0 || lacking == all) continue;
     const std::string why = fmt::format("{} of {} trials{} have no {}{}", lacking, all,
                                         name.empty() ? "" : " of " + name, spec.response, above);
-    // Levels that are the same program are the same whatever was measured. A reason that the numbers
-    // alone gave is less than this one.
+    // Identical programs remain "the same", whatever was measured. The reason here replaces reasons
+    // that only came from the numbers.
     for (stats::Effect& effect : analysis.effects)
       if ((effect.subject.empty() || effect.subject == name) &&
           (effect.reason.empty() || stats::is_withheld(effect)))
@@ -279,7 +281,8 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
   }
 }
 
-// Where the subjects are the benchmarks that programs measure: the same of each of them.
+// If programs measure several benchmarks, these are the subjects. Repeats each program's entry for
+// all its subjects.
 std::vector<stats::Alike> of_their_parts(const std::vector<stats::Alike>& alike,
                                          const stats::Dataset& data) {
   std::vector<stats::Alike> parts;
@@ -292,8 +295,8 @@ std::vector<stats::Alike> of_their_parts(const std::vector<stats::Alike>& alike,
   return parts;
 }
 
-// What reports say and what stopping rules look at: one function, so that they agree. Of the first
-// measured `blocks`.
+// The analysis of the first `blocks` measured blocks. Reports and stopping rules both use this
+// function, so that they agree.
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
                                          std::uint32_t blocks, const stats::Dataset& data,
@@ -312,7 +315,7 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   return analysis;
 }
 
-// Behind the events that each block counts.
+// Appends the events that take turns after the events that each block counts.
 void add_turns(const plan::Plan& plan, const Rows& rows, std::vector<report::Counter>& counters) {
   for (report::Counter& each : rows.rotated.result()) {
     each.blocks = plan::Turns(plan, each.name).among(rows.blocks);
@@ -321,7 +324,8 @@ void add_turns(const plan::Plan& plan, const Rows& rows, std::vector<report::Cou
   }
 }
 
-// Events, unless they are times, and what programs print without a unit.
+// The responses that count something: events that are not times, and printed numbers without a
+// unit.
 std::set<std::string> counts_among(const plan::Plan& plan, const report::Document& document) {
   std::set<std::string> counts;
   for (const std::string& name : plan::counter_names(plan)) counts.insert(name);
@@ -335,7 +339,8 @@ std::set<std::string> counts_among(const plan::Plan& plan, const report::Documen
   return counts;
 }
 
-// One of the further responses: a family of its own, under the error control of the first one.
+// Analyses a further response. It is a family of its own, and uses the first response's error
+// control.
 store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
                                                const store::Experiment& experiment,
                                                const plan::Plan& plan,
@@ -351,7 +356,7 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
   return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
 }
 
-// All that there is of it: nothing is compared.
+// Fills the whole document of a causal plan, because such a plan compares nothing.
 void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Document& document) {
   document.analysis.spec = std::move(spec);
   rows.causal.finish(plan, document);
@@ -398,7 +403,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.counters = rows->counters.result();
   add_turns(*plan, *rows, document.counters);
   document.measures = rows->measures.result();
-  // Of these a trial has a reading only where there are no samples.
+  // A trial has a single reading of a split measure only if it has no samples, so there is nothing
+  // to show if no reading is absent.
   std::erase_if(document.measures, [&](const report::Counter& each) {
     return plan->is_split(each.name) && each.absent == 0;
   });

@@ -18,7 +18,8 @@
 namespace stab::results {
 namespace {
 
-// Of a build that failed what its compiler said first, else how it ended; the log has all of it.
+// For a failed build, the compiler's first error, or else how the build ended. For other trials,
+// the reason. The log has the whole output.
 std::string failure_text(const store::Trial& trial) {
   if (trial.status != store::TrialStatus::build_failed) return one_line(trial.reason, 300);
   // "the build of 'b' failed:\n<what it printed>\nthe build command ...\nthe command was: ..."
@@ -27,7 +28,7 @@ std::string failure_text(const store::Trial& trial) {
   text = text.substr(0, text.rfind("\nthe command was: "));
   const std::size_t end = std::min(text.rfind("\nthe build command "), text.size());
   std::string_view printed = text.substr(0, end);
-  // What was left out of the sources is said first.
+  // The text may begin with a line about the files that the copy of the sources lacks.
   if (printed.starts_with("\n(not in the copy"))
     printed = printed.substr(std::min(printed.find('\n', 1), printed.size()));
   const std::string error = first_error(printed, 300);
@@ -36,10 +37,10 @@ std::string failure_text(const store::Trial& trial) {
 
 using store::TrialStatus;
 
-// What a trial is, one code a column.
+// A trial's levels, as one code for each column.
 using Codes = std::vector<std::uint32_t>;
 
-// The plan's factors that the model knows, and the order of their levels.
+// The columns for the plan's factors that the model uses, and the order of their levels.
 class Columns {
  public:
   Columns(const plan::Plan& plan, stats::Dataset& data, std::vector<std::string> subjects)
@@ -59,7 +60,7 @@ class Columns {
     }
   }
 
-  // All but the subject, which is the first column.
+  // The codes of all columns except the first one, which is the subject.
   Codes codes_of(const store::Trial& trial) {
     Codes codes;
     for (std::size_t i = 1; i < data_.columns.size(); ++i) {
@@ -111,7 +112,8 @@ std::vector<std::string> names_of(const plan::Plan& plan, Turn turn) {
   return names;
 }
 
-// Those of the plan have their order in reports; those that programs name have that of coming.
+// The plan's benchmarks have the plan's order in reports. Benchmarks that programs name have the
+// order in which they first came.
 std::vector<std::string> subjects_of(const plan::Plan& plan, const std::string& response) {
   std::vector<std::string> names;
   if (plan.is_split(response)) return names;
@@ -119,7 +121,7 @@ std::vector<std::string> subjects_of(const plan::Plan& plan, const std::string& 
   return names;
 }
 
-// The rows of one response, of the blocks in which it is measured.
+// Collects the rows of one response from the blocks that measured it.
 class Collector {
  public:
   Collector(const plan::Plan& plan, std::string name)
@@ -138,8 +140,9 @@ class Collector {
     add(numbers.front().subject, columns_.codes_of(trial), numbers.front().value);
   }
 
-  // A trial that has no result. Its number would have been that of its timeout or more, or, if it did
-  // not time out, no more than that. A disturbed one has a number that a rule left out.
+  // Adds a trial without a result, with bounds of its wall time: at least the time after which it
+  // timed out, or, if it failed otherwise, at most the limit. A disturbed trial has a number, which
+  // a rule excluded.
   void lose(const store::Trial& trial) {
     if (!turns_.in_block(trial.block) || trial.levels.empty()) return;
     LostOf lost;
@@ -163,8 +166,7 @@ class Collector {
     lost_.push_back(std::move(lost));
   }
 
-  // A benchmark of which nothing was measured in any trial is in the result, too: as one that lacks
-  // the number.
+  // The result also has the benchmarks without a number in any trial, as rows that lack the number.
   stats::Dataset finish() {
     for (const auto& [benchmark, split] : splits_)
       if (split.places.empty())
@@ -195,15 +197,16 @@ class Collector {
  private:
   static bool has_value(const SubjectNumber& number) { return number.value.has_value(); }
 
-  // What the program of a benchmark measures.
+  // The subjects that a benchmark's program measures.
   struct Split {
-    std::map<std::string, std::size_t> places;  // of its subjects
+    std::map<std::string, std::size_t> places;  // of its subjects, in `subjects`
     std::vector<std::string> subjects;
     std::vector<Codes> trials;
     bool left_out = false;
   };
 
-  // Each trial has a row of each subject: one that only some trials have is lacking in the others.
+  // Every trial has a row for each subject. If only some trials have a subject, the rows of the
+  // other trials lack the number.
   void append_split(const store::Trial& trial, const std::vector<SubjectNumber>& numbers) {
     Split& split = splits_[trial.benchmark];
     for (const SubjectNumber& each : numbers) {
@@ -229,7 +232,7 @@ class Collector {
   struct LostOf {
     std::string benchmark;
     stats::Lost trial;                      // without the code of its subject
-    std::map<std::string, double> numbers;  // by subject, of excluded ones
+    std::map<std::string, double> numbers;  // by subject, if the trial was excluded
   };
 
   void add_lost(const std::string& subject, const LostOf& each) {
@@ -253,7 +256,7 @@ class Collector {
   Response response_{data_};
   std::map<std::string, Split> splits_;  // by benchmark
   std::vector<LostOf> lost_;
-  std::size_t subjects_ = 0;         // of all of them
+  std::size_t subjects_ = 0;         // of all benchmarks
   std::optional<stats::Unit> unit_;  // of the first number
 };
 
@@ -292,7 +295,7 @@ void Waits::add(const std::vector<counters::Reading>& readings) {
     if (value == nullptr || reading.status == counters::Status::absent) continue;
     if (reading.name == wait_reading) {
       ++times;
-      // A forged number ends nothing.
+      // Even a forged number in the store must not overflow the sum.
       if (__builtin_add_overflow(ns, *value, &ns)) ns = std::numeric_limits<std::int64_t>::max();
     }
     if (reading.name == wait_in_vain_reading) in_vain += *value == 0 ? 0 : 1;
@@ -317,7 +320,8 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     for (const plan::OtherResponse& each : plan.analysis.others)
       others.emplace_back(plan, each.name);
   Result<void> profiled;
-  std::map<std::string, store::Build> failed_builds;  // by cause: the first one's key and benchmark
+  std::map<std::string, store::Build>
+      failed_builds;  // by cause: the key and the benchmark of the first such build
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stored trials of an experiment as the analysis and the report take them.
+// The stored trials of an experiment, as data for its analysis and its report.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@
 
 namespace stab::results {
 
-// Columns of the data beside the plan's factors.
+// Columns of the data that are not factors of the plan.
 inline constexpr const char* subject_column = "benchmark";
 inline constexpr const char* block_column = "block";
 inline constexpr const char* comparison_column = "comparison";
 
-// For a quiet machine.
+// Waits for a quiet machine.
 struct Waits {
   void add(const std::vector<counters::Reading>& readings);
   std::uint64_t times = 0;
@@ -44,16 +44,16 @@ struct OtherRows {
   stats::Unit unit = stats::Unit::nanoseconds;
 };
 
-// Equal failures.
+// A group of equal failures.
 struct Failure {
   std::uint64_t trials = 0;
-  std::string said{};  // by the first of them: the last line on stderr
+  std::string said{};  // the last line that the first of them printed on stderr
 };
 
-// The most frequent one first.
+// The most frequent cause comes first.
 std::vector<report::FailureCause> sorted(std::map<std::string, report::FailureCause> causes);
 
-// The rows that stand, taken in one pass.
+// The trials that count, read in one pass.
 struct Rows {
   explicit Rows(const plan::Plan& plan);
 
@@ -61,31 +61,31 @@ struct Rows {
   LayoutCounter layouts;
   LoadCounter load;
   CounterCounter counters;  // of all trials
-  CounterCounter rotated;   // of the blocks whose turn it was
+  CounterCounter rotated;   // only of the blocks in which the event had its turn
   CounterCounter measures;
   report::TrialCounts counts;
   std::map<std::string, Failure> failures;             // by cell and reason
-  std::map<std::string, report::FailureCause> causes;  // by reason alone
+  std::map<std::string, report::FailureCause> causes;  // by reason only
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
-  std::uint32_t blocks = 0;                     // measured
+  std::uint32_t blocks = 0;                     // measured blocks
   stats::Unit unit = stats::Unit::nanoseconds;  // of the response
-  // With rules that exclude trials, if that is asked for.
+  // Only if the plan has rules that exclude trials and the caller asks for it.
   std::optional<exclusion::Tally> tally;
-  std::vector<OtherRows> others;  // of the plan's further responses, if that is asked for
-  stats::Dataset without_rules;   // the attempts that would stand
-  SampleSums samples;             // of the response, if that is asked for
-  OutputCounter outputs;          // if they are asked for
+  std::vector<OtherRows> others;  // of further responses, if the caller asks for them
+  stats::Dataset without_rules;   // the attempts that would count without the rules
+  SampleSums samples;             // of the response, if the caller asks for them
+  OutputCounter outputs;          // if the caller asks for them
   Waits waits;
   CausalCells causal;              // of a causal plan
-  std::vector<std::string> notes;  // on what is not in here
+  std::vector<std::string> notes;  // about data that is left out
 };
 
-// A stopping rule looks at the first response, as the rules that exclude left it; a report shows the
-// others, and the result without these rules, too.
+// A stopping rule looks at the first response after exclusions. A report also shows the other
+// responses and the result without the exclusion rules.
 enum class For { stopping_rule, report };
 
-// Of the first `most` measured blocks.
+// Reads the first `most` measured blocks.
 store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& experiment,
                                const plan::Plan& plan, For whom,
                                std::uint32_t most = std::numeric_limits<std::uint32_t>::max());

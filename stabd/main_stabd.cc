@@ -30,7 +30,7 @@ using stab::daemon::DaemonOptions;
 namespace settings = stab::settings;
 
 struct Mode {
-  std::string config;  // a file that must be there; "": the usual one
+  std::string config;  // a file that must exist; "": the usual file, which may be missing
   bool check = false;
   bool man = false;
   bool worker = false;
@@ -38,7 +38,7 @@ struct Mode {
   std::optional<std::uint32_t> limits_of;
 };
 
-// The command line, over what `options` have already.
+// Adds the command-line options, which override the values in `options`.
 void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
                  stab::Whose whose = stab::own()) {
   using std::chrono::seconds;
@@ -100,7 +100,8 @@ DaemonOptions standard_options(stab::Whose whose = stab::own()) {
   return options;
 }
 
-// A file that is there says something; only the usual one may be missing.
+// Reads the settings file into `into`. Returns a TOML comment that names the file. Only the usual
+// file may be missing.
 Result<std::string> read_settings(const Mode& mode, settings::Settings& into) {
   const bool usual = mode.config.empty();
   const std::string path = usual ? stab::default_settings_file() : mode.config;
@@ -136,13 +137,13 @@ int serve(DaemonOptions options) {
 }
 
 void make_absolute(DaemonOptions& options) {
-  // Children get paths from us, and we may be started anywhere.
+  // We pass these paths to children, and we may be started in any folder.
   for (std::string* path :
        {&options.state_directory, &options.cache_directory, &options.socket_path})
     *path = std::filesystem::absolute(*path).string();
 }
 
-// The file as it is now, below the command line as it was.
+// Reads the file again. The original command line still overrides it.
 Result<settings::Settings> read_again(const Mode& mode, std::vector<std::string> arguments) {
   DaemonOptions options = standard_options();
   if (auto origin = read_settings(mode, options); !origin) return std::unexpected(origin.error());
@@ -158,7 +159,7 @@ Result<settings::Settings> read_again(const Mode& mode, std::vector<std::string>
 constexpr const char* about =
     "stabd runs experiments from a queue and stores every trial. Use stabctl to control it.";
 
-// Of the system's daemon, whoever builds it.
+// The manual describes the system's daemon, no matter which user prints it.
 int print_manual() {
   DaemonOptions options = standard_options(stab::Whose::system);
   Mode mode;
@@ -181,7 +182,8 @@ int run(int argc, char** argv) {
   Mode mode;
   DaemonOptions options = standard_options();
   {
-    // Which file it is; what else is said here is said again, over what stands in the file.
+    // This first pass only finds the mode and the file's name. The second pass below lets the
+    // command line override the file.
     DaemonOptions unused = options;
     CLI::App app{about};
     add_options(app, unused, mode);

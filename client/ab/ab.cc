@@ -99,7 +99,7 @@ struct Answered {
   Analysed analysed;
   Conclusion conclusion;
   Ending ending;
-  std::string over{};  // why there are fewer rounds than planned; "": what they show decided
+  std::string over{};  // why there are fewer rounds than planned; "": the results decided
 };
 
 Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
@@ -187,7 +187,7 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   return write_output(text, "", Colours::ours);
 }
 
-// The answer, what decides whether to trust it, one table, and what to do next.
+// Shows the answer, the reasons to trust it or not, one table, and the next step.
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
   report::Document document = answered.analysed.document;
@@ -204,7 +204,8 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   screen.title += ran.signal == 0 ? "?" : "? (interrupted: the results so far)";
   screen.question.clear();
   screen.answer = conclusion.sentences();
-  // The conclusion says what the report says about the control and, in words of versions, about outputs.
+  // The conclusion already has the report's facts about the control and, in words of versions,
+  // about outputs.
   std::erase_if(screen.trust, [&](const auto& each) {
     return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
   });
@@ -240,7 +241,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
       "", Colours::ours);
 }
 
-// What a run that was interrupted found out before its first trial.
+// Restores the decisions that an interrupted run made before its first trial.
 void recall(const Begun& begun, Comparison& comparison) {
   comparison.heap = begun.heap;
   comparison.why_no_heap = begun.why_no_heap;
@@ -250,7 +251,7 @@ void recall(const Begun& begun, Comparison& comparison) {
   comparison.why_no_pads = begun.why_no_pads;
 }
 
-// Builds, first runs and the plan of what is measured from the beginning.
+// Builds the versions, makes the first runs and plans the experiment, all from the beginning.
 Result<Begun> begin_anew(const AbOptions& options, const std::string& directory, nanoseconds budget,
                          int stop_fd, Comparison& comparison, WorkFolder& work) {
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
@@ -262,7 +263,7 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
   const auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
-  // A program that gets slower, or a machine, does not get more time.
+  // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
   tell(fmt::format(
       "one run of each version takes {}, so there is time for at most {} rounds in about {}",
@@ -280,12 +281,13 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
               .why_no_pads = comparison.why_no_pads};
   if (auto saved = save_plan(options.save, begun.plan); !saved)
     return std::unexpected(saved.error());
-  // A plan that is kept needs what it measures.
+  // A saved plan needs the files that it measures.
   if (!options.save.empty()) work.keep();
   return begun;
 }
 
-// What an earlier call of the same command left, unless what it names has changed since.
+// Finds the interrupted run of the same command. If its inputs have changed since, forgets that
+// run, sets `begins_anew` and returns nothing.
 std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& call,
                                          bool& begins_anew) {
   auto found = find_interrupted(options.state_directory, call);
@@ -295,7 +297,7 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
     begins_anew = true;
     forget_begun(found->folder);
     mark_ended({.path = found->folder, .claim = Fd()});
-    WorkFolder of_earlier(false);  // its builds go
+    WorkFolder of_earlier(false);  // removes the earlier run's builds
     if (is_work_folder(found->begun.work)) of_earlier.adopt(found->begun.work);
     return std::nullopt;
   }
@@ -309,7 +311,7 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
   return found;
 }
 
-// Where revisions are and what ends a build or a first run.
+// Compares the versions. A signal on `stop_fd` ends builds and first runs.
 Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
   if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
@@ -321,7 +323,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   auto comparison = comparison_of(options, directory, work);
   if (!comparison) return std::unexpected(comparison.error());
   const Call call = call_of(options, *comparison, directory);
-  bool begins_anew = false;  // in place of an interrupted run
+  bool begins_anew = false;  // although an interrupted run was found
   const auto found = to_go_on_with(options, call, begins_anew);
   Begun begun;
   if (found) {
@@ -356,7 +358,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     return show_screen(*answered, *comparison, *ran);
   };
   if (interrupted) {
-    // Before the first trial there is nothing to show.
+    // If no trial has run yet, there is nothing to show.
     if (answered)
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(

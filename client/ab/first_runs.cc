@@ -31,10 +31,10 @@ constexpr std::uint64_t output_kept = std::uint64_t{16} << 20;
 
 struct Tried {
   nanoseconds all{0};
-  nanoseconds longest{0};  // of the trial and its steps
+  nanoseconds longest{0};  // the longest of the trial and its steps
 };
 
-// Once. `what` says which of them it is.
+// Runs the command or a step once, and adds its time to `tried`. `what` names it in errors.
 Result<void> run_once(const Comparison& comparison, std::vector<std::string> argv,
                       const plan::Check& check, bool is_measured, const std::string& what,
                       const Surroundings& around, nanoseconds most, Tried& tried) {
@@ -60,7 +60,8 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
                                             usual ? "" : ", not " + plan::exits_of(check))
                               : ended.reason;
   const std::string said = one_line(tail(ended.err, 400), 500);
-  // A step must succeed, and codes from 126 on are the shell's, for what it cannot run.
+  // Only the command's exit code can be a success that the user did not list: a step must succeed,
+  // and with codes from 126 on the shell reports that it can't run the command.
   const bool may_be_right =
       is_measured && usual && ended.how == machine::End::exited && ended.exit_code < 126;
   return fail(fmt::format(
@@ -69,7 +70,7 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
                    : ""));
 }
 
-// Once, so that what cannot work is said at once, and how long a trial takes is known.
+// Runs a version once with its steps, to find mistakes early and to know how long a trial takes.
 Result<Tried> try_out(const Comparison& comparison, const Version& version,
                       const Surroundings& around, nanoseconds most) {
   Tried tried;
@@ -122,7 +123,7 @@ std::string why_no_pads(const Version& version, const protocol::RunReply& reply,
   return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
 }
 
-// As the worker will run it, and judge it.
+// Runs the version as the worker will run a trial, and judges it in the same way.
 protocol::RunReply run_as_trial(const Comparison& comparison, const Version& version,
                                 const Surroundings& around, nanoseconds most,
                                 plan::Variables options, plan::Needs needs, nanoseconds& took) {
@@ -155,7 +156,7 @@ plan::Variables options_of(const Comparison& comparison, std::uint64_t seed) {
   return options;
 }
 
-// With the layer, or as users run it, without.
+// Runs a version with the heap layer, or without it, as users run the program.
 Result<Tried> try_heap(const Comparison& comparison, const Version& version,
                        const Surroundings& around, nanoseconds most, std::uint64_t seed, Run& run) {
   nanoseconds took{0};
@@ -183,7 +184,7 @@ Result<Tried> try_pads(const Comparison& comparison, const Version& version,
 
 template <class Try>
 Result<Pace> round_of(const Comparison& comparison, const Try& once) {
-  // What stabd itself takes between two trials, about.
+  // The approximate time that stabd itself needs between two trials.
   constexpr nanoseconds between = std::chrono::milliseconds(3);
   Pace pace;
   for (const Version& version : comparison.versions) {
@@ -196,8 +197,8 @@ Result<Pace> round_of(const Comparison& comparison, const Try& once) {
   return pace;
 }
 
-// Pairs of runs without the layer and with it, in turns, within a fifth of the budget. The round of
-// those with it. Their order changes from pair to pair.
+// Runs each version in pairs, with the heap layer and without it, within a fifth of the budget. The
+// order changes from pair to pair. Returns the pace of the last round with the layer.
 Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, const Pace& pace,
                            nanoseconds budget, std::vector<Pairs>& pairs) {
   constexpr std::uint64_t most_turns = 10;
@@ -216,7 +217,8 @@ Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, c
   Result<Pace> round;
   for (std::uint64_t seed = 1; seed <= most_turns; ++seed) {
     const auto began = steady_clock::now();
-    const bool first = seed % 2 == 1;  // what cannot run with the layer is found at once
+    const bool first =
+        seed % 2 == 1;  // the first run has the layer, so problems with it show early
     for (const bool heap : {first, !first}) {
       const auto took = turn(heap, seed);
       if (!took) return took;
@@ -263,8 +265,8 @@ Result<Pace> round_with_pads(Comparison& comparison, const Surroundings& around,
   return round;
 }
 
-// A build that compiles nothing, or without szc, would make one version differ from the others in its
-// compiler alone.
+// If a version's build compiles nothing, or does not use szc, the versions would differ in their
+// compilers.
 Result<void> built_alike(const Comparison& comparison, const Surroundings& around,
                          const Pace& pace) {
   std::vector<std::string> by_szc;
@@ -283,7 +285,8 @@ Result<void> built_alike(const Comparison& comparison, const Surroundings& aroun
       not_built_alike(by_szc, others)));
 }
 
-// After the heap's turn, which says whether what is tried here has a random heap, too.
+// Call it after the trial of the random heap, because the runs here use a random heap if that trial
+// succeeded.
 Result<Pace> with_pads(Comparison& comparison, const Surroundings& around, const Pace& pace) {
   comparison.why_no_pads = comparison.wanted_pads == Pads::never ? "--no-stack" : "";
   if (comparison.wanted_pads == Pads::never) return pace;
