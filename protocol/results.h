@@ -92,7 +92,7 @@ struct ResultsRequest {
   using Reply = ResultsReply;
   static constexpr Tag tag{.key = "verb", .value = "results"};
   std::int64_t id = 0;
-  std::string response{};  // as Asked of results/trials.h
+  std::string response{};  // as in results::Asked
 };
 BOOST_DESCRIBE_STRUCT(ResultsRequest, (), (id, response))
 template <>

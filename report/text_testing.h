@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests look at in a text report.
+// Helpers for tests that read text reports.
 #pragma once
 
 #include <sstream>
@@ -17,7 +17,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Without line breaks and what indents the next line.
+// The words of the text, separated by single spaces.
 inline std::string words_of(const std::string& text) {
   std::istringstream stream(text);
   std::string result;
@@ -27,7 +27,7 @@ inline std::string words_of(const std::string& text) {
 
 inline constexpr TextOptions full{.full = true};
 
-// The line that starts so, with the rest of it.
+// The first line that starts with this text; "" if there is no such line.
 inline std::string line_with(const std::string& report, const std::string& start) {
   for (const std::string& line : lines_of(report))
     if (line.starts_with(start)) return line;
