@@ -45,7 +45,7 @@ class Canvas {
                  std::string_view tip = "");
   void dot(double x, double y, double radius, const std::string& kind, std::string_view tip);
   void cross(double x, double y, const std::string& kind, std::string_view tip);
-  // `kind`: CSS classes. "end" or "middle" aligns the text so; else it begins at x.
+  // `kind`: CSS classes. With "end" or "middle", x is the text's end or middle, else its beginning.
   void text(double x, double y, std::string_view text, const std::string& kind = "");
   // Draws a row's name with at most `most` characters. Its tip has the whole name.
   void name(double x, double y, const std::string& text, std::size_t most,

@@ -32,7 +32,7 @@ struct Figure {
   std::string title{};
   std::string words{};  // how to read the picture; may be ""
   Markup picture{};
-  std::vector<std::string> legend{};  // the names of the colours; empty: there is no legend
+  std::vector<std::string> legend{};  // the name of each colour's group; empty: there is no legend
   Table numbers{};                    // F1: it has rows
 };
 

@@ -62,7 +62,7 @@ bool drop_lonely(std::vector<Left>& values, Group group) {
   return std::erase_if(values, [&](const Left& each) { return counts[each.*group] == 1; }) > 0;
 }
 
-// Subtracts from each value the mean of its group. Returns the largest of these means by size.
+// Subtracts from each value the mean of its group. Returns the largest absolute mean.
 double take_means(std::vector<Left>& values, Group group, std::size_t groups) {
   std::vector<double> sums(groups);
   std::vector<double> counts(groups);
@@ -124,8 +124,7 @@ std::optional<Residuals> left_over(const Analysis& analysis, const SubjectShots&
   const std::size_t used = by_block ? cells + blocks - parts_of(values, cells, blocks) : cells;
   if (values.size() <= used) return std::nullopt;
   const auto n = static_cast<double>(values.size());
-  const double noise =
-      1e-12 * std::sqrt(sum_of_squares(values) / n);  // the rounding errors of sums
+  const double noise = 1e-12 * std::sqrt(sum_of_squares(values) / n);  // rounding
   bool ended = !by_block;
   take_means(values, &Left::cell, cells);
   for (int turn = 0; turn < most_turns && !ended; ++turn) {

@@ -42,7 +42,7 @@ struct Field {
   bool is_rare = false;      // the column is left out if none of its cells has text
   bool is_for_page = false;  // a text report has no room for the column
 
-  // Returns the field with one member changed.
+  // Each function below returns a copy of the field with one or two members changed.
   [[nodiscard]] Field in(Style wanted) const { return changed(&Field::style, wanted); }
   // For a column of names: aligned to the left and cut to `most` characters.
   [[nodiscard]] Field named(std::size_t most) const {
