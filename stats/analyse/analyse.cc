@@ -27,7 +27,7 @@ bool is_nested(const Prepared& data) {
   return data.spec.design == Design::nested && !data.spec.seed.empty();
 }
 
-// The numbers that count as independent: trials, or the means of seeds.
+// Returns the numbers that count as independent: trials, or the means of seeds.
 std::vector<Group> independent_cells(const Prepared& data, const Subject& subject) {
   if (!is_nested(data) && !is_padding_study(data)) return by_cell(subject);
   return by_cell({.name = subject.name, .groups = seed_means(subject)});
@@ -122,7 +122,8 @@ void add_suite_spread(Analysis& analysis) {
   }
 }
 
-// On the raw scale the log scale is what often holds where normality does not.
+// On the raw scale, adds the result of the log scale, which often meets the assumption of normality
+// if raw numbers don't.
 void add_log_scale(const Dataset& data, const Spec& spec, Analysis& analysis) {
   if (spec.log_scale || !spec.assumptions) return;
   const bool normal = std::ranges::all_of(analysis.assumptions, &Assumption::holds);
@@ -176,7 +177,7 @@ void note_interactions(const Analysis& analysis, Notes& notes) {
                                     : p_words(each.p_adjusted)));
 }
 
-// The answer says this of the comparisons that decide, so the notes say it of the others.
+// The answer says this about the comparisons that decide, so the notes say it about the others.
 void note_few(const Analysis& analysis, Notes& notes) {
   std::vector<const Effect*> others;
   for (const Effect& effect : analysis.effects)
@@ -186,8 +187,8 @@ void note_few(const Analysis& analysis, Notes& notes) {
     if (std::ranges::find(said, sentence) == said.end()) notes.add(sentence + ".");
 }
 
-// What so many layouts can't show: of n that were drawn, none of a kind means that the kind may
-// make up to 1 - 0.05^(1 / n) of all (95 %, about 3 / n).
+// Notes how common a layout may be that no block had: if none of n drawn layouts is of a kind, this
+// kind may make up to 1 - 0.05^(1 / n) of all layouts (95 %, about 3 / n).
 void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
   const Effect* fewest = nullptr;
   for (const Effect& effect : analysis.effects)

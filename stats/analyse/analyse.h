@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a dataset and a spec to the result: the design's models, the effects and the verdicts.
+// Computes the result of a dataset and a spec: the design's models, the effects and the verdicts.
 #pragma once
 
 #include "stats/data/dataset.h"

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* rerandomize = "rerandomize";
 
-// A subject's trials by the level of one treatment.
+// Returns a subject's trials by the level of one treatment.
 std::vector<std::vector<double>> by_level(const Prepared& data, const Subject& subject,
                                           std::size_t treatment) {
   std::vector<std::vector<double>> result(data.treatments[treatment].levels.size());
@@ -28,8 +28,8 @@ std::vector<std::vector<double>> by_level(const Prepared& data, const Subject& s
   return result;
 }
 
-// The numbers that are compared: with blocks, one number a side of each block that has both;
-// without, all trials.
+// The numbers that are compared. With blocks, each block that has both sides gives one number for
+// each side; without blocks, all trials count.
 struct Samples {
   bool pairs = false;
   std::vector<double> base;
@@ -60,7 +60,7 @@ bool is_normal(std::span<const double> values, double alpha) {
   return test && test->p >= alpha;
 }
 
-// Takes change, interval and p from the rank test; the change is the shift that it estimates.
+// Takes change, interval and p from the rank test. The change is the shift that the test estimates.
 Effect wilcoxon_effect(const Prepared& data, const Comparison& comparison, const Samples& samples) {
   const Treatment& treatment = data.treatments[comparison.treatment];
   Effect effect{.subject = comparison.subject,
@@ -99,7 +99,7 @@ std::optional<Effect> student_effect(const Prepared& data, const Comparison& com
                      unused);
 }
 
-// The paper knows no equivalence.
+// The paper has no test of equivalence.
 void replace_test(const Prepared& data, const Subject& subject, Effect& effect, Notes& notes) {
   for (const Comparison& comparison : comparisons(data, subject.name)) {
     const Treatment& treatment = data.treatments[comparison.treatment];

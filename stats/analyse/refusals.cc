@@ -47,7 +47,8 @@ namespace {
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
 
-// A subject, its cells, and the weights of a comparison in them: above 0 on the side of the level.
+// A subject, its cells, and a comparison's weights of these cells, which are above 0 on the level's
+// side.
 struct Compared {
   std::size_t number = 0;
   const Subject* subject = nullptr;
@@ -162,7 +163,7 @@ struct Side {
 };
 
 struct Loss {
-  std::string unit{};  // what is counted
+  std::string unit{};  // the unit that is counted
   Side base{};
   Side level{};
 
@@ -324,11 +325,11 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
   const Subject& subject = with_lost.subjects[one.number];
   if (is_padding_study(data)) {
     End end = padding_estimate(with_lost, subject, comparison);
-    if (end) end->base = std::nullopt;  // the ratio's base is 1, as that of the effect itself
+    if (end) end->base = std::nullopt;  // the ratio's base is 1, like that of the effect itself
     return end;
   }
   if (data.spec.design == Design::nested && !data.spec.seed.empty()) {
-    // seed_means() wants the order of cells.
+    // seed_means() needs the order of cells.
     Subject by_seed = subject;
     std::ranges::sort(by_seed.groups, {},
                       [](const Group& group) { return std::tuple(group.cell, group.seed); });
@@ -340,7 +341,7 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
     const std::vector<Group> cells = by_cell(subject);
     return subject_estimator(with_lost, subject, cells)(one.contrast);
   }
-  // The pooled error stays; the means move.
+  // The pooled error stays, and only the means move.
   Estimate result = own;
   result.difference = 0;
   const std::vector<Group> cells = by_cell(subject);
@@ -608,8 +609,9 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
   }
 }
 
-// 2. The squared correlation of a trial's place in time with its level. All of one level before all
-// of the other has 0.75; of 20 trials in random order fewer than one in 1,000 series has 0.5.
+// 2. The squared correlation of a trial's place in time with its level. It is 0.75 if all of one
+//    level comes before all of the other; with 20 trials in random order, fewer than one in 1,000
+//    series reach 0.5.
 constexpr double mostly_time = 0.5;
 
 double time_share(const Prepared& data, const Subject& subject, const Comparison& comparison) {
@@ -713,7 +715,7 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   if (!effect.estimate || !effect.reason.empty()) return;
   const Estimate& estimate = *effect.estimate;
   if (!too_few_independent(estimate)) return;
-  // A p that is so small holds at any level that matters, even from few independent blocks.
+  // A p this small holds at any level that matters, even from few independent blocks.
   constexpr double beyond_doubt = 0.001;
   const auto& p = effect.verdict == Verdict::same ? effect.p_same_adjusted : effect.p_adjusted;
   if (p && *p < beyond_doubt) return;

@@ -17,11 +17,11 @@
 
 namespace stab::stats {
 
-// Notes which cells a comparison rests on where the design has others without trials.
+// Notes the cells on which a comparison rests if the design has other cells without trials.
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes);
 
-// Takes back the verdicts of effects that have one of the reasons. Sets the bounds that lost trials
-// leave, for all effects that lost some.
+// Takes back the verdicts of effects that have one of these reasons. Sets the bounds that lost
+// trials leave, for all effects that lost some.
 void refuse(const Prepared& data, Analysis& analysis, Notes& notes);
 
 }  // namespace stab::stats

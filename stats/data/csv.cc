@@ -19,17 +19,18 @@
 namespace stab::stats {
 namespace {
 
-// A CSV text as lines of cells, one after the other.
+// Reads a CSV text as lines of cells, one after the other.
 
 class CsvCells {
  public:
-  // `text` outlives this.
+  // `text` must outlive this object.
   CsvCells(std::string_view text, char separator) : text_(text), separator_(separator) {}
 
-  // The cells of the next line that is not empty, valid until the next call; false after the last.
+  // Returns the cells of the next line that is not empty, valid until the next call; false at the
+  // end.
   Result<bool> next(std::vector<std::string_view>& cells);
 
-  // Where the last row began, from 1.
+  // The line where the last row began, counted from 1.
   [[nodiscard]] std::size_t line() const { return line_; }
 
   // "line 3, column 2: what"
@@ -121,18 +122,20 @@ Result<std::string_view> CsvCells::quoted(std::size_t column) {
   return std::string_view(plain);
 }
 
-// When the rows of a CSV were measured: the cells of a column that are numbers (a running number, a
-// time stamp), or times as ISO 8601 writes them, which sort as texts do.
+// The times at which the rows of a CSV were measured. The cells of the column are numbers (a
+// running number, a time stamp), or ISO 8601 times, which sort like texts.
 
 class CsvOrder {
  public:
-  // Adds the cell of the next row; false if it is of neither kind, or of another than those before.
+  // Adds the next row's cell. Returns false if it is neither a number nor a time, or of another
+  // kind than the cells before it.
   bool add(std::string_view cell, char decimal_point);
 
-  // Sorts the rows of the dataset, one for each cell; those with equal cells keep their order.
+  // Sorts the rows of the dataset, which has one row for each cell. Rows with equal cells keep
+  // their order.
   void sort(Dataset& data) const;
 
-  // Rows whose cell another row has, too: nothing says which of them was first.
+  // Counts the rows whose cell another row also has: nothing says which of them came first.
   [[nodiscard]] std::size_t ties() const;
 
  private:
@@ -140,10 +143,10 @@ class CsvOrder {
   [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b) const;
 
   std::vector<double> numbers_;
-  std::vector<std::string> times_;  // one of the two is empty
+  std::vector<std::string> times_;  // one of these two is empty
 };
 
-// Whether the cell begins with a date such as "2026-01-31".
+// Returns whether the cell begins with a date such as "2026-01-31".
 bool is_time(std::string_view text) {
   constexpr std::string_view shape = "0000-00-00";
   if (text.size() < shape.size()) return false;
@@ -221,8 +224,8 @@ char separator_of(std::string_view text) {
   return ',';
 }
 
-// The numbers of the response, relative to the first one while the exact difference has more
-// digits.
+// The numbers of the response, stored relative to the first one as long as the exact difference has
+// more digits.
 class Response {
  public:
   void add_missing() { add(std::numeric_limits<double>::quiet_NaN(), {}); }
@@ -239,7 +242,7 @@ class Response {
       centre_value_ = value;
     }
     const auto offset = centre_ && exact ? difference(*exact, *centre_) : std::nullopt;
-    // A number that is farther from the first than half of its size loses no digits as a double.
+    // A number farther from the first than half of that one's size loses no digits as a double.
     near_ = offset && std::abs(*offset) <= std::abs(centre_value_) / 2;
     if (near_)
       centred_.push_back(*offset);
@@ -359,7 +362,7 @@ class Reader {
     return {};
   }
 
-  // The first of `only` that the row does not meet.
+  // Returns the first of `only` that the row does not meet.
   const CsvOnly* first_unmet() {
     for (std::size_t i = 0; i < only_places_.size(); ++i) {
       if (lower_case(trimmed(row_[only_places_[i]])) == wanted_.only[i].text) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers texts in the order in which they come.
+// Gives texts numbers, in the order in which they first appear.
 #pragma once
 
 #include <array>
@@ -18,19 +18,20 @@ class Interner {
 
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
-  // The texts in the order of people, numbers by size and before other texts; `renumber[code]` is
-  // where a text went.
+  // Returns the texts in the order that people expect: numbers by size, then other texts.
+  // `renumber[code]` is a text's new place.
   [[nodiscard]] std::vector<std::string> sorted(std::vector<std::uint32_t>& renumber) const;
 
  private:
-  // Most columns have few levels: the last text of each slot is compared before the map is asked.
+  // Most columns have few levels, so the last text of each slot is compared before the map is
+  // searched.
   static constexpr std::size_t slots = 64;
   struct Slot {
     const std::string* text = nullptr;
     std::uint32_t code = 0;
   };
   std::array<Slot, slots> recent_{};
-  std::deque<std::string> texts_;  // their places do not change
+  std::deque<std::string> texts_;  // their addresses must not change
   std::unordered_map<std::string_view, std::uint32_t> codes_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Collects what a reader must know, once each, with the subjects that it is true of.
+// Collects the facts that a reader must know. Each appears once, with the subjects that it applies
+// to.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +13,18 @@ namespace stab::stats {
 
 // How notes write numbers: "p = 0.0898", "p < 0.0001".
 std::string p_words(double p);
-// "5 programs"; a name of one letter does not take an s.
+// "5 programs"; a name of one letter gets no s.
 std::string count_words(std::size_t n, const std::string& unit);
 std::string plural(const std::string& unit);
 
 class Notes {
  public:
-  // A sentence by itself.
+  // Adds a sentence without a subject.
   void add(std::string sentence) { add("", std::move(sentence)); }
-  // A sentence on a subject; the same sentence on several subjects becomes one note.
+  // Adds a sentence about a subject. The same sentence about several subjects becomes one note.
   void add(std::string_view subject, std::string sentence);
 
-  // "sort, fft: there are too few trials ..."; capitalized if it is on no subject.
+  // "sort, fft: there are too few trials ..."; capitalized if it has no subjects.
   [[nodiscard]] std::vector<std::string> sentences() const;
 
  private:

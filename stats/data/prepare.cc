@@ -18,19 +18,19 @@
 namespace stab::stats {
 namespace {
 
-// Collecting sorts rows into groups in one pass.
+// Sorts rows into groups in one pass.
 
 struct Collected {
   std::vector<Group> groups;
-  std::vector<Trial> trials;  // with the places of their groups in `groups`
+  std::vector<Trial> trials;  // their groups are indices into `groups`
 };
 
-// Collects groups by a mixed-radix key. A small key space is an array, a large one a map.
+// Collects groups by a mixed-radix key, in an array if the key space is small, otherwise in a map.
 class Collector {
  public:
   explicit Collector(std::size_t keys) : direct_(keys <= direct_limit ? keys : 0, unused) {}
 
-  // The place of the key's group, in the order in which groups come.
+  // Returns the place of the key's group, in the order in which groups first appear.
   std::uint32_t at(std::uint64_t key, const Group& fresh) {
     std::uint32_t& place =
         direct_.empty() ? hashed_.try_emplace(key, unused).first->second : direct_[key];
@@ -53,7 +53,8 @@ class Collector {
     order.resize(groups_.size());
     std::vector<std::uint32_t> places(groups_.size());
     std::iota(places.begin(), places.end(), 0U);
-    // Tables often have their rows in this order, and millions of groups are large.
+    // Tables often have their rows in this order already, and sorting millions of groups takes
+    // long.
     if (std::ranges::is_sorted(groups_, {}, place_of)) {
       order = std::move(places);
       return std::move(groups_);
@@ -90,7 +91,7 @@ std::optional<std::uint64_t> key_space(const Views& views) {
   return keys;
 }
 
-// `keys` is the result of key_space(). This sets `noise` too.
+// `keys` is the result of key_space(). Also sets `noise`.
 Collected collect(const Dataset& data, std::span<const Row> rows, const Views& views,
                   std::uint64_t keys, Prepared& out) {
   std::uint64_t cells = 1;
@@ -140,7 +141,7 @@ void distribute(Collected collected, const std::vector<std::string>& names, Prep
                             .trials = std::move(collected.trials)});
     return;
   }
-  std::vector<std::uint32_t> first;  // of each subject, in all groups
+  std::vector<std::uint32_t> first;  // each subject's first group
   std::vector<std::uint32_t> subject_of;
   for (const Group& group : collected.groups) {
     if (out.subjects.empty() || out.subjects.back().groups.front().subject != group.subject) {
@@ -181,7 +182,7 @@ std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
   return rows;
 }
 
-// Whether sums of squares over all groups stay finite.
+// Returns whether sums of squares over all groups stay finite.
 bool can_be_squared(std::span<const Group> groups) {
   constexpr double largest_total = 1e300;
   double total = 0;
@@ -210,13 +211,13 @@ void check_columns(Prepared& out) {
   if (seeds && !out.spec.seed.empty()) out.spec.block.clear();
 }
 
-// Whether the number is whole, as far as digits allow: among millions of steps, any number would be
-// near a whole one.
+// Returns whether the number is whole, as far as its digits can tell: among millions of steps, any
+// number would be near a whole one.
 bool is_whole(double steps) {
   return std::abs(steps - std::round(steps)) < std::min(0.01, 1e-6 * std::max(1.0, steps));
 }
 
-// The step of the numbers, or 0 if there is no step or there are too many numbers to tell.
+// Returns the step of the numbers, or 0 if they have no step or too many different values to tell.
 double common_step(const Dataset& data, std::span<const Row> rows) {
   constexpr std::size_t most = 64;
   constexpr std::size_t least = 8;
@@ -248,8 +249,8 @@ void set_step(const Dataset& data, std::span<const Row> rows, Prepared& out) {
   if (spec.unit == Unit::nanoseconds || step != 1) out.step = step;
 }
 
-// A number of the response on the model's scale; infinite ones and those without a logarithm are
-// the ends of the scale.
+// Converts a number of the response to the model's scale. Infinite numbers and those without a
+// logarithm become the ends of the scale.
 double on_scale(const Prepared& out, double number) {
   if (std::isinf(number)) return number;
   if (out.spec.log_scale && number <= 0) return -std::numeric_limits<double>::infinity();
@@ -259,7 +260,7 @@ double on_scale(const Prepared& out, double number) {
 void set_lost(const Dataset& data, const Views& views, bool all_measured, Prepared& out) {
   constexpr double endless = std::numeric_limits<double>::infinity();
   const Spec& spec = out.spec;
-  // Times and bytes are never below 0, and neither is what has a logarithm.
+  // Times and bytes are never below 0, and neither are numbers that have a logarithm.
   const double floor = spec.log_scale || spec.unit != Unit::number ? 0 : -endless;
   const double least = std::max(floor, spec.lost_at_least.value_or(-endless));
   out.lists_lost = data.lists_lost;
@@ -268,7 +269,7 @@ void set_lost(const Dataset& data, const Views& views, bool all_measured, Prepar
   const auto code_of = [](const View& view, std::uint32_t code) {
     return view.column == nullptr ? 0 : view.map[code];
   };
-  // A block or a seed that has no other trial is not among those in use.
+  // A block or a seed without any other trial has no code yet.
   const auto unit_of = [&](const View& view, std::uint32_t code) {
     const std::uint32_t own = code_of(view, code);
     return own == unused ? view.used + code : own;
@@ -384,7 +385,7 @@ const Subject* subject_named(const Prepared& data, const std::string& name) {
 }
 
 std::vector<Group> by_cell(const Subject& subject) {
-  // A million groups may be in a few cells, so they are not copied.
+  // A million groups may belong to a few cells, so the groups are not copied.
   std::map<std::uint32_t, Group> cells;
   for (const Group& group : subject.groups) {
     const auto [at, fresh] = cells.try_emplace(group.cell, group);

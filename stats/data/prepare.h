@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Makes cells of rows. What follows takes time by the number of cells, not of rows.
+// Groups rows into cells, so that later steps take time by the number of cells, not of rows.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace stab::stats {
 
-// The scale that models work on: log(x / origin) or x - origin, so that sums stay small and keep
+// The scale on which models work: log(x / origin) or x - origin, so that sums stay small and keep
 // their digits.
 struct Scale {
   bool log = false;
@@ -54,10 +54,10 @@ struct Group {
 // One trial that is analysed.
 struct Trial {
   double y = 0;             // on the model's scale
-  std::uint32_t group = 0;  // its place in the subject's groups
+  std::uint32_t group = 0;  // index into the subject's groups
 };
 
-// A trial without a number; the bounds are on the model's scale, and infinite where there are none.
+// A trial without a number. The bounds are on the model's scale, and infinite if they are unknown.
 struct LostTrial {
   std::uint32_t subject = 0;
   std::uint32_t block = 0;  // blocks and seeds that have no trials at all have codes of their own
@@ -78,48 +78,49 @@ struct Prepared {
   Spec spec;  // without the columns that the data lacks
   Scale scale;
   std::vector<Treatment> treatments{};
-  std::vector<Subject> subjects{};    // those that have data
-  std::vector<std::string> seeds{};   // their names, by the codes of groups
-  std::vector<std::string> blocks{};  // likewise; only where the order was drawn
+  std::vector<Subject> subjects{};    // subjects that have data
+  std::vector<std::string> seeds{};   // their names, by the codes in groups
+  std::vector<std::string> blocks{};  // likewise; only if the order was drawn
   // When each block began, by its code; empty: blocks are numbered in the order of time.
   std::vector<std::uint32_t> block_rank{};
-  // Levels that have no number at all are not compared, so their trials are not here.
+  // Trials of levels without any number are not here, because such levels are not compared.
   std::vector<LostTrial> lost{};
   bool lists_lost = false;  // as in Dataset
-  // The bounds of a trial of which nothing is known.
+  // The bounds of a trial about which nothing is known.
   double least = 0;
   double most = 0;
   // The response moves in steps of this; 0: finer ones than matter. It is found where there are few
   // different numbers, all whole multiples of a step apart. Bytes and steps of 1 are counts.
   double step = 0;
-  double noise = 0;                    // what rounding alone may add to a sum of squares, per trial
-  std::optional<Repeated> repeated{};  // where the spec has looks
+  double noise = 0;                    // what rounding may add to a sum of squares, per trial
+  std::optional<Repeated> repeated{};  // present if the spec has looks
   Notes notes;
 
-  // The level of an interval or a test, and a p: of this look alone, or of all looks together.
+  // Convert the level of an interval or a test, and a p, so that they hold for all looks together
+  // if the experiment has looks.
   [[nodiscard]] double level(double alpha) const {
     return repeated ? repeated->level(alpha) : alpha;
   }
   [[nodiscard]] std::optional<double> p(std::optional<double> p) const;
   [[nodiscard]] std::size_t cells() const;
-  // How many of them the design runs.
+  // The number of cells that the design runs.
   [[nodiscard]] std::size_t design_cells() const {
     return spec.chains.empty() ? cells() : spec.chains.size() + 1;
   }
-  // A cell's level of each treatment; the first treatment changes slowest.
+  // Returns a cell's level of each treatment; the first treatment changes slowest.
   [[nodiscard]] std::vector<std::size_t> levels_of(std::size_t cell) const;
-  // Treatments with two levels or more, as indices.
+  // Returns the indices of treatments with two or more levels.
   [[nodiscard]] std::vector<std::size_t> active() const;
 };
 
-// Rows without a finite number (on the log scale: a positive one) and levels without data are left
-// out, with a note.
+// Leaves out rows without a finite number (on the log scale: a positive one) and levels without
+// data, with a note.
 Prepared prepare(const Dataset& data, const Spec& spec);
 
-// Nothing if no subject has the name.
+// Returns null if no subject has the name.
 const Subject* subject_named(const Prepared& data, const std::string& name);
 
-// The groups of one cell each, in the order of cells.
+// Returns one group for each cell, in the order of cells.
 std::vector<Group> by_cell(const Subject& subject);
 
 }  // namespace stab::stats

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a dataset is to be analysed. Columns are named; "" means that there is no such column.
+// Says how to analyse a dataset. Columns are given by name; "" means that there is no such column.
 #pragma once
 
 #include <array>
@@ -15,25 +15,25 @@
 namespace stab::stats {
 
 enum class Design {
-  // Each subject by itself: y ~ block + a * b. One treatment and no block: one-way.
+  // Each subject separately: y ~ block + a * b. With one treatment and no block it is one-way.
   factorial,
-  // All subjects in one model: y ~ a * b + Error(subject / (a * b)); a treatment acts if it does so
-  // across subjects.
+  // All subjects in one model: y ~ a * b + Error(subject / (a * b)). A treatment has an effect if
+  // it has one across subjects.
   within_subjects,
-  // Each subject by itself: y ~ a * b + Error(a:b:seed); a treatment is tested against the
+  // Each subject separately: y ~ a * b + Error(a:b:seed). A treatment is tested against the
   // variation between seeds.
   nested,
   // Nothing differs: see calibration.h.
   calibration,
-  // As nested, but the seeds are the same at both levels of the one treatment: see padding_study.h.
+  // Like nested, but both levels of the one treatment have the same seeds: see padding_study.h.
   padding_study,
 };
 
 // Fractional designs: effects of treatments with two levels that the design cannot tell apart. The
 // model has one term for all of them.
 struct AliasChain {
-  std::uint32_t effect = 0;  // the shortest of them; bit i: Spec::treatments[i]
-  std::string aliases{};     // the others, in words: "c:d, a:b:e"
+  std::uint32_t effect = 0;  // the shortest of these effects; bit i: Spec::treatments[i]
+  std::string aliases{};     // the other effects, in words: "c:d, a:b:e"
 };
 
 // `stabilizer`: the procedure of Curtsinger and Berger (STABILIZER, ASPLOS 2013); see paper.h.
@@ -42,49 +42,50 @@ enum class Method { standard, stabilizer };
 // How the terms of unbalanced data are adjusted for each other; see factorial.h.
 enum class SumsOfSquares { type2, type3 };
 
-// What the response's numbers count.
+// The unit that the response counts.
 enum class Unit { nanoseconds, bytes, number };
 
-// Where there are several subjects: whether the answer is about these very ones, or about subjects
+// If there are several subjects: whether the answer is about these very subjects, or about subjects
 // like these.
 enum class Programs { these, like_these };
 
-// Where a comparison's error comes from; see own_error.h.
+// The source of a comparison's error; see own_error.h.
 enum class Error {
-  own,     // from how much the comparison itself varies between blocks
-  pooled,  // from the residuals of y ~ block + a * b: all treatments act alike in all blocks
+  own,     // how much the comparison itself varies between blocks
+  pooled,  // the residuals of y ~ block + a * b: all treatments act alike in all blocks
 };
 
-// What is assumed of the numbers that lost trials would have had; see losses.h.
+// The assumption about the numbers that lost trials would have had; see refusals.cc.
 enum class Losses {
   extremes,  // they may be as small and as large as their limits permit
-  monotone,  // one level loses every trial that the other would lose, and some more (Lee's bounds)
-  random,    // losses have nothing to do with what is compared: their bounds decide nothing
+  monotone,  // one level loses all trials that the other would lose, and some more (Lee's bounds)
+  random,    // losses don't depend on what is compared, so their bounds decide nothing
 };
 
-// The average that a verdict is about. mean: over all blocks (or other units). typical: the trimmed mean,
-// which exceptional units don't move (own_error.h: trimmed_mean_of). median: half of the units exceed it.
+// The average that a verdict is about. mean: over all blocks (or other units). typical: the trimmed
+// mean, which exceptional units don't move (own_error.h: trimmed_mean_of). median: half of the
+// units exceed it.
 enum class Estimand { mean, typical, median };
 inline constexpr std::array estimands{Estimand::mean, Estimand::typical, Estimand::median};
 
-// As commands, plans and reports have it.
+// The name in commands, plans and reports.
 constexpr std::string_view estimand_name(Estimand estimand) {
   if (estimand == Estimand::typical) return "typical";
   return estimand == Estimand::median ? "median" : "mean";
 }
 
-// One of the names above; all others are the mean.
+// Any other name means the mean.
 constexpr Estimand estimand_named(std::string_view name) {
   for (const Estimand each : estimands)
     if (estimand_name(each) == name) return each;
   return Estimand::mean;
 }
 
-// How the numbers of the response come about; see of_builds.h.
+// How the numbers of the response come about; see builds.h.
 enum class Origin {
-  trial,     // each trial measures its own
+  trial,     // each trial measures its own number
   build,     // it is a fact of the program that a trial runs
-  building,  // it was measured once, while that program was built
+  building,  // it was measured once, while the program was built
 };
 
 // Two levels of a treatment that are the same program, run in the same way, for one subject.
@@ -95,17 +96,17 @@ struct Alike {
   std::string second{};
 };
 
-// A treatment whose levels have builds of their own that are drawn at random, as by a random order
-// of linking: each build is one of many.
+// A treatment whose levels have builds of their own that are drawn at random, for example with a
+// random link order: each build is one of many.
 struct DrawnBuilds {
-  std::string subject{};  // "": all of them
+  std::string subject{};  // "": all subjects
   std::string treatment{};
 };
 
 struct Spec {
   Method method = Method::standard;
   Design design = Design::factorial;
-  std::string response = "wall";  // its name in formulas and sentences
+  std::string response = "wall";  // the response's name in formulas and sentences
   Unit unit = Unit::nanoseconds;
   Origin origin = Origin::trial;
   std::string subject{};  // the benchmark
@@ -113,7 +114,7 @@ struct Spec {
   std::string block{};
   std::string seed{};                // nested and padding studies: the random factor
   std::string comparison{};          // calibrations: which comparison the block belongs to
-  std::vector<AliasChain> chains{};  // factorial only: of a fractional design, all of its chains
+  std::vector<AliasChain> chains{};  // factorial designs only: all chains of a fraction
   bool log_scale = true;             // compare geometric means: effects are ratios
   SumsOfSquares sums_of_squares = SumsOfSquares::type2;
   Error error = Error::own;  // factorial designs with blocks
@@ -125,29 +126,31 @@ struct Spec {
   bool independent_blocks = false;  // the error of a mean over blocks allows for no dependence
   Programs programs = Programs::like_these;
   bool all_pairs = false;         // compare all levels with each other, not only with the first
-  bool higher_is_better = false;  // of the response
-  // A level that is the first one once more. What it differs by is what cannot be told here: it is
-  // corrected for nothing, nothing is corrected for it, and it answers no question. "": none.
+  bool higher_is_better = false;  // a larger response is better
+  // A level that repeats the first one. This run cannot detect changes as small as the difference
+  // that it shows. It takes no part in corrections for several comparisons, and it answers no
+  // question. "": there is no control.
   std::string control{};
-  // Treatments that the question names, as it does: the answer begins with them.
+  // The treatments that the question names, in its order: the answer begins with them.
   std::vector<std::string> asked{};
   bool in_order = true;  // rows are in the order of time
   // The steps of the clock (or whatever measured the response), which intervals allow for. Nothing:
   // found from the numbers, of those that no count can be (prepare.h). 0: they are exact.
   std::optional<double> resolution{};
-  bool number_is_measured = false;  // a response without a unit may be one that a clock measured
-  // All trials of a level come before those of the next, as the notes of the caller say.
+  bool number_is_measured = false;  // a response without a unit may come from a clock
+  // All trials of a level come before those of the next one, as the caller's notes say.
   bool one_after_other = false;
   // The order of a block's trials was drawn at random (without blocks: of all trials, or which seeds
   // each level got), so that randomization tests are exact.
   bool order_drawn = false;
-  bool assumptions = true;  // test them, and compute what holds without them
+  bool assumptions = true;  // test them, and compute what is valid without them
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
-  std::uint64_t random_seed = 1;        // of permutations that are drawn
-  std::vector<Alike> alike{};           // comparisons that need no test: see alike.h
-  std::vector<DrawnBuilds> drawn{};     // where facts of builds are samples: see of_builds.h
-  std::optional<Looks> looks{};  // then p and intervals of effects hold at all looks (repeated.h)
+  std::uint64_t random_seed = 1;        // for permutations that are drawn
+  std::vector<Alike> alike{};           // comparisons that need no test: see builds.h
+  std::vector<DrawnBuilds> drawn{};     // builds whose facts are samples: see builds.h
+  std::optional<Looks>
+      looks{};  // if present, p and intervals of effects hold at all looks (repeated.h)
 };
 
 }  // namespace stab::stats

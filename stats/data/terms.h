@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The terms of a full factorial model. A term is a set of treatments as bits; `shape` has the
-// levels of each treatment.
+// The terms of a full factorial model. A term is a set of treatments, as bits; `shape` has the
+// number of levels of each treatment.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,18 @@ namespace stab::stats {
 // No experiment can cross more treatments than this.
 inline constexpr std::size_t most_treatments = 16;
 
-// Treatments with two levels or more.
+// The number of treatments with two or more levels.
 std::size_t active_treatments(std::span<const std::size_t> shape);
 
-// All terms of at most `order` active treatments, in R's order: a, b, c, a:b, a:c, b:c, a:b:c.
+// Returns the terms of at most `order` active treatments, in R's order: a, b, c, a:b, a:c, b:c,
+// a:b:c.
 std::vector<std::uint32_t> all_terms(std::span<const std::size_t> shape, std::size_t order);
 
-// The degrees of freedom of a term where no cell is empty.
+// The degrees of freedom of a term if no cell is empty.
 double term_columns(std::uint32_t term, std::span<const std::size_t> shape);
 
-// A cell's values in the columns of a term, coded so that they sum to zero over each treatment's
-// levels.
+// Writes a cell's values in the columns of a term, coded so that they sum to zero over each
+// treatment's levels.
 void write_sum_coding(std::uint32_t term, std::span<const std::size_t> shape,
                       std::span<const std::size_t> levels, std::span<double> columns);
 

@@ -13,12 +13,12 @@
 
 namespace stab::stats {
 
-// Rows are counted in 32 bits, as levels are.
+// Rows are counted in 32 bits, like levels.
 using Row = std::uint32_t;
 
 inline constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
 
-// A column as seen by the model: absent ones have a single level.
+// A column as the model sees it. An absent column has a single level.
 struct View {
   const Column* column = nullptr;
   std::vector<std::uint32_t> map;  // level -> its number among the levels that have data
@@ -46,11 +46,11 @@ struct Views {
   }
 };
 
-// The views of the columns that the spec names. Those that the data lacks leave the spec, with a
-// note.
+// Makes the views of the columns that the spec names. A column that the data lacks is removed from
+// the spec, with a note.
 Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out);
 
-// The names of the levels that have data, in their order.
+// Returns the names of the levels that have data, in their order.
 std::vector<std::string> used_levels(const View& view);
 
 }  // namespace stab::stats

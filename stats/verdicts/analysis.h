@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The result of an analysis, as plain values. What could not be computed is absent, never NaN, and
-// a note says why.
+// The result of an analysis, as plain values. A value that could not be computed is absent, never
+// NaN, and a note says why.
 #pragma once
 
 #include <cstddef>
@@ -19,27 +19,28 @@ namespace stab::stats {
 // One line of an ANOVA table. Only tested terms have F and p; only terms with degrees of freedom
 // have a mean square.
 struct AnovaRow {
-  std::string stratum{};  // "benchmark:opt", "Within", or "" where the model has one stratum only
+  std::string stratum{};  // "benchmark:opt", "Within", or "" if the model has a single stratum
   std::string term{};     // "opt", "opt:aslr", "block", "Residuals"
-  std::string aliases{};  // fractional designs: what the term stands for, too
+  std::string aliases{};  // fractional designs: the other effects that the term stands for
   double df = 0;
   double ss = 0;
   std::optional<double> ms{};
   std::optional<double> f{};
   std::optional<double> p{};
-  std::optional<double> p_adjusted{};  // of interactions, corrected for the others; see decide.h
-  // Greenhouse and Geisser's, with which p is corrected; only terms with two or more degrees of
-  // freedom have one.
+  std::optional<double> p_adjusted{};  // interactions only: corrected for the others; see decide.h
+  // The factor by which Greenhouse and Geisser correct the degrees of freedom of p. Only terms with
+  // two or more degrees of freedom have one.
   std::optional<double> epsilon{};
-  // Partial eta squared: the term's share of its own and the error's sum of squares. omega2 is the
-  // estimate of the population's share, which the (1 - 2 alpha) interval holds (effect_size.h).
+  // eta2 is partial eta squared: the term's share of the sum of its own and the error's squares.
+  // omega2 estimates the population's share, and eta2_low and eta2_high are the (1 - 2 alpha)
+  // interval of that share (effect_size.h).
   std::optional<double> eta2{};
   std::optional<double> omega2{};
   std::optional<double> eta2_low{};
   std::optional<double> eta2_high{};
 };
 
-// What a result speaks of.
+// The subjects that a result is about.
 enum class Scope {
   subject,     // one subject, or data without a subject column
   these,       // the mean over these very subjects
@@ -53,22 +54,22 @@ struct AnovaTable {
   std::vector<AnovaRow> rows{};
 };
 
-// One subject in one cell: the geometric mean on the log scale, else the arithmetic one, in the
-// response's unit.
+// The mean of one subject in one cell, in the response's unit. It is geometric on the log scale,
+// otherwise arithmetic.
 struct CellMean {
   std::string subject{};
-  std::vector<std::string> levels{};  // one a treatment, in the spec's order
+  std::vector<std::string> levels{};  // one for each treatment, in the spec's order
   std::size_t n = 0;                  // trials
   double mean = 0;
   std::optional<double> low{};  // the (1 - alpha) interval
   std::optional<double> high{};
-  std::optional<double> sd{};  // of the trials, in the response's unit
+  std::optional<double> sd{};  // standard deviation of the trials, in the response's unit
 };
 
-// `faster` is the better direction: less of the response, or more where more is better.
+// `faster` is the better direction: a smaller response, or a larger one if higher is better.
 enum class Verdict { same, faster, slower, unsure };
 
-// What a model assumes of its residuals, as one test sees it.
+// A property that a model assumes of its residuals, with the result of one test.
 enum class Property { normality, equal_variances, independence };
 struct Assumption {
   std::string subject{};  // as in AnovaTable
@@ -79,10 +80,10 @@ struct Assumption {
   double statistic = 0;
   double p = 0;
   bool holds = true;      // p >= alpha
-  std::string instead{};  // if it does not hold: what still does
+  std::string instead{};  // if the property does not hold: what is still valid
 };
 
-// The same comparison by another method, for where an assumption fails, or another average.
+// The same comparison by another method, in case an assumption fails, or of another average.
 struct Alternative {
   std::string method{};  // "signed-rank", "log scale", "median"
   std::optional<double> ratio{};
@@ -91,41 +92,42 @@ struct Alternative {
   double p = 0;
 };
 
-// Where the order was drawn: how often another order would have shown as much if the levels did
-// nothing in any unit (randomization.h). The interval assumes that the change is the same in all.
+// The randomization test, if the order was drawn: how often another order would have shown as large
+// a change if the levels had no effect in any unit (randomization.h). The interval assumes that the
+// change is the same in all units.
 struct Randomization {
-  std::size_t units = 0;  // that were dealt again
+  std::size_t units = 0;  // number of units that were dealt again
   std::size_t draws = 0;
-  bool all = false;  // these are all arrangements
+  bool all = false;  // the draws are all arrangements
   std::uint64_t seed = 0;
   double p = 1;
-  // Between these lies the p of all arrangements (probability 1 - 1e-5).
+  // The p over all arrangements lies between these, with probability 1 - 1e-5.
   double p_low = 1;
   double p_high = 1;
   std::optional<double> p_same{};
   std::optional<double> p_same_high{};
-  // From the high ends and corrected like the other p, so that draws can't make a verdict.
+  // Made from the high ends and corrected like the other p, so that draws can't make a verdict.
   std::optional<double> p_adjusted{};
   std::optional<double> p_same_adjusted{};
-  std::optional<double> low{};  // of the ratio
+  std::optional<double> low{};  // interval of the ratio
   std::optional<double> high{};
-  double least = 1;     // the smallest p that so few units can have
+  double least = 1;     // the smallest p that this number of units can have
   bool settled = true;  // more draws would change nothing
-  // What a reader may ask of the numbers where tests disagree.
+  // These describe the numbers for a reader who asks why tests disagree.
   std::optional<double> skewness{};
-  std::string influential{};        // the unit without which the change moves most
-  std::optional<double> without{};  // the ratio without it
+  std::string influential{};        // the unit whose removal moves the change most
+  std::optional<double> without{};  // the ratio without that unit
 };
 
-// How far from nothing the interval of a control reaches: as a share (0.051: up to 5.1 % in either
-// direction), and for raw numbers as a difference in the response's unit, too.
+// How far from zero the interval of a control reaches: as a share (0.051: up to 5.1 % in either
+// direction), and for raw numbers also as a difference in the response's unit.
 struct Reach {
   std::optional<double> share{};
   std::optional<double> difference{};
 };
 
-// `level` compared with `baseline`, averaged over the levels of the other treatments. ratio < 1:
-// `level` needs less.
+// `level` compared with `baseline`, averaged over the levels of the other treatments. A ratio below
+// 1 means that `level` needs less.
 struct Effect {
   std::string subject{};  // "" as in AnovaTable
   Scope scope = Scope::subject;
@@ -135,60 +137,65 @@ struct Effect {
   std::optional<double> ratio{};  // response at `level` / response at `baseline`
   std::optional<double> low{};    // the (1 - alpha) interval of the ratio
   std::optional<double> high{};
-  // Raw numbers only: response at `level` - response at `baseline`, in its unit, with the
-  // (1 - alpha) interval. It is there even where the baseline's mean allows no ratio.
+  // For raw numbers only: response at `level` - response at `baseline`, in its unit, with the (1 -
+  // alpha) interval. It exists even if the baseline's mean allows no ratio.
   std::optional<double> difference{};
   std::optional<double> difference_low{};
   std::optional<double> difference_high{};
-  // The intervals of the ratio or else of the difference that hold for the whole family together.
+  // Intervals that hold for the whole family together: of the ratio, or else of the difference.
   std::optional<double> low_adjusted{};
   std::optional<double> high_adjusted{};
   // The (1 - 2 alpha) interval, which is compared with the margin.
   std::optional<double> tost_low{};
   std::optional<double> tost_high{};
   std::optional<double> df{};
-  std::optional<double> p{};  // of "there is no difference", two-sided
+  std::optional<double> p{};  // two-sided p of "there is no difference"
   // The p of "the difference is not within the margin" (two one-sided tests).
   std::optional<double> p_same{};
   // Both p, corrected for all effects of the family; see decide.h.
   std::optional<double> p_adjusted{};
   std::optional<double> p_same_adjusted{};
-  std::string method{};   // where the error is from: "block:opt", "benchmark:opt", "Welch"
+  std::string method{};   // where the error comes from: "block:opt", "benchmark:opt", "Welch"
   std::string unit{};     // what counts as one number: "block", "benchmark", "seed", "trial"
-  std::size_t units = 0;  // how many of them
-  // Of so many units: the change that is found with 80 % power after the correction for the family
-  // (0.012: 1.2 %), and how many units it takes for one of the margin.
+  std::size_t units = 0;  // the number of these units
+  // With this number of units: the change that is found with 80 % power after the correction for
+  // the family (0.012: 1.2 %), and the number of units needed to find a change as large as the
+  // margin.
   std::optional<double> detectable{};
   std::optional<std::size_t> needed{};
-  std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be what was seen
-  // Where trials are missing: what is assumed of them, the ratio that they leave possible with its
-  // error (nothing: no bound), and the p of "losses do not depend on the cell" (refusals.cc).
+  std::string
+      aliases{};  // fractional designs: "aslr:env_bytes", which may be the effect that was seen
+  // If trials are missing: what is assumed about them, the range of ratios that they leave
+  // possible, widened by its error (absent: unbounded), and the p of "losses do not depend on the
+  // cell" (refusals.cc).
   std::optional<Losses> loss_bounds{};
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};
   std::optional<double> loss_p{};
-  std::string reason{};  // why the verdict is what it is, where no number says so
-  bool exact = false;    // a fact that differs by just this: there is no test and no interval
+  std::string reason{};  // why the verdict is what it is, if no number says so
+  bool exact = false;    // a fact that differs by exactly this, without a test or interval
   std::vector<Alternative> alternatives{};
-  Estimand estimand = Estimand::mean;  // what ratio, intervals, p and verdict are about
-  // Beside the estimand that the verdict is about, another one: "typical" or "mean".
+  Estimand estimand = Estimand::mean;  // the average that ratio, intervals, p and verdict are about
+  // Another average beside the one that the verdict is about: "typical" or "mean".
   std::optional<Alternative> beside{};
-  // All averages that the numbers allow, that of the verdict too: "mean", "typical", "median".
+  // All averages that the numbers allow, including the verdict's own: "mean", "typical", "median".
   std::vector<Alternative> averages{};
   std::optional<Randomization> randomization{};
   std::optional<Spread> spread{};
   Verdict verdict = Verdict::unsure;
-  // The verdict that the comparison's own numbers allow and the control of the same run does not.
+  // The verdict that the comparison's own numbers allow, but the control of the same run does not.
   std::optional<Verdict> held_back{};
-  // Of that control, or of this one; nothing if the spec has no control.
+  // The reach of that control, or of this effect if it is the control; absent if the spec has no
+  // control.
   std::optional<Reach> reach{};
-  // The estimate that ratio, intervals and p are of; nothing if they are those of a rank test.
+  // The estimate behind ratio, intervals and p; absent if they come from a rank test.
   std::optional<Estimate> estimate{};
 };
 
-// How treatments of two levels act on each other. On the log scale it is the ratio of one's effect
-// at the second level of the other to its effect at the first; of three treatments, the ratio of
-// such ratios. Raw numbers have differences of differences, in the unit of the response.
+// How treatments of two levels act on each other. On the log scale the size is a ratio: one
+// treatment's effect at the other's second level, divided by its effect at the other's first level.
+// Three treatments have a ratio of such ratios. Raw numbers have differences of differences, in the
+// response's unit.
 struct Interaction {
   std::string subject{};
   Scope scope = Scope::subject;
@@ -196,7 +203,7 @@ struct Interaction {
   std::string aliases{};               // as in Effect
   std::optional<double> ratio{};       // log scale only
   std::optional<double> difference{};  // raw numbers only
-  std::optional<double> low{};         // the (1 - alpha) interval of the one that is there
+  std::optional<double> low{};         // the (1 - alpha) interval of the ratio or the difference
   std::optional<double> high{};
   std::optional<double> p{};
   std::optional<double> p_adjusted{};  // corrected for the other interactions; see decide.h
@@ -223,24 +230,24 @@ struct PaddingSeeds {
   std::string treatment{};
   std::string baseline{};
   std::string level{};
-  std::vector<std::string> seeds{};  // one a number in `percent`
+  std::vector<std::string> seeds{};  // one for each number in `percent`
   std::vector<double> percent{};     // 100 (mean at `level` / mean at `baseline` - 1)
 };
 
 struct Analysis {
   Spec spec{};
   std::size_t suite = 0;  // subjects in the model of all subjects; 0: there is no such model
-  std::vector<AnovaTable> tables{};  // one for the suite, or one a subject
+  std::vector<AnovaTable> tables{};  // one for the suite, or one for each subject
   std::vector<CellMean> means{};
   std::vector<Effect>
-      effects{};  // by subject; those of the suite are last, the deciding ones first
+      effects{};  // by subject; the suite's effects come last, its deciding ones first
   std::vector<Interaction> interactions{};
   std::vector<VarianceComponents> components{};
   std::vector<PaddingSeeds> padding{};
   std::vector<Assumption> assumptions{};
-  std::optional<Calibration> calibration{};  // then there are no tables and effects
-  std::string withheld{};                    // why there are no verdicts; "": there are
-  std::vector<std::string> notes{};          // what was left out or could not be done, and why
+  std::optional<Calibration> calibration{};  // if present, there are no tables or effects
+  std::string withheld{};                    // why there are no verdicts; "" if there are
+  std::vector<std::string> notes{};          // what was left out or failed, and why
 };
 
 }  // namespace stab::stats

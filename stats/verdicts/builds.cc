@@ -15,7 +15,7 @@ bool is_constant(const Effect& effect) {
          effect.estimate->variance == 0;
 }
 
-// Whether its builds are a few of many.
+// Returns whether the effect's builds are a sample of many, and too few to have an error.
 bool is_of_few_drawn(const Spec& spec, const Effect& effect) {
   return !effect.estimate->has_error() &&
          std::ranges::any_of(spec.drawn, [&](const DrawnBuilds& each) {
@@ -33,7 +33,7 @@ void forget_tests(Effect& effect) {
   effect.spread.reset();
 }
 
-// Without trials that differ within a cell.
+// Returns whether the trials of each cell are equal.
 bool is_same_in_all_trials(const Analysis& analysis, const Effect& effect) {
   return std::ranges::none_of(analysis.means, [&](const CellMean& mean) {
     return (effect.subject.empty() || mean.subject == effect.subject) && mean.sd.value_or(0) > 0;
@@ -87,7 +87,7 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
       settle_exact(analysis, effect);
     }
   }
-  // An interval without a width is one of numbers that do not vary.
+  // An interval without a width means that the numbers do not vary.
   for (Interaction& each : analysis.interactions)
     if (each.low && each.high && *each.low == *each.high)
       for (auto* number : {&each.low, &each.high, &each.p}) number->reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Settles comparisons by facts of their builds: numbers that belong to a build, of which more
-// trials don't give more, and levels whose builds are the same program.
+// Settles comparisons by facts of their builds: some numbers belong to a build, so that more trials
+// give no more of them, and some levels have builds that are the same program.
 #pragma once
 
 #include "stats/data/notes.h"
@@ -17,9 +17,10 @@ namespace stab::stats {
 // these.
 void settle_of_builds(Analysis& analysis, Notes& notes);
 
-// Levels that are the same program differ in nothing but noise. Gives the comparisons that the spec calls alike the verdict `same`, with the reason. These
-// comparisons have no p, so they belong to no family, and other p are not corrected for them. They
-// keep their change and its interval, which show what noise does here.
+// Gives the comparisons that the spec calls alike the verdict `same`, with the reason: levels that
+// are the same program differ only by noise. These comparisons have no p, so they belong to no
+// family, and other p are not corrected for them. They keep their change and its interval, which
+// show how large the noise is here.
 void settle_alike(Analysis& analysis, Notes& notes);
 
 }  // namespace stab::stats

@@ -15,7 +15,7 @@
 namespace stab::stats {
 namespace {
 
-// A comparison of one benchmark: the mean logarithms of both arms in each complete block.
+// One comparison of one benchmark: the mean logarithms of both arms in each complete block.
 struct Comparison {
   std::vector<double> a{};
   std::vector<double> b{};
@@ -119,7 +119,7 @@ Floor floor_of_any(const Benchmarks& benchmarks, const std::vector<Floor>& floor
   return floor;
 }
 
-// The suite. Its comparisons are those that all benchmarks have.
+// The noise floor of the suite, from the comparisons that all benchmarks have.
 Floor floor_of_suite(const Benchmarks& benchmarks, const Spec& spec) {
   Floor floor;
   AaProgram means;
@@ -177,7 +177,7 @@ std::optional<Interval> binomial_interval(std::size_t successes, std::size_t tri
   const double k = static_cast<double>(successes);
   const double n = static_cast<double>(trials);
   Interval interval{.low = 0, .high = 1};
-  // Clopper and Pearson's, which are quantiles of F.
+  // Clopper and Pearson's limits are quantiles of F.
   if (k > 0) {
     const auto f = f_quantile(alpha / 2, 2 * k, 2 * (n - k + 1));
     if (!f) return std::nullopt;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The analysis of an experiment in which nothing differs, so that what comparisons find is noise.
-// Each benchmark is compared with itself several times, one comparison after the other, each in
-// blocks of its own, as two levels of a treatment would be. No two comparisons share a trial.
+// The analysis of an experiment in which nothing differs, so that all changes it finds are noise.
+// Each benchmark is compared with itself several times, one comparison after the other, like two
+// levels of a treatment. Each comparison has blocks of its own, so no two comparisons share a
+// trial.
 #pragma once
 
 #include <cstddef>
@@ -17,34 +18,35 @@
 namespace stab::stats {
 
 struct Floor {
-  std::string subject{};  // "" unless it is of one benchmark
+  std::string subject{};  // "" unless the floor is for one benchmark
   std::size_t comparisons = 0;
-  std::size_t significant = 0;      // of these, those with p < alpha
-  std::optional<Interval> share{};  // of significant ones: Clopper and Pearson's, (1 - alpha)
+  std::size_t significant = 0;  // number of comparisons with p < alpha
+  std::optional<Interval>
+      share{};  // share of significant ones, by Clopper and Pearson, (1 - alpha)
   // Comparisons stay within [1 / (1 + margin), 1 + margin] with probability 1 - alpha; see
   // noise_floor.h.
   std::optional<double> margin{};
-  std::optional<Interval> interval{};  // of the margin, (1 - alpha)
+  std::optional<Interval> interval{};  // the (1 - alpha) interval of the margin
 };
 
 struct Calibration {
-  std::size_t blocks = 0;           // of each comparison
-  std::vector<Floor> benchmarks{};  // each by its own comparisons alone
-  // The noise floor of the machine: of one benchmark, whichever it is. With five or more benchmarks
-  // it is that of programs like these, by the bootstrap of whole programs. With fewer, all count as
-  // equally noisy and there is no interval.
+  std::size_t blocks = 0;           // number of blocks in each comparison
+  std::vector<Floor> benchmarks{};  // each from its own comparisons alone
+  // The noise floor of the machine for one benchmark, whichever it is. With five or more benchmarks
+  // it holds for programs like these, by the bootstrap of whole programs. With fewer, all of them
+  // count as equally noisy, and there is no interval.
   Floor any{};
-  Floor suite{};  // of the mean over all benchmarks, if there are two or more
+  Floor suite{};  // for the mean over all benchmarks, if there are two or more
 };
 
-// It takes the columns spec.subject (none: there is one benchmark), spec.block, spec.comparison and
-// the first of spec.treatments, whose first two levels are the arms. A comparison of a benchmark
-// counts if it has as many complete blocks as the longest one; others are noted. The result is
-// nothing if none counts. Significance is by the paired t-test on the log scale: of the blocks of a
-// comparison, and of the benchmarks for the suite.
+// Uses the columns spec.subject (if absent, there is one benchmark), spec.block, spec.comparison
+// and the first of spec.treatments, whose first two levels are the arms. A comparison of a
+// benchmark counts if it has as many complete blocks as the longest one; a note mentions the
+// others. Returns nothing if no comparison counts. Significance comes from the paired t-test on the
+// log scale, over the blocks of a comparison, or over the benchmarks for the suite.
 std::optional<Calibration> calibrate(const Dataset& data, const Spec& spec, Notes& notes);
 
-// Clopper and Pearson's interval of a probability (Biometrika 1934); nothing without trials.
+// Clopper and Pearson's interval of a probability (Biometrika 1934); absent without trials.
 std::optional<Interval> binomial_interval(std::size_t successes, std::size_t trials, double alpha);
 
 }  // namespace stab::stats

@@ -20,7 +20,7 @@ struct Hypothesis {
 };
 
 void adjust(std::vector<Hypothesis> all, std::size_t comparisons) {
-  std::vector<int> open(comparisons);  // hypotheses of a comparison that are not rejected yet
+  std::vector<int> open(comparisons);  // the comparison's hypotheses that are not rejected yet
   for (const Hypothesis& hypothesis : all) ++open[hypothesis.effect];
   std::ranges::sort(all, {}, &Hypothesis::p);
   double largest = 0;
@@ -51,8 +51,8 @@ void adjust(std::span<Effect* const> family) {
   adjust(std::move(by_order), family.size());
 }
 
-// Whether the level needs less of the response. It takes the difference that was tested, so that
-// direction and p are of one statistic.
+// Returns whether the level needs less of the response. Uses the difference that was tested, so
+// that direction and p belong to one statistic.
 std::optional<bool> is_less(const Effect& effect) {
   if (effect.estimate)
     return effect.estimate->difference == 0 ? std::nullopt
@@ -79,7 +79,7 @@ Reach reach_of(const Effect& control) {
   return reach;
 }
 
-// Rule 1. What the control cannot be compared with is not beyond it.
+// Rule 1. An effect that can't be compared with the control is not beyond it.
 bool is_beyond(const Reach& reach, const Effect& effect) {
   if (reach.share && effect.ratio && *effect.ratio > 0)
     return std::max(*effect.ratio, 1 / *effect.ratio) > 1 + *reach.share;
@@ -92,7 +92,7 @@ bool allows(const Reach& reach, const Effect& effect, const Spec& spec) {
   return reach.share && spec.equivalence && *reach.share <= *spec.equivalence;
 }
 
-// Of the control that the effect is compared beside, which may be the effect itself.
+// Returns the reach of the control that belongs to the effect, which may be the effect itself.
 std::optional<Reach> reach_beside(const Analysis& analysis, const Effect& effect) {
   if (analysis.spec.control.empty()) return std::nullopt;
   for (const Effect& each : analysis.effects)
@@ -119,7 +119,7 @@ bool is_interaction(const std::string& term, const Spec& spec) {
   return parts > 1;
 }
 
-// An interaction as the table of variance and as a number have it; one of both may be missing.
+// An interaction as a row of the table of variance and as a number. One of the two may be missing.
 template <class Row, class Number>
 struct Tested {
   const std::string* subject = nullptr;
@@ -160,7 +160,7 @@ auto tested_interactions(AnyAnalysis& analysis) {
   return all;
 }
 
-// Holm's procedure in each scope.
+// Applies Holm's procedure in each scope.
 void adjust_interactions(Analysis& analysis) {
   auto all = tested_interactions(analysis);
   std::ranges::sort(all, {}, [](const auto& each) { return each.p; });

@@ -3,16 +3,17 @@
 // alpha. All verdicts of reports, 'stabctl analyze' and exit codes come from here.
 //
 // Each comparison has two hypotheses: "there is no difference", and, with a margin, "the difference
-// is not within the margin". At most one of the two is true, so of m comparisons at most m
-// hypotheses are, and Holm's procedure takes m, not 2 m, as its first divisor (Shaffer: Modified
+// is not within the margin". At most one of the two is true, so m comparisons have at most m true
+// hypotheses, and Holm's procedure takes m, not 2 m, as its first divisor (Shaffer: Modified
 // sequentially rejective multiple test procedures, JASA 1986). The effects of each scope are a
-// family: those on subjects, on these subjects together, and on subjects like these.
+// family: effects on single subjects, on these subjects together, and on subjects like these.
 //
 // A control has the last word. It shows how far two equal programs came out apart in the same run,
 // and a verdict must not say more than that allows (doc/decisions/0031):
 //   1. A change is a verdict only if it is larger than the control's interval reaches.
 //   2. `same` is a verdict only if the control's interval lies within the margin.
-//   3. A control without an interval allows no verdict. A run without a control has neither rule.
+//   3. A control without an interval allows no verdict. Without a control, rules 1 and 2 don't
+//      apply.
 #pragma once
 
 #include <optional>
@@ -22,53 +23,56 @@
 
 namespace stab::stats {
 
-// Whether it compares the control of the spec with what it repeats.
+// Returns whether the effect compares the spec's control with the level that it repeats.
 bool is_control(const Effect& effect, const Spec& spec);
 
-// Those of a scope that have a p are corrected for each other; a control is alone.
+// The effects of a scope that have a p are one family. Each control is a family of its own.
 std::vector<std::vector<Effect*>> families_of(Analysis& analysis);
 
-// An interaction of treatments that is there, after the correction for all of its family.
+// An interaction of treatments that is significant after the correction for its family.
 struct Interplay {
   std::string subject{};
   Scope scope = Scope::subject;
   std::string term{};     // "opt:aslr"
   std::string aliases{};  // as in Effect
   double p_adjusted = 1;
-  std::size_t family = 0;             // interactions that were tested together
-  const Interaction* size = nullptr;  // where each treatment has two levels
+  std::size_t family = 0;             // the number of interactions that were tested together
+  const Interaction* size = nullptr;  // present if each treatment has two levels
 
-  // Not known to be smaller than the margin of equivalence.
+  // Returns true unless the interaction is known to be smaller than the margin of equivalence.
   [[nodiscard]] bool matters(const Spec& spec) const;
 };
-// Those whose p_adjusted is below alpha, the surest first. Interactions of one scope are a family
-// at alpha, apart from the comparisons (Holm's procedure); decide() sets their p_adjusted.
+// Returns the interactions whose p_adjusted is below alpha, the smallest p first. Interactions of
+// one scope are a family at alpha, apart from the comparisons (Holm's procedure); decide() sets
+// their p_adjusted.
 std::vector<Interplay> interplays(const Analysis& analysis);
 
 // Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
-// the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`. Sets
-// `reach`, too: where the control does not allow the verdict it is `unsure`, and `held_back` is it.
+// the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`. Also
+// sets `reach`. If the control does not allow a verdict, it becomes `unsure`, and `held_back` has
+// the verdict that was not allowed.
 void decide(Analysis& analysis);
 
-// The scope whose effects answer the question, but for controls: that of the spec, but without a
-// suite the subjects.
+// Returns the scope whose effects (apart from controls) answer the question: the spec's scope, or
+// the subjects if there is no suite.
 Scope deciding_scope(const Analysis& analysis);
 std::vector<const Effect*> deciding_effects(const Analysis& analysis);
 
-// Takes back the verdict, with what was corrected or planned for it.
+// Takes back the verdict, with everything that was corrected or planned for it.
 void withhold(Effect& effect, std::string why);
-// Whether it is unsure for another reason than its numbers: these may well exclude no change.
+// Returns whether the verdict is unsure for a reason other than its numbers. They may exclude no
+// change.
 bool is_withheld(const Effect& effect);
 
-// Whether both compare the same levels of the same subject, whatever they found.
+// Returns whether both compare the same levels of the same subject, whatever they found.
 bool is_same_comparison(const Effect& a, const Effect& b);
-// The deciding effects of `all` that `part`, an analysis of fewer trials, has lost.
+// Returns the deciding effects of `all` that are missing in `part`, an analysis of fewer trials.
 std::vector<Effect> lost_effects(const Analysis& part, const Analysis& all);
 
-// What exit codes are made of. Both may hold; if neither does, all is the same or better.
+// The facts that exit codes are made of. Both may hold; if neither does, all is the same or better.
 struct Findings {
   bool regressed = false;  // a deciding effect is slower
-  bool unsure = false;     // one is unsure, or there is none
+  bool unsure = false;     // a deciding effect is unsure, or there are no deciding effects
 };
 Findings findings(const Analysis& analysis);
 

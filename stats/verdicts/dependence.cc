@@ -13,14 +13,14 @@ namespace stab::stats {
 namespace {
 
 constexpr std::size_t usual_deals = 9'999;
-constexpr std::size_t most_steps = 200'000'000;  // of all deals together: about a second
+constexpr std::size_t most_steps = 200'000'000;  // steps of all deals together: about a second
 
-// So many that the smallest p is well below alpha: at an alpha of 0.05 399, at 0.001 19 999.
+// Enough deals that the smallest p is well below alpha: 399 for an alpha of 0.05, 19,999 for 0.001.
 std::size_t needed_deals(double alpha) {
   return static_cast<std::size_t>(std::ceil(20 / alpha)) - 1;
 }
 
-// The cells of a stratum's trials; the marks are on `marks` of them.
+// The cells of a stratum's trials. The marks are on `marks` of these trials.
 struct Hand {
   std::vector<std::uint32_t> cells{};
   std::size_t marks = 0;
@@ -45,9 +45,9 @@ class Deck {
   [[nodiscard]] std::size_t steps_of_a_deal() const { return marks_ + expected_.size(); }
   [[nodiscard]] double observed() const { return distance(observed_); }
 
-  // At most so probable is it that any cell is off by as much as the one that is off most: of each
-  // cell Bernstein's inequality, as a hypergeometric number is distributed as a sum of independent
-  // indicators (Vatutin and Mikhailov, 1982), and the strata are independent.
+  // An upper bound of the probability that any cell is off by as much as the worst one. It uses
+  // Bernstein's inequality for each cell: a hypergeometric number is distributed as a sum of
+  // independent indicators (Vatutin and Mikhailov, 1982), and the strata are independent.
   [[nodiscard]] double bound() const {
     double cells = 0;
     double least = 0;
@@ -60,7 +60,7 @@ class Deck {
     return std::min(1.0, 2 * cells * std::exp(least));
   }
 
-  // The statistic of another deal.
+  // Returns the statistic of another deal.
   double deal(Random& random) {
     counts_.assign(expected_.size(), 0);
     for (Hand& hand : hands_)
@@ -135,7 +135,7 @@ Dependence dependence_on_cell(std::span<const Marked> trials, std::uint64_t seed
   }
   result.dealt = std::min(affordable, std::max(needed, usual_deals));
   Random random(derive(seed, "dependence"));
-  // Sums of the same numbers in the same order: but for rounding, equal deals are equal.
+  // Equal deals sum the same numbers in the same order, so they are equal except for rounding.
   const double as_far = result.statistic * (1 - 1e-9);
   std::size_t far = 0;
   for (std::size_t i = 0; i < result.dealt; ++i) far += deck.deal(random) >= as_far ? 1 : 0;

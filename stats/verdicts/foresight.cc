@@ -48,9 +48,9 @@ void add_foresight(const Prepared& data, Analysis& analysis) {
 }
 
 std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects) {
-  std::map<std::string, const Effect*> fewest;  // by what counts as a number
+  std::map<std::string, const Effect*> fewest;  // by the kind of unit
   for (const Effect* effect : effects) {
-    if (!effect->reason.empty()) continue;                              // its numbers do not decide
+    if (!effect->reason.empty()) continue;                              // the numbers do not decide
     if (effect->estimate && effect->estimate->variance == 0) continue;  // exact
     if (!effect->df || *effect->df >= few_df || effect->unit.empty()) continue;
     const auto [entry, fresh] = fewest.try_emplace(effect->unit, effect);

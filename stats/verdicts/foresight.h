@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What effect an experiment could have found, and how many units a smaller one would take.
+// The effects that an experiment could have found, and the units that a smaller effect would take.
 #pragma once
 
 #include "stats/data/prepare.h"
@@ -9,12 +9,12 @@ namespace stab::stats {
 
 inline constexpr double foreseen_power = 0.8;
 
-// Sets `detectable` and `needed` of the effects that have an error and a number of units, at the
-// level that each has after the correction for its family.
+// Sets `detectable` and `needed` of the effects that have an error and a number of units, at each
+// effect's own level after the correction for its family.
 void add_foresight(const Prepared& data, Analysis& analysis);
 
 // "With 4 degrees of freedom from 5 programs only large effects can be seen: more programs would
-// help", once for each kind of unit that has so few. Not of effects that something else decides.
+// help", once for each kind of unit that has so few. Skips effects that something else decides.
 std::vector<std::string> few_sentences(const std::vector<const Effect*>& effects);
 
 }  // namespace stab::stats

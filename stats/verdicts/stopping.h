@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When may an experiment end early? Rules are asked at block boundaries only.
+// Rules that may end an experiment early. They are asked at block boundaries only.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ enum class Stop {
   exhausted,  // the largest number of blocks was reached
 };
 
-// The rule of precision asks for the half width of the interval of each ratio. It ignores the
-// direction, but it tends to stop where the variance looks small by chance, so that intervals of
-// 95 % contain the truth in only 94 % of experiments that stop after 20 blocks or more, and in 92 %
-// after 5. So the rule and the report make intervals with precision_alpha. Those contain the truth
-// as often as they say if `min_blocks` is 20 or more (measured: doc/statistics.md).
+// The precision rule checks the half width of the interval of each ratio. It ignores the direction,
+// but it tends to stop when the variance looks small by chance: 95 % intervals contain the truth in
+// only 94 % of experiments that stop after 20 blocks or more, and in 92 % after 5. So the rule and
+// the report make intervals with precision_alpha(). These contain the truth as often as they claim
+// if `min_blocks` is 20 or more (measured: doc/statistics.md).
 inline double precision_alpha(double alpha) {
   return 0.75 * alpha;
 }
@@ -30,7 +30,8 @@ struct PrecisionRule {
   std::size_t max_blocks = 0;
 };
 
-// An effect without an interval is never precise, unless it is exact. Without effects the experiment goes on.
+// An effect without an interval is never precise, unless it is exact. Without effects the
+// experiment goes on.
 Stop decide(const PrecisionRule& rule, std::size_t blocks, std::span<const Effect> effects);
 
 }  // namespace stab::stats
