@@ -35,14 +35,14 @@ namespace {
 // Lost trials limit what is known. A trial that failed, timed out or was excluded has no number,
 // and the other numbers may say nothing about it. So each comparison that lost trials has bounds,
 // with an interval that contains the one true change (Imbens and Manski, Econometrica 2004):
-//  1. `extremes`: the comparison is computed twice, with each lost number as small and as large as its
-//     limits permit. A trial that timed out took at least its limit. A number that a rule excluded lies
-//     within those of its cell. Without a limit there is no bound.
-//  2. `monotone`: Lee's bounds (Review of Economic Studies 2009) of single programs. They assume that
-//     one level loses every trial that the other would lose, and some more.
+//  1. `extremes`: the comparison is computed twice, with each lost number as small and as large as
+//     its limits permit. A trial that timed out took at least its limit. A number that a rule
+//     excluded lies within the limits of its cell. Without a limit there is no bound.
+//  2. `monotone`: Lee's bounds (Review of Economic Studies 2009) of single programs. They assume
+//     that one level loses every trial that the other would lose, and some more.
 //  3. Whatever the bounds, the dependence of losses on the cell is tested. A comparison whose sign
-//     the interval does not keep has no verdict; `same` needs all of it within the margin. With
-//     `random`, the bounds of 1 are shown, but they decide nothing.
+//     the interval does not keep has no verdict; `same` needs the whole interval within the margin.
+//     With `random`, the bounds of 1 are shown, but they decide nothing.
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
@@ -384,8 +384,9 @@ std::optional<Interval> lee_bounds(const Prepared& data, const Compared& one, co
   return Interval{.low = difference + shift.low, .high = difference + shift.high};
 }
 
-// How many standard errors the interval reaches beyond its bounds, which are `gap` of them apart. One
-// point needs a two-sided quantile, and bounds that are far apart the one-sided quantile.
+// Returns how many standard errors the interval reaches beyond its bounds, which are `gap` errors
+// apart. One point needs a two-sided quantile, and bounds that are far apart need the one-sided
+// quantile.
 std::optional<double> reach_beyond(double gap, double df, double alpha) {
   const auto one_sided = t_upper_quantile(alpha, df);
   const auto two_sided = t_upper_quantile(alpha / 2, df);

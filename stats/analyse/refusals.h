@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Reasons why a comparison has no verdict although it has numbers: what the numbers can't tell apart,
-// whatever their interval says. Each reason is in the effect, and a note says what would help.
+// Reasons why a comparison has no verdict although it has numbers: the numbers can't distinguish
+// some explanations, whatever their interval says. Each reason is in the effect, and a note says
+// what would help.
 //  1. No block (or pair of cells) has both levels.
-//  2. One level was measured before the other, so that time may have made the change.
+//  2. One level was measured before the other, so time may have caused the change.
 //  3. A mean over programs of different size, without logarithms, is that of the largest program.
-//  4. Trials were lost, and their numbers may turn the sign around (refuse_lost() in refusals.cc).
-//  5. Neighbouring blocks are so alike that too few independent ones remain, unless the adjusted p is
-//     below 0.001.
+//  4. Trials were lost, and their numbers may reverse the sign (refuse_lost() in refusals.cc).
+//  5. Neighbouring blocks are so alike that too few independent ones remain, unless the adjusted p
+//     is below 0.001.
 //  6. The order was drawn, and the randomization test does not agree.
-//  7. The verdict was to be about a typical run or the median, and the data have only a mean.
+//  7. The verdict should be about a typical run or the median, and the data have only a mean.
 #pragma once
 
 #include "stats/data/notes.h"

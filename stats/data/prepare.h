@@ -89,8 +89,9 @@ struct Prepared {
   // The bounds of a trial about which nothing is known.
   double least = 0;
   double most = 0;
-  // The response moves in steps of this; 0: finer ones than matter. It is found where there are few
-  // different numbers, all whole multiples of a step apart. Bytes and steps of 1 are counts.
+  // The response moves in steps of this size; 0: the steps are too fine to matter. The step is
+  // found if there are few different numbers, all whole multiples of a step apart. Bytes, and
+  // numbers in steps of 1, are counts and have no step.
   double step = 0;
   double noise = 0;                    // what rounding may add to a sum of squares, per trial
   std::optional<Repeated> repeated{};  // present if the spec has looks

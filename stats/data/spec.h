@@ -134,14 +134,15 @@ struct Spec {
   // The treatments that the question names, in its order: the answer begins with them.
   std::vector<std::string> asked{};
   bool in_order = true;  // rows are in the order of time
-  // The steps of the clock (or whatever measured the response), which intervals allow for. Nothing:
-  // found from the numbers, of those that no count can be (prepare.h). 0: they are exact.
+  // The step of the clock (or whatever measured the response), which intervals allow for. Absent:
+  // the step is found from the numbers, unless they may be counts (prepare.h). 0: the numbers are
+  // exact.
   std::optional<double> resolution{};
   bool number_is_measured = false;  // a response without a unit may come from a clock
   // All trials of a level come before those of the next one, as the caller's notes say.
   bool one_after_other = false;
-  // The order of a block's trials was drawn at random (without blocks: of all trials, or which seeds
-  // each level got), so that randomization tests are exact.
+  // The order of each block's trials was drawn at random, so that randomization tests are exact.
+  // Without blocks, the order of all trials was drawn, or the seeds that each level got.
   bool order_drawn = false;
   bool assumptions = true;  // test them, and compute what is valid without them
   double alpha = 0.05;

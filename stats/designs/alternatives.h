@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The same comparisons by methods that assume less. They stand beside the result and do not replace
-// it, so that no pretest chooses what is reported.
+// it, so that no preliminary test chooses the reported result.
 #pragma once
 
 #include <span>
@@ -13,19 +13,19 @@
 
 namespace stab::stats {
 
-// For one subject. With blocks it adds the signed-rank test of the differences within blocks.
-// Without blocks it adds the rank-sum and a permutation test; these compare within pairs of cells
-// that share the levels of the other treatments, so that those have no part in it. In nested
-// designs the numbers are the means of seeds. It adds nothing above 2000 numbers a side.
+// For one subject. With blocks, adds the signed-rank test of the differences within blocks. Without
+// blocks, adds the rank-sum and a permutation test; these compare within pairs of cells that share
+// the levels of the other treatments, so that the other treatments have no influence. In nested
+// designs the numbers are the means of seeds. Adds nothing above 2000 numbers a side.
 void add_alternatives(const Prepared& data, const Subject& subject, const Comparison& comparison,
                       Effect& effect);
 
-// The numbers of both sides: trials, or in nested designs the means of seeds. There is a stratum
-// for each pair of cells that share the levels of the other treatments.
+// The numbers of both sides: trials, or in nested designs the means of seeds. Each pair of cells
+// that share the levels of the other treatments is a stratum.
 std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
                                const Comparison& comparison);
 
-// The signed-rank test of units' differences.
+// Adds the signed-rank test of the units' differences.
 void add_unit_alternatives(const Prepared& data, const UnitNumbers& numbers, Effect& effect);
 
 }  // namespace stab::stats

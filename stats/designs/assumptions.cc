@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_for_shapiro_wilk = 5000;
 
-// The means of the cells, block after block, of the blocks that have all cells.
+// The blocks that have all cells, as the means of their cells, block after block.
 struct CompleteBlocks {
   std::size_t cells = 0;
   std::size_t blocks = 0;
@@ -93,8 +93,8 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
   if (!added.holds) added.instead = "the changes and verdicts, which do not pool variances";
 }
 
-// Numbers in the order of time: so many series of one length, one by one. Each has its own test;
-// their z are added (Stouffer et al.: The American soldier, 1949) and their r averaged.
+// Numbers in the order of time: `series` series of one length, one after the other. Each has its
+// own test; their z are added (Stouffer et al.: The American soldier, 1949) and their r averaged.
 struct Ordered {
   std::vector<double> values{};
   std::size_t series = 1;
@@ -117,7 +117,8 @@ Result<AutocorrelationTest> autocorrelation(const Ordered& ordered) {
   return all;
 }
 
-// The contrasts within blocks, each divided by its own spread; those that do not vary are left out.
+// The contrasts within blocks, each divided by its own spread. Contrasts that do not vary are left
+// out.
 Ordered block_contrasts(const Prepared& data, const Subject& subject) {
   const CompleteBlocks blocks = blocks_of(subject);
   Ordered result{.series = 0,
@@ -134,9 +135,9 @@ Ordered block_contrasts(const Prepared& data, const Subject& subject) {
   return result;
 }
 
-// Residuals times what their cell weighs in a contrast, each contrast a series. Neighbours that are
-// alike matter to a comparison only where they are of one side: in random order of the cells the
-// products of neighbours have either sign, so these series are independent then.
+// The residuals times their cell's weight in a contrast; each contrast is a series. A comparison
+// suffers from neighbours that are alike only if they are on one side. In random order of the
+// cells, the products of neighbours have either sign, so these series are then independent.
 Ordered signed_residuals(const Subject& subject, std::span<const double> residuals) {
   constexpr std::size_t most_series = 15;
   const std::vector<Group> cells = by_cell(subject);
@@ -175,7 +176,7 @@ void add_independence(const Prepared& data, const Subject& subject, const Ordere
   const std::size_t n = ordered.values.size();
   Assumption& first = add(analysis, subject.name, Property::independence, "lag-1 autocorrelation",
                           ordered.kind, n, lag->r, lag->p);
-  // Two tests of one assumption share its level.
+  // The two tests of this assumption share its level.
   first.holds = 2 * lag->p >= data.spec.alpha;
   if (!first.holds) first.instead = instead;
   Assumption& second = add(analysis, subject.name, Property::independence, "runs", ordered.kind, n,
@@ -213,7 +214,7 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   const char* instead = n > most_for_shapiro_wilk
                             ? "all results, because the means of so many trials are normal"
                             : "the rank-sum and the permutation test";
-  // Two numbers are equally far from their mean, whatever their distribution is.
+  // Two numbers are equally far from their mean, whatever their distribution.
   constexpr std::size_t least_of_cell = 3;
   if (n >= least_of_cell * by_cell(subject).size())
     add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);

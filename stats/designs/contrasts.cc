@@ -43,7 +43,7 @@ Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& ce
                               std::uint32_t term) {
   const bool is_fraction = !data.spec.chains.empty();
   if (cells.size() != data.design_cells()) return {};
-  double others = 1;  // cells with the same levels of the term's treatments
+  double others = 1;  // the number of cells with the same levels of the term's treatments
   for (std::size_t i = 0; i < data.treatments.size(); ++i)
     if ((term >> i & 1U) == 0) others *= static_cast<double>(data.treatments[i].levels.size());
   if (is_fraction) others = std::ldexp(static_cast<double>(cells.size()), -std::popcount(term));
@@ -76,7 +76,7 @@ std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
 SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
                           const std::vector<Group>& cells) {
   return [&](std::span<const double> weights) -> std::optional<Spread> {
-    std::vector<UnitNumbers> numbers;  // of each cell with a weight
+    std::vector<UnitNumbers> numbers;  // for each cell with a weight
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (weights[i] == 0) continue;
       Contrast one{.weights = std::vector<double>(cells.size())};

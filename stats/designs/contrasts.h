@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comparisons of cells with weights: a treatment's effect or an interaction of treatments with two
-// levels each, averaged over the other treatments.
+// Comparisons of cells with weights: a treatment's effect, or an interaction of treatments with two
+// levels each. Both are averaged over the other treatments.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@
 
 namespace stab::stats {
 
-// The difference of differences; for three treatments, the difference of such differences. It has
+// The difference of differences, or for three treatments the difference of such differences. It has
 // no weights if the subject lacks a cell that is needed.
 Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& cells,
                               std::uint32_t term);
 
-// Interactions that have such weights, as bits of treatments.
+// Returns the interactions that have such weights, as bits of treatments.
 std::vector<std::uint32_t> two_level_interactions(const Prepared& data);
 
-// The trials' distances from their cell's mean, by cell.
+// Returns the trials' distances from their cell's mean, by cell.
 std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
                                                     const std::vector<Group>& cells);
 
-// How the variances of cells are compared, with weights as contrasts have them; see spread.h.
+// Compares the variances of cells, with weights like those of contrasts; see spread.h.
 using SpreadOf = std::function<std::optional<Spread>(std::span<const double>)>;
-// Each block that has all cells with a weight gives one number a cell. The arguments must outlive
-// the result.
+// Each block that has all cells with a weight gives one number for each cell. The arguments must
+// outlive the result.
 SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
                           const std::vector<Group>& cells);
-// All of each cell's numbers, which are independent of each other.
+// Uses all numbers of each cell, which are independent of each other.
 SpreadOf spread_by_numbers(const Prepared& data, std::vector<std::vector<double>> cells);
 
-// The mean of subjects' log ratios with Student's interval: the ratio over a suite. Nothing below
-// three subjects, or if they do not vary.
+// The mean of the subjects' log ratios with Student's interval: the ratio over a suite. Returns
+// nothing below three subjects, or if they do not vary.
 std::optional<Spread> spread_over(std::span<const double> ratios, double alpha);
 
 }  // namespace stab::stats

@@ -16,52 +16,52 @@
 namespace stab::stats {
 
 // For one subject. With blocks the model is y ~ a * b + Error(block / (a * b)), and each comparison
-// is tested by its own differences between blocks. Without blocks it is y ~ a * b, with Welch's
-// test of trials. `with_table` adds the table to the effects.
+// is tested by its own differences between blocks. Without blocks the model is y ~ a * b, with
+// Welch's test of trials. If `with_table`, the table is added as well as the effects.
 void analyse_factorial(const Prepared& data, const Subject& subject, bool with_table,
                        Analysis& analysis, Notes& notes);
 
-// Whether the comparisons of a subject take their error from its blocks.
+// Returns whether the comparisons of a subject take their error from its blocks.
 bool has_own_blocks(const Prepared& data);
 
-// The mean over blocks, which may depend on their neighbours in time unless the spec denies that.
+// The mean over blocks. Neighbouring blocks may depend on each other unless the spec denies that.
 Estimate mean_over_blocks(const Prepared& data, const UnitNumbers& numbers);
 
-// The trials of blocks that have each of the subject's `cells` cells: the first block's, then the
-// next one's.
+// Returns the trials of the blocks that have all of the subject's `cells` cells: first those of the
+// first block, then those of the next one.
 std::vector<Moments> complete_blocks(const Subject& subject, std::size_t cells);
 
-// How contrasts of a subject's cells are estimated where each has its own error: from blocks, or
-// without blocks from trials. The arguments must outlive the result.
+// Estimates contrasts of a subject's cells if each has its own error: from blocks, or without
+// blocks from trials. The arguments must outlive the result.
 Estimator subject_estimator(const Prepared& data, const Subject& subject,
                             const std::vector<Group>& cells);
 
-// For all subjects together: the mean over these very subjects, with their blocks as units, and
-// over subjects like these, with subjects as units: y ~ a * b + Error(subject / (a * b)). False if
-// there are not two complete subjects.
+// For all subjects together: estimates the mean over these very subjects, with their blocks as
+// units, and the mean over subjects like these, with subjects as units: y ~ a * b + Error(subject /
+// (a * b)). Returns false if fewer than two subjects are complete.
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
 
-// The estimate of a comparison over all subjects, of the spec's estimand; nothing if there is none.
+// The estimate of a comparison over all subjects, for the spec's estimand, if there is one.
 std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& comparison);
 
-// y ~ a * b + Error(a:b:seed) of one subject.
+// For one subject: y ~ a * b + Error(a:b:seed).
 void analyse_nested(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);
 
-// Whether the data have seeds that its arms share.
+// Returns whether the data have seeds that the arms share.
 bool is_padding_study(const Prepared& data);
 
-// The mean change in percent between the arms that share a seed, of one subject; see
+// For one subject: the mean change in percent between the arms that share a seed; see
 // padding_study.h.
 void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,
                      Notes& notes);
 
-// Its estimate: the mean over seeds that both arms have. Nothing if there are fewer than two seeds, if
-// a number is not above 0, or if all changes are equal.
+// The estimate of a padding study: the mean over seeds that both arms have. Returns nothing if
+// there are fewer than two such seeds, if a number is not above 0, or if all changes are equal.
 std::optional<Estimate> padding_estimate(const Prepared& data, const Subject& subject,
                                          const Comparison& comparison);
 
-// The seeds of a subject as groups with one number each: their means. `groups` is ordered by cell,
-// then seed.
+// Returns the seeds of a subject as groups with one number each: the seed's mean. `groups` is
+// ordered by cell, then seed.
 std::vector<Group> seed_means(const Subject& subject);
 
 }  // namespace stab::stats

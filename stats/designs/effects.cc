@@ -32,10 +32,10 @@ void set_intervals(const Prepared& data, const Estimate& estimate, Effect& effec
   }
 }
 
-// How far rounding to the clock's steps may shift the mean of a cell. Noise of half a step or more
-// averages it away: with a standard deviation of s the mean is off by at most
-// step / pi exp(-2 pi^2 s^2 / step^2) (Sheppard's corrections; Kollar, IEEE TIM 1994). Numbers on one
-// or two steps do not show their noise.
+// The largest amount by which rounding to the clock's steps may shift the mean of a cell. Noise of
+// half a step or more averages it away: with a standard deviation of s the mean is off by at most
+// step / pi exp(-2 pi^2 s^2 / step^2) (Sheppard's corrections; Kollar, IEEE TIM 1994). Numbers on
+// only one or two steps do not show their noise.
 double shift_of(const Moments& raw, double step) {
   const double n = static_cast<double>(raw.n);
   const double most = step / 2;
@@ -46,7 +46,7 @@ double shift_of(const Moments& raw, double step) {
                             std::exp(-2 * std::numbers::pi * std::numbers::pi * variance));
 }
 
-// How far the difference of a comparison may be off by the clock's steps, on the model's scale.
+// The largest error of a comparison's difference by the clock's steps, on the model's scale.
 double step_bound(const Prepared& data, const Comparison& comparison) {
   if (!(data.step > 0)) return 0;
   double sum = 0;
@@ -63,7 +63,7 @@ double step_bound(const Prepared& data, const Comparison& comparison) {
       shift += shift_of(cell.raw, data.step) / (data.scale.log ? mean : 1);
       ++cells;
     }
-    // Two sides, each the mean of half of these cells.
+    // There are two sides, and each is the mean of half of these cells.
     if (cells > 0) sum += 2 * shift / cells;
   }
   return subjects > 0 ? sum / subjects : 0;
@@ -143,7 +143,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
         effect.p_same = data.repeated->one_sided_p(*effect.p_same);
     }
   }
-  constexpr double noticeable = 0.01;  // of the interval
+  constexpr double noticeable = 0.01;  // as a share of the interval
   if (own.bound > noticeable * std::sqrt(own.variance))
     notes.add(
         comparison.subject,
@@ -154,7 +154,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
                 ? ""
                 : " If the values are exact counts, use '--resolution 0'. If the "
                   "values are times, a finer clock would make the intervals narrower."));
-  // What does not vary gets its own words (builds.h).
+  // Numbers that do not vary are explained elsewhere (builds.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));
   return effect;
@@ -180,7 +180,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
   const std::size_t own = estimates[wanted] ? wanted : 0;
   Effect effect = make_effect(data, comparison, estimates[own], source, notes);
   effect.estimand = all[own];
-  // An average without a number of its own is left out: the mean alone is no choice.
+  // If there is no other average, the mean alone offers no choice, so nothing is added.
   if (!estimates[1] && !estimates[2]) return effect;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!estimates[i]) continue;
@@ -217,8 +217,8 @@ void set_adjusted_intervals(const Prepared& data, Analysis& analysis) {
 
 namespace {
 
-// A part of all cells has no pairs: the two halves are compared, in which the other treatments'
-// levels are equally often.
+// A fraction of the cells has no pairs. Two halves are compared instead, in each of which the
+// levels of the other treatments are equally frequent.
 Sides halves(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison) {
   Sides result;
   if (cells.size() != data.design_cells()) return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From estimates to effects: changes with intervals and p-values. The verdicts are decide.h's.
+// Makes effects from estimates: changes with intervals and p-values. decide.h adds the verdicts.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace stab::stats {
 
-// The two levels of a treatment that are compared, and in which subjects.
+// Two levels of a treatment that are compared, and the subjects in which they are compared.
 struct Comparison {
   std::string subject{};
   Scope scope = Scope::subject;
@@ -24,11 +24,11 @@ struct Comparison {
   std::size_t level = 0;
 };
 
-// Each active treatment's levels against its first one, or all pairs of levels.
+// Compares each active treatment's levels with its first one, or all pairs of levels.
 std::vector<Comparison> comparisons(const Prepared& data, const std::string& subject,
                                     Scope scope = Scope::subject);
 
-// The comparison that an effect is of.
+// Returns the comparison that the effect is about.
 std::optional<Comparison> comparison_of(const Prepared& data, const Effect& effect);
 
 // The origin of an estimate, in words.
@@ -37,16 +37,18 @@ struct Source {
   std::string unit{};    // "block"
 };
 
-// Without an estimate or its error the effect lacks what cannot be known, and a note says why.
+// Without an estimate or its error, the effect lacks the unknown numbers, and a note says why.
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& estimate, const Source& source, Notes& notes);
 
-// The estimate of an estimand, whose mean over these units is known. Nothing: the units are too few.
+// Estimates an estimand from these units, whose mean is known. Returns nothing if the units are too
+// few.
 std::optional<Estimate> estimate_of(const Prepared& data, Estimand estimand,
                                     const UnitNumbers& numbers, const Estimate& mean);
 
-// The same of an estimate over units whose numbers are known: the estimand of the spec decides, and
-// the other averages stand beside it. Without numbers, or where these are too few, it is the mean.
+// The same for an estimate over units whose numbers are known. The spec's estimand decides, and the
+// other averages stand beside it. If there are no numbers, or too few, the effect is about the
+// mean.
 Effect make_effect(const Prepared& data, const Comparison& comparison,
                    const std::optional<Estimate>& mean, const UnitNumbers& numbers,
                    const Source& source, Notes& notes);
@@ -55,12 +57,13 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
 // probability 1 - alpha (Bonferroni).
 void set_adjusted_intervals(const Prepared& data, Analysis& analysis);
 
-// The cells at the baseline, and those at the level with the same levels of the other treatments.
+// The cells at the baseline, and the cells at the level, with the same levels of the other
+// treatments.
 struct Sides {
   std::vector<std::size_t> base{};
   std::vector<std::size_t> level{};
 };
-// The sides as indices into `cells`. Only pairs of cells that the subject has are used.
+// Returns the sides as indices into `cells`. Uses only pairs of cells that the subject has.
 Sides sides(const Prepared& data, const std::vector<Group>& cells, const Comparison& comparison);
 
 // The mean at the level minus the mean at the baseline, both over the pairs of sides().

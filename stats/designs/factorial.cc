@@ -29,7 +29,7 @@ std::vector<Point> points_of(const Subject& subject) {
   return points;
 }
 
-// Main effects that are also interactions of two treatments: resolution III.
+// Notes main effects that are aliases of interactions of two treatments: resolution III.
 void note_confounding(const Prepared& data, const Layout& names, const std::string& subject,
                       Notes& notes) {
   std::string text;
@@ -98,7 +98,7 @@ std::vector<Moments> cell_moments(const std::vector<Group>& cells, double noise)
   return result;
 }
 
-// Trials that nothing ties to each other.
+// Estimates from trials that are independent of each other.
 Estimator by_trials(const Prepared& data, const std::vector<Group>& cells) {
   return [&data, moments = cell_moments(cells, data.noise)](const Contrast& contrast) {
     Estimate estimate = welch(moments, contrast);
@@ -142,7 +142,7 @@ std::size_t count_blocks(const Subject& subject) {
   return blocks;
 }
 
-// Of the blocks that have all cells.
+// Adds the table of the blocks that have all cells.
 void add_block_table(const Prepared& data, const Subject& subject, const std::vector<Group>& cells,
                      Analysis& analysis, Notes& notes) {
   const std::vector<Moments> complete = complete_blocks(subject, cells.size());
@@ -234,7 +234,7 @@ void analyse_blocks(const Prepared& data, const Subject& subject, bool with_tabl
               analysis, notes);
 }
 
-// One stratum: trials without blocks, or the pooled error that the spec asks for.
+// For one stratum: trials without blocks, or the pooled error that the spec asks for.
 void analyse_residuals(const Prepared& data, const Subject& subject, bool with_table,
                        Analysis& analysis, Notes& notes) {
   const Layout names = layout(data);

@@ -15,14 +15,15 @@
 
 namespace stab::stats {
 
-// How a design estimates a contrast of a subject's cells; nothing if it cannot.
+// Estimates a contrast of a subject's cells with the method of a design; nothing if that is
+// impossible.
 using Estimator = std::function<std::optional<Estimate>(const Contrast&)>;
 
 // `estimate` is the difference of differences on the model's scale.
 Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
                              const Estimate& estimate);
 
-// Adds all interactions that the cells of the subject allow. `cells` are those of by_cell().
+// Adds all interactions that the cells of the subject allow. `cells` come from by_cell().
 void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
                       const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis);
 

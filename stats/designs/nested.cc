@@ -18,12 +18,12 @@
 namespace stab::stats {
 namespace {
 
-// What lies below the seeds, and how many runs a seed has.
+// The variation below the seeds, and the number of runs per seed.
 struct Runs {
   double units = 0;  // seeds in all cells
   double within_df = 0;
   double within_ss = 0;
-  double multiplier = 1;  // runs a seed; unequal ones: their harmonic mean
+  double multiplier = 1;  // runs per seed; if they are unequal, the harmonic mean
   bool balanced = true;
 };
 
@@ -110,8 +110,8 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
                     seed));
 }
 
-// The treatment is tested against seeds, so theirs are the residuals that must be normal; trials
-// within a seed must not depend on each other.
+// The treatment is tested against seeds, so the residuals of seeds must be normal; trials within a
+// seed must not depend on each other.
 void test_nested(const Prepared& data, const Subject& subject, const FactorialModel& model,
                  std::span<const Point> points, Analysis& analysis, Notes& notes) {
   const std::vector<double> fitted = model.fitted(points);
@@ -127,8 +127,8 @@ void test_nested(const Prepared& data, const Subject& subject, const FactorialMo
   if (runs_of(data, subject).within_df > 0) test_assumptions(data, subject, means, analysis, notes);
 }
 
-// Treatments act on the means of seeds, so the variances of these are compared. They contain the
-// variation of layouts and what averaging leaves of the variation of runs.
+// Treatments act on the means of seeds, so the variances of these means are compared. They contain
+// the variation of layouts and the part of the runs' variation that averaging leaves.
 std::vector<std::vector<double>> seed_deviations(const Subject& subject) {
   Subject units{.name = subject.name, .groups = seed_means(subject)};
   for (std::uint32_t i = 0; i < units.groups.size(); ++i)

@@ -18,7 +18,7 @@
 namespace stab::stats {
 namespace {
 
-// The seeds that both arms have, as codes, and their mean times.
+// The seeds that both arms have, as codes, with each arm's mean times.
 struct Arms {
   std::vector<std::uint32_t> seeds{};
   std::vector<SeedTrials> trials{};
@@ -49,7 +49,7 @@ Interval ratios(const Interval& percent) {
   return {.low = 1 + percent.low / 100, .high = 1 + percent.high / 100};
 }
 
-// The mean over seeds of the change, as a ratio to a baseline of 1.
+// The mean change over seeds, as a ratio to a baseline of 1.
 Estimate estimate_of(const PaddingStudy& study, double noise) {
   UnitNumbers numbers;
   for (const double percent : study.percent) numbers.difference.push_back(percent / 100);
@@ -125,8 +125,8 @@ bool is_padding_study(const Prepared& data) {
 std::optional<Estimate> padding_estimate(const Prepared& data, const Subject& subject,
                                          const Comparison& comparison) {
   Arms arms = arms_of(data, subject, comparison);
-  // At its lower limit a lost trial may have taken no time at all, but for rounding. That is a change of
-  // -100 %.
+  // At its lower limit a lost trial may have taken no time at all, except for rounding. That is a
+  // change of -100 %.
   constexpr double rounding = 1e-9;
   for (SeedTrials& seed : arms.trials)
     for (double& after : seed.after)

@@ -20,7 +20,8 @@ bool has_drawn_order(const Prepared& data, const Effect& effect) {
 RandomizationOptions options_of(const Prepared& data, std::size_t family,
                                 const Estimate& estimate) {
   RandomizationOptions options{.seed = data.spec.random_seed, .alpha = data.level(data.spec.alpha)};
-  // A family's first step compares with alpha by its size, the last one with alpha.
+  // The first step of a family's correction compares p with alpha / family, the last step with
+  // alpha.
   if (family > 1)
     options.limits.push_back(data.level(data.spec.alpha / static_cast<double>(family)));
   options.limits.push_back(data.level(data.spec.alpha));
@@ -86,7 +87,8 @@ void describe(const Prepared& data, const UnitNumbers& numbers, Effect& effect) 
 
 void add_randomization(const Prepared& data, const UnitNumbers& numbers, std::size_t family,
                        Effect& effect) {
-  // The sign test of a median is the randomization test of its signs: each order has equally many.
+  // The sign test of a median is the randomization test of its signs, because all orders are
+  // equally likely.
   if (!has_drawn_order(data, effect) || effect.estimate->ordered) return;
   RandomizationOptions options = options_of(data, family, *effect.estimate);
   if (effect.estimand == Estimand::typical) options.share = trimmed_share;

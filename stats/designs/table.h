@@ -32,16 +32,17 @@ AnovaRow tested_row(std::string stratum, std::string term, double df, double ss,
                     double error_ss);
 AnovaRow plain_row(std::string stratum, std::string term, double df, double ss);
 
-// The right side of the formula: "a * b", or each term of a fractional design.
+// The right side of the formula: "a * b", or all terms of a fractional design.
 std::string right_side(const Spec& spec, const Layout& names);
 // The terms of the model.
 std::vector<std::uint32_t> model_terms(const Spec& spec, const Layout& names);
 
-// The table of units that have all cells; `unit` is the word for them. A term with more degrees of
-// freedom than its units have is shown without a test.
+// Makes the table of units that have all cells; `unit` is the word for them. A term with more
+// degrees of freedom than its units have is shown without a test.
 AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::string& unit);
 
-// Partial eta squared and omega squared of the tested terms, with the interval (effect_size.h).
+// Adds partial eta squared and omega squared of the tested terms, with the interval
+// (effect_size.h).
 void add_shares(AnovaTable& table, double alpha);
 
 }  // namespace stab::stats

@@ -44,7 +44,7 @@ std::size_t blocks_of(const Member& member) {
 }
 
 // Results for all subjects rest on the blocks that all of them have, so a subject that lost most of
-// its blocks would cost the others theirs. That is so only where subjects share blocks.
+// its blocks would take these blocks from the others. This applies only if subjects share blocks.
 void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, Notes& notes) {
   if (data.spec.block.empty()) return;
   std::size_t most = 0;
@@ -66,7 +66,7 @@ std::vector<std::size_t> all_cells(const Prepared& data) {
   return cells;
 }
 
-// The contrast in the blocks of each member.
+// Returns the contrast in the blocks of each member.
 std::vector<UnitNumbers> own_numbers(std::span<const Member> members, const Contrast& contrast) {
   std::vector<UnitNumbers> all;
   for (const Member& member : members)
@@ -74,7 +74,7 @@ std::vector<UnitNumbers> own_numbers(std::span<const Member> members, const Cont
   return all;
 }
 
-// Subjects as units: each one's estimate is a number.
+// Uses subjects as units: each subject's estimate is one number.
 UnitNumbers subject_numbers(const Prepared& data, std::span<const Member> members,
                             const Contrast& contrast) {
   UnitNumbers result;
@@ -100,10 +100,10 @@ std::optional<Estimate> like_these_estimate(const Prepared& data, std::span<cons
   return mean_of(subject_numbers(data, members, contrast), data.noise);
 }
 
-// The mean over these subjects. They run in the same blocks, which draw their layouts for all of
-// them, so the blocks are the units: the subjects' differences there are averaged. Subjects that
-// have no block in common are independent of each other; of those that share some only, nothing is
-// said.
+// The mean over these subjects. They run in the same blocks, which draw their layouts for all
+// subjects, so the blocks are the units, and the subjects' differences in a block are averaged.
+// Subjects without any common block are independent of each other. If the subjects share fewer than
+// two blocks but are not disjoint, there is no estimate.
 std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Member> members,
                                        const Contrast& contrast) {
   if (!data.spec.block.empty()) {
@@ -121,8 +121,8 @@ std::optional<Estimate> these_estimate(const Prepared& data, std::span<const Mem
   return mean_of(estimates);
 }
 
-// Blocks as units, each cell's mean over the subjects as its number; of blocks that all subjects
-// have with all cells.
+// Uses as units the blocks that have all cells of all subjects. The number of a cell is its mean
+// over the subjects.
 std::optional<Strata> these_strata(const Prepared& data, std::span<const Member> members) {
   const std::size_t cells = data.cells();
   std::vector<UnitNumbers> all(members.size() * cells);
@@ -146,7 +146,7 @@ std::optional<Strata> these_strata(const Prepared& data, std::span<const Member>
   return strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
 }
 
-// Subjects as units.
+// Uses subjects as units.
 std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Member> members,
                                         Notes& notes) {
   std::vector<Moments> table;
@@ -163,7 +163,7 @@ std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Me
   return strata;
 }
 
-// Two or more that all members have.
+// Returns whether all members have two or more blocks in common.
 bool have_common_blocks(std::span<const Member> members) {
   std::vector<UnitNumbers> blocks;
   for (const Member& member : members) {
@@ -204,7 +204,7 @@ struct Suite {
     if (scope == Scope::these) return these_estimate(data, members, contrast);
     return like_these_estimate(data, members, contrast);
   }
-  // The numbers that the estimate is the mean of; none where they are of several kinds.
+  // The numbers whose mean is the estimate; empty if they are of several kinds.
   [[nodiscard]] UnitNumbers numbers(const Contrast& contrast) const {
     if (scope == Scope::like_these) return subject_numbers(data, members, contrast);
     if (data.spec.block.empty()) return {};
