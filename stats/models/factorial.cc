@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_columns = 2000;
 constexpr double most_work = 4e9;  // multiplications
 
-// The largest order of interactions that can be fitted, or 0.
+// Returns the largest order of interactions that can be fitted, or 0.
 std::size_t affordable_order(std::span<const std::size_t> shape, std::size_t points) {
   for (std::size_t order = active_treatments(shape); order >= 1; --order) {
     const auto terms = all_terms(shape, order);
@@ -54,7 +54,7 @@ void for_each_block(std::span<const Point> points, Use use) {
   }
 }
 
-// Whether every block has each of the model's cells equally often.
+// Returns whether every block has each of the model's cells equally often.
 bool is_balanced(std::span<const Point> points, std::span<const std::size_t> shape,
                  std::size_t cells) {
   std::size_t all = 1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // y ~ block + a * b * ...: categorical treatments with their interactions, and an additive block.
 //
-// The model is fitted on weighted cell means; blocks are absorbed by centring within each (Frisch,
-// Waugh, 1933), so that only the treatments have columns (sum-to-zero coding). Sums of squares are
-// of type II: each term is adjusted for the block and for all terms that do not contain it, as R's
-// anova() of the two models gives; or of type III: each term is adjusted for all others, as
-// car::Anova(type = 3) gives with sum-to-zero contrasts. For balanced data both are the sequential
-// ones. Type III needs all cells; without them the fit says that it is of type II.
+// The model is fitted on weighted cell means. Blocks are absorbed by centring within each (Frisch,
+// Waugh, 1933), so only the treatments have columns (sum-to-zero coding). With sums of squares of
+// type II, each term is adjusted for the block and for all terms that do not contain it, like R's
+// anova() of the two models. With type III, each term is adjusted for all others, like
+// car::Anova(type = 3) with sum-to-zero contrasts. For balanced data both equal the sequential sums
+// of squares. Type III needs all cells; if cells are missing, the fit says that it is of type II.
 #pragma once
 
 #include <cstddef>
@@ -37,21 +37,21 @@ struct Term {
 };
 
 struct FactorialFit {
-  std::vector<Term> terms{};    // main effects first; those without degrees of freedom are left out
-  std::optional<Term> block{};  // if there are two blocks or more
+  std::vector<Term> terms{};    // main effects first; terms without degrees of freedom are left out
+  std::optional<Term> block{};  // present if there are two blocks or more
   double residual_df = 0;
   double residual_ss = 0;  // 0 if nothing but rounding is left
-  std::size_t order = 0;   // treatments in the largest interaction that the model has
+  std::size_t order = 0;   // number of treatments in the largest interaction of the model
   bool balanced = true;    // every block has every cell equally often
   SumsOfSquares type = SumsOfSquares::type2;
 };
 
 class FactorialModel {
  public:
-  // `shape` is the number of levels of each treatment. `points` is ordered by block and not empty.
-  // `noise` is as in Prepared. `terms` are those of the model; if empty, all interactions. High
-  // interactions stay in the residuals if fitting them would take more than a second or two. The
-  // result is nothing if even the main effects are too many.
+  // `shape` has the number of levels of each treatment. `points` is ordered by block and not empty.
+  // `noise` is as in Prepared. `terms` are the terms of the model; if empty, all interactions. High
+  // interactions stay in the residuals if fitting them would take more than a second or two.
+  // Returns nothing if even the main effects are too many.
   static std::optional<FactorialModel> fit(std::span<const std::size_t> shape,
                                            std::span<const Point> points, double noise,
                                            SumsOfSquares type = SumsOfSquares::type2,
@@ -59,11 +59,11 @@ class FactorialModel {
 
   [[nodiscard]] const FactorialFit& result() const { return fit_; }
 
-  // What the model expects at each of the points that it was fitted to.
+  // Returns the model's expectation at each of the points that it was fitted to.
   [[nodiscard]] std::vector<double> fitted(std::span<const Point> points) const;
 
-  // A contrast of these cells, averaged over blocks, with the residual error of the model. Nothing
-  // if the data does not determine it.
+  // A contrast of these cells, averaged over blocks, with the residual error of the model. Returns
+  // nothing if the data does not determine it.
   [[nodiscard]] std::optional<Estimate> contrast(std::span<const std::size_t> cells,
                                                  const Contrast& contrast) const;
 
@@ -89,7 +89,7 @@ class FactorialModel {
   [[nodiscard]] Term test_block(std::span<const Point> points) const;
 
   std::vector<std::size_t> shape_;
-  std::size_t cells_ = 1;                  // of the design
+  std::size_t cells_ = 1;                  // number of cells in the design
   std::vector<std::uint32_t> terms_;       // in the order of their columns
   std::vector<std::size_t> first_column_;  // one more than terms_
   Triangle triangle_;

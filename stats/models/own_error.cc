@@ -11,14 +11,15 @@
 namespace stab::stats {
 namespace {
 
-// The weighted sum of a block's cells; `needed` counts those that are still to come.
+// The weighted sum of a block's cells; `needed` counts the cells that are still to come.
 struct Sum {
   double difference = 0;
   double base = 0;
   std::size_t needed = 0;
 };
 
-// Of a few units that depend on each other strongly; with fewer, no change could be large enough.
+// The least degrees of freedom of a few units that depend on each other strongly. With fewer, no
+// change could be large enough.
 constexpr double least_df = 3;
 
 bool has_weight(const Contrast& contrast, std::size_t i) {
@@ -97,8 +98,8 @@ UnitNumbers averaged(std::span<const UnitNumbers> all) {
 
 namespace {
 
-// Mean products of two tables that have a row a subject and a column a unit: of rows, of columns
-// and of the residuals of both.
+// Mean products of two tables with a row for each subject and a column for each unit: of rows, of
+// columns, and of the residuals of both.
 struct MeanProducts {
   double rows = 0;
   double columns = 0;
@@ -156,7 +157,7 @@ Estimate crossed_mean_of(std::span<const UnitNumbers> all, double noise,
   const double k = static_cast<double>(difference.size());
   const double n = static_cast<double>(difference.front().size());
   MeanProducts squares = mean_products(difference, difference);
-  if (!(squares.rows > noise)) squares.rows = squares.rest;  // its expectation is no less
+  if (!(squares.rows > noise)) squares.rows = squares.rest;  // its expectation is not smaller
   const bool dependent = over_time && over_time->independent > 0;
   const double inflation = dependent ? n / over_time->independent : 1;
   const double columns_df = dependent ? std::max(least_df, over_time->independent - 1) : n - 1;
@@ -229,8 +230,8 @@ Estimate mean_of(const UnitNumbers& numbers, double noise) {
 
 namespace {
 
-// n times the variance of the mean of n numbers of a first-order autoregressive series, whose own
-// variance is 1.
+// n times the variance of the mean of n numbers from a first-order autoregressive series with
+// variance 1.
 double mean_variance(double correlation, std::size_t n) {
   double sum = 1;
   double power = 1;
@@ -263,15 +264,16 @@ Estimate mean_over_time(const UnitNumbers& numbers, std::span<const std::uint32_
     last = distance;
   }
   const double n = static_cast<double>(units);
-  // r of n independent numbers is -1 / n on average, and falls short of a correlation c by another
-  // 3 c / n (Marriott and Pope, Biometrika 1954; Kendall, ibid.). An estimate that is too small costs
-  // more than one that is too large, so it is raised by a quarter of its standard error.
+  // For n independent numbers, r is -1 / n on average, and it falls short of a correlation c by
+  // another 3 c / n (Marriott and Pope, Biometrika 1954; Kendall, ibid.). An estimate that is too
+  // small costs more than one that is too large, so it is raised by a quarter of its standard
+  // error.
   constexpr double most = 0.9;
   constexpr double raised = 0.25;
   const double correlation =
       std::clamp((n * products / squares + 1) / (n - 3) + raised / std::sqrt(n), 0.0, most);
   const double inflation = mean_variance(correlation, units);
-  // Numbers that are alike also lie closer to their own mean than to the true one.
+  // Correlated numbers also lie closer to their own mean than to the true mean.
   const double factor = inflation / std::max(0.05, 1 - (inflation - 1) / (n - 1));
   result.autocorrelation = correlation;
   result.in_time = units;
@@ -304,7 +306,7 @@ std::optional<Estimate> trimmed_mean_of(const UnitNumbers& numbers, const Estima
   result.variance = winsorized.ss > n * noise ? winsorized.ss / (h * (h - 1)) : 0;
   result.base_variance = 0;
   result.base_covariance = 0;
-  if (mean.fixed > 0) {  // subjects: what blocks do to all of them does not average out
+  if (mean.fixed > 0) {  // subjects: the common influence of blocks does not average out
     result.variance += mean.fixed;
     result.df = std::max(1.0, std::min(result.df, mean.df));
   } else if (mean.independent > 0 && mean.independent < n) {
@@ -319,7 +321,7 @@ std::optional<Estimate> median_of(const UnitNumbers& numbers, const Estimate& me
   if (units < least_for_median || !mean.has_error()) return std::nullopt;
   auto sorted = std::make_shared<std::vector<double>>(numbers.difference);
   for (double& each : *sorted)
-    if (each * each <= noise) each = 0;  // a difference of rounding alone has no sign
+    if (each * each <= noise) each = 0;  // rounding alone has no sign
   std::ranges::sort(*sorted);
   const std::vector<double>& all = *sorted;
   const double range = all.back() - all.front();
@@ -333,7 +335,7 @@ std::optional<Estimate> median_of(const UnitNumbers& numbers, const Estimate& me
   result.base_variance = 0;
   result.base_covariance = 0;
   if (!subjects) result.df = std::max(1.0, independent - 1);
-  // What the interval says of the error (McKean and Schrader, 1984).
+  // The error that the interval implies (McKean and Schrader, 1984).
   constexpr double one_sided = 0.025;
   constexpr double quantile = 1.96;
   if (const std::size_t rank = median_rank(units, independent, one_sided); rank > 0) {
@@ -346,7 +348,7 @@ std::optional<Estimate> median_of(const UnitNumbers& numbers, const Estimate& me
 
 bool too_few_independent(const Estimate& estimate) {
   constexpr double enough = 10;
-  constexpr double share = 3;  // of few units, strong dependence alone
+  constexpr double share = 3;  // few units count as too few only if they depend strongly
   return estimate.independent > 0 &&
          estimate.independent < std::min(enough, static_cast<double>(estimate.in_time) / share);
 }
@@ -360,7 +362,7 @@ double satterthwaite(std::span<const std::pair<double, double>> variances) {
     least = std::min(least, df);
   }
   if (!(total > 0)) return least;
-  double squares = 0;  // of shares, so that large and small numbers keep their digits
+  double squares = 0;  // squares of shares, so that large and small numbers keep their digits
   for (const auto& [variance, df] : variances)
     squares += variance / total * (variance / total) / df;
   return 1 / squares;

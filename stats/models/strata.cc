@@ -20,15 +20,15 @@ double dot(std::span<const double> a, std::span<const double> b) {
 }
 
 // Rows of unit length that are orthogonal to each other and to the constant: a term's contrasts of
-// the cells, after those of earlier terms.
+// the cells follow those of earlier terms.
 class Basis {
  public:
   explicit Basis(std::size_t cells) {
     rows_.emplace_back(cells, 1 / std::sqrt(static_cast<double>(cells)));
   }
 
-  // Orthogonalizes by Gram-Schmidt, twice, because once loses digits. False if the row depends on
-  // those before it.
+  // Orthogonalizes by Gram-Schmidt, twice, because once loses digits. Returns false if the row
+  // depends on the rows before it.
   bool add(Row row) {
     const double length = std::sqrt(dot(row, row));
     for (int pass = 0; pass < 2; ++pass)
@@ -73,10 +73,10 @@ std::size_t add_term(std::uint32_t term, std::span<const std::size_t> shape,
   return added;
 }
 
-// The values of all units in each contrast of a term.
+// The values of all units in each of a term's contrasts.
 struct Scores {
   std::vector<Moments> contrasts;
-  std::vector<Row> deviations;  // by contrast, one a unit
+  std::vector<Row> deviations;  // by contrast, one for each unit
 };
 
 Scores scores_of(std::span<const Row> rows, std::span<const double> means, std::size_t units) {

@@ -4,9 +4,9 @@
 //
 // Each term is tested against its own interaction with the units (Winer: Statistical principles in
 // experimental design, 1971; R: aov with Error strata). The variation of trials inside a cell is
-// shown and tests nothing: pooling it into the error would take many trials of few units for many
-// units. A term with several degrees of freedom assumes that its contrasts vary equally between
-// units; epsilon says how far that is from true and takes it out of the degrees of freedom
+// shown but not used for tests: pooled into the error, many trials of few units would count like
+// many units. A term with several degrees of freedom assumes that its contrasts vary equally
+// between units; epsilon says how far that is from true and reduces the degrees of freedom
 // (Greenhouse and Geisser, Psychometrika 1959).
 #pragma once
 
@@ -24,13 +24,13 @@ struct StratumTerm {
   std::uint32_t treatments = 0;  // bit i: treatment i is in the term
   double df = 0;
   double ss = 0;
-  double error_df = 0;  // unit:term
+  double error_df = 0;  // of unit:term
   double error_ss = 0;
-  std::optional<double> epsilon{};  // terms of several degrees of freedom that have a test
+  std::optional<double> epsilon{};  // only for tested terms with several degrees of freedom
 };
 
 struct Strata {
-  std::vector<StratumTerm> terms{};  // those without degrees of freedom are left out
+  std::vector<StratumTerm> terms{};  // terms without degrees of freedom are left out
   double unit_df = 0;
   double unit_ss = 0;
   double within_df = 0;  // of trials inside cells; 0: one trial a cell
@@ -38,12 +38,12 @@ struct Strata {
   bool balanced = true;  // every cell has equally many trials
 };
 
-// `shape` is the number of levels of each treatment; `cells` are those that every unit has, rising.
-// `terms` are those of the model; where cells are missing, each is adjusted for those that do not
-// contain it, as sums of squares of type II are. `table` has the cells of the first unit, then
-// those of the next, of two or more units. Unequal cells count by their means, times the harmonic
-// mean of their sizes (the analysis of unweighted means). `noise` is as in Prepared. The result is
-// nothing if there are too many cells for a table.
+// `shape` has the number of levels of each treatment; `cells` are the cells that every unit has,
+// rising. `terms` are the terms of the model; if cells are missing, each term is adjusted for the
+// terms that do not contain it, like sums of squares of type II. `table` has the cells of the first
+// unit, then those of the next, for two or more units. Unequal cells count by their means, times
+// the harmonic mean of their sizes (the analysis of unweighted means). `noise` is as in Prepared.
+// Returns nothing if there are too many cells for a table.
 std::optional<Strata> strata_of(std::span<const std::size_t> shape,
                                 std::span<const std::size_t> cells,
                                 std::span<const std::uint32_t> terms,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Welch's t-test: means whose variances may differ, of numbers that nothing ties to each other.
+// Welch's t-test for means of independent numbers whose variances may differ.
 #pragma once
 
 #include <span>

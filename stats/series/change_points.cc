@@ -13,7 +13,7 @@ namespace {
 
 struct Part {
   std::size_t from = 0;
-  std::size_t to = 0;  // behind the last one
+  std::size_t to = 0;  // index behind the last number
 };
 
 struct Cut {
@@ -21,7 +21,8 @@ struct Cut {
   double statistic = -1;
 };
 
-// Sums of distances from a number to those before another, so that each cut costs a few additions.
+// Sums of the distances from one number to all numbers before another, so each cut takes a few
+// additions.
 class Distances {
  public:
   explicit Distances(std::size_t longest) : row_(longest + 1), sums_(longest * (longest + 1)) {}
@@ -35,7 +36,7 @@ class Distances {
         sums[j + 1] = sums[j] + std::abs(numbers[i] - numbers[j]);
     }
   }
-  // From number `i` to those of [from, to).
+  // The sum of the distances from number `i` to the numbers in [from, to).
   [[nodiscard]] double sum(std::size_t i, std::size_t from, std::size_t to) const {
     return sums_[i * row_ + to] - sums_[i * row_ + from];
   }
@@ -55,10 +56,10 @@ double energy(double between, double left, double right, std::size_t m, std::siz
          (2 * between / mn - mean_of_pairs(left, m) - mean_of_pairs(right, n));
 }
 
-// Of numbers [0, count).
+// Returns the best cut of the numbers [0, count).
 Cut best_cut(const Distances& distances, std::size_t count, std::size_t shortest) {
   Cut best;
-  double left = 0;  // of all pairs of [0, at)
+  double left = 0;  // sum over all pairs in [0, at)
   for (std::size_t at = 1; at + shortest <= count; ++at) {
     left += distances.sum(at - 1, 0, at - 1);
     if (at < shortest) continue;
@@ -115,8 +116,8 @@ class Divider {
     return best;
   }
 
-  // Numbers change places within their parts only. It ends as soon as p will be above alpha whatever
-  // the other permutations are; then it is that of those that were drawn.
+  // Numbers change places within their parts only. Stops as soon as p will be above alpha whatever
+  // the other permutations give; p is then based on the permutations that were drawn.
   double p_of(double statistic) {
     std::vector<double> numbers(series_.begin(), series_.end());
     // Sums in another order may differ in their last digits.

@@ -9,7 +9,8 @@
 namespace stab::stats {
 namespace {
 
-// The place of a t statistic among normal ones (Wallace, Annals of Mathematical Statistics 1959).
+// Converts a t statistic to the scale of a normal distribution (Wallace, Annals of Mathematical
+// Statistics 1959).
 double normal_of(double t, double df) {
   return (8 * df + 1) / (8 * df + 3) * std::sqrt(df * std::log1p(t * t / df));
 }
@@ -25,16 +26,17 @@ class Sums {
   }
   [[nodiscard]] std::size_t size() const { return numbers_.size(); }
 
-  // How far the numbers behind the first m are from these, on the scale of a normal distribution: the
-  // t statistic of a step in a first-order autoregressive series (generalised least squares).
+  // Returns how far the numbers behind the first m are from the first m, on the scale of a normal
+  // distribution: the t statistic of a step in a first-order autoregressive series (generalised
+  // least squares).
   [[nodiscard]] double distance(std::size_t m) const {
     const double n = static_cast<double>(size());
     const double behind = static_cast<double>(size() - m);
     const std::optional<double> known = correlation(m);
     if (!known) return 0;
     const double c = *known;
-    // Each number less c times the number before it is independent of the others. There, a level
-    // counts as 1 - c, but a step counts in full in its first number.
+    // Each number minus c times the number before it is independent of the others. In these terms a
+    // level counts as 1 - c, but a step counts in full in its first number.
     const double level = 1 - c;
     const double first = numbers_.front();
     const double before_last = sum_[size() - 1];
@@ -56,12 +58,13 @@ class Sums {
   }
 
  private:
-  // Equal numbers differ by their digits alone.
+  // Equal numbers differ only by rounding.
   [[nodiscard]] double rounding() const {
     return 16 * std::numeric_limits<double>::epsilon() * squares_.back();
   }
 
-  // How alike neighbours are, each side by its distance from its own mean. Nothing: they do not vary.
+  // The correlation of neighbours, with each side measured from its own mean. Returns nothing if
+  // the numbers do not vary.
   [[nodiscard]] std::optional<double> correlation(std::size_t m) const {
     Side sides = side(0, m);
     double numbers = static_cast<double>(m);
@@ -71,14 +74,14 @@ class Sums {
       sides.squares += behind.squares;
       sides.products += behind.products;
       numbers = static_cast<double>(size());
-      // A mean of few numbers takes little away from how alike all numbers are.
+      // The mean of a few numbers hardly reduces the correlation of all numbers.
       constexpr double few = 5;
       means += std::min(1.0, static_cast<double>(size() - m - 1) / few);
     }
     if (!(sides.squares > rounding())) return std::nullopt;
-    // The correlation of short series falls short: it is -1 / n for each mean on average, and another
-    // 3 c / n lower (Marriott and Pope, Biometrika 1954). A tenth of a standard error more, as
-    // false alarms cost more than a little delay.
+    // The estimate of a short series is too low: by 1 / n for each mean on average, and by another
+    // 3 c / n (Marriott and Pope, Biometrika 1954). It is also raised by a tenth of a standard
+    // error, because false alarms cost more than a little delay.
     constexpr double most = 0.9;
     constexpr double raised = 0.1;
     const double r = (numbers * sides.products / sides.squares + means) / (numbers - 3 * means);
@@ -87,9 +90,9 @@ class Sums {
 
   struct Side {
     double squares = 0;   // of distances from the mean
-    double products = 0;  // of neighbours' distances
+    double products = 0;  // of neighbours' distances from the mean
   };
-  // The numbers [from, to).
+  // Sums over the numbers [from, to).
   [[nodiscard]] Side side(std::size_t from, std::size_t to) const {
     const double n = static_cast<double>(to - from);
     const double sum = sum_[to] - sum_[from];
@@ -106,10 +109,10 @@ class Sums {
   std::vector<double> products_{0};
 };
 
-// The evidence for a change at a place: the square of its distance, adjusted so that one limit fits all
-// places. If many numbers follow the place, their mean changes slowly and is rarely extreme by chance, so
-// a smaller distance is enough; small steps need many numbers. If few numbers precede the place, they say
-// little about the correlation, so a larger distance is needed.
+// The evidence for a change at a place: the square of its distance, adjusted so that one limit fits
+// all places. If many numbers follow the place, their mean changes slowly and is rarely extreme by
+// chance, so a smaller distance is enough; small steps need many numbers. If few numbers precede
+// the place, they say little about the correlation, so a larger distance is needed.
 double score_of(double distance, std::size_t before, std::size_t behind) {
   constexpr double lower = 2.5;
   constexpr std::size_t many = 30;
@@ -118,8 +121,8 @@ double score_of(double distance, std::size_t before, std::size_t behind) {
          higher / static_cast<double>(before);
 }
 
-// Simulated: at most 5 % of series reach this in 1,000 numbers, with correlations of 0 to 0.3. The tail
-// of a normal distribution gives the limits of other levels.
+// By simulation, at most 5 % of series reach this limit in 1,000 numbers, with correlations of 0 to
+// 0.3. The tail of a normal distribution gives the limits of other levels.
 double limit_of(double alpha) {
   constexpr double simulated = 27.8;
   constexpr double level = 0.05;
@@ -140,7 +143,7 @@ std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& opt
       // Distances from the first number keep their digits.
       sums.add(series[i] - series[begin]);
       double farthest = limit;
-      // Far back the places are farther apart: neighbouring ones say nearly the same there.
+      // Far back, fewer places are compared, because neighbouring places say nearly the same.
       for (std::size_t behind = 1; behind + start <= sums.size();
            behind += behind < 20 ? 1 : behind / 10) {
         const std::size_t before = sums.size() - behind;

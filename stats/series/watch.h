@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Watches a series that is looked at again after each new number: has its level changed? At most 5 %
-// of series without a change ever raise an alarm in 1,000 numbers, however often one looks, because
-// the limit is one for all looks together (simulated: watch_test.cc, doc/history.md).
+// Watches a series that is looked at again after each new number: has its level changed? At most 5
+// % of series without a change ever raise an alarm in 1,000 numbers, however often one looks,
+// because one limit covers all looks together (simulated: watch_test.cc, doc/history.md).
 //
-// At each number all places of a change are compared: how far the level behind the place is from the
-// level before it, by the t statistic of a step in a first-order autoregressive series, on the scale
-// of a normal distribution. The numbers on both sides give the variance and how alike neighbours are,
-// so nothing must be known beforehand; but a change among the first numbers becomes part of what is
-// normal.
+// At each number all places of a change are compared: how far the level behind the place is from
+// the level before it, by the t statistic of a step in a first-order autoregressive series, on the
+// scale of a normal distribution. The numbers on both sides give the variance and the correlation
+// of neighbours, so nothing must be known beforehand. But a change among the first numbers becomes
+// part of the normal level.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@
 namespace stab::stats {
 
 struct WatchOptions {
-  double alpha = 0.05;     // that a series without a change ever raises an alarm
+  double alpha = 0.05;     // probability that a series without a change ever raises an alarm
   std::size_t start = 10;  // numbers that are taken as normal; at least 10
 };
 
 struct Alarm {
   std::size_t raised = 0;  // the number after which the alarm is raised
-  std::size_t at = 0;      // the first number of the new level, by what was known then
+  std::size_t at = 0;      // the first number of the new level, as known when the alarm was raised
 };
 
-// The numbers are finite. After an alarm the watch begins anew at the change.
+// The numbers must be finite. After an alarm the watch begins anew at the change.
 std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& options);
 
 }  // namespace stab::stats

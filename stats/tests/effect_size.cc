@@ -10,10 +10,10 @@
 namespace stab::stats {
 namespace {
 
-// With more the noncentral F distribution cannot be computed, and the interval is very narrow.
+// Above this, the noncentral F distribution cannot be computed, and the interval is very narrow.
 constexpr double largest_noncentrality = 1e6;
 
-// The noncentrality at which P(F <= f) = share; 0 if no noncentrality has it.
+// Returns the noncentrality at which P(F <= f) = share, or 0 if no noncentrality has this share.
 std::optional<double> noncentrality(double f, double df1, double df2, double share) {
   const auto excess = [&](double lambda) -> std::optional<double> {
     const auto p = noncentral_f_cdf(f, df1, df2, lambda);

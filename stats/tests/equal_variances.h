@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Do groups vary equally? One-way analysis of variance of the distances from each group's median.
+// Tests whether groups vary equally: one-way analysis of variance of distances from each group's
+// median.
 #pragma once
 
 #include <span>
@@ -17,7 +18,7 @@ struct VarianceTest {
 };
 
 // Brown and Forsythe (JASA 1974) take distances from the median, because with distances from the
-// mean (Levene, 1960) the error rate of skewed numbers is too high. The test needs two or more
+// mean (Levene, 1960) the error rate is too high for skewed numbers. The test needs two or more
 // groups of two or more numbers, and a group whose distances differ.
 Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups);
 

@@ -26,16 +26,16 @@ std::optional<Interval> fieller(const Estimate& estimate, double alpha) {
   return Interval{1 + (b - root) / a - bound, 1 + (b + root) / a + bound};
 }
 
-// As how many independent numbers those of a median count. Subjects are independent of each other, and
-// what blocks do to all of them is Estimate::fixed.
+// The number of independent numbers that a median's numbers are worth. Subjects are independent of
+// each other, because the common influence of blocks is in Estimate::fixed.
 double independent_of(const Estimate& estimate) {
   const double n = static_cast<double>(estimate.ordered->size());
   const bool dependent = !(estimate.fixed > 0) && estimate.independent > 0;
   return dependent ? std::min(n, estimate.independent) : n;
 }
 
-// The probability that at least `count` of the numbers lie on one side of their median: a binomial
-// tail, as a beta distribution has it for counts that are no whole numbers.
+// The probability that at least `count` of the numbers lie on one side of their median. It is a
+// binomial tail, computed by the beta distribution, because counts need not be whole numbers.
 double sign_tail(double count, double numbers, double independent) {
   if (!(count > 0)) return 1;
   const double inside = std::min(independent, count * independent / numbers);
@@ -43,7 +43,8 @@ double sign_tail(double count, double numbers, double independent) {
   return f_tail(inside / outside, 2 * outside, 2 * inside).value_or(1);
 }
 
-// The end of a median's interval on that side; it is wrong with a probability of `one_sided`.
+// Returns the end of a median's interval on that side, which is wrong with a probability of
+// `one_sided`.
 std::optional<double> median_end(const Estimate& estimate, double one_sided, double side) {
   const std::vector<double>& numbers = *estimate.ordered;
   const std::size_t rank = median_rank(numbers.size(), independent_of(estimate), one_sided);
@@ -72,7 +73,7 @@ double median_beyond(const Estimate& estimate, double value, double side) {
     return end && side * (value - *end) > 0;
   };
   double above = std::log(0.5);
-  double below = -700;  // of the smallest numbers
+  double below = -700;  // near the logarithm of the smallest doubles
   if (!rejects(above)) return 1;
   for (int i = 0; i < 60 && above - below > 1e-12; ++i) {
     const double middle = (above + below) / 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An estimated difference of two levels, with its tests and intervals: of their means, or a median of
-// differences.
+// An estimated difference between two levels, with its tests and intervals. It is a difference of
+// means, or a median of differences.
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,24 @@ struct Estimate {
   double base_variance = 0;
   double base_covariance = 0;  // of the baseline's mean with the difference
   bool log = false;            // of logarithms: the change is the ratio exp(difference)
-  std::size_t units = 0;       // independent numbers behind it, where they are of one kind
-  // Units in the order of time (own_error.h): how alike neighbours are, and as how many independent
-  // units these count. 0: the error takes the units as independent.
+  std::size_t units = 0;       // number of independent numbers behind it, if they are of one kind
+  // For units in the order of time (own_error.h): the correlation of neighbours, and the number of
+  // independent units that these units are worth. 0: the error treats the units as independent.
   double autocorrelation = 0;
   double independent = 0;
-  std::size_t in_time = 0;  // how many units these are; 0: none
-  double fixed = 0;         // the part of the variance that more units would leave
-  // What the measurement itself may be off by, either way: intervals and p allow for all of it.
+  std::size_t in_time = 0;  // number of units in the order of time; 0: no such units
+  double fixed = 0;         // the part of the variance that more units would not reduce
+  // The largest error of the measurement itself, in either direction. Intervals and p allow for all
+  // of it.
   double bound = 0;
-  // A median has its numbers here, in ascending order. Its p are those of the sign test and its
-  // intervals end at two of the numbers, so both hold whatever the numbers' distribution; there,
-  // `variance` and `df` only plan further experiments.
+  // A median has its numbers here, in ascending order. Its p come from the sign test, and its
+  // intervals end at two of the numbers, so both hold for any distribution of the numbers. For a
+  // median, `variance` and `df` only serve to plan further experiments.
   std::shared_ptr<const std::vector<double>> ordered{};
 
   [[nodiscard]] bool has_error() const { return df > 0 && variance >= 0; }
-  // Whether a change can be given as a ratio: logarithms always have one, raw numbers only if the
-  // mean at the baseline is above 0.
+  // Returns whether a change can be given as a ratio. Logarithms always have a ratio, raw numbers
+  // only if the mean at the baseline is above 0.
   [[nodiscard]] bool has_ratio() const { return log || (base && *base > 0); }
 };
 
@@ -49,21 +50,21 @@ std::optional<double> p_value(const Estimate& estimate);
 // The (1 - alpha) interval of the difference.
 std::optional<Interval> difference_interval(const Estimate& estimate, double alpha);
 
-// The rank of the number at which the lower end of a median's interval lies, counted from 1, where so
-// many numbers count as `independent` ones: an end is wrong with a probability of at most `one_sided`.
-// 0: so few numbers have no interval at this level.
+// Returns the rank (from 1) of the number at which the lower end of a median's interval lies, if
+// `numbers` numbers count as `independent` ones. An end is wrong with a probability of at most
+// `one_sided`. 0: this few numbers have no interval at this level.
 std::size_t median_rank(std::size_t numbers, double independent, double one_sided);
 
 // (base + difference) / base; on the log scale exp(difference).
 std::optional<double> ratio_of(const Estimate& estimate);
 
-// The (1 - alpha) interval of the ratio, which excludes 1 exactly if p < alpha. Nothing if there is
-// no ratio, or if the mean at the baseline is not significantly above 0 (Fieller: Some problems in
-// interval estimation, 1954). A median's baseline counts as known.
+// The (1 - alpha) interval of the ratio, which excludes 1 exactly if p < alpha. Returns nothing if
+// there is no ratio, or if the mean at the baseline is not significantly above 0 (Fieller: Some
+// problems in interval estimation, 1954). A median's baseline counts as known.
 std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha);
 
-// The p of "the ratio is not within [1 / (1 + margin), 1 + margin]": the larger one of two
-// one-sided tests (Schuirmann, 1987). All equivalence in this project is tested by it.
+// The p of "the ratio is not within [1 / (1 + margin), 1 + margin]": the larger p of two one-sided
+// tests (Schuirmann, 1987). This is the only test of equivalence in the project.
 std::optional<double> p_same(const Estimate& estimate, double margin);
 
 }  // namespace stab::stats

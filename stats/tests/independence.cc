@@ -20,7 +20,7 @@ double choose(double n, double k) {
   return k > n ? 0 : result;
 }
 
-// The number of arrangements of a things of one kind and b of another that have so many runs.
+// Returns how many arrangements of a things of one kind and b of another have this many runs.
 double arrangements(double a, double b, std::size_t runs) {
   const double half = static_cast<double>(runs / 2);
   if (runs % 2 == 0) return 2 * choose(a - 1, half - 1) * choose(b - 1, half - 1);

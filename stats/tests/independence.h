@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Do successive trials depend on each other? `values` are residuals in the order of time: in rows
-// that were sorted or grouped, independent numbers seem to depend.
+// Tests whether successive trials depend on each other. `values` are residuals in the order of
+// time; if rows were sorted or grouped, independent numbers seem to depend on each other.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@ struct AutocorrelationTest {
 };
 
 // In independent normal samples r has mean -1/n and variance (n-2)^2 / (n^2 (n-1)) (Moran: Some
-// theorems on time series II, Biometrika 1948); p is by the normal distribution. The test needs 8
+// theorems on time series II, Biometrika 1948); p is from the normal distribution. The test needs 8
 // or more numbers that are not all equal.
 Result<AutocorrelationTest> lag1_autocorrelation(std::span<const double> values);
 
 struct RunsTest {
-  std::size_t below = 0;  // numbers below the median; those equal to it are left out
+  std::size_t below = 0;  // numbers below the median; numbers equal to it are left out
   std::size_t above = 0;
-  std::size_t runs = 0;  // of successive numbers on the same side
+  std::size_t runs = 0;  // sequences of numbers on the same side
   double expected = 0;
   double p = 0;  // two-sided
   bool exact = false;
 };
 
 // Counts runs about the median (Wald and Wolfowitz, Annals of Mathematical Statistics 1940). p is
-// twice the smaller tail: of the exact distribution if neither side has more than 50 numbers,
-// otherwise of the normal approximation. The test needs two or more numbers on each side.
+// twice the smaller tail, from the exact distribution if neither side has more than 50 numbers,
+// otherwise from the normal approximation. The test needs two or more numbers on each side.
 Result<RunsTest> runs_test(std::span<const double> values);
 
 }  // namespace stab::stats

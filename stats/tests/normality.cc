@@ -25,7 +25,8 @@ std::vector<double> sorted(std::span<const double> values) {
   return result;
 }
 
-// The weights of the largest n/2 numbers, largest first. Those of the smallest have the other sign.
+// The weights of the largest n/2 numbers, largest first. The smallest n/2 have the opposite
+// weights.
 std::vector<double> royston_weights(std::size_t count) {
   static constexpr double c1[] = {0, 0.221157, -0.147981, -2.07119, 4.434685, -2.706056};
   static constexpr double c2[] = {0, 0.042981, -0.293762, -1.752461, 5.682633, -3.582633};
@@ -54,7 +55,7 @@ std::vector<double> royston_weights(std::size_t count) {
   return weights;
 }
 
-// P(W < w). It takes 1 - w, because w is close to 1 and would lose digits.
+// P(W < w). The argument is 1 - w, because w is close to 1 and would lose digits.
 double royston_p(double one_minus_w, std::size_t count) {
   static constexpr double g[] = {-2.273, 0.459};
   static constexpr double c3[] = {0.544, -0.39978, 0.025054, -6.714e-4};

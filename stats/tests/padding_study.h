@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Padding studies, as proposed for lld's randomized section padding: each of N seeds has M trials
 // of either arm. Both arms are built with the same seed, so that its luck is the same in both. The
-// sample is the seeds, not the trials.
+// seeds are the sample, not the trials.
 #pragma once
 
 #include <span>
@@ -18,14 +18,14 @@ struct SeedTrials {
 };
 
 struct PaddingStudy {
-  std::vector<double> percent{};  // of each seed: 100 (mean after / mean before - 1)
-  double mean = 0;                // of these
+  std::vector<double> percent{};  // for each seed: 100 (mean after / mean before - 1)
+  double mean = 0;                // of the percentages
   Interval interval{};            // Student's, (1 - alpha)
   double p = 0;                   // of "the mean is 0", two-sided
 };
 
-// The study needs two or more seeds with a trial in either arm. All numbers are above 0, and the
-// percentages are not all equal.
+// Needs two or more seeds with a trial in either arm. All numbers must be above 0, and the
+// percentages must not all be equal.
 Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alpha);
 
 }  // namespace stab::stats

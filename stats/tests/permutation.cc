@@ -13,18 +13,19 @@
 namespace stab::stats {
 namespace {
 
-// The numbers of a stratum, scaled so that the sum of the smaller side is its part of the
-// statistic. An arrangement chooses which `dealt` of them are that side.
+// The numbers of a stratum, scaled so that the sum of the smaller side is the stratum's part of the
+// statistic. An arrangement chooses `dealt` of the numbers as that side.
 struct Deck {
   std::vector<double> scores{};
   std::size_t dealt = 0;
 };
 
-// The deck of a stratum: its numbers, the level's first, times `factor` after centring.
+// Makes a stratum's deck from its numbers, the level's first. They are centred and multiplied by
+// `factor`.
 Deck deck_of(std::vector<double> scores, std::size_t levels, double factor) {
   const double centre = moments(scores).mean;
   const std::size_t bases = scores.size() - levels;
-  if (bases < levels) {  // the sums of the two sides differ in sign only
+  if (bases < levels) {  // the sums of the two sides differ only in sign
     std::ranges::reverse(scores);
     factor = -factor;
   }
@@ -38,7 +39,7 @@ std::vector<double> joined(const Stratum& stratum) {
   return all;
 }
 
-// n choose k; nothing if it exceeds `most`.
+// n choose k, or nothing if it exceeds `most`.
 std::optional<std::size_t> choose(std::size_t n, std::size_t k, std::size_t most) {
   double result = 1;
   for (std::size_t i = 1; i <= k; ++i) {
@@ -95,8 +96,8 @@ class Counter {
     return sum;
   }
 
-  // Choices of `left` numbers of this deck from the `first` on, and of the later decks, added to
-  // `sum`.
+  // Counts the choices of `left` numbers from this deck, starting at `first`, combined with all
+  // choices from later decks. Their sums are added to `sum`.
   [[nodiscard]] std::size_t deal(std::size_t deck, std::size_t first, std::size_t left,
                                  double sum) const {
     if (left == 0) {

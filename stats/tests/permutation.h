@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Permutation tests of two levels that are compared within strata, one for each combination of the
-// other treatments' levels: how often would the numbers be as far apart if they were dealt at
-// random to the two sides of their own stratum? No number moves to another stratum, so strata may
-// differ in any way. Subtracting their means and dealing over all of them would ignore that the
-// means are estimates, and reject too often where strata are small.
+// Permutation tests of two levels that are compared within strata, one stratum for each combination
+// of the other treatments' levels. How often would the numbers be as far apart if they were dealt
+// at random to the two sides of their own stratum? No number moves to another stratum, so strata
+// may differ in any way. Subtracting their means and dealing over all of them would ignore that the
+// means are estimates, and would reject too often if strata are small.
 #pragma once
 
 #include <cstddef>
@@ -22,33 +22,33 @@ struct Stratum {
 
 struct PermutationOptions {
   std::uint64_t seed = 0;
-  std::size_t most_exact = 100'000;  // up to so many arrangements all are counted
-  std::size_t drawn = 9'999;         // else so many are drawn at random
+  std::size_t most_exact = 100'000;  // up to this many arrangements, all are counted
+  std::size_t drawn = 9'999;         // otherwise this many are drawn at random
 };
 
 struct PermutationTest {
   double statistic = 0;
-  double p = 0;  // two-sided; drawn: (those as far apart + 1) / (drawn + 1), never 0
-  std::size_t arrangements = 0;  // how many were counted
+  double p = 0;                  // two-sided; drawn: (arrangements as far apart + 1) / (drawn + 1)
+  std::size_t arrangements = 0;  // the number of arrangements that were counted
   bool exact = false;
 };
 
-// With fewer arrangements no p could be below 5 %, and there is no test.
+// With fewer arrangements no p could be below 5 %, so there is no test.
 constexpr std::size_t fewest_arrangements = 20;
 
 // Both tests hold their level exactly, drawn or not (Phipson and Smyth, 2010), if both sides of
-// each stratum are from one distribution. They need a number on each side of each stratum, and a
-// stratum whose numbers are not all equal.
+// each stratum have the same distribution. Each stratum needs a number on both sides, and in some
+// stratum the numbers must not all be equal.
 
-// The statistic is the mean over strata of the difference of means, level - base (Fisher, 1935;
+// The statistic is the mean over strata of the differences of means, level - base (Fisher, 1935;
 // Pitman, 1937).
 Result<PermutationTest> permutation_test(std::span<const Stratum> strata,
                                          const PermutationOptions& options);
 
 // The stratified rank-sum test (van Elteren, Bulletin of the International Statistical Institute
-// 1960). The statistic is a sum over strata: the ranks of the level less the expected ones, divided
-// by the size of the stratum + 1. With one stratum it is Wilcoxon's; wilcoxon.h has that with a
-// shift.
+// 1960). The statistic is a sum over strata: the sum of the level's ranks minus its expectation,
+// divided by the size of the stratum + 1. With one stratum it is Wilcoxon's test; wilcoxon.h has
+// that test with a shift.
 Result<PermutationTest> stratified_rank_sum(std::span<const Stratum> strata,
                                             const PermutationOptions& options);
 

@@ -11,21 +11,22 @@ namespace stab::stats {
 namespace {
 
 constexpr std::size_t most_units = 2048;
-constexpr std::size_t first_draws = 1'999;  // also those that an interval of deals is made from
+constexpr std::size_t first_draws =
+    1'999;  // also the draws from which an interval of deals is made
 constexpr std::size_t first_trimmed = 999;  // a draw sorts all numbers
 constexpr std::size_t most_draws = 1'000'000;
 constexpr std::size_t most_dealing_steps = 400'000'000;  // about a second
-constexpr std::size_t most_counted = 14;                 // signs: 16384 arrangements
+constexpr std::size_t most_counted = 14;                 // for signs: 16384 arrangements
 
-// Arrangements as far off as the one that was observed, by hypothesis.
+// Counts, for each hypothesis, the arrangements that are as far off as the observed one.
 struct Far {
   std::size_t differs = 0;
   std::size_t above = 0;  // of "the difference is at the upper margin": as far below it
   std::size_t below = 0;
 };
 
-// Wilson's interval at five standard errors (JASA 1927): wrong in fewer than 1 of 100,000 tests,
-// after all stages of drawing.
+// Wilson's interval at five standard errors (JASA 1927). It is wrong in fewer than 1 of 100,000
+// tests, after all stages of drawing.
 DrawnP drawn_p(std::size_t far, std::size_t draws) {
   constexpr double z = 5;
   const double n = static_cast<double>(draws);
@@ -42,8 +43,8 @@ DrawnP counted_p(std::size_t far, std::size_t all) {
   return {.p = p, .low = p, .high = p};
 }
 
-// A limit lies within what the draws leave open; or, between the limits of a family, so much is open
-// that the high end says little of p.
+// Returns whether more draws may matter: a limit lies between the bounds of p, or p lies between a
+// family's limits and its bounds are so far apart that the high end says little about p.
 bool is_in_doubt(const DrawnP& p, std::span<const double> limits) {
   if (limits.empty()) return false;
   constexpr double close = 1.2;
@@ -74,7 +75,8 @@ void draw_all(const RandomizationOptions& options, std::size_t first, std::size_
   }
 }
 
-// The 1 - alpha interval between typical values; nothing if so few have no such quantile.
+// The 1 - alpha interval between typical values, or nothing if there are too few for such
+// quantiles.
 std::optional<Interval> between(std::vector<double>& typical, double alpha) {
   const auto k = static_cast<std::size_t>(alpha / 2 * static_cast<double>(typical.size() + 1));
   if (k == 0) return std::nullopt;
@@ -87,7 +89,7 @@ std::optional<Interval> between(std::vector<double>& typical, double alpha) {
   return Interval{.low = low, .high = at(typical.size() - k)};
 }
 
-// The sum of signed numbers, and how many of them kept their sign less those that did not.
+// The sum of signed numbers, and how many of them kept their sign minus how many did not.
 struct Signed {
   double sum = 0;
   double count = 0;
@@ -98,7 +100,7 @@ struct Signed {
   }
 };
 
-// Sums by bytes of signs, so that an arrangement takes a look-up for eight numbers.
+// Sums numbers by bytes of signs, so an arrangement takes one look-up for eight numbers.
 class SignSums {
  public:
   explicit SignSums(std::span<const Signed> units) : bytes_((units.size() + 7) / 8) {
@@ -112,7 +114,7 @@ class SignSums {
         }
   }
 
-  // `next()` gives the signs of the next 64 numbers; a bit that is set changes a sign.
+  // `next()` returns the signs of the next 64 numbers; a set bit changes a sign.
   template <class Next>
   Signed of(Next next) const {
     Signed total;
@@ -129,7 +131,7 @@ class SignSums {
   std::vector<Signed> table_;
 };
 
-// Runs of neighbours, so that there are at most most_units; most runs are single numbers.
+// Joins neighbours so that there are at most most_units units. Most units are single numbers.
 std::vector<Signed> units_of(std::span<const double> numbers) {
   const std::size_t n = numbers.size();
   const std::size_t units = std::min(n, most_units);
@@ -138,7 +140,7 @@ std::vector<Signed> units_of(std::span<const double> numbers) {
   return result;
 }
 
-// The trimmed mean of the numbers less `shift`, each with its sign, by its error.
+// The trimmed mean of the numbers minus `shift`, each with its sign, divided by the error.
 class TrimmedStatistic {
  public:
   TrimmedStatistic(std::vector<double> numbers, double share)
@@ -168,7 +170,7 @@ class TrimmedStatistic {
   std::vector<double> values_{};
 };
 
-// Close numbers count as equal, as rounding depends on the order of sums.
+// Close numbers count as equal, because rounding depends on the order of sums.
 bool is_as_far(double value, double observed, double scale) {
   return value >= observed - 1e-12 * scale || (std::isinf(observed) && value == observed);
 }
@@ -273,8 +275,9 @@ std::optional<RandomizationTest> test_signs(std::span<const double> differences,
 
 namespace {
 
-// What a side of a stratum needs for its mean and variance at any shift of the numbers that were the
-// level's: sums of numbers, of squares, of marks and of numbers with a mark.
+// The sums from which a side of a stratum gets its mean and variance if the level's numbers are
+// shifted by any amount. A mark is set on the level's numbers; `xx` is the sum of squares, and
+// `marked` is the sum of the numbers with a mark.
 struct SideSums {
   double n = 0;
   double x = 0;
@@ -301,7 +304,7 @@ struct SideSums {
 };
 
 struct DealtStratum {
-  std::vector<std::pair<double, bool>> numbers{};  // and whether it was the level's
+  std::vector<std::pair<double, bool>> numbers{};  // each with whether it was the level's
   std::size_t levels = 0;
   SideSums all{};
 };
@@ -342,7 +345,7 @@ std::vector<double> batch_means(std::span<const double> numbers, std::size_t siz
   return result;
 }
 
-// Where the two-sided p of a shift falls to alpha, on one side of the estimate.
+// Returns the shift at which the two-sided p falls to alpha, on one side of the estimate.
 std::optional<double> end_of(const std::vector<DealtStratum>& strata,
                              const std::vector<Dealt>& draws, const Dealt& observed,
                              double estimate, double error, double direction, double alpha,
@@ -386,7 +389,7 @@ std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
     const std::vector<double> base = batch_means(stratum.base, batch);
     const std::vector<double> level = batch_means(stratum.level, batch);
     if (base.size() < 2 || level.size() < 2) return std::nullopt;
-    // Both sides less one number, so that squares keep their digits.
+    // One number is subtracted from both sides, so that squares keep their digits.
     centre = moments(base).mean;
     DealtStratum dealt{.levels = level.size()};
     SideSums side;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Randomization tests: how often would the order that was drawn give a comparison as far from
-// nothing, if the levels did nothing in any block? The labels are dealt again as they were drawn,
-// so the tests are exact for that hypothesis, whatever the noise looks like (Fisher, 1935). They say
-// nothing of a mean effect that differs from block to block; verdicts also need the block test.
+// Randomization tests: how often would the order that was drawn give a comparison as far from zero
+// if the levels did nothing in any block? The labels are dealt again as they were drawn, so the
+// tests are exact for that hypothesis, for any kind of noise (Fisher, 1935). They say nothing about
+// a mean effect that differs from block to block, so verdicts also need the block test.
 //
-// Arrangements are drawn from a stated seed where there are too many to count. `p_low` and `p_high`
-// hold the p of all arrangements with probability 1 - 1e-5, and draws go on while one of the limits
-// lies between them, so that chance can't make a verdict.
+// Arrangements are drawn from a stated seed if there are too many to count. `p_low` and `p_high`
+// contain the p of all arrangements with probability 1 - 1e-5, and draws go on while one of the
+// limits lies between them, so that chance can't make a verdict.
 #pragma once
 
 #include <cstddef>
@@ -23,43 +23,44 @@ namespace stab::stats {
 struct RandomizationOptions {
   std::uint64_t seed = 0;
   double alpha = 0.05;               // of the interval
-  std::vector<double> limits{};      // the least and the largest p that a verdict may need
-  double share = 0;                  // cut off at each end of the numbers (a typical run)
-  std::optional<Interval> margin{};  // of differences that do not matter
+  std::vector<double> limits{};      // the smallest and the largest p that a verdict may need
+  double share = 0;                  // cut off at each end of the numbers (for a typical run)
+  std::optional<Interval> margin{};  // the differences that do not matter
 };
 
-// A p as far as the draws know it.
+// A p, as precisely as the draws determine it.
 struct DrawnP {
   double p = 1;
-  double low = 1;  // of the p of all arrangements
+  double low = 1;  // bounds of the p of all arrangements
   double high = 1;
 };
 
 struct RandomizationTest {
-  DrawnP differs{};              // of "nothing differs", two-sided
-  std::optional<DrawnP> same{};  // of "the difference is outside of the margin"
-  // The (1 - alpha) interval of a difference that is the same in all units; nothing if there are too
-  // few arrangements, or where numbers are cut off.
+  DrawnP differs{};              // p of "nothing differs", two-sided
+  std::optional<DrawnP> same{};  // p of "the difference is outside of the margin"
+  // The (1 - alpha) interval of a difference that is the same in all units. Absent if there are too
+  // few arrangements, or if numbers are cut off.
   std::optional<Interval> interval{};
-  std::size_t units = 0;  // that were dealt, each as a whole
+  std::size_t units = 0;  // the units that were dealt, each as a whole
   std::size_t draws = 0;  // arrangements that were counted
-  bool all = false;       // these are all that there are
-  double least = 1;       // the smallest two-sided p that so few units can have
+  bool all = false;       // the draws are all arrangements
+  double least = 1;       // the smallest two-sided p that this number of units can have
   bool settled = true;    // no limit lies between `low` and `high`
 };
 
-// Each number is a block's difference of two levels, which has the other sign if the order had been
-// the other way around. The statistic is the mean; dividing it by its own standard error gives the
-// same test. With a share it is the trimmed mean by its winsorized error (Yuen, 1974). The interval
-// is that of typical values (Hartigan, JASA 1969): quantiles of the means of random subsets. Of more
-// than 2048 numbers runs of neighbours change their sign together. Nothing for fewer than two.
+// Each number is a block's difference between two levels, which has the other sign if the order had
+// been the other way around. The statistic is the mean; dividing it by its standard error gives the
+// same test. With a share, the statistic is the trimmed mean divided by its winsorized error (Yuen,
+// 1974). The interval is that of typical values (Hartigan, JASA 1969): quantiles of the means of
+// random subsets. If there are more than 2048 numbers, neighbours form runs that change their sign
+// together. Returns nothing for fewer than two numbers.
 std::optional<RandomizationTest> test_signs(std::span<const double> differences,
                                             const RandomizationOptions& options);
 
-// Numbers that were dealt to two levels, in strata. The statistic is the mean of the strata's
-// differences by its own standard error (Welch's), so that unequal variances do not disturb it
-// (Janssen, Statistics and Probability Letters 1997). Of many numbers the means of neighbours are
-// dealt. Nothing if a side has fewer than two.
+// Tests numbers that were dealt to two levels, in strata. The statistic is the mean of the strata's
+// differences divided by its standard error (Welch's), so that unequal variances do not disturb it
+// (Janssen, Statistics and Probability Letters 1997). If there are many numbers, the means of
+// neighbours are dealt. Returns nothing if a side has fewer than two.
 std::optional<RandomizationTest> test_deals(std::span<const Stratum> strata,
                                             const RandomizationOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every test requires of its numbers. A test that cannot be done fails with a sentence that
-// says why, and returns no number.
+// Checks the requirements that all tests share. A test that cannot be done fails with a sentence
+// that says why, and returns no number.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ Result<void> require_sample(std::span<const double> values, std::size_t least,
 // Fails unless 0 < alpha < 1.
 Result<void> require_alpha(double alpha);
 
-// Whether the numbers vary by more than the rounding of equal numbers does.
+// Returns whether the numbers vary by more than rounding.
 bool varies(const Moments& moments);
 
 }  // namespace stab::stats

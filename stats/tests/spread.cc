@@ -11,7 +11,8 @@
 namespace stab::stats {
 namespace {
 
-// The distances of a cell's numbers from their median, divided by their mean; and its log variance.
+// The distances of a cell's numbers from their median, divided by the mean distance, and the log
+// variance.
 struct Cell {
   double weight = 0;
   double log_variance = 0;  // without a constant that all cells share
@@ -36,7 +37,7 @@ std::optional<Cell> cell_of(std::span<const double> values, double weight) {
   return cell;
 }
 
-// The covariances of the cells' mean distances; those of independent cells are 0.
+// The covariances of the cells' mean distances, which are 0 if the cells are independent.
 using Matrix = std::vector<std::vector<double>>;
 
 Matrix covariances_of(const std::vector<Cell>& cells, bool in_blocks) {
@@ -71,7 +72,7 @@ std::optional<double> statistic(const std::vector<Cell>& cells, const Matrix& co
 
 std::optional<Spread> compare(const std::vector<Cell>& cells, bool in_blocks, double alpha) {
   if (cells.size() < 2) return std::nullopt;
-  constexpr double smallest = 1e-6;  // with less, rounding would show in the error
+  constexpr double smallest = 1e-6;  // for smaller values, rounding would show in the error
   double difference = 0;
   double squares = 0;
   std::size_t least = cells.front().distances.size();
@@ -80,7 +81,7 @@ std::optional<Spread> compare(const std::vector<Cell>& cells, bool in_blocks, do
     squares += cell.weight * cell.weight;
     least = std::min(least, cell.distances.size());
   }
-  // The smallest changes of the cells' scales after which the null hypothesis holds.
+  // Uses the smallest changes of the cells' scales that make the null hypothesis hold.
   const double seen = std::abs(difference) < smallest ? smallest : difference;
   const auto t = statistic(cells, covariances_of(cells, in_blocks), seen / (2 * squares));
   if (!t || *t == 0) return std::nullopt;

@@ -14,8 +14,8 @@
 namespace stab::stats {
 namespace {
 
-// The groups' weighted sum of squares, on the scale of single numbers, if between / within is as
-// given.
+// The groups' weighted sum of squares, on the scale of single numbers, for a given ratio between /
+// within.
 using Between = std::function<double(double ratio)>;
 
 struct Sums {
@@ -40,8 +40,8 @@ std::optional<Points> points_at(const Sums& sums, double share) {
   return Points{.f = *f, .between = *between / sums.between_df, .within = *within / sums.within_df};
 }
 
-// The ratio between / within at which the mean square of the groups is f times that within; 0 if no
-// ratio has it.
+// Returns the ratio between / within at which the mean square of the groups is f times the mean
+// square within, or 0 if no such ratio exists.
 std::optional<double> ratio_at(const Sums& sums, double f) {
   const double target = f * sums.within * sums.between_df;
   const double most = sums.between(0);
@@ -76,7 +76,7 @@ Result<ComponentIntervals> components(const Sums& sums, double alpha) {
   return result;
 }
 
-// The groups' weighted sum of squares about their weighted mean; weights are inverse variances.
+// The groups' weighted sum of squares about their weighted mean. Weights are inverse variances.
 double weighted_ss(const std::vector<Moments>& groups, double ratio) {
   double weights = 0;
   double mean = 0;

@@ -23,7 +23,8 @@ void normalise(std::vector<double>& counts) {
 
 std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m) {
   if (n > m) std::swap(n, m);
-  // ways[i][w]: choices of i of the numbers so far that exceed w of those not chosen.
+  // ways[i][w]: ways to choose i of the numbers so far, such that w pairs have the chosen number
+  // above the other.
   std::vector<std::vector<double>> ways(n + 1, std::vector<double>(n * m + 1));
   ways[0][0] = 1;
   for (std::size_t rank = 1; rank <= n + m; ++rank)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Wilcoxon's tests (Biometrics 1945) with the shift that they estimate (Hodges and Lehmann, 1963)
-// and its interval, which holds the shifts that the test does not reject.
+// and its interval, which contains the shifts that the test does not reject.
 //
 // As in R's wilcox.test, p and interval are exact if the samples have fewer than 50 numbers and no
-// ties. Otherwise they are by the normal approximation, corrected for ties and continuity. There is
-// no interval if even one that spans all numbers would miss its level.
+// ties. Otherwise they use the normal approximation, corrected for ties and continuity. There is no
+// interval if even an interval that spans all numbers would miss its level.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,13 @@ namespace stab::stats {
 // (Mann and Whitney, 1947), for samples of n and m.
 std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m);
 
-// The statistic is the sum of the ranks of the positive ones among n numbers.
+// The statistic is the sum of the ranks of the positive numbers among n numbers.
 std::vector<double> signed_rank_distribution(std::size_t n);
 
 // The two-sided p: twice the smaller tail that contains `w`, at most 1.
 double two_sided(std::span<const double> distribution, std::size_t w);
 
-// The number of w, from 0 on, that have P(W <= w) <= tail.
+// Returns how many w, starting at 0, have P(W <= w) <= tail.
 std::size_t ranks_within(std::span<const double> distribution, double tail);
 
 struct RankTest {
@@ -42,13 +42,14 @@ struct RankTest {
   bool exact = false;
 };
 
-// Compares two samples. The statistic is the number of pairs with b[j] > a[i], plus half of those
-// that are equal; the shift is the median of all b[j] - a[i]. Neither may be empty, nor all equal.
+// Compares two samples. The statistic is the number of pairs with b[j] > a[i], plus half the number
+// of equal pairs; the shift is the median of all b[j] - a[i]. Neither sample may be empty, and the
+// numbers must not all be equal.
 Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, double alpha);
 
 // Compares pairs. The statistic is the sum of the ranks of positive b[i] - a[i] among the absolute
 // differences; pairs without a difference are left out (Wilcoxon). The shift is the median of the
-// means of two differences each.
+// means of all two differences.
 Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> b, double alpha);
 
 }  // namespace stab::stats
