@@ -42,16 +42,16 @@ class Phases {
     double in_all = 0;   // in experiments at any speedup
     double in_base = 0;  // at speedup 0
     double base_time = 0;
-    double sped_time = 0;  // at other speedups, as it counts
-    double paused = 0;     // in that
-    double squares = 0;    // of in_base - rate * time, of experiments
+    double sped_time = 0;  // effective time at other speedups
+    double paused = 0;     // pauses in sped_time
+    double squares = 0;    // sum over experiments of (line_samples - rate * time)^2
     std::size_t experiments = 0;
   };
-  // By the samples of each line, the time that its speedups took off. It never exceeds the pauses.
+  // The time that speedups took off, by the samples of each line. It never exceeds the pauses.
   [[nodiscard]] double saved() const;
 
   std::vector<Sums> lines_;
-  double base_time_ = 0;  // of all runs, without speedups
+  double base_time_ = 0;  // time of all runs, without speedups
   bool is_known_ = false;
 };
 
@@ -121,14 +121,14 @@ Phase Phases::of(std::size_t line) const {
 }
 
 constexpr double ns_of_hour = 3.6e12;
-constexpr double farthest = 0.1;  // of what is near a speedup
+constexpr double farthest = 0.1;  // distance of nearby speedups
 
 bool is_number(const Gain& gain) {
   return std::isfinite(gain.value) && std::isfinite(gain.interval.low) &&
          std::isfinite(gain.interval.high);
 }
 
-// One line at one point.
+// The experiments of one line at one point.
 struct Seen {
   std::vector<Observation> observations{};
   std::uint64_t visits = 0;
@@ -172,8 +172,8 @@ class Analyser {
     made_.is_phase_known = phases_.are_known();
   }
 
-  // Runs stand for themselves, or parts of them do. A run of one experiment has its speedup 0 in
-  // another run.
+  // Each run is a cluster, or parts of runs are. If a run is a single experiment, its speedup 0 is
+  // in another run.
   [[nodiscard]] std::pair<std::size_t, std::size_t> place(std::size_t run, std::size_t at) const {
     if (made_.is_end_to_end) return {0, run};
     if (made_.runs_are_clusters) return {run, run};
@@ -205,7 +205,7 @@ class Analyser {
           made.departures += visits->departures;
         }
         if (is_latency) {
-          // An experiment without time inside the run can't be divided.
+          // An experiment in which no item was inside has no latency.
           if (visits == nullptr || visits->inside <= 0) continue;
           seen.time *= visits->inside;
         }
@@ -336,8 +336,8 @@ class Analyser {
       found->variance *= ranked_speedup * ranked_speedup;
     }
     made.at_quarter = gain_of(*found, factor_of(*found), phase);
-    // The p uses the same error as the interval, so the interval excludes 0 exactly if p is below
-    // alpha.
+    // Computes p from the same error as the interval, so the interval excludes 0 exactly if p is
+    // below alpha.
     const Gain one = gain_of(*found, 1, phase);
     const double error = one.interval.high - one.value;
     if (error > 0) made.p = t_two_sided(one.value / error, found->df).value_or(1);

@@ -24,7 +24,7 @@ constexpr std::size_t most_points = 1'000;
 constexpr std::size_t longest_name = 4'096;
 constexpr std::uint64_t most_ns = std::uint64_t{1} << 60;
 
-// One record: its type and fields, which stay in the text.
+// One record: its type and fields, which are views of the text.
 class Record {
  public:
   Record(std::string_view line, std::size_t number) : number_(number) {
@@ -66,7 +66,7 @@ class Record {
     return value;
   }
 
-  // Coz computes without signs: what is below 0 may be written as 2^64 less it.
+  // Coz computes without signs, so it may write a negative number as 2^64 minus its size.
   [[nodiscard]] bool is_below_0(std::string_view key) const {
     const std::string_view found = text(key).value_or("");
     const bool has_sign = found.starts_with('-');
@@ -119,7 +119,7 @@ class Reader {
     return {};
   }
 
-  // Of this text.
+  // The number of experiments of this text that were left out.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
   [[nodiscard]] bool has_only_left_out() const {
     return left_out_ != 0 && left_out_ == experiments_;
@@ -134,7 +134,7 @@ class Reader {
  private:
   Result<void> startup(const Record& record) {
     leave_run();
-    // It is for people only: clocks since 1970, which do not fit, are no error.
+    // The time is only for people, so a clock since 1970 that does not fit is not an error.
     begin_run(record.count("time").value_or(0));
     return {};
   }
@@ -145,7 +145,8 @@ class Reader {
     is_left_out_ = false;
   }
 
-  // The run of a record that has none: files may have lost their beginning.
+  // Returns the current run, or a new one for records without a run: files may have lost their
+  // beginning.
   Run& run() {
     if (!is_in_run_) begin_run(0);
     return made_.runs.back();
@@ -162,7 +163,7 @@ class Reader {
     return record.text(key) ? record.count(key) : Result<std::uint64_t>(std::uint64_t{0});
   }
 
-  // Coz does not say how long it paused; we do.
+  // Coz does not say how long an experiment paused; as_coz() does.
   Result<void> experiment(const Record& record) {
     const auto line = record.name("selected");
     if (!line) return std::unexpected(line.error());
@@ -263,11 +264,11 @@ class Reader {
   Profile made_;
   std::map<std::string, std::size_t> lines_;
   std::map<std::pair<std::string, PointKind>, std::size_t> points_;
-  std::map<std::size_t, std::uint64_t> samples_;  // of the run that is read
+  std::map<std::size_t, std::uint64_t> samples_;  // of the current run
   std::size_t experiments_ = 0;
   std::size_t left_out_ = 0;
   bool is_in_run_ = false;
-  bool is_left_out_ = false;  // the experiment whose points are read
+  bool is_left_out_ = false;  // the current experiment is left out
 };
 
 std::string field(std::string_view name) {
@@ -285,7 +286,8 @@ void write_visits(const Profile& profile, const Visits& each, std::string& text)
   }
 }
 
-// The numbers of lines follow the text in which they stood first, their names do not.
+// Sorts samples by the names of lines, because the numbers of lines depend on where they first
+// appear in the text.
 std::vector<std::pair<std::string_view, std::uint64_t>> samples_by_name(const Profile& profile,
                                                                         const Run& run) {
   std::vector<std::pair<std::string_view, std::uint64_t>> samples;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whatever the text, read_coz gives a valid profile or an error that leaves the profile alone; what
-// is written of it is read as the same, and its analysis holds finite numbers only.
+// For any text, read_coz gives a valid profile, or an error that leaves the profile alone. A
+// profile that is written is read back as the same, and its analysis has only finite numbers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t hats = 4;
 constexpr double dependent = 1e-9;
 
-// A broken line from 0 with corners at 25, 50, 75 and 100 %.
+// The coordinates of a broken line that starts at 0 and has corners at 25, 50, 75 and 100 %.
 std::array<double, hats> hats_of(double x) {
   std::array<double, hats> made{};
   for (std::size_t j = 0; j < hats; ++j) {
@@ -37,7 +37,8 @@ double normal(Random& random) {  // Box and Muller, 1958
          std::cos(2 * std::numbers::pi * uniform(random));
 }
 
-// A chi-squared variable by its degrees of freedom, near enough for any df (Wilson and Hilferty, 1931).
+// A chi-squared variable divided by its degrees of freedom, close enough for any df (Wilson and
+// Hilferty, 1931).
 double scaled_chi_squared(Random& random, double df) {
   const double part = 2 / (9 * df);
   return std::pow(std::max(0.01, 1 - part + normal(random) * std::sqrt(part)), 3);
@@ -113,7 +114,8 @@ void Fit::take_baselines(const std::vector<Observation>& observations) {
   if (base_df_ > 0) base_noise_ /= base_df_;
 }
 
-// What is left when gains have any shape, and runs have bases and slopes of their own.
+// Finds the variation that remains if gains have any shape and runs have bases and slopes of their
+// own.
 void Fit::find_noise() {
   const std::size_t runs = bases_.size();
   const std::size_t columns = hats + runs + clusters_;
@@ -159,8 +161,8 @@ std::vector<double> Fit::smooth() const {
   return triangle.solution();
 }
 
-// Where some runs vary more than others, errors are larger, and the noise is known less well, than
-// normal ones would tell.
+// If some runs vary more than others, errors are larger and the noise is less certain than for
+// normal errors.
 void Fit::find_shape() {
   const std::vector<double> curve = smooth();
   double squares = 0;
@@ -185,8 +187,9 @@ void Fit::find_shape() {
   }
 }
 
-// By moments: the slopes of clusters about the common curve. What noise makes of them stays in it: a
-// variance that few runs tell is rather taken too large.
+// Estimates by moments how the clusters' slopes vary about the common curve. The part due to noise
+// is not subtracted: with few runs, a variance that is too large is better than one that is too
+// small.
 void Fit::find_slope_variance() {
   const std::vector<double> curve = smooth();
   std::vector<double> error(clusters_);
@@ -253,7 +256,7 @@ std::optional<Fit::Estimate> Fit::around(double x, double reach) const {
     first += (each.x - x) * each.expected;
     second += (each.x - x) * (each.x - x) * each.expected;
   }
-  // Weights to which a slope adds nothing.
+  // With these weights, a slope contributes nothing.
   const auto weight = [&](double other) {
     if (!is_near(other)) return 0.0;
     return second > 0 ? 1 - first / second * (other - x) : 1.0;

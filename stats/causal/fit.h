@@ -3,8 +3,9 @@
 //
 //     time_e = expected_e (1 - gain(x) - c_k x) + noise_e,   expected_e = visits_e R_r (1 + b_r)
 //
-// where R_r is the run's time per visit at speedup 0 and b_r its error. noise_e has variance
-// noise^2 time_e; c_k, of a run or a part of one (a cluster), has variance slope_variance.
+// where R_r is the run's time per visit at speedup 0 and b_r its error. noise_e has the variance
+// noise^2 time_e. c_k belongs to a run or a part of a run (a cluster), and has the variance
+// slope_variance.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@
 
 namespace stab::stats::causal {
 
-// Time as it counts: effective duration, or that times items inside for latency points.
+// An experiment. Its time is the effective duration, multiplied by the items inside for latency
+// points.
 struct Observation {
   std::size_t run = 0;
   std::size_t cluster = 0;
@@ -29,32 +31,33 @@ struct Observation {
 
 class Fit {
  public:
-  // Nothing unless what is left when runs without R_r are dropped is enough (least_* of analyse.h), and
-  // has so many visits.
+  // Drops runs without R_r. Returns nothing if the rest has too few experiments (least_* in
+  // analyse.h) or fewer than `wanted_visits`.
   static std::optional<Fit> make(const std::vector<Observation>& observations,
                                  std::uint64_t wanted_visits);
 
-  // Sum of weight(x) (expected - time) by the sum of weight(x) scale(x) expected: the gain at a
-  // speedup, a slope and the like.
+  // The sum of weight(x) (expected - time), divided by the sum of weight(x) scale(x) expected: the
+  // gain at a speedup, a slope and the like.
   struct Estimate {
     double value = 0;
     double variance = 0;
     double df = 0;
     std::size_t experiments = 0;
     double visits = 0;
-    std::vector<double> of_base{};     // factors of each run's b
-    std::vector<double> of_cluster{};  // factors of each cluster's c
+    std::vector<double> of_base{};     // factor of each run's b
+    std::vector<double> of_cluster{};  // factor of each cluster's c
     double of_noise = 0;               // factor of noise^2
   };
   [[nodiscard]] std::optional<Estimate> estimate(const std::function<double(double)>& weight,
                                                  const std::function<double(double)>& scale) const;
 
-  // The gain at x by a straight line through what is at most so far from x: what a corner of the curve
-  // within that is, it does not see.
+  // The gain at x, by a straight line through all experiments up to `reach` from x. It does not
+  // show a corner of the curve in that range.
   [[nodiscard]] std::optional<Estimate> around(double x, double reach) const;
 
-  // By how many of its own errors the farthest of these is off, at most, (1 - alpha): drawn from the
-  // model. The factor is at least that of one of them alone.
+  // The largest error among these estimates, each in units of its own error, stays below the result
+  // with probability 1 - alpha. It is drawn from the model, and never smaller than for one estimate
+  // alone.
   [[nodiscard]] double simultaneous(const std::vector<Estimate>& estimates, double alpha,
                                     std::size_t draws, Random& random) const;
 
@@ -85,15 +88,15 @@ class Fit {
   [[nodiscard]] double variance_of(const Estimate& of, double base_noise, double noise,
                                    double slope_variance) const;
 
-  std::vector<Base> bases_;  // of each run; time 0: none
+  std::vector<Base> bases_;  // of each run; time 0: no baseline
   std::vector<Sped> sped_;
-  std::vector<double> errors_;  // of sped_, their mean square 1
+  std::vector<double> errors_;  // errors of sped_, with a mean square of 1
   std::size_t clusters_ = 0;
   std::size_t dropped_ = 0;
   double base_ = 0;
   double base_noise_ = 0;  // noise^2 at speedup 0
   double base_df_ = 0;
-  double noise_ = 0;  // noise^2 at others
+  double noise_ = 0;  // noise^2 at other speedups
   double noise_df_ = 0;
   double slope_variance_ = 0;
   double slope_df_ = 0;

@@ -272,8 +272,8 @@ struct Rates {
   [[nodiscard]] double mean() const { return all.rates / all.runs; }
   [[nodiscard]] double count() const { return static_cast<double>(blocks.size()); }
 
-  // The amount by which a block moves the mean, as a share of the mean. The squares of all blocks
-  // sum up to the variance of the mean.
+  // The amount by which a block moves the mean, as a share of the mean. The squares of these
+  // amounts sum up to the variance of the mean.
   [[nodiscard]] double influence(std::size_t block) const {
     const auto found = blocks.find(block);
     if (found == blocks.end()) return 0;

@@ -3,16 +3,17 @@
 // with each other.
 //
 // Arrivals and visits are counted in experiments at speedup 0 in which something arrived, because a
-// queue that is emptied later says nothing about its load. Intervals are Student's, of the means of
-// runs.
+// queue that is emptied later says nothing about its load. Intervals are Student's intervals of the
+// means of runs.
 //
-// A point is saturated at a load if its visits per arrival are at least 2 % fewer than at the lowest
-// load: Welch's test, one-sided, from the highest load down to the first that is not. Tests in a fixed
-// order need no adjustment; alpha is shared among the points.
+// A point is saturated at a load if its visits per arrival are at least 2 % fewer than at the
+// lowest load. This is tested by Welch's one-sided test, from the highest load down to the first
+// that is not saturated. Tests in a fixed order need no adjustment; alpha is shared among the
+// points.
 //
-// A line's slopes at the loads are compared by Welch's test of means with unequal variances (Biometrika
-// 1951), with the errors and degrees of freedom that the slopes have; p is adjusted over all lines of
-// all points (Holm).
+// A line's slopes at the loads are compared by Welch's test of means with unequal variances
+// (Biometrika 1951), with the errors and degrees of freedom of the slopes. p is adjusted over all
+// lines of all points (Holm).
 #pragma once
 
 #include <cstddef>
@@ -28,17 +29,17 @@ namespace stab::stats::causal {
 
 inline constexpr double saturated_share = 0.98;
 
-// The visits of arrival points per nanosecond, in experiments at speedup 0 that have such visits,
-// or 0.
+// The visits of arrival points per nanosecond in experiments at speedup 0 that have such visits, or
+// 0 if no experiment has them.
 double arrival_rate(const Run& run);
 
 struct Measured {
   double value = 0;
-  std::optional<Interval> interval{};  // absent below two runs
+  std::optional<Interval> interval{};  // absent for fewer than two runs
 };
 
 struct PointAtLoad {
-  std::size_t point = 0;  // of Profile::points
+  std::size_t point = 0;  // index into Profile::points
   Measured measured{};    // visits a second, or latency in ns
   // Throughput only.
   double per_arrival = 0;
@@ -47,17 +48,17 @@ struct PointAtLoad {
 };
 
 struct AtLoad {
-  std::size_t load = 0;  // of Profile::loads
+  std::size_t load = 0;  // index into Profile::loads
   std::optional<Measured> had{};
-  std::optional<Measured> arrivals{};  // a second
-  std::vector<PointAtLoad> points{};   // by their numbers; arrival points are not among them
+  std::optional<Measured> arrivals{};  // per second
+  std::vector<PointAtLoad> points{};   // by index, without arrival points
   Analysis analysis{};
 };
 
 struct Change {
   std::size_t point = 0;
   std::size_t line = 0;
-  std::vector<std::size_t> loads{};  // of Profile::loads, and the slopes at them
+  std::vector<std::size_t> loads{};  // indices into Profile::loads; `slopes` has the slopes at them
   std::vector<Gain> slopes{};
   double p = 1;
   double adjusted_p = 1;
@@ -65,7 +66,7 @@ struct Change {
 };
 
 struct Loads {
-  std::vector<AtLoad> loads{};    // those that can be analysed, ascending
+  std::vector<AtLoad> loads{};    // loads that can be analysed, ascending
   std::vector<Change> changes{};  // lines with slopes at two loads or more, the smallest p first
 };
 

@@ -37,7 +37,7 @@ Json visits_json(const Profile& profile, const Visits& each) {
   return made;
 }
 
-// A text in which one value is not as it must be is no profile.
+// Reads a run. If any value is invalid, the whole text is not a profile.
 class RunReader {
  public:
   std::optional<Profile> read(const Json& root) {
@@ -143,7 +143,7 @@ class RunReader {
   bool good_ = true;
 };
 
-// For each of `names` its place in `all`, at whose end new ones are put.
+// Returns the index in `all` of each of `names`; new names are appended to `all`.
 template <class T, class Key>
 std::vector<std::size_t> places_of(std::vector<T> names, std::vector<T>& all, Key key) {
   std::map<decltype(key(all.front())), std::size_t> known;

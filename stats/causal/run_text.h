@@ -5,8 +5,8 @@
 //   {"started_ns":1,"effective_ns":2,"lines":["a.c:3"],"points":[["item","throughput"]],
 //    "experiments":[[0,250,500000000,1000,12,[[0,40]]]],"samples":[[0,451]]}
 //
-// A point where work comes in has "arrival" behind its kind. `sampling`, which may be missing, are the
-// members of Sampling.
+// A point where work comes in has "arrival" after its kind. `sampling` has the members of Sampling,
+// and may be missing.
 #pragma once
 
 #include <string>
@@ -17,10 +17,11 @@
 
 namespace stab::stats::causal {
 
-// Of a profile with one run. Bytes of names that are not UTF-8 are replaced.
+// Writes a profile with one run. Bytes of names that are not UTF-8 are replaced.
 std::string run_text(const Profile& profile);
 
-// Adds the run of the text, which may be anybody's, to the profile. On an error the profile is as it was.
+// Adds the run of the text, which may come from anybody, to the profile. On an error the profile
+// stays as it was.
 Result<void> read_run(std::string_view text, Profile& profile);
 
 }  // namespace stab::stats::causal

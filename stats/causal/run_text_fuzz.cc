@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whatever the text, read_run gives a valid profile or an error that leaves the profile alone, and
-// what is written of it is read as the same.
+// For any text, read_run gives a valid profile, or an error that leaves the profile alone. A
+// profile that is written is read back as the same.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

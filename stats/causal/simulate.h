@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Profiles whose truth is known, for tests.
+// Profiles with known true gains, for tests.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,17 @@ namespace stab::stats::causal {
 struct TrueLine {
   std::function<double(double)> gain;  // of the speedup
   double noise = 0.05;                 // of an experiment's time per visit, relative
-  double slope_sd = 0;                 // of the slope from run to run
-  double share = 0.2;  // of its phase's time without speedups, which its samples are
+  double slope_sd = 0;                 // standard deviation of the slope from run to run
+  double share =
+      0.2;  // the line's share of samples: its share of its phase's time without speedups
 };
 
 struct Simulated {
   std::vector<TrueLine> lines{};
   std::size_t runs = 10;
-  std::size_t experiments = 100;  // of a run
+  std::size_t experiments = 100;  // in each run
   double run_sd = 0.03;
-  double visits = 200;  // of an experiment
+  double visits = 200;  // in each experiment
   double phase = 1;     // the part of the run in which lines run at all
 };
 
@@ -47,12 +48,12 @@ class Simulation {
   Run run(const Simulated& what) {
     Run made;
     const double luck = std::exp(what.run_sd * normal());
-    // Runs differ in how much they vary, too.
+    // Runs also differ in how much they vary.
     const double unrest = std::exp(0.3 * normal());
     std::vector<double> slopes;
     for (const TrueLine& line : what.lines) slopes.push_back(line.slope_sd * normal());
     double all = 0;
-    double without = 0;  // the same work's time at speedup 0
+    double without = 0;  // time of the same work at speedup 0
     for (std::size_t e = 0; e < what.experiments; ++e) {
       const std::size_t at = random_.below(what.lines.size());
       const TrueLine& line = what.lines[at];

@@ -28,7 +28,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The parts of a number in text: digits with a point among them, and an exponent.
+// The parts of a number in a text: digits, which may contain a point, and an exponent.
 struct Parts {
   bool negative = false;
   Int128 digits = 0;
@@ -43,7 +43,7 @@ std::optional<int> parse_exponent(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  constexpr int beyond = 1'000'000;  // any double
+  constexpr int beyond = 1'000'000;  // larger than for any double
   return std::clamp(value, -beyond, beyond);
 }
 
@@ -112,7 +112,8 @@ std::optional<double> parse_word(std::string_view text) {
   return std::nullopt;
 }
 
-// The nearest double: exact for digits and powers of ten that doubles hold, else the library's.
+// The nearest double. It is computed exactly if doubles hold the digits and the power of ten,
+// otherwise by the library.
 std::optional<double> to_double(const Parts& parts, std::string_view text, char point) {
   constexpr int exact_powers = 22;
   constexpr Int128 exact_digits = Int128{1} << 53;
@@ -134,7 +135,7 @@ std::optional<double> to_double(const Parts& parts, std::string_view text, char 
   return parts.negative ? -size : size;
 }
 
-// digits * 10^by, unless it does not fit.
+// digits * 10^by, or nothing if it does not fit.
 std::optional<Int128> shifted(Int128 digits, int by) {
   Int128 result = 0;
   if (__builtin_mul_overflow(digits, power(by), &result)) return std::nullopt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tails and quantiles of the distributions that tests need, by Boost.Math. The result is nothing
-// where they are not defined: with degrees of freedom of 0 or below, or numbers that are not
-// finite.
+// Tails and quantiles of the distributions that tests need, by Boost.Math. They return nothing
+// where they are not defined: for degrees of freedom of 0 or below, or numbers that are not finite.
 #pragma once
 
 #include <optional>

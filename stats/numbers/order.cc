@@ -10,14 +10,14 @@
 namespace stab::stats {
 namespace {
 
-// How many of the values are at most some d, and the smallest of the others.
+// How many values are at most some d, and the smallest of the other values.
 struct Split {
   std::uint64_t count = 0;
   double next = std::numeric_limits<double>::infinity();
 };
 
 // The k-th smallest value, which is between low and high. Bisection ends soon unless the value is
-// 0, where doubles are dense: then the last steps go from value to value.
+// 0, where doubles are dense. In that case the last steps go from value to value.
 template <class At>
 double nth_value(At split, double low, double high, std::uint64_t k) {
   if (split(low).count >= k) return low;

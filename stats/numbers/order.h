@@ -15,13 +15,14 @@ double median(std::span<const double> values);
 double sorted_quantile(std::span<const double> sorted, double share);
 
 struct Ranks {
-  std::vector<double> ranks{};  // of each number, 1 is the smallest; equal numbers share the mean
-  double ties = 0;              // sum of t^3 - t over sets of t equal numbers
+  std::vector<double>
+      ranks{};      // for each number, 1 is the smallest; equal numbers share their mean rank
+  double ties = 0;  // sum of t^3 - t over sets of t equal numbers
 };
 Ranks ranks(std::span<const double> values);
 
-// The k-th smallest (from 1) of all differences a[i] - b[j], which are never stored. Both are
-// sorted.
+// The k-th smallest (from 1) of all differences a[i] - b[j], which are never stored. Both inputs
+// are sorted.
 double nth_difference(std::span<const double> a, std::span<const double> b, std::uint64_t k);
 
 // The k-th smallest (from 1) of all means of x[i] and x[j] with i <= j (Walsh averages). x is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a monotone function crosses zero.
+// Finds the zero of a monotone function.
 #pragma once
 
 #include <boost/math/tools/roots.hpp>
@@ -11,7 +11,7 @@ namespace stab::stats {
 
 // Searches by TOMS 748 (Alefeld, Potra and Shi, ACM Transactions on Mathematical Software 1995)
 // until the bounds are neighbouring doubles. `f` returns an optional number. The result is nothing
-// if its signs at `low` and `high` are equal, or if it returns nothing on the way.
+// if the signs at `low` and `high` are equal, or if `f` returns nothing on the way.
 template <class F>
 std::optional<double> find_root(F f, double low, double high) {
   const std::optional<double> at_low = f(low);

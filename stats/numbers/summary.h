@@ -17,11 +17,11 @@ struct Moments {
   double ss = 0;  // sum of (x - mean)^2
 
   void add(double x);
-  // As if all of the other's numbers had been added (Chan, Golub, LeVeque: Updating formulae,
-  // 1979).
+  // The result is the same as if all of the other's numbers had been added (Chan, Golub, LeVeque:
+  // Updating formulae, 1979).
   void merge(const Moments& other);
 
-  [[nodiscard]] std::optional<double> variance() const;  // nothing below two numbers
+  [[nodiscard]] std::optional<double> variance() const;  // absent below two numbers
 };
 
 Moments moments(std::span<const double> values);
@@ -31,8 +31,8 @@ struct Interval {
   double high = 0;
 };
 
-// Student's interval of the mean: mean -+ t(1 - alpha / 2, n - 1) * sd / sqrt(n). Fewer than two
-// numbers have none.
+// Student's interval of the mean: mean -+ t(1 - alpha / 2, n - 1) * sd / sqrt(n). Absent for fewer
+// than two numbers.
 std::optional<Interval> mean_interval(const Moments& moments, double alpha);
 
 struct Summary {
@@ -42,11 +42,12 @@ struct Summary {
   std::optional<Interval> interval{};
 };
 
-// The summary of finite numbers; nothing if there are none.
+// The summary of finite numbers; nothing if `values` is empty.
 std::optional<Summary> summarise(std::span<const double> values, double alpha);
 
-// The geometric mean. Its interval is that of the mean logarithm, transformed back; sd is that of
-// the logarithms. The result is nothing unless all numbers are finite and above 0.
+// The geometric mean. Its interval is the interval of the mean logarithm, transformed back; sd is
+// the standard deviation of the logarithms. Returns nothing unless all numbers are finite and above
+// 0.
 std::optional<Summary> summarise_geometric(std::span<const double> values, double alpha);
 
 }  // namespace stab::stats

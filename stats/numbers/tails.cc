@@ -21,7 +21,7 @@ using QuietPolicy = policies::policy<
     policies::overflow_error<policies::ignore_error>,
     policies::underflow_error<policies::ignore_error>,
     policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
-// A series that does not converge is told, by an exception, from one that does.
+// Throws if a series does not converge, which is the only way to notice it.
 using SeriesPolicy = policies::policy<
     policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
     policies::overflow_error<policies::ignore_error>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Distributions that tests, intervals and power need besides those of distribution.h, by
-// Boost.Math. The result is nothing where they are not defined or the series does not converge.
+// Distributions that tests, intervals and power need beyond those of distribution.h, by Boost.Math.
+// They return nothing where they are not defined, or if the series does not converge.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ std::optional<double> chi_squared_quantile(double p, double df);
 std::optional<double> f_quantile(double p, double df1, double df2);
 
 // P(X <= x) of the noncentral distributions. delta is the mean of the normal variable in the
-// numerator, lambda the sum of the squared means.
+// numerator; lambda is the sum of the squared means.
 std::optional<double> noncentral_t_cdf(double t, double df, double delta);
 std::optional<double> noncentral_f_cdf(double f, double df1, double df2, double lambda);
 

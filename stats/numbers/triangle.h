@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Least squares by Givens rotations, which take one row at a time and keep none (Gentleman, AS 75,
-// 1974; Miller, AS 274, 1992).
+// Least squares by Givens rotations, which take one row at a time and store no rows (Gentleman, AS
+// 75, 1974; Miller, AS 274, 1992).
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace stab::stats {
 
-// After settle(), R x = rhs in the least-squares sense; the row of a column that depends on earlier
+// After settle(), R x = rhs in the least-squares sense. The row of a column that depends on earlier
 // columns is empty.
 class Triangle {
  public:
-  // A column counts as dependent if its part orthogonal to the earlier ones is no longer than
+  // A column counts as dependent if its part orthogonal to the earlier columns is no longer than
   // `tolerance`.
   Triangle(std::size_t columns, double tolerance);
 
-  // The caller has multiplied the row by the root of its weight. The row is overwritten.
+  // The caller has multiplied the row by the square root of its weight. The row is overwritten.
   void include(std::span<double> row, double y);
   // Adds to the residual sum of squares, which no column explains.
   void include_residual(double ss) { residual_ss_ += ss; }
-  // It is called once, after the last row, and empties the rows of dependent columns; what they
-  // held goes to the other rows.
+  // Must be called once, after the last row. Empties the rows of dependent columns and moves their
+  // content to the other rows.
   void settle();
 
-  // The settled triangle of a fit with these columns only, in this order.
+  // The settled triangle of a fit with only these columns, in this order.
   [[nodiscard]] Triangle reordered(std::span<const std::size_t> order) const;
 
   [[nodiscard]] std::size_t columns() const { return columns_; }
@@ -37,8 +37,8 @@ class Triangle {
   [[nodiscard]] double residual_ss() const { return residual_ss_; }
   [[nodiscard]] std::size_t rank() const;
 
-  // The z with R' z = c, so that dot(z) estimates c'x with variance sigma^2 z'z; nothing if the
-  // data does not determine c'x.
+  // The z with R' z = c, so that dot(z) estimates c'x with variance sigma^2 z'z. Returns nothing if
+  // the data does not determine c'x.
   [[nodiscard]] std::optional<std::vector<double>> dual(std::span<const double> c) const;
   // The x of R x = rhs, which is 0 for dependent columns.
   [[nodiscard]] std::vector<double> solution() const;

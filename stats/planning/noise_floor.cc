@@ -39,8 +39,8 @@ std::vector<Distance> distances_of(std::span<const AaProgram> programs, Pairs pa
   return result;
 }
 
-// The smallest distance within which a share 1 - alpha of the weight lies. `weights` has the weight
-// of one pair of each program.
+// Returns the smallest distance within which a share 1 - alpha of the weight lies. `weights` has
+// the weight of one pair of each program.
 double weighted_quantile(std::span<const Distance> distances, std::span<const double> weights,
                          double alpha) {
   double total = 0;

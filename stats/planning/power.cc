@@ -31,12 +31,12 @@ double df_of(Samples kind, double n) {
   return kind == Samples::two ? 2 * (n - 1) : n - 1;
 }
 
-// The standard error of the difference, for sd 1.
+// The standard error of the difference if sd is 1.
 double error_of(Samples kind, double n) {
   return std::sqrt((kind == Samples::two ? 2 : 1) / n);
 }
 
-// `delta` is the difference in standard errors.
+// `delta` is the difference, in standard errors.
 std::optional<double> power_at(double df, double delta, double alpha) {
   const auto t = t_upper_quantile(alpha / 2, df);
   if (!t) return std::nullopt;

@@ -43,7 +43,7 @@ constexpr double least_spent = 1e-12;
 struct Density {
   double fraction = 0;
   double limit = 0;            // |x| is below this
-  std::vector<Node> points{};  // weights contain the density
+  std::vector<Node> points{};  // weights include the density
 };
 
 // The panels are so fine that the density, which is smooth on the scale of the last step, and the
@@ -125,10 +125,11 @@ Result<std::vector<Look>> spend_alpha(std::span<const double> fractions, double 
 
 namespace {
 
-// Levels are searched as normal quantiles of alpha / 2, on which boundaries depend nearly linearly.
+// Levels are searched as normal quantiles of alpha / 2, because boundaries depend on these nearly
+// linearly.
 constexpr double nearest = 0.01;
 constexpr double farthest = 7.5;
-constexpr double no_boundary = 40;  // beyond every p
+constexpr double no_boundary = 40;  // larger than for any p
 
 double alpha_of(double quantile) {
   return 2 * normal_tail(quantile);

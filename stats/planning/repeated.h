@@ -34,8 +34,8 @@ struct Look {
   double nominal = 0;  // the level of this look alone, P(|Z| >= z), to compare p with
 };
 
-// There are at most 1000 fractions, which rise, above 0 and up to 1. A look that could spend less
-// than 1e-12 has no boundary and leaves that to the next look.
+// There are at most 1000 fractions, rising, above 0 and up to 1. A look that could spend less than
+// 1e-12 has no boundary and leaves its part of alpha to the next look.
 Result<std::vector<Look>> spend_alpha(std::span<const double> fractions, double alpha);
 
 // A group-sequential experiment.

@@ -59,8 +59,8 @@ std::optional<double> median_end(const Estimate& estimate, double one_sided, dou
   return end + side * estimate.bound;
 }
 
-// The one-sided p of "the median is `value` or farther on that side": the level at which the interval
-// ends before `value`.
+// The one-sided p of "the median is `value` or farther on that side": the level at which the
+// interval ends before `value`.
 double median_beyond(const Estimate& estimate, double value, double side) {
   const std::vector<double>& numbers = *estimate.ordered;
   if (!(estimate.fixed > 0)) {

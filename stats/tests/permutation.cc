@@ -96,8 +96,8 @@ class Counter {
     return sum;
   }
 
-  // Counts the choices of `left` numbers from this deck, starting at `first`, combined with all
-  // choices from later decks. Their sums are added to `sum`.
+  // Counts the arrangements that are as far off: it chooses `left` numbers from this deck, starting
+  // at `first`, and then the numbers of later decks, and adds them all to `sum`.
   [[nodiscard]] std::size_t deal(std::size_t deck, std::size_t first, std::size_t left,
                                  double sum) const {
     if (left == 0) {
