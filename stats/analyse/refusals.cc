@@ -287,8 +287,9 @@ Prepared with_subjects(const Prepared& data, std::vector<Subject> subjects) {
   return result;
 }
 
-// Whether the infinite blocks don't matter: the mean of a typical run ignores a fifth of the blocks
-// at each end, and a median ignores the blocks beyond its interval.
+// Returns the average of blocks of which `endless` are infinite, or nothing if these matter. A
+// typical run ignores a fifth of the blocks at each end, and a median ignores the blocks beyond its
+// interval.
 End average_of_blocks(const Prepared& data, const Compared& observed, const Subject& with_lost,
                       std::size_t endless) {
   const UnitNumbers numbers = block_numbers(with_lost, observed.cells, observed.contrast);
@@ -360,8 +361,8 @@ Interval trimmed_means(std::vector<double> values, double share) {
           .high = moments(numbers.subspan(cut)).mean};
 }
 
-// The difference on the model's scale where the side that lost less loses the same share of its
-// largest, or of its smallest numbers.
+// The difference on the model's scale if the side that lost less also loses the other side's share,
+// either of its largest or of its smallest numbers.
 std::optional<Interval> lee_bounds(const Prepared& data, const Compared& one, const Loss& loss,
                                    double difference) {
   const Subject& subject = *one.subject;

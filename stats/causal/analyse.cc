@@ -31,7 +31,7 @@ class Phases {
  public:
   explicit Phases(const Profile& profile);
 
-  // Whether samples and times of whole runs are known. If not, factors are 1.
+  // Returns whether samples and times of whole runs are known. If not, factors are 1.
   [[nodiscard]] bool are_known() const { return base_time_ > 0 && is_known_; }
   [[nodiscard]] std::uint64_t samples(std::size_t line) const;
   [[nodiscard]] Phase of(std::size_t line) const;
@@ -245,7 +245,7 @@ class Analyser {
       runs.insert(made_.is_end_to_end ? each.cluster : each.run);
     }
     made.runs = runs.size();
-    // From end to end, an experiment is the whole run.
+    // In end-to-end profiles an experiment is a whole run.
     const Phase phase = made_.is_end_to_end ? Phase() : phases_.of(line);
     made.phase = phase.factor;
     const std::uint64_t wanted = wanted_visits(seen);

@@ -79,12 +79,11 @@ struct Line {
   Gain slope{};               // the gain for a speedup of 100 %, by a straight line from 0
   double slope_error = 0;     // standard error of the slope, and its degrees of freedom
   double slope_df = 0;
-  double p = 1;           // of "at_quarter is 0", by its own estimate and error
-  double adjusted_p = 1;  // adjusted over all lines of all points (Holm)
-  Gain at_quarter{};      // the program's gain if the line takes a quarter less time
-  bool is_quarter_of_slope =
-      false;  // no experiments near a quarter: at_quarter is a quarter of the slope
-  double half_after_hour = 0;  // the half width of `at_quarter` after one more hour
+  double p = 1;                      // of "at_quarter is 0", by its own estimate and error
+  double adjusted_p = 1;             // adjusted over all lines of all points (Holm)
+  Gain at_quarter{};                 // the program's gain if the line takes a quarter less time
+  bool is_quarter_of_slope = false;  // no experiments are near: it is a quarter of the slope
+  double half_after_hour = 0;        // the half width of `at_quarter` after one more hour
 };
 
 // The result for one progress point.

@@ -11,7 +11,7 @@
 
 namespace stab::stats {
 
-// How notes write numbers: "p = 0.0898", "p < 0.0001".
+// Writes p as notes do: "p = 0.0898", "p < 0.0001".
 std::string p_words(double p);
 // "5 programs"; a name of one letter gets no s.
 std::string count_words(std::size_t n, const std::string& unit);

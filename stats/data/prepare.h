@@ -38,7 +38,7 @@ struct Scale {
 
 struct Treatment {
   std::string name{};
-  std::vector<std::string> levels{};  // those that have data, in the dataset's order
+  std::vector<std::string> levels{};  // levels that have data, in the dataset's order
 };
 
 // All trials of a subject with the same block, cell and seed. Absent columns have code 0.

@@ -39,7 +39,7 @@ struct AliasChain {
 // `stabilizer`: the procedure of Curtsinger and Berger (STABILIZER, ASPLOS 2013); see paper.h.
 enum class Method { standard, stabilizer };
 
-// How the terms of unbalanced data are adjusted for each other; see factorial.h.
+// The way in which terms of unbalanced data are adjusted for each other; see factorial.h.
 enum class SumsOfSquares { type2, type3 };
 
 // The unit that the response counts.
@@ -81,7 +81,7 @@ constexpr Estimand estimand_named(std::string_view name) {
   return Estimand::mean;
 }
 
-// How the numbers of the response come about; see builds.h.
+// The origin of the response's numbers; see builds.h.
 enum class Origin {
   trial,     // each trial measures its own number
   build,     // it is a fact of the program that a trial runs
@@ -150,8 +150,7 @@ struct Spec {
   std::uint64_t random_seed = 1;        // for permutations that are drawn
   std::vector<Alike> alike{};           // comparisons that need no test: see builds.h
   std::vector<DrawnBuilds> drawn{};     // builds whose facts are samples: see builds.h
-  std::optional<Looks>
-      looks{};  // if present, p and intervals of effects hold at all looks (repeated.h)
+  std::optional<Looks> looks{};         // p and intervals of effects hold at all looks (repeated.h)
 };
 
 }  // namespace stab::stats

@@ -40,7 +40,7 @@ struct FactorialFit {
   std::vector<Term> terms{};    // main effects first; terms without degrees of freedom are left out
   std::optional<Term> block{};  // present if there are two blocks or more
   double residual_df = 0;
-  double residual_ss = 0;  // 0 if nothing but rounding is left
+  double residual_ss = 0;  // 0 if only rounding is left
   std::size_t order = 0;   // number of treatments in the largest interaction of the model
   bool balanced = true;    // every block has every cell equally often
   SumsOfSquares type = SumsOfSquares::type2;

@@ -10,7 +10,7 @@
 namespace stab::stats {
 namespace {
 
-// How many values are at most some d, and the smallest of the other values.
+// The number of values up to some d, and the smallest of the other values.
 struct Split {
   std::uint64_t count = 0;
   double next = std::numeric_limits<double>::infinity();

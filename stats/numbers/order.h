@@ -15,9 +15,8 @@ double median(std::span<const double> values);
 double sorted_quantile(std::span<const double> sorted, double share);
 
 struct Ranks {
-  std::vector<double>
-      ranks{};      // for each number, 1 is the smallest; equal numbers share their mean rank
-  double ties = 0;  // sum of t^3 - t over sets of t equal numbers
+  std::vector<double> ranks{};  // by number; 1 is the smallest, equal numbers share the mean
+  double ties = 0;              // sum of t^3 - t over sets of t equal numbers
 };
 Ranks ranks(std::span<const double> values);
 

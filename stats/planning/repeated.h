@@ -40,8 +40,8 @@ Result<std::vector<Look>> spend_alpha(std::span<const double> fractions, double 
 
 // A group-sequential experiment.
 struct Looks {
-  std::vector<std::size_t> planned{};  // after how many blocks: rising; the last is the most blocks
-  std::size_t blocks = 0;              // that the data has
+  std::vector<std::size_t> planned{};  // numbers of blocks, rising; the last is the maximum
+  std::size_t blocks = 0;              // blocks in the data
 };
 
 class Repeated {

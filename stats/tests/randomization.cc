@@ -11,8 +11,7 @@ namespace stab::stats {
 namespace {
 
 constexpr std::size_t most_units = 2048;
-constexpr std::size_t first_draws =
-    1'999;  // also the draws from which an interval of deals is made
+constexpr std::size_t first_draws = 1'999;  // an interval of deals is made from these, too
 constexpr std::size_t first_trimmed = 999;  // a draw sorts all numbers
 constexpr std::size_t most_draws = 1'000'000;
 constexpr std::size_t most_dealing_steps = 400'000'000;  // about a second

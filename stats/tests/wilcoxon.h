@@ -49,7 +49,7 @@ Result<RankTest> rank_sum(std::span<const double> a, std::span<const double> b, 
 
 // Compares pairs. The statistic is the sum of the ranks of positive b[i] - a[i] among the absolute
 // differences; pairs without a difference are left out (Wilcoxon). The shift is the median of the
-// means of all two differences.
+// means of any two differences, or of a difference with itself.
 Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> b, double alpha);
 
 }  // namespace stab::stats

@@ -163,8 +163,7 @@ struct Effect {
   // margin.
   std::optional<double> detectable{};
   std::optional<std::size_t> needed{};
-  std::string
-      aliases{};  // fractional designs: "aslr:env_bytes", which may be the effect that was seen
+  std::string aliases{};  // fractional designs: "aslr:env_bytes", which may be the seen effect
   // If trials are missing: what is assumed about them, the range of ratios that they leave
   // possible, widened by its error (absent: unbounded), and the p of "losses do not depend on the
   // cell" (refusals.cc).

@@ -20,9 +20,8 @@ namespace stab::stats {
 struct Floor {
   std::string subject{};  // "" unless the floor is for one benchmark
   std::size_t comparisons = 0;
-  std::size_t significant = 0;  // number of comparisons with p < alpha
-  std::optional<Interval>
-      share{};  // share of significant ones, by Clopper and Pearson, (1 - alpha)
+  std::size_t significant = 0;      // number of comparisons with p < alpha
+  std::optional<Interval> share{};  // of significant ones, by Clopper and Pearson, (1 - alpha)
   // Comparisons stay within [1 / (1 + margin), 1 + margin] with probability 1 - alpha; see
   // noise_floor.h.
   std::optional<double> margin{};

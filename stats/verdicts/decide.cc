@@ -20,7 +20,7 @@ struct Hypothesis {
 };
 
 void adjust(std::vector<Hypothesis> all, std::size_t comparisons) {
-  std::vector<int> open(comparisons);  // the comparison's hypotheses that are not rejected yet
+  std::vector<int> open(comparisons);  // by comparison: hypotheses that are not rejected yet
   for (const Hypothesis& hypothesis : all) ++open[hypothesis.effect];
   std::ranges::sort(all, {}, &Hypothesis::p);
   double largest = 0;
