@@ -351,7 +351,7 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
   return result;
 }
 
-// The means of the remaining numbers when a share is cut off at the top, or at the bottom.
+// The means of the remaining numbers if a share is cut off at the top, or at the bottom.
 Interval trimmed_means(std::vector<double> values, double share) {
   std::ranges::sort(values);
   const double n = static_cast<double>(values.size());

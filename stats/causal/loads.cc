@@ -236,7 +236,7 @@ class LoadAnalyser {
 
   const Profile& profile_;
   const Options& options_;
-  std::vector<Profile> parts_;  // one for each of made_.loads
+  std::vector<Profile> parts_;  // the profile of each of made_.loads
   Loads made_;
 };
 

@@ -16,7 +16,7 @@
 namespace stab::stats::causal {
 
 struct TrueLine {
-  std::function<double(double)> gain;  // of the speedup
+  std::function<double(double)> gain;  // as a function of the speedup
   double noise = 0.05;                 // of an experiment's time per visit, relative
   double slope_sd = 0;                 // standard deviation of the slope from run to run
   double share = 0.2;                  // its samples' share of its phase's time without speedups

@@ -22,7 +22,7 @@ namespace stab::stats {
 struct Scale {
   bool log = false;
   double origin = 0;
-  double centre = 0;  // the dataset's
+  double centre = 0;  // the dataset's centre
   double first = 0;   // origin - centre, without rounding
 
   // to() takes a number of the dataset to the model's scale; back() gives it in the response's

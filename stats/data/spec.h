@@ -17,8 +17,8 @@ namespace stab::stats {
 enum class Design {
   // Each subject separately: y ~ block + a * b. With one treatment and no block it is one-way.
   factorial,
-  // All subjects in one model: y ~ a * b + Error(subject / (a * b)). A treatment has an effect if
-  // it has one across subjects.
+  // All subjects in one model: y ~ a * b + Error(subject / (a * b)). The question is whether a
+  // treatment has an effect across subjects.
   within_subjects,
   // Each subject separately: y ~ a * b + Error(a:b:seed). A treatment is tested against the
   // variation between seeds.
@@ -57,7 +57,7 @@ enum class Error {
 
 // The assumption about the numbers that lost trials would have had; see refusals.cc.
 enum class Losses {
-  extremes,  // they may be as small and as large as their limits permit
+  extremes,  // the numbers may be as small and as large as their limits permit
   monotone,  // one level loses all trials that the other would lose, and some more (Lee's bounds)
   random,    // losses don't depend on what is compared, so their bounds decide nothing
 };

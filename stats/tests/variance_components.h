@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Variance components of groups (layouts, for example) that are drawn at random within cells: y =
-// cell + group + error. How much of the variance is between the groups of a cell, and how much is
-// within groups, with (1 - alpha) intervals? Groups may be of unequal size.
+// Variance components of groups (layouts, for example) that are drawn at random within cells:
+// y = cell + group + error. Estimates how much of the variance is between the groups of a cell, and
+// how much is within groups, with (1 - alpha) intervals. Groups may be of unequal size.
 //
 // If r = between / within is known, the groups' means have variances in known proportions. So their
 // weighted sum of squares about each cell's weighted mean, divided by that within groups, is
