@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the driver adds to a compilation and to a link so that the post-link step and the runtime
+// The flags that the driver adds to a compilation and to a link so that the post-link step and the runtime
 // can do their work. DIR/ stands for the folder of our libraries (build/lib, or lib/stabd when
 // installed).
 #pragma once

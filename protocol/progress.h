@@ -31,7 +31,7 @@ struct Summary {
   std::optional<std::uint32_t> held_by{};  // the user who paused it
   std::optional<std::uint64_t> place{};    // in the queue: 1 is next
   std::optional<std::uint64_t> bytes{};    // in lists: roughly the size of its stored data
-  // What ended its trials before the last planned one.
+  // The cause that ended its trials before the last planned one.
   std::optional<store::StopCause> stopped_by{};
   std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
 };
