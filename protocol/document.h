@@ -56,6 +56,11 @@ template <>
 inline constexpr Field field<&stats::Analysis::means>{.most = 1'000'000};
 template <>
 inline constexpr Field field<&stats::Analysis::effects>{.most = 1'000'000};
+// As many lines as a map of a program's lines may have.
+template <>
+inline constexpr Field field<&stats::causal::Profile::lines>{.most = 4'000'000};
+template <>
+inline constexpr Field field<&stats::causal::PointResult::lines>{.most = 4'000'000};
 
 struct ResultsReply {
   static constexpr Tag tag = ok;

@@ -145,8 +145,8 @@ std::optional<Begun> read_begun(const std::string& folder) {
 
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory) {
   Call call;
-  call.command =
-      fmt::format("{} in {}: {}", STAB_VERSION, directory, protocol::to_text(options, -1));
+  call.command = fmt::format("{} in {}: {}", STAB_VERSION, protocol::dump(directory),
+                             protocol::to_text(options, -1));
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
   for (const Version& version : comparison.versions) {

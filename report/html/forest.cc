@@ -79,7 +79,10 @@ std::vector<Change> difference_rows(const Analysis& analysis, const Scale& scale
 
 Table numbers_of(const Analysis& analysis, const std::vector<Change>& rows) {
   Part part;
-  for (const Change& row : rows) part.rows.push_back(effect_row(analysis, *row.effect, true));
+  for (const Change& row : rows) {
+    part.rows.push_back(effect_row(analysis, *row.effect, true));
+    drop_json_only(part.rows.back());
+  }
   return page_table(part);
 }
 

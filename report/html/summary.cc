@@ -60,7 +60,8 @@ void add_list(Markup& markup, std::string_view title, const std::vector<std::str
 void add_trust(Markup& markup, const Document& document) {
   markup.leaf("h3", "How much to trust this result").open("dl");
   for (const KnownFact& each : known_facts(document))
-    if (each.where != Where::text) markup.leaf("dt", each.label).leaf("dd", each.text);
+    if (each.where != Where::text)
+      markup.leaf("dt", each.label).leaf("dd", one_line(each.text, longest));
   markup.close();
 }
 

@@ -310,6 +310,7 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
     }
     for (const Effect* effect : effects) {
       part.rows.push_back(effect_row(analysis, *effect, options.full));
+      drop_json_only(part.rows.back());
       rows.push_back(effect);
     }
   }

@@ -63,6 +63,10 @@ Shown shown_columns(const Part& part, bool is_page) {
   return shown;
 }
 
+void drop_json_only(Row& row) {
+  std::erase_if(row, [](const Field& field) { return !field.heading; });
+}
+
 Grid grid_of(const Part& part) {
   Grid grid;
   const Shown shown = shown_columns(part, false);

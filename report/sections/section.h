@@ -105,6 +105,10 @@ struct Shown {
 };
 Shown shown_columns(const Part& part, bool is_page);
 
+// Removes the fields that only JSON shows. Rows of a table that keep them need ten times the memory,
+// too much for a reader with tens of thousands of comparisons.
+void drop_json_only(Row& row);
+
 // The table of a part for a text report. A row without cells becomes an empty line.
 Grid grid_of(const Part& part);
 std::string section_text(const Section& section, const TextOptions& options);

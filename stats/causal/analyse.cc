@@ -283,6 +283,14 @@ class Analyser {
     return gain_of(found, factor_of(found), phase);
   }
 
+  // A line without an answer keeps none of its numbers, some of which may be infinite or NaN.
+  static void give_up(Line& made, const char* why) {
+    made.finding = Finding::too_few;
+    made.too_few = why;
+    made.steps.clear();
+    made.slope = made.at_quarter = {};
+  }
+
   void fill(Line& made, const Fit& fit, const Phase& phase) {
     std::vector<Fit::Estimate> estimates;
     for (const unsigned speedup : fit.speedups()) {
@@ -304,10 +312,7 @@ class Analyser {
 
     const auto itself = [](double x) { return x; };
     const auto slope = fit.estimate(itself, itself);
-    if (!slope) {
-      made.too_few = "no visit in its experiments with a speedup";
-      return;
-    }
+    if (!slope) return give_up(made, "no visit in its experiments with a speedup");
     made.slope = gain_of(*slope, factor_of(*slope), phase);
     const Gain one = gain_of(*slope, 1, phase);
     made.slope_error = one.interval.high - one.value;
@@ -319,9 +324,7 @@ class Analyser {
                              std::ranges::all_of(made.steps, [](const Step& each) {
                                return is_number(each.gain) && is_number(each.near);
                              });
-    if (are_numbers) return;
-    made.finding = Finding::too_few;
-    made.too_few = "its times differ too much for their ratio to be computed";
+    if (!are_numbers) give_up(made, "its times differ too much for their ratio to be computed");
   }
 
   void fill_quarter(Line& made, const Fit& fit, const Fit::Estimate& slope, const Phase& phase) {

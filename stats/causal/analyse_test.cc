@@ -147,6 +147,8 @@ TEST(CausalAnalysis, TimesThatNoNumberComparesAreSaid) {
     const Line& line = made->points.front().lines.front();
     EXPECT_EQ(line.finding, Finding::too_few) << inside;
     EXPECT_THAT(line.too_few, HasSubstr("for their ratio to be computed"));
+    EXPECT_TRUE(line.steps.empty()) << "no number that is none is passed on";
+    EXPECT_EQ(line.at_quarter.interval.high, 0);
   }
 }
 

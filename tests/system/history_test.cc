@@ -227,9 +227,11 @@ TEST_F(HistoryTest, ADaemonIsAskedForItsReports) {
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
   EXPECT_EQ(history({"b"}).out, text.out) << "a folder says the same as its daemon";
-  for (const char* response : {"rate", "kept"})
-    EXPECT_EQ(history({"b", "--json", "--response", response}).out,
-              lab_.ctl({"history", "b", "--json", "--response", response}).out);
+  for (const char* response : {"rate", "kept"}) {
+    const Output told = lab_.ctl({"history", "b", "--json", "--response", response});
+    EXPECT_EQ(told.code, 0) << told.err;
+    EXPECT_EQ(history({"b", "--json", "--response", response}).out, told.out);
+  }
 }
 
 }  // namespace
