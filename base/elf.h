@@ -2,7 +2,8 @@
 // Reads ELF files of 64 bits and little-endian byte order through libelf.
 //
 // A reader trusts no file: each table must lie inside the file and has at most `most_bytes`, and a
-// compressed section stays compressed. A file may be damaged in one table and whole in the others,
+// compressed section stays compressed. A file whose header has another ELF version than 1, or that
+// claims more than `most_sections`, can't be read at all. A file may be damaged in one table and whole in the others,
 // so each function fails for itself. An Error is a phrase about the file: "its section headers lie
 // outside the file". Views end with the reader. One thread uses a reader at a time.
 #pragma once
@@ -29,8 +30,9 @@ class ElfReader {
   static constexpr std::uint64_t most_sections = std::uint64_t{1} << 20;
 
   static Result<ElfReader> open(const std::string& path);
-  // The descriptor and the bytes stay the caller's, and must outlive the reader. The file may change
-  // while it is read: then a table can't be read, or has other values.
+  // The descriptor and the bytes stay the caller's, and must outlive the reader. If the file changes
+  // while it is read, a table can't be read or has other values. Whoever can change it meanwhile can
+  // also make libelf allocate memory for sections that it does not have.
   static Result<ElfReader> of(int fd);
   static Result<ElfReader> in_memory(std::string_view bytes);
 

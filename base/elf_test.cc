@@ -90,9 +90,10 @@ void for_both(const std::string& bytes, const std::function<void(const Result<El
 }
 
 std::string why_not(const std::string& bytes) {
-  std::string why;
-  for_both(bytes, [&](const auto& elf) { why = elf ? "" : elf.error().message; });
-  return why;
+  std::vector<std::string> why;
+  for_both(bytes, [&](const auto& elf) { why.push_back(elf ? "" : elf.error().message); });
+  EXPECT_EQ(why.front(), why.back()) << "memory and file are read alike";
+  return why.front();
 }
 
 TEST(Elf, EachTableIsRead) {

@@ -8,7 +8,7 @@ lines=$2/bin/stab-lines
 cd "$work"
 fail() { echo "$*"; exit 1; }
 
-# Only stab-lines needs libLLVM, so stabd and stabctl work where szc is not installed.
+# stab-lines needs libLLVM; stabd and stabctl must not, so that they work where szc is not installed.
 readelf -d "$lines" | grep -q 'NEEDED.*libLLVM' || fail "stab-lines doesn't need libLLVM"
 for program in stabd stabctl; do
   needed=$(readelf -d "$2/bin/$program")

@@ -51,16 +51,18 @@ class SymbolReader {
 
   void read_symbols(const Elf64_Shdr& table, const Elf64_Shdr& names) {
     const auto list = elf_.symbols(table);
-    const auto text = elf_.bytes(names.sh_offset, names.sh_size);
-    if (!list || !text) return;
+    const auto bytes = elf_.bytes(names.sh_offset, names.sh_size);
+    if (!list || !bytes) return;
+    // A name that does not end would be searched to the end of the table, once for each symbol.
+    const std::string_view text = bytes->substr(0, bytes->rfind('\0') + 1);
     // Names may share their endings. This limit stops a hostile file whose symbols share whole
     // names.
-    const std::size_t most_names = symbols_.names_.size() + 2 * text->size();
+    const std::size_t most_names = symbols_.names_.size() + 2 * text.size();
     for (const Elf64_Sym& each : *list) {
       const auto type = ELF64_ST_TYPE(each.st_info);
       if ((type != STT_FUNC && type != STT_GNU_IFUNC) || each.st_shndx == SHN_UNDEF) continue;
       if (each.st_size == 0 || each.st_value + each.st_size < each.st_value) continue;
-      const std::string_view name = ElfReader::text_at(*text, each.st_name);
+      const std::string_view name = ElfReader::text_at(text, each.st_name);
       if (name.empty()) continue;
       if (symbols_.names_.size() + name.size() > most_names) return;
       symbols_.functions_.push_back({.start = each.st_value,

@@ -79,6 +79,8 @@ StackWish stack_wish(std::string_view object) {
   const auto elf = ElfReader::in_memory(object);
   if (!elf || elf->header().e_type != ET_REL || elf->header().e_shoff == 0)
     return StackWish::silent;
+  if (const auto sections = elf->sections(); sections && sections->size() < 2)
+    return StackWish::silent;
   const auto note = elf->find_section(".note.GNU-stack");
   if (!note) return StackWish::silent;
   if (!*note) return StackWish::unknown;
