@@ -38,7 +38,8 @@ Result<int> cancel(const Common& common, std::int64_t id);
 // Pauses or resumes these experiments, or the whole queue.
 Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
 Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, bool queue);
-// Continues experiments that failed or were cancelled, and measures again what did not succeed.
+// Measures again what did not succeed in experiments that have ended. Experiments that failed or
+// were cancelled also continue with the trials that they have not run.
 Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids);
 // Here and below, `id` may be 0, and `ids` empty, if Common::state names a folder with one
 // experiment. Without `fail_on`, no finding of the report is a failure.

@@ -13,7 +13,7 @@
 namespace stab::machine {
 
 std::optional<std::int64_t> migrations_in(std::string_view sched) {
-  // The line looks like "se.nr_migrations : 3".
+  // The kernel pads the name and the number: "se.nr_migrations      :       3".
   constexpr std::string_view name = "se.nr_migrations ";
   const auto place = sched.find(name);
   if (place == std::string_view::npos || (place != 0 && sched[place - 1] != '\n'))

@@ -265,7 +265,6 @@ struct OutputMeasure {
   std::optional<std::string> json{};  // a pointer, instead of a pattern
   // Instead of both: "real_time", "cpu_time" or a counter of each benchmark in the JSON of Google
   // Benchmark.
-  // Benchmark.
   std::optional<std::string> google_benchmark{};
   Pick pick = Pick::only;                 // of the pattern's matches
   bool from_stderr = false;               // otherwise from stdout

@@ -9,10 +9,10 @@
 
 namespace stab::plan {
 
-// The first line has the variables that are used and not empty, such as "CC = clang-19". Then comes
-// a line for each treatment whose levels set variables: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS
-// = -O2". Long texts and long lists are cut, and say so. Our own variables, STABD_..., are left
-// out.
+// A line with the variables that are used and not empty, if there are any: "CC = clang-19". A line
+// about random stack frames, if they are the default. A line for each treatment that is not a
+// built-in factor: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS = -O2". Long texts and long lists
+// are cut, and say so. Levels leave out our own variables, STABD_...
 std::vector<std::string> settings_of(const Plan& plan);
 
 // The treatments that the experiment's question names, the most plainly named first: by the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Converts described values to JSON and back. codec.cc instantiates these templates for the messages;
-// a source file that keeps a described value of its own in a file includes this header for to_text()
-// and from_text(). read() throws a Mismatch, whose text names the field and the expected value. Each
-// described type has a table of its members, so the code that walks the tables is compiled only
-// once and not for every type.
+// Converts described values to JSON and back. codec.cc instantiates these templates for the
+// messages; a source file that keeps a described value of its own in a file includes this header
+// for to_text() and from_text(). read() throws a Mismatch, whose text names the field and the
+// expected value. Each described type has a table of its members, so the code that walks the tables
+// is compiled only once and not for every type.
 #pragma once
 
 #include <fmt/format.h>
@@ -88,7 +88,8 @@ json write_enum(E value) {
   return static_cast<int>(value);
 }
 
-// Returns the number if it is at most `last`, the enumeration's last value.
+// Returns the number, or nothing if it is negative or above `last`, the enumeration's last value.
+// Refuses anything that is not a whole number.
 std::optional<int> number_in(const Parsed& from, int last, std::string_view where);
 std::string text_in(const Parsed& from, std::string_view where);
 

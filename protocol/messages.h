@@ -346,8 +346,8 @@ template <class Reply>
 Result<Reply> decode_reply(std::string_view line);
 std::string encode_refusal(const std::string& error);
 
-// JSON text of values outside of a conversation, for files and people. codec.h has these functions for
-// every described type.
+// JSON text of values outside of a conversation, for files and people. codec.h has these functions
+// for every described type.
 template <class T>
 std::string to_text(const T& value, int indent);
 template <class T>

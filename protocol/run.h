@@ -114,8 +114,8 @@ struct ProfileRequest {
   using Reply = ProfileReply;
   static constexpr Tag tag{.key = "verb", .value = "profile"};
   std::int64_t id = 0;
-  std::optional<std::uint32_t> position{};  // the trial's position, or
-  std::optional<std::uint32_t> attempt{};   // nullopt: the last attempt
+  std::optional<std::uint32_t> position{};  // the trial; absent: `cells` are compared instead
+  std::optional<std::uint32_t> attempt{};   // absent: the trial's last attempt
   std::vector<std::string> cells{};         // two cells, as reports name them: "sort opt=O2"
   std::string format = "text";              // or "json"
   bool colour = false;

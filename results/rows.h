@@ -30,7 +30,7 @@ inline constexpr const char* subject_column = "benchmark";
 inline constexpr const char* block_column = "block";
 inline constexpr const char* comparison_column = "comparison";
 
-// Waits for a quiet machine.
+// How often and how long trials waited for a quiet machine.
 struct Waits {
   void add(const std::vector<counters::Reading>& readings);
   std::uint64_t times = 0;

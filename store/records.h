@@ -35,7 +35,8 @@ inline constexpr std::string_view being_removed = "removing";
 // mark `last` (S8).
 inline constexpr std::string_view being_retried = "retrying";
 
-// The cause that ended an experiment's trials before the last planned one: the plan's time, or its stopping rule.
+// The cause that ended an experiment's trials before the last planned one: the plan's time, or its
+// stopping rule.
 enum class StopCause { time, rule };
 std::string_view to_string(StopCause cause);
 std::optional<StopCause> stop_cause(std::string_view text);
@@ -125,8 +126,8 @@ struct Layout {
   std::optional<std::int64_t> heap_operations{};   // absent unless the heap was randomized
   std::optional<std::int64_t> heap_bytes{};        // bytes that the program requested
   std::optional<std::int64_t> heap_fixed_bytes{};  // requested bytes that could not be shuffled
-  // Whether each part was placed at random, and whether its place changed during the run. Absent unless the program was
-  // randomized, and if its processes did different things.
+  // Whether each part was placed at random, and whether its place changed during the run. Absent if
+  // the program was not randomized, or if its processes did different things.
   std::optional<bool> random_code{};  // only programs that szc built
   std::optional<bool> random_stack{};
   std::optional<bool> random_heap{};
@@ -221,8 +222,8 @@ struct Trial {
   bool operator==(const Trial&) const = default;
 };
 
-// The result of A/A comparisons on a machine (stats/calibration.h): for one benchmark, for any
-// benchmark, or for all together.
+// The result of A/A comparisons on a machine (stats/verdicts/calibration.h): for one benchmark,
+// for any benchmark, or for all together.
 enum class CalibrationScope { benchmark, any, suite };
 std::string_view to_string(CalibrationScope scope);
 std::optional<CalibrationScope> calibration_scope(std::string_view text);

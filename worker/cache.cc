@@ -58,7 +58,7 @@ bool is_entry(const fs::directory_entry& found) {
          found.symlink_status(error).type() == fs::file_type::directory;
 }
 
-// Returns nullopt if the time is over before it has looked at all files.
+// Returns nullopt if `wait` ends, by its time or by a stop, before all files have been looked at.
 std::optional<std::uint64_t> bytes_in(const std::string& folder, const LockWait& wait) {
   std::uint64_t bytes = 0;
   std::error_code error;

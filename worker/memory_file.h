@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file in memory whose path the trial's processes can open. It exists until this process ends.
+// A file in memory whose path the trial's processes can open. The path is valid as long as this
+// object exists and this process runs.
 #pragma once
 
 #include <cstddef>

@@ -57,9 +57,9 @@ struct RuntimeReport {
 // `note` mentions lines that the runtime did not write.
 RuntimeReport read_report(std::string_view text, int own);
 
-// Why the layout is not the one that the trial needs; "" if it is. `did`: as in RuntimeReport. `preloaded`: the program
-// has only the heap of our runtime, from libstabheap.so. `in_place`: why the program's file rules out a working runtime
-// (machine/program.h), or "".
+// Why the layout is not the one that the trial needs; "" if it is. `did`: as in RuntimeReport.
+// `preloaded`: the program has only the heap of our runtime, from libstabheap.so. `in_place`: why
+// the program's file rules out a working runtime (machine/program.h), or "".
 std::string layout_fault(const protocol::RunRequest& request, const store::Layout& layout,
                          const plan::Variables& did = {}, bool preloaded = false,
                          std::string_view in_place = "");

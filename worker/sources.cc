@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 struct Copied {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
-  std::vector<std::string> left_out{};  // that somebody may miss in the copy
+  std::vector<std::string> left_out{};  // paths that were not copied, except .git and the cache
 };
 
 Result<void> count(const fs::path& file, Copied& counted) {

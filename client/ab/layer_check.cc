@@ -35,7 +35,8 @@ double fastest_of(const std::vector<Run>& runs) {
   return fastest;
 }
 
-// Loading the library and filling bags may cost any program this much.
+// Loading the library and filling bags may cost any program the own_* amounts. The most_* shares
+// are allowed in addition.
 constexpr double own_faults = 100;
 constexpr double own_peak = 1 << 20;
 constexpr double own_cpu_ns = 2e6;

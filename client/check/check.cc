@@ -112,7 +112,7 @@ Design design_of(plan::Plan plan) {
   return design;
 }
 
-// Whether the command contains `word` as a separate word.
+// Words end at blanks, quotes and '=', so that "-static" is not found in "-static-pie".
 bool has_word(std::string_view command, std::string_view word) {
   constexpr std::string_view cuts = " \t'\"=";
   for (std::size_t at = command.find(word); at != std::string_view::npos;

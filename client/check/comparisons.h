@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Predicts the comparisons in a plan's report before anything runs: their levels, how many of them
-// are corrected for each other (stats/decide.h), and their errors' degrees of freedom
-// (stats/own_error.h).
+// are corrected for each other (stats/verdicts/decide.h), and their errors' degrees of freedom
+// (stats/models/own_error.h).
 #pragma once
 
 #include <cstddef>

@@ -97,7 +97,7 @@ void note_sched(Note& note) {
             call(SYS_read, stab::machine::gate_fd, address_of(&released), sizeof released);
         size != sizeof released)
       give_up(note, size, "wait for its start");
-  // Kernels before 5.9 lack the call. These three are our only other descriptors.
+  // Kernels before 5.9 have no close_range(). We have only these three descriptors to close.
   if (call(SYS_close_range, 3, ~0U, 0) < 0)
     for (const int fd : {stab::machine::note_fd, stab::machine::told_fd, stab::machine::gate_fd})
       call(SYS_close, fd);

@@ -39,7 +39,8 @@ struct Record {
   double instance = -1;
 };
 
-// The program prints NaN and Infinity for missing numbers. JSON has null for them.
+// Google Benchmark prints NaN and Infinity, which JSON does not have, for numbers that are not
+// finite. Replaces them with null.
 std::string with_null(std::string_view text) {
   std::string json;
   json.reserve(text.size());

@@ -100,8 +100,8 @@ void draw_column(Canvas& canvas, double x, const std::string& column, std::size_
   canvas.name(x, bottom + 31, column.substr(equal + 1), letters, "middle tick");
 }
 
-// On the log scale, equal ratios have equal distances, so the lines of treatments that do not
-// interact are parallel. On the linear scale they are parallel if the effects add.
+// On the log scale, equal ratios have equal distances, so effects that only multiply make parallel
+// lines. On the linear scale, effects that only add make parallel lines.
 Axis axis_of(const Analysis& analysis, const Chart& chart) {
   const bool ratios = analysis.spec.log_scale;
   Range range;

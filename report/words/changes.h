@@ -32,7 +32,8 @@ struct ChangeWords {
   bool ratio = true;       // in percent; else a difference
 };
 
-// In percent if the ratio has an interval, else as a difference if the difference has an interval.
+// In percent if the ratio has an interval, or if there is a ratio and the difference has no
+// interval; else as a difference. The intervals of an exact ratio are the word "exact".
 ChangeWords change_words(const stats::Analysis& analysis, const stats::Effect& effect);
 
 }  // namespace stab::report

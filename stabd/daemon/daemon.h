@@ -102,7 +102,7 @@ class Daemon {
   [[nodiscard]] std::uint64_t bytes_of_account(std::uint32_t uid) const;
 
   // The requests of users about experiments (daemon_queue.cc). The caller has checked that the user
-  // may see the experiment.
+  // may act on the experiment: its owner, root and the daemon's own user may.
   Result<store::Id> submit(const store::Experiment& experiment, const std::string& source);
   Result<void> cancel(store::Id id);
   Result<void> hold(store::Id id, std::uint32_t uid);

@@ -77,7 +77,7 @@ class WorkerProcess {
   machine::Contained process_;
   Fd socket_;
   Fd printed_;
-  std::string unfinished_;  // the last line of its output so far
+  std::string unfinished_;  // the output after the last newline, not logged yet
   std::size_t logged_ = 0;
   protocol::LineBuffer lines_{protocol::max_work_line};
   WorkerEvents events_;

@@ -46,11 +46,13 @@ struct Gain {
   Interval interval{};
 };
 
-// The result at one speedup. The intervals of a line hold all at once, (1 - alpha).
+// The result at one speedup. The intervals of a line's steps hold together with probability
+// 1 - alpha.
 struct Step {
   double speedup = 0;
   Gain gain{};
-  // The gain by a straight line that also uses nearby experiments. Its interval holds by itself.
+  // The gain by a straight line that also uses nearby experiments. Its interval holds with
+  // probability 1 - alpha alone, but not together with the other intervals.
   Gain near{};
   std::size_t experiments = 0;
   std::uint64_t visits = 0;

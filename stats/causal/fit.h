@@ -55,9 +55,9 @@ class Fit {
   // show a corner of the curve in that range.
   [[nodiscard]] std::optional<Estimate> around(double x, double reach) const;
 
-  // The largest error among these estimates, each in units of its own error, stays below the result
-  // with probability 1 - alpha. It is drawn from the model, and never smaller than for one estimate
-  // alone.
+  // Returns the factor for standard errors with which the intervals of all these estimates hold
+  // together with probability 1 - alpha. It is drawn from the model, and never smaller than for one
+  // estimate alone.
   [[nodiscard]] double simultaneous(const std::vector<Estimate>& estimates, double alpha,
                                     std::size_t draws, Random& random) const;
 

@@ -127,9 +127,9 @@ struct Spec {
   Programs programs = Programs::like_these;
   bool all_pairs = false;         // compare all levels with each other, not only with the first
   bool higher_is_better = false;  // a larger response is better
-  // A level that repeats the first one. This run cannot detect changes as small as the difference
-  // that it shows. It takes no part in corrections for several comparisons, and it answers no
-  // question. "": there is no control.
+  // A level that repeats the first one. Its difference from the first level shows which changes are
+  // too small to detect (stats/verdicts/decide.h). The control takes no part in corrections for
+  // several comparisons, and it answers no question. "": there is no control.
   std::string control{};
   // The treatments that the question names, in its order: the answer begins with them.
   std::vector<std::string> asked{};

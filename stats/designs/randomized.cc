@@ -87,8 +87,9 @@ void describe(const Prepared& data, const UnitNumbers& numbers, Effect& effect) 
 
 void add_randomization(const Prepared& data, const UnitNumbers& numbers, std::size_t family,
                        Effect& effect) {
-  // The sign test of a median is the randomization test of its signs, because all orders are
-  // equally likely.
+  // A median needs no second test. Both orders of two levels in a block are equally likely, so if
+  // the levels do nothing, each difference has either sign with probability 1/2, as in the sign
+  // test. For dependent blocks the sign test only counts fewer of them.
   if (!has_drawn_order(data, effect) || effect.estimate->ordered) return;
   RandomizationOptions options = options_of(data, family, *effect.estimate);
   if (effect.estimand == Estimand::typical) options.share = trimmed_share;

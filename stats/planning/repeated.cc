@@ -129,7 +129,7 @@ namespace {
 // linearly.
 constexpr double nearest = 0.01;
 constexpr double farthest = 7.5;
-constexpr double no_boundary = 40;  // larger than for any p
+constexpr double no_boundary = 40;  // larger than the quantile of any p
 
 double alpha_of(double quantile) {
   return 2 * normal_tail(quantile);

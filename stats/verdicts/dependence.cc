@@ -135,7 +135,8 @@ Dependence dependence_on_cell(std::span<const Marked> trials, std::uint64_t seed
   }
   result.dealt = std::min(affordable, std::max(needed, usual_deals));
   Random random(derive(seed, "dependence"));
-  // Equal deals sum the same numbers in the same order, so they are equal except for rounding.
+  // Another deal may be exactly as far as the observed one, but sum equal parts in another order
+  // and so differ by rounding.
   const double as_far = result.statistic * (1 - 1e-9);
   std::size_t far = 0;
   for (std::size_t i = 0; i < result.dealt; ++i) far += deck.deal(random) >= as_far ? 1 : 0;

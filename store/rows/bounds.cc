@@ -76,7 +76,7 @@ std::vector<TextBound> bounds_of(std::string_view table) {
   return found;
 }
 
-// Returns the total size of the row's texts.
+// Refuses a row with a text beyond its column's bound. Returns the total size of the row's texts.
 std::int64_t check_row(SQLite::Statement& row, const std::vector<TextBound>& columns) {
   std::int64_t together = 0;
   int place = 0;

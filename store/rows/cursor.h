@@ -49,7 +49,7 @@ class Cursor {
  private:
   struct Column {
     std::string name;
-    std::string piece;  // of its name, for the checksum's text
+    std::string piece;  // ChecksumText::piece(name)
     int place = 0;
   };
   void need(int place, int type, const char* what) const;

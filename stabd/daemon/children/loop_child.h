@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A child process of the daemon as the loop sees it. It yields to all other processes and stays off
-// the trials' CPUs.
+// A child process of the daemon as the loop sees it. It can yield to all other processes until
+// hurry(), and it runs on the CPUs that its owner chooses, so that trials are left alone.
 #pragma once
 
 #include <uv.h>

@@ -17,7 +17,8 @@
 //      before any other state begins.
 //  E8  A session gives the machine away before a block only after it has measured a trial, so that
 //      even short turns make progress. An abandoned block runs again from its first trial, but only
-//      once: after that the block is split between two trials, and no trial is repeated.
+//      once: after that the block is split between two trials, and no trial is repeated. A block of
+//      more than 1,000 trials, or one in which a retry fills gaps, is split at once.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
 #pragma once

@@ -24,7 +24,8 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
 constexpr std::size_t most_versions = 1000;
-// A worker may hear of so many builds before they are requested.
+// A build request names at most this many of the builds that follow, with commands of at most this
+// many bytes together, so that the worker can start them ahead.
 constexpr std::size_t most_next_builds = 64;
 constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
 

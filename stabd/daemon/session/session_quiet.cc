@@ -90,7 +90,7 @@ void Session::note_changes(const std::string& when) {
                        count > 1 ? fmt::format(" and changed {} more", count - 1) : "", when));
 }
 
-// Notes the machine's state before the first trial, after all changes for it.
+// Notes how quiet the machine is before the first trial, after its settings have been changed.
 void Session::note_quietness() {
   const auto findings = ports_.examine();
   if (!findings) {
