@@ -27,7 +27,9 @@ bool loads(const std::string& program, const Identity& identity, const std::stri
 struct Added {
   std::string compiler;  // its real path
   std::string pass;      // the pass's file
-  bool changed = false;  // the compiler has changed since the pass was built, or is gone
+  // The compiler or szc's post-link step has changed since the pass was built, or the compiler is
+  // gone.
+  bool changed = false;
 };
 // Returns all of them, ordered by their compilers' paths.
 std::vector<Added> added_compilers(const Companions& companions);

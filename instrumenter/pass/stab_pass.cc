@@ -3,7 +3,7 @@
 // post-link step sees. The stack pads change the code itself, exactly once per module, after all
 // optimizations. But LLVM calls a plugin more than once: for ThinLTO, in the compile step and in
 // the link step. So the driver tells the plugin its phase, and the plugin leaves a flag in each
-// module that it has changed.
+// module that it has handled.
 #include <llvm/IR/Module.h>
 
 #include <cstdlib>

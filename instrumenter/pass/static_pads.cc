@@ -85,7 +85,8 @@ std::string pad_record(unsigned flags, bool placed) {
          "\n7743:\n\t.popsection";
 }
 
-// Returns the place behind the other objects, unless the record comes before it.
+// Returns the place behind the other objects, or the start of the function if the record comes
+// before that place.
 llvm::Instruction* place_for_pad(llvm::Function& function, const llvm::Instruction* record) {
   llvm::BasicBlock& entry = function.getEntryBlock();
   llvm::Instruction* last = nullptr;

@@ -14,8 +14,9 @@ namespace stab::pass {
 
 // Flags: what the post-link step may rely on.
 constexpr unsigned all_arguments_in_registers = 1;
-constexpr unsigned rarest_object_on_top = 2;  // if the stack pointer reaches the locals
-constexpr unsigned spilled_below = 4;         // only spilled values lie below the object
+// The object lies on top in frames whose locals the stack pointer reaches.
+constexpr unsigned rarest_object_on_top = 2;
+constexpr unsigned spilled_below = 4;  // only spilled values lie below the object
 
 // Returns the number of functions that got an object. `unoptimized`: this module's code is made at
 // -O0 and at once, so its objects lie in the order of their declaration.

@@ -9,7 +9,8 @@
 //      wait for anybody, does not ask libc for anything that may wait, and leaves the heap alone.
 //      (Two functions wait for a while: an epoch's handler for other threads, _exit for another
 //      one's last line.)
-//   2. The functions of libc to which it passes calls on are looked up at our start or before it.
+//   2. The functions of libc to which such code passes calls on are looked up at our start or
+//      before it.
 //   3. The first frames of main and of the first thread, and the sizes of stacks, are set before
 //      main or a thread exists.
 #pragma once

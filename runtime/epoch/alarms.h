@@ -6,7 +6,6 @@
 //
 // Any thread may call set_own() and set_again() at any time. The other functions have one caller at
 // a time.
-// time.
 #pragma once
 
 #include <stdint.h>

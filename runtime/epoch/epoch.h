@@ -24,7 +24,7 @@ namespace stab::rt {
 
 // Returns nullptr, or the reason why there will be no epochs.
 const char* start_epochs(const Options& options, const OutsideHandlers& proof);
-// Stops epochs for good, except that a child of fork may start its own.
+// Stops epochs for good, in later children of fork, too.
 void stop_epochs(const OutsideHandlers& proof);
 // The same, for a reason that the report gives.
 void end_epochs(const char* why, const OutsideHandlers& proof);
@@ -34,7 +34,7 @@ void pause_epochs(const OutsideHandlers& proof);
 bool resume_epochs(const OutsideHandlers& proof);
 EpochCounts epoch_counts();
 
-// False in a child that shares or has copied our memory.
+// False in a child (vfork, clone) that has no schedule of its own.
 bool is_own_process();
 
 // Makes a new layout now, on this thread.

@@ -30,7 +30,7 @@ bool on_alternate_stack;
 uint32_t now_answering;
 constinit os::SignalAction action_of_libc = {};
 
-// Runs libc's handler as if libc had installed it itself.
+// Calls libc's handler with the signal mask that it would have without ours.
 void hand_on(int number, void* info, void* context) {
   constexpr uintptr_t ignored = 1;  // SIG_IGN; below it, SIG_DFL
   if (reinterpret_cast<uintptr_t>(action_of_libc.handler) <= ignored) return;

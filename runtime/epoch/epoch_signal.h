@@ -30,8 +30,9 @@ bool install(Answer answer);
 void remember_flags();
 void install_again();
 
-// Whether our signals are answered. If they are not, the handler makes no system call, because the
-// program may have forbidden it.
+// Whether our signals are answered. If they are not, the program may have forbidden system calls.
+// Then the handler makes none except to restart a call that one of our signals other than `alarm`
+// interrupted, and to pass on libc's own signal.
 void be_answered(bool yes);
 bool is_answered();
 // Waits until no thread is answering a signal.

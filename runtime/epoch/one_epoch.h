@@ -23,8 +23,8 @@ bool all_listed();
 
 // A thread has a shadow stack, so functions must stay from now on.
 void note_shadow_stack();
-// Ends epochs for a reason outside of them. No epoch comes any more, and the report gives the
-// reason.
+// Notes for the report the reason, outside of epochs, why no epoch comes any more. The caller has
+// stopped epochs.
 void end(const char* why);
 // Whether no epoch can succeed any more.
 bool are_over();

@@ -59,7 +59,7 @@ void give_to_runners(uint64_t when_ns) {
   if (missing > without_alarm) without_alarm = missing;
 }
 
-// The running threads share the time until then. A thread that has not answered gets no alarm: a
+// The running threads share `remaining`, the time until the next epoch. A thread that has not answered gets no alarm: a
 // library may wait for this signal in a thread of its own, and would take our signal for its own
 // timer's.
 void set_alarms(uint64_t remaining, bool all_listed) {

@@ -37,7 +37,8 @@ void hold();
 void plan_next(bool by_timer, bool all_listed, uint64_t cost_ns);
 
 uint64_t asked_period();
-// CPU time from start() to the end of the last epoch.
+// Time on the timer's clock (CPU time; real time with wall=1) from start() to the end of the last
+// epoch.
 uint64_t time_until_last();
 // The largest number, at one time, of threads that ran at the end of an epoch and got no alarm,
 // while the process had no timer as a fallback.

@@ -275,7 +275,7 @@ bool allocate_layouts(Image& image) {
   return true;
 }
 
-// The layout is saved | uses. The scratch memory has a mapping of its own.
+// One mapping holds saved | uses. The scratch memory has its own.
 bool allocate(Image& image) {
   const uint64_t n = image.count();
   const uint64_t saved = n * saved_bytes;

@@ -61,8 +61,7 @@ class Unreferred {
   const Layout* layout_;
 };
 
-// Proof that an image goes away, or was never completed: the program must not run its code any
-// more.
+// Proof that an image goes away, or was never completed: no code may run in its copies any more.
 class ImageIsGone {
   ImageIsGone() = default;
   friend struct ClosedImage;  // image.cc

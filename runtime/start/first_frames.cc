@@ -130,7 +130,7 @@ int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& a
 int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
   if (!moved) return next(thread, run_plain_thread, &arrival);
   pthread_attr_t room;
-  with_more_stack(nullptr, room);  // the default size is as large as possible already
+  with_more_stack(nullptr, room);  // lowers the default size if the address space is limited by now
   arrival.shift = draw_shift(nullptr);
   int result = next(thread, run_plain_thread, &arrival);
   if (result != thrd_success && retreat_to(nullptr, nullptr)) {

@@ -44,8 +44,8 @@ bool claim(NamedRegion& region, uint64_t key, const char* name, size_t length) {
   return true;
 }
 
-// Returns nullptr if the name has no region, and if `makes` is true, there is no room for one. If
-// two names have the same hash, the second has no region.
+// Returns nullptr if the name is invalid, or has no region. With `makes`, it makes one if there is
+// room. If two names have the same hash, the second has no region.
 NamedRegion* find(NamedRegion* regions, const char* name, bool makes) {
   const size_t length = length_of_name(name);
   if (length == 0) return nullptr;

@@ -70,8 +70,8 @@ void tell_on_own_stack(Crash crash) {
   call_on_stack(stack + sizeof stack, tell, &crash);
 }
 
-// A fault happens again when the handler returns, now with the default action. A signal that
-// another thread or process sent is sent again.
+// A fault happens again when the handler returns, now with the default action. A signal that was
+// sent (kill, raise, abort) would not come again, so it is sent again.
 void on_crash(int number, void* info, void* context) {
   const auto* ucontext = static_cast<const ucontext_t*>(context);
   const auto pc = static_cast<uint64_t>(ucontext->uc_mcontext.gregs[REG_RIP]);

@@ -46,7 +46,6 @@ bool change_stack(const Walk& walk, Walk& caller);
 // Evaluates a DWARF expression in the frame that the walk is at. Branches are not supported, so
 // every expression ends. `cfa` is the first operand unless it is null. Returns false if an operand
 // is unknown, unreadable or unsupported.
-
 bool evaluate(Walk& walk, ByteReader operations, const uint64_t* cfa, uint64_t& result);
 
 // Fills in the caller's pc, registers and slots by the rules of the frame. Returns false if the

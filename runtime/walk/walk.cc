@@ -109,8 +109,7 @@ bool at_process_start(Walk& walk) {
 bool in_plt(Walk& walk, uint64_t& pushed) {
   uint8_t code[2 * plt_window] = {};
   if (!walk.interrupted || !read_code(walk, walk.pc, code + plt_window, plt_window)) return false;
-  // The memory before the first entry may be unreadable. In that case the bytes before it stay
-  // zero.
+  // If the page before is unreadable, all bytes before pc stay zero.
   read_code(walk, walk.pc - plt_window, code, plt_window);
   const int bytes = plt_pushed(code + plt_window);
   pushed = static_cast<uint64_t>(bytes);

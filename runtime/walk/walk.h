@@ -87,7 +87,7 @@ struct Walk {
 enum class Step : uint8_t {
   caller,  // the walk is at the caller now
   bottom,  // the frame has no caller
-  lost,    // the caller can't be found
+  lost,    // there may be a caller, but it is not certain
 };
 
 // Begins at the interrupted code. `interrupted` is the third argument of a signal handler, and

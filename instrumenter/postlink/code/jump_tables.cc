@@ -246,7 +246,7 @@ class DataAnalysis {
   std::map<std::uint64_t, std::uint64_t> vtables_;  // start -> end
   std::unordered_set<std::uint64_t> named_;         // places whose address others may compare
   std::unordered_set<std::uint64_t> distances_;     // places of 32-bit distances in data
-  std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // place -> function that takes it
+  std::unordered_map<std::uint64_t, std::uint32_t> bases_;  // place -> function whose code takes it
 };
 
 }  // namespace

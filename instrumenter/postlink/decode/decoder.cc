@@ -179,7 +179,8 @@ class Decoder::Impl::Pushed {
   std::vector<std::uint8_t> stack_;
 };
 
-// The processor extends 32 bits to 64, and the result is never an address at which copies lie.
+// A write of 32 bits clears the upper half, so it gives no address of a copy above 4 GB. The runtime
+// uses these registers only for such copies (migrate.cc).
 std::uint32_t Decoder::Impl::values_written(const llvm::MCInst& instruction) const {
   const llvm::MCInstrDesc& description = instructions->get(instruction.getOpcode());
   const llvm::StringRef name = instructions->getName(instruction.getOpcode());

@@ -11,7 +11,8 @@ namespace {
 constexpr uint64_t one_in = 32;
 constexpr size_t step = 16;  // libc's sizes differ by this; from 1024 bytes on, an eighth is added
 
-constexpr size_t mapped_from = size_t{128} << 10;  // libc maps each block of this size on its own
+// libc maps each block of this size or more on its own.
+constexpr size_t mapped_from = size_t{128} << 10;
 
 size_t raised(size_t size) {
   const AnyCache cache;

@@ -10,7 +10,8 @@
 namespace stab::heap {
 namespace {
 
-constexpr uint32_t slots_for_colour = 16;  // a slab with this many gives up one for its offset
+constexpr uint32_t slots_for_colour =
+    16;  // a slab with this many or more gives up one for its offset
 
 // Atomic, because a thread that frees a block reads its bit without the lock.
 void store(uint64_t& word, uint64_t bits) {

@@ -3,9 +3,9 @@
 // threads share the slabs of a class, and caches take and give many slots at a time.
 //
 // Invariants:
-// 1. A slot belongs to the program, to a bag, or to its slab (its bit is set).
-// 2. A slab is in its class's list if and only if it has free slots.
-// 3. Slots do not overlap, lie in their span and are aligned to 16 bytes.
+//   1. A slot belongs to the program, to a bag, or to its slab (its bit is set).
+//   2. A slab is in its class's list if and only if it has free slots.
+//   3. Slots do not overlap, lie in their span and are aligned to 16 bytes.
 #pragma once
 
 #include <stddef.h>
