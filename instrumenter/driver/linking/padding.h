@@ -37,7 +37,8 @@ Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const st
 // library, too.)
 std::string file_of_input(const LinkArguments& link, std::size_t input);
 
-// An object file of nothing but gaps, which a link takes first: sections .text, .rodata, .data.rel.ro and .data of 1 to 4096 bytes each, drawn from `random`.
+// An object file of nothing but gaps, which a link takes first: sections .text, .rodata,
+// .data.rel.ro and .data of 1 to 4096 bytes each, drawn from `random`.
 std::string gap_object(Random& random);
 
 }  // namespace stab::driver
