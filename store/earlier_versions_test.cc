@@ -172,6 +172,33 @@ TEST_P(FactsInSentences, OfDamagedRowsStayUnknown) {
   EXPECT_EQ(store->experiment(3).value()->stopped_by, StopCause::rule);
 }
 
+// Deleted by other programs, which SQLite lets delete rows to which others refer.
+TEST_P(FactsInSentences, OfRowsThatReferToNothingBecomeColumnsAndAreReported) {
+  cheat(path_, "DELETE FROM experiment WHERE id = 1");
+  auto opened = Store::open(path_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto found = (*opened)->verify().value();
+  EXPECT_THAT(found, testing::Not(testing::IsEmpty()));
+  EXPECT_EQ((*opened)->experiment(3).value()->stopped_by, StopCause::rule);
+}
+
+TEST_P(FactsInSentences, OfADamagedLastEventTheQueueRuns) {
+  cheat(path_, "UPDATE event SET at_ns = 7 WHERE id = (SELECT max(id) FROM event)");
+  EXPECT_FALSE(open_or_fail(path_)->is_queue_paused().value());
+}
+
+TEST_P(FactsInSentences, OnlyAListOfCpusIsTakenForOne) {
+  {
+    Connection connection(path_);
+    connection.transaction([&] {
+      connection.insert(
+          "event",
+          to_row(Event{.experiment = 3, .kind = "machine", .text = "trials run on CPU 1\x1b[2J"}));
+    });
+  }
+  EXPECT_EQ(open_or_fail(path_)->experiment(3).value()->trial_cpus, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(OfEachVersion, FactsInSentences, testing::Range(1, 12));
 
 TEST(Schema, AFactOfTodayIsNotReadInASentence) {

@@ -102,6 +102,10 @@ std::optional<BuildStatus> build_status(std::string_view text) {
 std::string_view to_string(StopCause cause) {
   return name_of<StopCause>(cause_names, cause);
 }
+bool is_cpu_list(std::string_view text) {
+  return text.size() <= 4096 && text.find_first_not_of("0123456789,-") == std::string_view::npos;
+}
+
 std::optional<StopCause> stop_cause(std::string_view text) {
   return named<StopCause>(cause_names, text);
 }

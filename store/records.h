@@ -41,6 +41,9 @@ enum class StopCause { time, rule };
 std::string_view to_string(StopCause cause);
 std::optional<StopCause> stop_cause(std::string_view text);
 
+// Whether the text has only the characters of a list of CPUs, "0,2-3", and is not longer than one.
+bool is_cpu_list(std::string_view text);
+
 struct Experiment {
   Id id = 0;
   std::string name{};
@@ -126,8 +129,8 @@ struct Layout {
   std::optional<std::int64_t> heap_operations{};   // absent unless the heap was randomized
   std::optional<std::int64_t> heap_bytes{};        // bytes that the program requested
   std::optional<std::int64_t> heap_fixed_bytes{};  // requested bytes that could not be shuffled
-  // Whether each part was placed at random, and whether its place changed during the run. Absent if
-  // the program was not randomized, or if its processes did different things.
+  // Whether each part was placed at random, and whether its place changed during the run. A member is
+  // absent if the program was not randomized, or if its processes did different things.
   std::optional<bool> random_code{};  // only programs that szc built
   std::optional<bool> random_stack{};
   std::optional<bool> random_heap{};

@@ -326,17 +326,18 @@ std::string cpus_in_events(Connection& connection, Id experiment) {
                     if (!event.intact || !event.row.text("text").starts_with(beginning))
                       return true;
                     cpus = event.row.text("text").substr(beginning.size());
+                    if (!is_cpu_list(cpus)) cpus.clear();
                     return false;
                   });
   return cpus;
 }
 
-// The last event says whether the queue is paused.
+// The last event says whether the queue is paused. If it is damaged, the queue runs.
 bool is_paused_in_events(Connection& connection) {
   bool paused = false;
   connection.scan("event", "WHERE experiment IS NULL AND kind = 'queue' ORDER BY id", {},
                   [&paused](const Stored& event) {
-                    if (event.intact) paused = event.row.text("text").starts_with("paused");
+                    paused = event.intact && event.row.text("text").starts_with("paused");
                     return true;
                   });
   return paused;
@@ -441,6 +442,27 @@ std::span<const Step> schema_steps() {
   return steps;
 }
 
+namespace {
+
+class WithoutForeignKeys {
+ public:
+  explicit WithoutForeignKeys(SQLite::Database& database)
+      : database_(database), were_on_(database.execAndGet("PRAGMA foreign_keys").getInt() != 0) {
+    database_.exec("PRAGMA foreign_keys = OFF");
+  }
+  WithoutForeignKeys(const WithoutForeignKeys&) = delete;
+  WithoutForeignKeys& operator=(const WithoutForeignKeys&) = delete;
+  ~WithoutForeignKeys() {
+    if (were_on_) database_.tryExec("PRAGMA foreign_keys = ON");
+  }
+
+ private:
+  SQLite::Database& database_;
+  bool were_on_;
+};
+
+}  // namespace
+
 void migrate(Connection& connection, std::span<const Step> list) {
   const auto newest = static_cast<std::int64_t>(list.size());
   std::int64_t version = connection.number("PRAGMA user_version");
@@ -449,6 +471,9 @@ void migrate(Connection& connection, std::span<const Step> list) {
         fmt::format("its schema has version {}, but this stabd knows versions up to {}; use the "
                     "stabd that wrote it",
                     version, newest));
+  // A step may rewrite rows that refer to rows which somebody else has deleted: the row is written
+  // back as it is, and verification reports it.
+  const WithoutForeignKeys off(connection.database());
   for (; version < newest; ++version) {
     connection.transaction([&] {
       list[static_cast<std::size_t>(version)](connection);

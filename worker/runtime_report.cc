@@ -96,7 +96,8 @@ void keep_if_same(std::optional<bool>& all, std::optional<bool> next) {
   if (all != next) all.reset();
 }
 
-// In a program that was not randomized all flags are off. The runtime's budget is 1 % unless it says another one.
+// In a program that was not randomized all flags are off. An option about which the report says
+// nothing is left out, so no trial that asks for it counts as having it.
 plan::Variables did_in(const json& line, bool randomized) {
   plan::Variables did;
   for (const std::string& name : plan::option_names()) {
@@ -113,7 +114,8 @@ plan::Variables did_in(const json& line, bool randomized) {
         if (const Count period = number_at(line, "period_ns")) did[name] = period_text(*period);
         break;
       case plan::OptionKind::share:
-        did[name] = share_text(number_at(line, "budget_percent").value_or(1));
+        if (const Count percent = number_at(line, "budget_percent"))
+          did[name] = share_text(*percent);
         break;
     }
   }

@@ -384,7 +384,8 @@ TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
     return fault_of(repeated(percent), {{"budget", budget}});
   };
   const std::string off = R"("budget_percent":0,)";
-  EXPECT_EQ(with_budget("", "1%"), "");
+  EXPECT_THAT(with_budget("", "1%"), HasSubstr("asks for budget=1%"));
+  EXPECT_EQ(with_budget(R"("budget_percent":1,)", "1%"), "");
   EXPECT_EQ(with_budget(off, "off"), "");
   EXPECT_EQ(with_budget(R"("budget_percent":20,)", "20%"), "");
   EXPECT_THAT(with_budget("", "off"), HasSubstr("asks for budget=off"));

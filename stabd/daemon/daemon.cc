@@ -235,6 +235,7 @@ void Daemon::run_next() {
     if (plan && fits) fits = has_its_network(*plan);
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
+      (*experiment)->stopped_by.reset();
       (*experiment)->reason = plan ? fits.error().message
                                    : "this version of stabd does not accept its plan: " +
                                          toml::describe(plan.error(), "plan");

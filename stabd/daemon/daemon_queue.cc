@@ -192,6 +192,7 @@ Result<void> Daemon::change_waiting(store::Id id, Event event,
   if (!to && event == Event::hold) to = next(State::queued, event);
   if (!to) return fail(not_there(id));
   row.state = to_string(*to);
+  row.stopped_by.reset();
   change(row);
   if (auto saved = store_->update_experiment(row); !saved) return fail(saved.error().message);
   queue_.remove(id);
