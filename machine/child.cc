@@ -23,9 +23,9 @@
 #include "machine/processes.h"
 #include "machine/program.h"
 #include "machine/starter/start.h"
-#include "machine/supervisor.h"
 #include "machine/trial_group.h"
 #include "machine/user_limits.h"
+#include "machine/watch_child.h"
 
 namespace stab::machine {
 namespace {

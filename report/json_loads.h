@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "stats/causal/loads.h"
+#include "stats/causal/arrival_loads.h"
 #include "stats/causal/profile.h"
 
 namespace stab::report {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "stats/causal/analyse.h"
-#include "stats/causal/loads.h"
+#include "stats/causal/arrival_loads.h"
 #include "stats/causal/profile.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"

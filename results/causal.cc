@@ -10,7 +10,7 @@
 #include "report/words/causal.h"
 #include "results/trials.h"
 #include "stats/causal/analyse.h"
-#include "stats/causal/loads.h"
+#include "stats/causal/arrival_loads.h"
 #include "stats/causal/run_text.h"
 
 namespace stab::results {

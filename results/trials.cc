@@ -20,7 +20,7 @@
 #include "plan/measures/simulated.h"
 #include "plan/quantities.h"
 #include "plan/reading/key_list.h"
-#include "results/sums/samples.h"
+#include "results/sums/within_trials.h"
 
 namespace stab::results {
 namespace {

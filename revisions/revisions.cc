@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/output_mark.h"
 #include "base/text.h"
-#include "revisions/files.h"
 #include "revisions/submodules.h"
+#include "revisions/tree_copy.h"
 
 namespace stab::revisions {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/testing.h"
 #include "base/text.h"
 #include "machine/processes.h"
-#include "revisions/files.h"
+#include "revisions/tree_copy.h"
 
 namespace stab::revisions {
 namespace {

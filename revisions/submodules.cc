@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "revisions/files.h"
+#include "revisions/tree_copy.h"
 
 namespace stab::revisions {
 namespace {

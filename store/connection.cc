@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/schema.h"
 
 namespace stab::store {

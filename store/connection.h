@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The open database: its settings, transactions, and reading and writing rows with checksums.
-// Throws (see failure.h).
+// Throws (see exceptions.h).
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "store/connection.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/schema.h"
 #include "store/verify.h"
 

@@ -25,7 +25,7 @@ Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string&
 Outcome<void> keep_database(std::string_view bytes, const std::string& to);
 
 // Copies an open database. With `replace`, the copy replaces a file with the name `to`. This
-// function and those below that return no Outcome throw (see failure.h).
+// function and those below that return no Outcome throw (see exceptions.h).
 void copy_database(SQLite::Database& from, const std::string& to, bool replace);
 // Refuses if `path` exists, or an old log beside it, which SQLite would apply to the new database.
 void refuse_existing(const std::string& path);

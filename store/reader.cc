@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "store/connection.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/bounds.h"
 #include "store/rows/codec.h"
 #include "store/rows/log.h"

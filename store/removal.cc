@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "store/connection.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"
 #include "store/store.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "store/connection.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/codec.h"
 #include "store/rows/cursor.h"
 #include "store/store.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/reading_list.h"
 
 namespace stab::store {

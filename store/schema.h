@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The schema and its migration from one version to the next. doc/store.md describes the tables.
-// Throws (see failure.h).
+// Throws (see exceptions.h).
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/test_support.h"
 
 namespace stab::store {

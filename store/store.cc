@@ -9,7 +9,7 @@
 
 #include "store/connection.h"
 #include "store/copy.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/lock.h"
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"

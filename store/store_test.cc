@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/test_support.h"
 
 namespace stab::store {

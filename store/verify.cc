@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/schema.h"
 
 namespace stab::store {

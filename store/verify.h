@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Looks for damage (S4): wrong checksums, missing readings, references to missing rows, and a
-// damaged file structure. Throws (see failure.h).
+// damaged file structure. Throws (see exceptions.h).
 #pragma once
 
 #include <optional>

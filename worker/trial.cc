@@ -25,8 +25,8 @@
 #include "plan/measures/regions.h"
 #include "plan/measures/simulated.h"
 #include "worker/causal/causal_run.h"
+#include "worker/heap_libraries.h"
 #include "worker/memory_file.h"
-#include "worker/preload.h"
 #include "worker/runtime_report.h"
 #include "worker/simulation.h"
 

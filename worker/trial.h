@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "causal/run/program.h"
+#include "causal/run/prepare_program.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
 #include "machine/child.h"

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "causal/run/program.h"
+#include "causal/run/prepare_program.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
 #include "machine/environment.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "causal/run/program.h"
-#include "causal/run/run.h"
+#include "causal/run/prepare_program.h"
+#include "causal/run/run_program.h"
 #include "causal/run/session_file.h"
 
 namespace {

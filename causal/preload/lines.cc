@@ -5,7 +5,7 @@
 #include <link.h>
 
 #include "causal/preload/kernel.h"
-#include "causal/preload/known_objects.h"
+#include "causal/preload/object_cache.h"
 #include "causal/preload/shared_file.h"
 #include "runtime/base/memory.h"
 #include "runtime/walk/description.h"

@@ -18,7 +18,7 @@
 #include "machine/environment.h"
 #include "machine/topology.h"
 #include "protocol/work.h"
-#include "worker/preload.h"
+#include "worker/heap_libraries.h"
 #include "worker/trial.h"
 
 namespace stab::client::ab {

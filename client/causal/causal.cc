@@ -18,8 +18,8 @@
 #include "report/words/causal.h"
 #include "report/words/loads.h"
 #include "stats/causal/analyse.h"
+#include "stats/causal/arrival_loads.h"
 #include "stats/causal/coz.h"
-#include "stats/causal/loads.h"
 
 namespace stab::client::causal {
 namespace {

@@ -15,15 +15,15 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "causal/run/map_text.h"
-#include "causal/run/program.h"
+#include "causal/run/prepare_program.h"
 #include "causal/run/read_session.h"
-#include "causal/run/run.h"
+#include "causal/run/run_program.h"
 #include "causal/run/session_file.h"
 #include "client/causal/arrivals.h"
 #include "client/causal/causal.h"
 #include "client/output.h"
 #include "report/words/causal.h"
-#include "stats/causal/loads.h"
+#include "stats/causal/arrival_loads.h"
 
 namespace stab::client::causal {
 namespace {

@@ -13,10 +13,10 @@
 #include "instrumenter/pass/caller_registers.h"
 #include "instrumenter/pass/compiled_frames.h"
 #include "instrumenter/pass/entry_pads.h"
+#include "instrumenter/pass/functions_as_bytes.h"
 #include "instrumenter/pass/llvm_versions.h"
 #include "instrumenter/pass/loop_pads.h"
 #include "instrumenter/pass/static_pads.h"
-#include "instrumenter/pass/used_bytes.h"
 
 namespace {
 

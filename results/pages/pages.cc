@@ -9,7 +9,7 @@
 #include "plan/reading/reader.h"
 #include "report/html/page.h"
 #include "results/answers.h"
-#include "results/pages/chances.h"
+#include "results/pages/random_conditions.h"
 #include "results/pages/shots.h"
 #include "results/trials.h"
 #include "toml/problems.h"

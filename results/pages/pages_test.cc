@@ -9,7 +9,7 @@
 #include <string>
 
 #include "report/drawing/testing.h"
-#include "results/pages/chances.h"
+#include "results/pages/random_conditions.h"
 #include "results/pages/shots.h"
 #include "results/testing.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "design/expand.h"
-#include "results/sums/samples.h"
+#include "results/sums/within_trials.h"
 #include "results/trials.h"
 
 namespace stab::results {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "report/html/groups.h"
-#include "results/sums/samples.h"
+#include "results/sums/within_trials.h"
 #include "results/testing.h"
 
 namespace stab::results {

@@ -4,6 +4,8 @@
 // returns to its program. A signal to the whole process could wake a sleeper, whose call ends with
 // EINTR although another thread handled the signal.
 //
+// epoch_signal.h says which signal that is.
+//
 // Any thread may call set_own() and set_again() at any time. The other functions have one caller at
 // a time.
 #pragma once

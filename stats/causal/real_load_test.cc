@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "stats/causal/loads.h"
+#include "stats/causal/arrival_loads.h"
 
 namespace stab::stats::causal {
 namespace {

@@ -4,7 +4,7 @@
 //   ["cycles","",997,0,"this machine shows no hardware counters"]
 // The numbers are samples per second, lost records, and the samples and weight of each function.
 //
-// Reading returns what was written, and refuses any other text (failure.h), whoever wrote it.
+// Reading returns what was written, and refuses any other text (exceptions.h), whoever wrote it.
 // Larger numbers are written as 2^63 - 1.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/changed_bytes_testing.h"
 
 namespace stab::store {

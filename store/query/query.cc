@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "store/connection.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/schema.h"
 
 namespace stab::store {

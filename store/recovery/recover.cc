@@ -12,7 +12,7 @@
 
 #include "store/connection.h"
 #include "store/copy.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/lock.h"
 #include "store/recovery/losses.h"
 #include "store/recovery/salvage.h"

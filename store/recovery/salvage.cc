@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "store/copy.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/raw_pages.h"
 
 namespace stab::store {

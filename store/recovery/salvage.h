@@ -11,7 +11,7 @@ namespace stab::store {
 
 // Puts the rows with their ids into `to`, whose tables are empty. Reads along the tables' trees
 // and, if those are damaged, also all pages of the file. `scratch` is a temporary file. Throws (see
-// failure.h), also for a newer schema.
+// exceptions.h), also for a newer schema.
 Losses salvage(const std::string& from, Connection& to, const std::string& scratch);
 
 }  // namespace stab::store

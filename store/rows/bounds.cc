@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "counters/profile.h"
 #include "counters/samples.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/records.h"
 
 namespace stab::store {

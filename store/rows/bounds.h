@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Limits for files that anybody may have made. stabd itself always stores less than that. Throws
-// (see failure.h).
+// (see exceptions.h).
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>

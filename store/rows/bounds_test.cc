@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/test_support.h"
 
 namespace stab::store {

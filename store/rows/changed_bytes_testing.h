@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 
 namespace stab::store {
 

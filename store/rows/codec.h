@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Converts records to rows and back; many_rows.h reads trials. The connection sets the column `id`.
-// Throws (see failure.h).
+// Throws (see exceptions.h).
 #pragma once
 
 #include <string_view>

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 
 namespace stab::store {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads a query's rows one by one, by the places of their columns, for tables with many rows.
-// Throws (see failure.h).
+// Throws (see exceptions.h).
 #pragma once
 
 #include <sqlite3.h>

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 
 namespace stab::store {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code for columns whose text is a list in JSON. Readers refuse any other text (failure.h),
+// Shared code for columns whose text is a list in JSON. Readers refuse any other text (exceptions.h),
 // whoever wrote it.
 #pragma once
 

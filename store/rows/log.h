@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads an experiment's log, which merges three tables by time: the output of builds and trials,
-// and events. Throws (see failure.h).
+// and events. Throws (see exceptions.h).
 #pragma once
 
 #include "store/connection.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads trials as records from a cursor; codec.h does this for tables with few rows. Throws (see
-// failure.h).
+// exceptions.h).
 #pragma once
 
 #include <map>

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 
 namespace stab::store {
 namespace {

@@ -4,7 +4,7 @@
 // An element has name, unit and value. A scaled reading also has its coverage, and an absent one
 // its reason and, unless it is 1, its coverage. A real number has a point or an exponent.
 //
-// Reading returns what was written, and refuses any other text (failure.h), whoever wrote it. A
+// Reading returns what was written, and refuses any other text (exceptions.h), whoever wrote it. A
 // value that is not finite is written as absent.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/changed_bytes_testing.h"
 
 namespace stab::store {

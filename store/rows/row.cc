@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/checksum.h"
 
 namespace stab::store {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 
 namespace stab::store {
 namespace {

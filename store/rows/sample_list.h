@@ -4,7 +4,7 @@
 // An element has measure, subject, unit and the list of values, or null and a reason instead of the
 // list.
 //
-// Reading returns what was written, and refuses any other text (failure.h), whoever wrote it.
+// Reading returns what was written, and refuses any other text (exceptions.h), whoever wrote it.
 // Samples with a value that is not finite are written as absent.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/bounds.h"
 #include "store/rows/codec.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The approximate size of each experiment's rows, kept in the table `size`, so that nobody has to
 // read all rows to learn how much a user stores. Transactions that change rows also write their
-// sizes. A missing or damaged size is counted again from the rows. Throws (see failure.h).
+// sizes. A missing or damaged size is counted again from the rows. Throws (see exceptions.h).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "store/failure.h"
+#include "store/exceptions.h"
 #include "store/rows/codec.h"
 
 namespace stab::store {

@@ -18,7 +18,7 @@ struct Summary {
 
 class Summaries {
  public:
-  // Reads the rows one by one and keeps no plan. Throws (see failure.h).
+  // Reads the rows one by one and keeps no plan. Throws (see exceptions.h).
   explicit Summaries(Connection& connection);
 
   // Replaces the row by what is stored now.

@@ -12,7 +12,7 @@
 #include "causal/lines/line_map.h"
 #include "causal/run/map_text.h"
 #include "causal/run/read_session.h"
-#include "causal/run/run.h"
+#include "causal/run/run_program.h"
 #include "stats/causal/run_text.h"
 
 namespace stab::worker {

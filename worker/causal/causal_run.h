@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "causal/lines/line_map.h"
-#include "causal/run/program.h"
+#include "causal/run/prepare_program.h"
 #include "causal/run/session_file.h"
 #include "machine/child.h"
 #include "protocol/work.h"

@@ -109,7 +109,7 @@ class LabelAnalysis {
     pin_between(section->sh_addr, section->sh_addr + section->sh_size - 1);
   }
 
-  // Reads the pass's records (pass/used_bytes.h).
+  // Reads the pass's records (pass/functions_as_bytes.h).
   void read_used_bytes() {
     const Elf64_Shdr* section = program_.file->section(abi::bytes_section);
     if (section == nullptr) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "machine/supervisor.h"
+#include "machine/watch_child.h"
 
 #include <poll.h>
 #include <unistd.h>

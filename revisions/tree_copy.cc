@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "revisions/files.h"
+#include "revisions/tree_copy.h"
 
 #include <fmt/format.h>
 #include <strings.h>

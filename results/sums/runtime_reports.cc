@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/sums/layouts.h"
+#include "results/sums/runtime_reports.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

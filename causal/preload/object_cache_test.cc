@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "causal/preload/known_objects.h"
+#include "causal/preload/object_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/preload.h"
+#include "worker/heap_libraries.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Programs that clang built, replaced between runs as builds are.
-#include "causal/run/program.h"
+#include "causal/run/prepare_program.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/pages/chances.h"
+#include "results/pages/random_conditions.h"
 
 #include <fmt/format.h>
 

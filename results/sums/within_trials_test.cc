@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/sums/samples.h"
+#include "results/sums/within_trials.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/sums/layouts.h"
+#include "results/sums/runtime_reports.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "causal/run/program.h"
+#include "causal/run/prepare_program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/failure.h"
+#include "store/exceptions.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stabctl under AddressSanitizer, as stabd (main_stabd_sanitized.cc). It ends after each command, and the search for
+// stabctl under AddressSanitizer, as stabd (stabd_asan_options.cc). It ends after each command, and the search for
 // leaks would take nearly half of its time.
 
 extern "C" const char* __asan_default_options();

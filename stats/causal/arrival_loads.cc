@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stats/causal/loads.h"
+#include "stats/causal/arrival_loads.h"
 
 #include <algorithm>
 #include <cmath>

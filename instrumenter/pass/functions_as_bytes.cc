@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/pass/used_bytes.h"
+#include "instrumenter/pass/functions_as_bytes.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/IR/Constants.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "causal/run/run.h"
+#include "causal/run/run_program.h"
 
 #include <poll.h>
 #include <spawn.h>
