@@ -627,7 +627,11 @@ bool Campaign::report_daemon() {
   std::int64_t position = 0;
   bool whole = said.is_object();
   for (const json& trial : lab_.trials(measured_id_)) {
-    whole = whole && trial.value("status", "") == "ok" && trial.value("position", -1) == position;
+    const bool fits = trial.value("status", "") == "ok" && trial.value("position", -1) == position;
+    if (whole && !fits)
+      fmt::print("trial {} at the place of trial {}: {}: {}\n", trial.value("position", -1),
+                 position, trial.value("status", ""), trial.value("reason", ""));
+    whole = whole && fits;
     ++position;
   }
   fmt::print("{}: each trial of the measured experiment is there once, and none failed\n",
