@@ -98,14 +98,14 @@ void expect_p(const std::string& shown, const json& p) {
 
 // A row of the table of changes has what the JSON has, in each column.
 void expect_row(const std::vector<std::string>& row, const json& effect) {
-  ASSERT_EQ(row.size(), 7U);
-  expect_shown(row[1], 100 * (effect["ratio"].get<double>() - 1));
-  expect_interval(row[2], effect["low"], effect["high"]);
-  expect_interval(row[3], effect["low_adjusted"], effect["high_adjusted"]);
-  expect_p(row[4], effect["p"]);
-  expect_p(row[5], effect["p_adjusted"]);
+  ASSERT_EQ(row.size(), 8U);
+  expect_shown(row[2], 100 * (effect["ratio"].get<double>() - 1));
+  expect_interval(row[3], effect["low"], effect["high"]);
+  expect_interval(row[4], effect["low_adjusted"], effect["high_adjusted"]);
+  expect_p(row[5], effect["p"]);
+  expect_p(row[6], effect["p_adjusted"]);
   const auto verdict = effect["verdict"].get<std::string>();
-  EXPECT_EQ(row[6].substr(0, row[6].find(':')), verdict);
+  EXPECT_EQ(row[7].substr(0, row[7].find(':')), verdict);
 }
 
 class HtmlTest : public ::testing::Test {
@@ -175,7 +175,7 @@ TEST_F(HtmlTest, ItsNumbersAreThoseOfTheJson) {
   for (const json& effect : report["effects"]) {
     const auto level = "n=" + effect["level"].get<std::string>() + " ";
     const auto row = std::ranges::find_if(changes, [&](const auto& cells) {
-      return cells[0].starts_with(effect["benchmark"].get<std::string>() + ": " + level);
+      return cells[0] == effect["benchmark"].get<std::string>() && cells[1].starts_with(level);
     });
     ASSERT_NE(row, changes.end()) << effect;
     expect_row(*row, effect);
