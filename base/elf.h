@@ -31,8 +31,8 @@ class ElfReader {
 
   static Result<ElfReader> open(const std::string& path);
   // The descriptor and the bytes stay the caller's, and must outlive the reader. If the file changes
-  // while it is read, a table can't be read or has other values. Whoever can change it meanwhile can
-  // also make libelf allocate memory for sections that it does not have.
+  // while it is read, a table can't be read or has other values, and libelf may allocate memory for
+  // sections that it does not have.
   static Result<ElfReader> of(int fd);
   static Result<ElfReader> in_memory(std::string_view bytes);
 

@@ -56,7 +56,7 @@ template <>
 inline constexpr Field field<&stats::Analysis::means>{.most = 1'000'000};
 template <>
 inline constexpr Field field<&stats::Analysis::effects>{.most = 1'000'000};
-// As many lines as a map of a program's lines may have.
+// These lists are as long as a map of a program's lines may be.
 template <>
 inline constexpr Field field<&stats::causal::Profile::lines>{.most = 4'000'000};
 template <>
