@@ -101,8 +101,8 @@ void expect_row(const std::vector<std::string>& row, const json& effect) {
   ASSERT_EQ(row.size(), 8U);
   expect_shown(row[2], 100 * (effect["ratio"].get<double>() - 1));
   expect_interval(row[3], effect["low"], effect["high"]);
-  expect_interval(row[4], effect["low_adjusted"], effect["high_adjusted"]);
-  expect_p(row[5], effect["p"]);
+  expect_p(row[4], effect["p"]);
+  expect_interval(row[5], effect["low_adjusted"], effect["high_adjusted"]);
   expect_p(row[6], effect["p_adjusted"]);
   const auto verdict = effect["verdict"].get<std::string>();
   EXPECT_EQ(row[7].substr(0, row[7].find(':')), verdict);
