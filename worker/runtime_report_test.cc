@@ -339,7 +339,7 @@ TEST(LayoutFault, WhatTheRuntimeCouldNotDoIsSaid) {
             "");
 }
 
-// What a runtime whose start line has these fields more did.
+// The report of a runtime whose start line has these fields in addition.
 RuntimeReport after(const std::string& fields) {
   std::string text = start;
   text.insert(text.find(R"("randomized")"), fields);

@@ -163,7 +163,7 @@ void LinkParser::input(std::size_t at) {
 void LinkParser::option(const std::string& word) {
   const std::string_view name = long_name(word).value_or("");
   if (name == "lto-CGO0") result_.unoptimized_code = true;
-  // As in GNU ld, a single dash and an o introduce the output's name, whatever follows.
+  // A single dash and an o introduce the output's name, whatever follows, as in GNU ld.
   const auto equal = word.starts_with("-o") ? std::string_view::npos : name.find('=');
   if (equal != std::string_view::npos)
     return valued(name.substr(0, equal), std::string(name.substr(equal + 1)));

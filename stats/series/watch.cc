@@ -121,8 +121,8 @@ double score_of(double distance, std::size_t before, std::size_t behind) {
          higher / static_cast<double>(before);
 }
 
-// By simulation, at most 5 % of series reach this limit in 1,000 numbers, with correlations of 0 to
-// 0.3. The tail of a normal distribution gives the limits of other levels.
+// In simulations, at most 5 % of series reach this limit in 1,000 numbers, with correlations of 0
+// to 0.3. The tail of a normal distribution gives the limits of other levels.
 double limit_of(double alpha) {
   constexpr double simulated = 27.8;
   constexpr double level = 0.05;

@@ -331,7 +331,7 @@ for way in "code=0 as in the file" "code=1 changed"; do
   [ "$(STABILIZER_OPTIONS=${way%% *} ./compares)" = "${way#* }" ] || fail "the code is not ${way#* } with $way"
 done
 
-# Where functions move, the text is not the file's any more, so that the kernel sets no probe where a jump lies (relink.h).
+# Moving functions replaces the program's text, so the kernel can't set a probe of the file at a place of a jump (relink.h).
 cat >text.c <<'END'
 #include <stdio.h>
 __attribute__((noinline)) int twice(int x) { return 2 * x; }
