@@ -115,6 +115,29 @@ void set_options(const Plan& plan, const Trial& trial, Task& task) {
     task.needs = Needs::runtime;
 }
 
+// What a factor does to a trial, unless it changes the trial's variables, its build or its options.
+// The compiler asks for a row for each kind.
+void set_level(FactorKind kind, std::uint64_t number, Task& task) {
+  switch (kind) {
+    case FactorKind::aslr:
+      task.aslr = number != 0;
+      return;
+    case FactorKind::env_bytes:
+      task.env_bytes = number;
+      return;
+    case FactorKind::arrival_speedup:
+      task.arrival_speedup = std::chrono::nanoseconds(number);
+      return;
+    case FactorKind::user:        // variables_of(), revision_of()
+    case FactorKind::link_order:  // link_flags()
+    case FactorKind::link_padding:
+    case FactorKind::layout:  // plan::options_of()
+    case FactorKind::option:
+    case FactorKind::arm:
+      return;
+  }
+}
+
 }  // namespace
 
 Task resolve(const Plan& plan, const Trial& trial) {
@@ -132,12 +155,8 @@ Task resolve(const Plan& plan, const Trial& trial) {
   if (benchmark.cleanup) task.cleanup = fill(*benchmark.cleanup, variables);
   task.aslr = plan.aslr;
   task.arrival_speedup = plan.causal.arrival_speedup;
-  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
-    if (plan.factors[i].kind == FactorKind::aslr) task.aslr = trial.levels[i].number != 0;
-    if (plan.factors[i].kind == FactorKind::env_bytes) task.env_bytes = trial.levels[i].number;
-    if (plan.factors[i].kind == FactorKind::arrival_speedup)
-      task.arrival_speedup = std::chrono::nanoseconds(trial.levels[i].number);
-  }
+  for (std::size_t i = 0; i < plan.factors.size(); ++i)
+    set_level(plan.factors[i].kind, trial.levels[i].number, task);
   set_options(plan, trial, task);
   return task;
 }

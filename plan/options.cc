@@ -116,7 +116,7 @@ std::optional<Level> read_option(const RuntimeOption& option, const toml::Value&
 std::string option_rule(const RuntimeOption& option) {
   switch (option.kind) {
     case OptionKind::flag:
-      return "true or false";
+      return std::string(flag_rule);
     case OptionKind::choice:
       return fmt::format("\"{}\"", fmt::join(option.choices, "\" or \""));
     case OptionKind::milliseconds:

@@ -38,6 +38,7 @@ std::vector<std::string> option_names();
 // Returns nothing if the value is not a valid level; option_rule() describes the valid ones.
 std::optional<Level> read_option(const RuntimeOption& option, const toml::Value& value);
 std::optional<Level> read_flag(const toml::Value& value);
+inline constexpr std::string_view flag_rule = "true or false";
 std::string option_rule(const RuntimeOption& option);
 
 // Names and values as the runtime reads them, including the seed if the plan has one.

@@ -120,9 +120,6 @@ void read_response(const std::optional<Table>& analysis, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
 void read_analysis(const Table& root, Draft& draft);
 
-// Reads the levels of a built-in factor, fixed or random.
-void read_builtin_factor(const Pair& pair, FactorKind kind, Draft& draft);
-
 void check_names(
     Draft& draft);  // each ${NAME} is defined, and texts stay short when it is replaced
 void check_builds(Draft& draft);   // OUT and DIR are used where they must be

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <ranges>
@@ -19,24 +19,87 @@ namespace stab::plan {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FactorKind>, 6> builtin{
-    {{"env_bytes", FactorKind::env_bytes},
-     {"link_order", FactorKind::link_order},
-     {"link_padding", FactorKind::link_padding},
-     {"layout", FactorKind::layout},
-     {"aslr", FactorKind::aslr},
-     {"arrival_speedup", FactorKind::arrival_speedup}}};
+struct Range {
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+};
+
+// What a plan may say about a factor that is built in.
+struct Builtin {
+  FactorKind kind;
+  std::string rule;  // how a level is written
+  std::function<std::optional<Level>(const Value&)> read;
+  // The interval from which random levels are drawn. Nothing: the levels can't be random.
+  std::optional<Range> drawn{};
+  bool has_bounds = false;  // whether the plan may choose a smaller interval
+};
+
+std::optional<Level> read_time(const Value& item) {
+  const auto* text = std::get_if<std::string>(&item.data);
+  const auto time = text == nullptr ? std::nullopt : parse_duration(*text);
+  if (!time || *time > max_arrival_speedup) return std::nullopt;
+  return Level{.name = *text, .variables = {}, .number = static_cast<std::uint64_t>(time->count())};
+}
+
+std::optional<Level> read_number(const Value& item, const Range& range) {
+  const auto* number = std::get_if<std::int64_t>(&item.data);
+  if (number == nullptr || std::cmp_less(*number, range.min) ||
+      std::cmp_greater(*number, range.max))
+    return std::nullopt;
+  return Level{.name = fmt::format("{}", *number),
+               .variables = {},
+               .number = static_cast<std::uint64_t>(*number)};
+}
+
+Builtin number_factor(FactorKind kind, const Range& range, std::string rule) {
+  return {.kind = kind,
+          .rule = std::move(rule),
+          .read = [range](const Value& item) { return read_number(item, range); },
+          .drawn = range};
+}
+
+Builtin seed_factor(FactorKind kind) {
+  return number_factor(kind, {.min = 1, .max = max_drawn_seed},
+                       fmt::format("a seed, a whole number from 1 to {}", max_drawn_seed));
+}
+
+Builtin env_bytes_factor() {
+  Builtin bytes = number_factor(FactorKind::env_bytes, {.min = 0, .max = max_env_bytes},
+                                fmt::format("a whole number of bytes from 0 to {}", max_env_bytes));
+  bytes.has_bounds = true;
+  return bytes;
+}
+
+// A row for each built-in factor that is not an option of the runtime. A new one also needs a value
+// of FactorKind, and design/resolve.cc says what it does to a trial.
+const std::map<std::string_view, Builtin>& builtins() {
+  static const std::map<std::string_view, Builtin> rows{
+      {"env_bytes", env_bytes_factor()},
+      {"link_order", seed_factor(FactorKind::link_order)},
+      {"link_padding", seed_factor(FactorKind::link_padding)},
+      {"layout", seed_factor(FactorKind::layout)},
+      {"aslr", {.kind = FactorKind::aslr, .rule = std::string(flag_rule), .read = read_flag}},
+      {"arrival_speedup",
+       {.kind = FactorKind::arrival_speedup,
+        .rule = "a time from \"0ns\" to \"10s\", as in \"250us\"",
+        .read = read_time}}};
+  return rows;
+}
+
+// Returns nothing if the factor is the user's own.
+std::optional<Builtin> find_builtin(std::string_view name) {
+  if (const RuntimeOption* option = find_option(name); option != nullptr)
+    return Builtin{.kind = FactorKind::option,
+                   .rule = option_rule(*option),
+                   .read = [option](const Value& item) { return read_option(*option, item); }};
+  const auto row = builtins().find(name);
+  return row == builtins().end() ? std::nullopt : std::optional(row->second);
+}
 
 Words builtin_names() {
   Words names = option_names();
-  for (const auto& [name, kind] : builtin) names.emplace_back(name);
+  for (const auto& [name, row] : builtins()) names.emplace_back(name);
   return names;
-}
-
-FactorKind kind_of_factor(std::string_view name) {
-  if (find_option(name) != nullptr) return FactorKind::option;
-  const auto* const found = std::ranges::find(builtin, name, &decltype(builtin)::value_type::first);
-  return found == builtin.end() ? FactorKind::user : found->second;
 }
 
 // These names are columns in a table of trials, or words in a model's formula.
@@ -265,138 +328,24 @@ void read_user_factor(const Pair& pair, const Variables& commits, Draft& draft) 
   draft.factors.push_back({pair.at, {.name = pair.key, .kind = FactorKind::user, .levels = read}});
 }
 
-void read_factor(const Pair& pair, const Table& all, const Variables& commits, Draft& draft) {
-  if (!name_is_good(pair, draft.problems)) return;
-  if (!std::holds_alternative<Pairs>(pair.value.data)) {
-    all.refuse(pair, "a table with levels or random");
-    return;
-  }
-  const FactorKind kind = kind_of_factor(pair.key);
-  const auto& keys = std::get<Pairs>(pair.value.data);
-  if (const auto given = std::ranges::find(keys, "revisions", &Pair::key);
-      kind != FactorKind::user && given != keys.end())
-    return draft.problems.add(given->at,
-                              fmt::format("'factor.{}.revisions': a built-in factor cannot have "
-                                          "revisions, so give your factor another name",
-                                          pair.key));
-  if (kind == FactorKind::user)
-    read_user_factor(pair, commits, draft);
-  else
-    read_builtin_factor(pair, kind, draft);
-}
-
-void refuse_shared_variables(Draft& draft) {
-  std::map<std::string, std::string> owner;
-  for (const auto& [at, factor] : draft.factors) {
-    const auto* fixed = std::get_if<FixedLevels>(&factor.levels);
-    if (factor.kind != FactorKind::user || fixed == nullptr || fixed->levels.empty()) continue;
-    for (const auto& [name, value] : fixed->levels.front().variables) {
-      const auto [first, is_new] = owner.emplace(name, factor.name);
-      if (!is_new)
-        draft.problems.add(
-            at,
-            fmt::format(
-                "'factor.{}' sets {}, and so does 'factor.{}': only one factor may set a variable",
-                factor.name, name, first->second));
-    }
-  }
-}
-
-}  // namespace
-
-void read_factors(const Table& root, Draft& draft) {
-  const std::size_t before = draft.problems.count();
-  const Variables commits = commits_of(root, draft);
-  if (const auto all = root.open_table("factor")) {
-    if (all->pairs().size() > max_factors)
-      draft.problems.add(root.find("factor")->at,
-                         fmt::format("the plan has {} factors, but at most {} are allowed",
-                                     all->pairs().size(), max_factors));
-    else
-      for (const Pair& pair : all->pairs()) read_factor(pair, *all, commits, draft);
-  }
-  refuse_shared_variables(draft);
-  draft.factors_are_good = draft.problems.count() == before;
-}
-
-// Built-in factors, and [randomize], which sets options of the runtime for all trials.
-
-namespace {
-
-// The range of a factor's numbers.
-struct Range {
-  std::uint64_t min = 0;
-  std::uint64_t max = 0;
-  std::string words;
-};
-
-Range range_of(FactorKind kind) {
-  if (kind == FactorKind::env_bytes)
-    return {.min = 0,
-            .max = max_env_bytes,
-            .words = fmt::format("a whole number of bytes from 0 to {}", max_env_bytes)};
-  return {.min = 1, .max = max_drawn_seed, .words = "a seed, a whole number from 1 to 2147483647"};
-}
-
-bool has_numbers(FactorKind kind) {
-  return kind != FactorKind::aslr && kind != FactorKind::option &&
-         kind != FactorKind::arrival_speedup;
-}
-
-std::optional<Level> read_time(const Value& item) {
-  const auto* text = std::get_if<std::string>(&item.data);
-  const auto time = text == nullptr ? std::nullopt : parse_duration(*text);
-  if (!time || *time > max_arrival_speedup) return std::nullopt;
-  return Level{.name = *text, .variables = {}, .number = static_cast<std::uint64_t>(time->count())};
-}
-
-std::optional<Level> read_number(const Value& item, FactorKind kind) {
-  const Range range = range_of(kind);
-  const auto* number = std::get_if<std::int64_t>(&item.data);
-  if (number == nullptr || std::cmp_less(*number, range.min) ||
-      std::cmp_greater(*number, range.max))
-    return std::nullopt;
-  return Level{.name = fmt::format("{}", *number),
-               .variables = {},
-               .number = static_cast<std::uint64_t>(*number)};
-}
-
-std::optional<Level> read_level(const Value& item, const Factor& factor) {
-  if (factor.kind == FactorKind::aslr) return read_flag(item);
-  if (factor.kind == FactorKind::option) return read_option(*find_option(factor.name), item);
-  if (factor.kind == FactorKind::arrival_speedup) return read_time(item);
-  return read_number(item, factor.kind);
-}
-
-std::string level_rule(const Factor& factor) {
-  if (factor.kind == FactorKind::aslr) return "true or false";
-  if (factor.kind == FactorKind::option) return option_rule(*find_option(factor.name));
-  if (factor.kind == FactorKind::arrival_speedup)
-    return "a time from \"0ns\" to \"10s\", as in \"250us\"";
-  return range_of(factor.kind).words;
-}
-
-bool is_flag(const Factor& factor) {
-  return !has_numbers(factor.kind) && level_rule(factor) == "true or false";
-}
-
-FixedLevels read_levels(const Table& table, const Factor& factor) {
+FixedLevels read_levels(const Table& table, const Builtin& builtin) {
   const Pair& pair = *table.find("levels");
-  const Items* items = table.items("levels", is_flag(factor)            ? "an array: [false, true]"
-                                             : has_numbers(factor.kind) ? "an array of numbers"
-                                                                        : "an array of texts");
+  const Items* items = table.items("levels", builtin.rule == flag_rule ? "an array: [false, true]"
+                                             : builtin.drawn           ? "an array of numbers"
+                                                                       : "an array of texts");
   FixedLevels fixed;
   if (items == nullptr) return fixed;
   if (items->empty() || items->size() > max_length)
     table.problems().add(pair.at, fmt::format("'{}' must have 1 to {} levels, not {}",
                                               table.path("levels"), max_length, items->size()));
   for (const Value& item : *items) {
-    auto level = read_level(item, factor);
+    auto level = builtin.read(item);
     if (!level) {
-      table.refuse_item(pair, item, level_rule(factor));
+      table.refuse_item(pair, item, builtin.rule);
     } else if (std::ranges::any_of(fixed.levels, [&](const Level& other) {
-                 return other.name == level->name || (factor.kind == FactorKind::arrival_speedup &&
-                                                      other.number == level->number);
+                 // Two options with the same number may differ in their names.
+                 return other.name == level->name ||
+                        (builtin.kind != FactorKind::option && other.number == level->number);
                })) {
       table.problems().add(item.at, fmt::format("'{}' has the level {} twice: remove one",
                                                 table.path("levels"), level->name));
@@ -407,10 +356,10 @@ FixedLevels read_levels(const Table& table, const Factor& factor) {
   return fixed;
 }
 
-// The interval from which a random level is drawn. Users can choose it for env_bytes only.
-Range read_bounds(const Table& random, FactorKind kind) {
-  Range range = range_of(kind);
-  if (kind != FactorKind::env_bytes) return range;
+// The interval from which a random level is drawn.
+Range read_bounds(const Table& random, const Builtin& builtin) {
+  Range range = *builtin.drawn;
+  if (!builtin.has_bounds) return range;
   range.min = value<"factor.env_bytes.random.min">(random);
   range.max = value<"factor.env_bytes.random.max">(random);
   if (range.min >= range.max)
@@ -437,13 +386,13 @@ RandomSeeds read_seeds(const Table& random, const Range& range) {
   return seeds;
 }
 
-void read_random(const Table& table, FactorKind kind, Factor& factor) {
+void read_random(const Table& table, const Builtin& builtin, Factor& factor) {
   Words known = names_below("factor.NAME.random");
-  if (kind == FactorKind::env_bytes)
+  if (builtin.has_bounds)
     std::ranges::copy(names_below("factor.env_bytes.random"), std::back_inserter(known));
   const auto random = table.table("random", known);
   if (!random) return;
-  const Range range = read_bounds(*random, kind);
+  const Range range = read_bounds(*random, builtin);
   const bool has_seeds = random->find("seeds") != nullptr || random->find("runs") != nullptr;
   const Pair* per = random->find("per");
   if (has_seeds == (per != nullptr)) {
@@ -458,6 +407,62 @@ void read_random(const Table& table, FactorKind kind, Factor& factor) {
   }
 }
 
+// Reads the levels of a built-in factor, fixed or random.
+void read_builtin_factor(const Pair& pair, const Builtin& builtin, Draft& draft) {
+  const Table table(draft.problems, pair.value, "factor." + pair.key, names_below("factor.NAME"));
+  Factor factor{.name = pair.key, .kind = builtin.kind, .levels = {}};
+  const Pair* random = table.find("random");
+  if ((table.find("levels") != nullptr) == (random != nullptr))
+    draft.problems.add(pair.at,
+                       fmt::format("'factor.{}' must have either levels or random", pair.key));
+  else if (random == nullptr)
+    factor.levels = read_levels(table, builtin);
+  else if (!builtin.drawn)
+    draft.problems.add(random->at,
+                       fmt::format("'factor.{}.random' is not possible: use levels{}", pair.key,
+                                   builtin.rule == flag_rule ? " = [false, true]" : ""));
+  else
+    read_random(table, builtin, factor);
+  draft.factors.push_back({pair.at, std::move(factor)});
+}
+
+void read_factor(const Pair& pair, const Table& all, const Variables& commits, Draft& draft) {
+  if (!name_is_good(pair, draft.problems)) return;
+  if (!std::holds_alternative<Pairs>(pair.value.data)) {
+    all.refuse(pair, "a table with levels or random");
+    return;
+  }
+  const auto builtin = find_builtin(pair.key);
+  const auto& keys = std::get<Pairs>(pair.value.data);
+  if (const auto given = std::ranges::find(keys, "revisions", &Pair::key);
+      builtin && given != keys.end())
+    return draft.problems.add(given->at,
+                              fmt::format("'factor.{}.revisions': a built-in factor cannot have "
+                                          "revisions, so give your factor another name",
+                                          pair.key));
+  if (builtin)
+    read_builtin_factor(pair, *builtin, draft);
+  else
+    read_user_factor(pair, commits, draft);
+}
+
+void refuse_shared_variables(Draft& draft) {
+  std::map<std::string, std::string> owner;
+  for (const auto& [at, factor] : draft.factors) {
+    const auto* fixed = std::get_if<FixedLevels>(&factor.levels);
+    if (factor.kind != FactorKind::user || fixed == nullptr || fixed->levels.empty()) continue;
+    for (const auto& [name, value] : fixed->levels.front().variables) {
+      const auto [first, is_new] = owner.emplace(name, factor.name);
+      if (!is_new)
+        draft.problems.add(
+            at,
+            fmt::format(
+                "'factor.{}' sets {}, and so does 'factor.{}': only one factor may set a variable",
+                factor.name, name, first->second));
+    }
+  }
+}
+
 void refuse_option(const Table& table, const Pair& pair) {
   const Words known = option_names();
   std::string hint = did_you_mean(pair.key, known);
@@ -467,22 +472,19 @@ void refuse_option(const Table& table, const Pair& pair) {
 
 }  // namespace
 
-void read_builtin_factor(const Pair& pair, FactorKind kind, Draft& draft) {
-  const Table table(draft.problems, pair.value, "factor." + pair.key, names_below("factor.NAME"));
-  Factor factor{.name = pair.key, .kind = kind, .levels = {}};
-  const Pair* random = table.find("random");
-  if ((table.find("levels") != nullptr) == (random != nullptr))
-    draft.problems.add(pair.at,
-                       fmt::format("'factor.{}' must have either levels or random", pair.key));
-  else if (random == nullptr)
-    factor.levels = read_levels(table, factor);
-  else if (!has_numbers(kind))
-    draft.problems.add(random->at,
-                       fmt::format("'factor.{}.random' is not possible: use levels{}", pair.key,
-                                   is_flag(factor) ? " = [false, true]" : ""));
-  else
-    read_random(table, kind, factor);
-  draft.factors.push_back({pair.at, std::move(factor)});
+void read_factors(const Table& root, Draft& draft) {
+  const std::size_t before = draft.problems.count();
+  const Variables commits = commits_of(root, draft);
+  if (const auto all = root.open_table("factor")) {
+    if (all->pairs().size() > max_factors)
+      draft.problems.add(root.find("factor")->at,
+                         fmt::format("the plan has {} factors, but at most {} are allowed",
+                                     all->pairs().size(), max_factors));
+    else
+      for (const Pair& pair : all->pairs()) read_factor(pair, *all, commits, draft);
+  }
+  refuse_shared_variables(draft);
+  draft.factors_are_good = draft.problems.count() == before;
 }
 
 void read_randomize(const Table& root, Draft& draft) {
