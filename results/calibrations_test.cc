@@ -36,7 +36,8 @@ class CalibrationsTest : public ::testing::Test {
     machine_ = store_->add_machine(store::example_machine()).value();
   }
 
-  // An experiment on the machine, with all of its trials; `wall` says how long each takes.
+  // An experiment on the machine, with all of its trials; `wall` says how long each takes. A trial
+  // that takes less than 0 timed out after so long.
   store::Experiment experiment(const std::string& text, store::Id machine,
                                const std::function<std::int64_t(const store::Trial&)>& wall) {
     const plan::Plan plan = plan::good_plan(text);
@@ -56,6 +57,10 @@ class CalibrationsTest : public ::testing::Test {
       for (std::size_t i = 0; i < plan.factors.size(); ++i)
         row.levels[plan.factors[i].name] = trial.levels[i].name;
       row.wall_ns = wall(row);
+      if (*row.wall_ns < 0) {
+        row.status = store::TrialStatus::timeout;
+        row.wall_ns = -*row.wall_ns;
+      }
       row.readings = {counters::counted("share", "", *row.wall_ns)};
       EXPECT_TRUE(store_->add_trial(row));
     }
@@ -146,6 +151,40 @@ TEST_F(CalibrationsTest, OfAMeasureBelongToItsDefinition) {
   EXPECT_FALSE(noise(about("wall / 3")));
   EXPECT_FALSE(noise(""));
   EXPECT_EQ(store_->calibrations(machine_).value()[0].response.substr(0, 7), "share (");
+}
+
+// The slowest trials time out, so the floor of the others would be too low for any report to quote.
+TEST_F(CalibrationsTest, MissingTrialsLeaveNoFloorUnlessThePlanSaysTheyAreMissingAtRandom) {
+  const auto with_timeout = [&](const std::string& plan) {
+    const auto done = experiment(plan, machine_, [&](const store::Trial& trial) {
+      return trial.position == 4 ? -2'000'000 : noisy();
+    });
+    const auto rows = calibration_of(*store_, done);
+    EXPECT_TRUE(rows);
+    EXPECT_TRUE(store_->add_calibrations(*rows));
+    return make_document(*store_, done, "").value();
+  };
+  const auto noise = [&] {
+    return make_document(*store_,
+                         experiment(comparison, machine_, [&](const auto&) { return noisy(); }), "")
+        ->noise;
+  };
+  const report::Document lost = with_timeout(calibration);
+  EXPECT_THAT(report::text(lost), HasSubstr("cannot tell what this machine resolves: trials are "
+                                            "missing"));
+  EXPECT_THAT(lost.analysis.notes,
+              Contains(HasSubstr("Trials are missing in 1 of 20 comparisons")));
+  EXPECT_FALSE(noise());
+  const std::string longer =
+      std::string(calibration)
+          .replace(calibration.find("comparisons = 10"), 16, "comparisons = 30");
+  const report::Document enough = with_timeout(longer);
+  ASSERT_TRUE(enough.analysis.calibration->any.margin);
+  ASSERT_TRUE(noise());
+  EXPECT_EQ(noise()->margin, enough.analysis.calibration->any.loss_high);
+  const report::Document random = with_timeout(longer + "[analysis]\nlosses = 'random'\n");
+  EXPECT_LT(*random.analysis.calibration->any.margin, *random.analysis.calibration->any.loss_high);
+  EXPECT_EQ(noise()->margin, random.analysis.calibration->any.margin);
 }
 
 TEST_F(CalibrationsTest, TheLatestOneCounts) {

@@ -48,6 +48,10 @@ Row floor_row(const stats::Spec& spec, std::string label, const stats::Floor& fl
       shown_only(level + " interval", range_of(floor.interval, margin_words)),
       json_only("low", low_of(floor.interval)),
       json_only("high", high_of(floor.interval)),
+      json_only("lost", floor.lost),
+      json_only("loss_low", known(floor.loss_low)),
+      json_only("loss_high", known(floor.loss_high)),
+      json_only("loss_p", known(floor.loss_p)),
   };
 }
 

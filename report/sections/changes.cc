@@ -278,6 +278,8 @@ Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
       json_only("loss_bounds", losses_value(effect.loss_bounds)),
       json_only("loss_low", known(effect.loss_low)),
       json_only("loss_high", known(effect.loss_high)),
+      json_only("loss_difference_low", known(effect.loss_difference_low)),
+      json_only("loss_difference_high", known(effect.loss_difference_high)),
       json_only("loss_p", known(effect.loss_p)),
       json_only("alternatives", all_fields(effect.alternatives)),
       json_only("variance", spread_value(effect.spread)),

@@ -34,6 +34,9 @@ Section interactions_section(const stats::Analysis& analysis) {
         column("p", known(each.p), "p", p(each.p)),
         column("p_adjusted", known(each.p_adjusted), "adjusted p", family ? p(each.p_adjusted) : "")
             .rare(),
+        json_only("loss_low", known(each.loss_low)),
+        json_only("loss_high", known(each.loss_high)),
+        json_only("reason", known(each.reason)),
         json_only("variance", spread_value(each.spread)),
     });
   }

@@ -37,6 +37,10 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
     text += fmt::format(
         "with {} blocks: {} of comparisons in which nothing differs stay within that noise floor",
         calibration.blocks, percent(1 - spec.alpha));
+  } else if (any.loss_low) {
+    text =
+        "cannot tell what this machine resolves: trials are missing, and they may have differed by "
+        "any amount (see the notes)";
   } else {
     text =
         "cannot tell what this machine resolves: there are too few comparisons (see the notes); "

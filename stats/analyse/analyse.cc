@@ -249,6 +249,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   settle_alike(analysis, notes);
   settle_of_builds(analysis, notes);
   decide(analysis);
+  refuse_interactions(prepared, analysis, notes);
   note_interactions(analysis, notes);
   set_adjusted_intervals(prepared, analysis);
   if (prepared.spec.assumptions) add_foresight(prepared, analysis);

@@ -19,6 +19,7 @@
 
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
+#include "stats/data/terms.h"
 #include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
@@ -63,13 +64,40 @@ struct Compared {
   }
 };
 
-std::vector<Compared> compared_in(const Prepared& data, const Comparison& comparison) {
+// A comparison, or an interaction of treatments with two levels each, that is estimated.
+struct Question {
+  Scope scope = Scope::subject;
+  std::string subject{};
+  std::optional<Comparison> comparison{};
+  std::uint32_t term = 0;  // of the interaction
+
+  [[nodiscard]] Contrast contrast(const Prepared& data, const std::vector<Group>& cells) const {
+    return comparison ? contrast_of(data, cells, *comparison)
+                      : interaction_contrast(data, cells, term);
+  }
+  // Interactions are differences of means.
+  [[nodiscard]] Estimand estimand(const Prepared& data) const {
+    return comparison ? data.spec.estimand : Estimand::mean;
+  }
+};
+
+Question question_of(const Comparison& comparison) {
+  return {.scope = comparison.scope, .subject = comparison.subject, .comparison = comparison};
+}
+
+std::optional<Estimate> over_suite(const Prepared& data, const Question& question) {
+  return suite_estimate(data, question.scope, [&](const std::vector<Group>& cells) {
+    return question.contrast(data, cells);
+  });
+}
+
+std::vector<Compared> compared_in(const Prepared& data, const Question& question) {
   std::vector<Compared> result;
   for (std::size_t i = 0; i < data.subjects.size(); ++i) {
     const Subject& subject = data.subjects[i];
-    if (comparison.scope == Scope::subject && subject.name != comparison.subject) continue;
+    if (question.scope == Scope::subject && subject.name != question.subject) continue;
     Compared one{.number = i, .subject = &subject, .cells = by_cell(subject)};
-    one.contrast = contrast_of(data, one.cells, comparison);
+    one.contrast = question.contrast(data, one.cells);
     if (!one.contrast.weights.empty()) result.push_back(std::move(one));
   }
   return result;
@@ -151,6 +179,20 @@ void widen_excluded(const Subject& subject, std::vector<LostTrial>& lost) {
     each.low = std::min(each.low, range->second.low);
     each.high = std::max(each.high, range->second.high);
   }
+}
+
+// Empty if nothing was lost.
+std::vector<std::vector<LostTrial>> lost_of_each(const Prepared& data,
+                                                 std::span<const Compared> all) {
+  std::vector<std::vector<LostTrial>> lost;
+  bool any = false;
+  for (const Compared& each : all) {
+    lost.push_back(lost_of(data, each));
+    widen_excluded(*each.subject, lost.back());
+    any = any || !lost.back().empty();
+  }
+  if (!any) lost.clear();
+  return lost;
 }
 
 // The number of lost units of one side, and the number of all its units.
@@ -304,7 +346,7 @@ End average_of_blocks(const Prepared& data, const Compared& observed, const Subj
   return estimate_of(data, data.spec.estimand, numbers, mean);
 }
 
-End end_of(const Prepared& data, const Comparison& comparison, std::span<const Compared> all,
+End end_of(const Prepared& data, const Question& question, std::span<const Compared> all,
            std::span<const std::vector<LostTrial>> lost, const Estimate& own, bool high_end) {
   std::set<std::uint32_t> endless;
   std::vector<Subject> subjects;
@@ -316,16 +358,17 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
       subjects.push_back(filled(*found, lost[static_cast<std::size_t>(found - all.begin())],
                                 data.scale, high_end, endless));
   }
-  const Prepared with_lost = with_subjects(data, std::move(subjects));
+  Prepared with_lost = with_subjects(data, std::move(subjects));
+  with_lost.spec.estimand = question.estimand(data);
   const Compared& one = all.front();
-  const bool single = comparison.scope == Scope::subject;
-  if (single && data.spec.estimand != Estimand::mean && has_own_blocks(data))
+  const bool single = question.scope == Scope::subject;
+  if (single && with_lost.spec.estimand != Estimand::mean && has_own_blocks(data))
     return average_of_blocks(with_lost, one, with_lost.subjects[one.number], endless.size());
   if (!endless.empty()) return std::nullopt;
-  if (!single) return suite_estimate(with_lost, comparison);
+  if (!single) return over_suite(with_lost, question);
   const Subject& subject = with_lost.subjects[one.number];
-  if (is_padding_study(data)) {
-    End end = padding_estimate(with_lost, subject, comparison);
+  if (is_padding_study(data) && question.comparison) {
+    End end = padding_estimate(with_lost, subject, *question.comparison);
     if (end) end->base = std::nullopt;  // the ratio's base is 1, like that of the effect itself
     return end;
   }
@@ -338,7 +381,7 @@ End end_of(const Prepared& data, const Comparison& comparison, std::span<const C
     const std::vector<Group> cells = by_cell(units);
     return subject_estimator(with_lost, units, cells)(one.contrast);
   }
-  if (has_own_blocks(data) || data.spec.block.empty()) {
+  if (has_own_blocks(data) || data.spec.block.empty() || !question.comparison) {
     const std::vector<Group> cells = by_cell(subject);
     return subject_estimator(with_lost, subject, cells)(one.contrast);
   }
@@ -454,21 +497,22 @@ std::optional<double> ratio_at(const Prepared& data, const Estimate& own, const 
                                double difference) {
   if (std::isinf(difference)) return std::nullopt;
   if (own.log) return std::exp(difference);
+  if (!own.has_ratio()) return std::nullopt;
   const double base = end && end->base ? *end->base + data.scale.origin : 0;
   return 1 + difference / (base > 0 ? base : *own.base);
 }
 
-std::string percent_of(double ratio) {
-  return fmt::format("{:+.3g} %", 100 * (ratio - 1));
-}
-
-// "between -1 % and +2 %", "at least -1 %".
+// "between -1 % and +2 %", "-1 % or more"; differences if there is no ratio.
 std::string range_words(const Effect& effect) {
-  if (effect.loss_low && effect.loss_high)
-    return fmt::format("between {} and {}", percent_of(*effect.loss_low),
-                       percent_of(*effect.loss_high));
-  if (effect.loss_low) return fmt::format("{} or more", percent_of(*effect.loss_low));
-  if (effect.loss_high) return fmt::format("{} or less", percent_of(*effect.loss_high));
+  const auto words = [](std::optional<double> ratio, std::optional<double> difference) {
+    if (ratio) return fmt::format("{:+.3g} %", 100 * (*ratio - 1));
+    return difference ? fmt::format("{:+.3g}", *difference) : "";
+  };
+  const std::string low = words(effect.loss_low, effect.loss_difference_low);
+  const std::string high = words(effect.loss_high, effect.loss_difference_high);
+  if (!low.empty() && !high.empty()) return fmt::format("between {} and {}", low, high);
+  if (!low.empty()) return low + " or more";
+  if (!high.empty()) return high + " or less";
   return "anything, because no limit bounds the missing values";
 }
 
@@ -481,8 +525,9 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
       fmt::format("trials are missing{}: {}={} lacks {} of {}, {} lacks {} of {} {}. ", depends,
                   effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
                   loss.level.lost, loss.level.of, plural(loss.unit));
-  const std::string error =
-      effect.loss_low || effect.loss_high ? ", including the error of these bounds" : "";
+  const bool is_bounded = effect.loss_low || effect.loss_high || effect.loss_difference_low ||
+                          effect.loss_difference_high;
+  const std::string error = is_bounded ? ", including the error of these bounds" : "";
   if (effect.loss_bounds == Losses::monotone)
     text += fmt::format(
         "If one level lost every trial that the other level would have lost, and some more (Lee's "
@@ -500,8 +545,7 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
   notes.add(effect.subject, text);
 }
 
-void note_advice(const Prepared& data, Notes& notes) {
-  if (data.spec.losses != Losses::extremes) return;
+void note_advice(Notes& notes) {
   notes.add(
       "Run the missing trials again, or give the limit that ended them ('--lost-at-least' and "
       "'--lost-at-most' of 'stabctl analyze'; an experiment uses its timeouts). If few trials are "
@@ -510,29 +554,34 @@ void note_advice(const Prepared& data, Notes& notes) {
       "monotone' or 'random', 'analysis.losses').");
 }
 
+// The estimate of the effect's mean change. The paper's procedure has rank tests, which have none.
+std::optional<Estimate> mean_change(const Prepared& data, const Effect& effect,
+                                    std::span<const Compared> all) {
+  if (data.spec.method != Method::stabilizer || effect.scope != Scope::subject)
+    return effect.estimate;
+  if (all.empty() || !effect.p) return std::nullopt;
+  const Compared& one = all.front();
+  auto own = subject_estimator(data, *one.subject, one.cells)(one.contrast);
+  if (own && own->base) own->base = *own->base + data.scale.origin;
+  return own;
+}
+
 // Sets the effect's loss_* if it lost trials, and takes back a verdict that the lost trials leave
 // open. `family` is the number of comparisons that are corrected together.
 void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
-  if (!effect.estimate || !effect.estimate->has_ratio()) return;
-  const Design design = data.spec.design;
-  if (design == Design::calibration) return;
-  if (data.spec.method == Method::stabilizer || effect.exact) return;
+  if (effect.exact) return;
   const auto comparison = comparison_of(data, effect);
   if (!comparison) return;
-  const std::vector<Compared> all = compared_in(data, *comparison);
-  std::vector<std::vector<LostTrial>> lost;
-  bool any = false;
-  for (const Compared& each : all) {
-    lost.push_back(lost_of(data, each));
-    widen_excluded(*each.subject, lost.back());
-    any = any || !lost.back().empty();
-  }
-  if (!any) return;
+  const Question question = question_of(*comparison);
+  const std::vector<Compared> all = compared_in(data, question);
+  const auto estimate = mean_change(data, effect, all);
+  if (!estimate) return;
+  const std::vector<std::vector<LostTrial>> lost = lost_of_each(data, all);
+  if (lost.empty()) return;
   const bool single = effect.scope == Scope::subject;
   // Lee's bounds exist for one program, and for differences but not for percentages.
-  const bool lee = data.spec.losses == Losses::monotone && !is_padding_study(data);
-  if (lee && !single) return;
-  const Estimate& own = *effect.estimate;
+  const bool lee = data.spec.losses == Losses::monotone && single && !is_padding_study(data);
+  const Estimate& own = *estimate;
   const double alpha =
       data.level(data.spec.alpha / static_cast<double>(std::max<std::size_t>(1, family)));
   Loss loss;
@@ -554,17 +603,22 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
     // A median's interval ends at numbers that the bound leaves.
     if (own.ordered) leave(*low, *high, loss.excess());
   } else {
-    low = end_of(data, *comparison, all, lost, own, false);
-    high = end_of(data, *comparison, all, lost, own, true);
+    low = end_of(data, question, all, lost, own, false);
+    high = end_of(data, question, all, lost, own, true);
   }
   const Interval wide = with_error(low, high, alpha, own.bound);
   effect.loss_bounds = lee ? Losses::monotone : Losses::extremes;
   effect.loss_low = ratio_at(data, own, lee ? End{} : low, wide.low);
   effect.loss_high = ratio_at(data, own, lee ? End{} : high, wide.high);
+  if (!own.log && !is_padding_study(data)) {
+    if (std::isfinite(wide.low)) effect.loss_difference_low = wide.low;
+    if (std::isfinite(wide.high)) effect.loss_difference_high = wide.high;
+  }
   if (single) note_loss(data, loss, effect, notes);
   if (!effect.reason.empty() || data.spec.losses == Losses::random) return;
   const bool claimed = effect.verdict == Verdict::faster || effect.verdict == Verdict::slower;
-  const bool turned = claimed && (own.difference < 0 ? wide.high >= 0 : wide.low <= 0);
+  const double change = effect.difference.value_or(own.difference);
+  const bool turned = claimed && (change < 0 ? wide.high >= 0 : wide.low <= 0);
   const double margin = data.spec.equivalence.value_or(0);
   const bool left_margin =
       effect.verdict == Verdict::same && (!effect.loss_high || *effect.loss_high > 1 + margin ||
@@ -572,7 +626,63 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
   if (!turned && !left_margin) return;
   withhold(effect, turned ? "the missing trials may reverse the change"
                           : "the missing trials may hide a change");
-  note_advice(data, notes);
+  if (!lee) note_advice(notes);
+}
+
+bool may_have_lost(const Prepared& data) {
+  if (!data.lost.empty()) return true;
+  if (data.lists_lost || !has_own_blocks(data)) return false;
+  return std::ranges::any_of(data.subjects, [&](const Subject& subject) {
+    return !has_all_cells(subject, data.design_cells());
+  });
+}
+
+std::optional<std::uint32_t> term_named(const Prepared& data, const std::string& name) {
+  for (const std::uint32_t term : two_level_interactions(data))
+    if (term_name(term, layout(data).names) == name) return term;
+  return std::nullopt;
+}
+
+std::string range_words(const Prepared& data, const Interaction& each) {
+  const auto words = [&](double value) {
+    return data.scale.log ? fmt::format("{:+.3g} %", 100 * (value - 1))
+                          : fmt::format("{:+.3g}", value);
+  };
+  if (each.loss_low && each.loss_high)
+    return fmt::format("between {} and {}", words(*each.loss_low), words(*each.loss_high));
+  if (each.loss_low) return words(*each.loss_low) + " or more";
+  if (each.loss_high) return words(*each.loss_high) + " or less";
+  return "anything, because no limit bounds the missing values";
+}
+
+// Sets the interaction's loss_* if it lost trials, and its reason if they may have made it.
+void refuse_lost(const Prepared& data, std::size_t family, Interaction& interaction, Notes& notes) {
+  const auto term = term_named(data, interaction.term);
+  if (!term) return;
+  const Question question{
+      .scope = interaction.scope, .subject = interaction.subject, .comparison = {}, .term = *term};
+  const std::vector<Compared> all = compared_in(data, question);
+  const std::vector<std::vector<LostTrial>> lost = lost_of_each(data, all);
+  if (lost.empty()) return;
+  const Estimate none{};  // only comparisons with a pooled error keep what they had
+  const End low = end_of(data, question, all, lost, none, false);
+  const End high = end_of(data, question, all, lost, none, true);
+  const double alpha =
+      data.level(data.spec.alpha / static_cast<double>(std::max<std::size_t>(1, family)));
+  const Interval wide = with_error(low, high, alpha, 0);
+  const auto back = [&](double x) { return data.scale.log ? std::exp(x) : x; };
+  if (std::isfinite(wide.low)) interaction.loss_low = back(wide.low);
+  if (std::isfinite(wide.high)) interaction.loss_high = back(wide.high);
+  const bool is_kept = wide.low > 0 || wide.high < 0;
+  if (is_kept || data.spec.losses == Losses::random) return;
+  if (!interaction.p_adjusted || *interaction.p_adjusted >= data.spec.alpha) return;
+  interaction.reason = "the missing trials may have made the interaction";
+  notes.add(interaction.subject,
+            fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
+                        "missing: if each had the least favourable value that its limits permit, "
+                        "the interaction could be {}. So the answer does not mention it.",
+                        interaction.term, p_words(*interaction.p_adjusted),
+                        range_words(data, interaction)));
 }
 
 std::string cell_words(const Prepared& data, std::size_t cell, std::size_t but) {
@@ -819,6 +929,14 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
               fmt::format("the levels {0}={1} and {0}={2} are compared only at {3}: elsewhere one "
                           "of the two has no trial, and the change there is not known.",
                           effect.treatment, effect.baseline, effect.level, where));
+  }
+}
+
+void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes) {
+  if (!data.spec.assumptions || data.spec.origin != Origin::trial || !may_have_lost(data)) return;
+  for (Interaction& each : analysis.interactions) {
+    const auto family = std::ranges::count(analysis.interactions, each.scope, &Interaction::scope);
+    refuse_lost(data, static_cast<std::size_t>(family), each, notes);
   }
 }
 

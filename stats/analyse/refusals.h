@@ -21,6 +21,10 @@ namespace stab::stats {
 // Notes the cells on which a comparison rests if the design has other cells without trials.
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes);
 
+// Sets the bounds that lost trials leave of interactions, and the reason of an interaction that they
+// may have made: the answer doesn't mention it. Call it before anything is said about interactions.
+void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes);
+
 // Takes back the verdicts of effects that have one of these reasons. Sets the bounds that lost
 // trials leave, for all effects that lost some.
 void refuse(const Prepared& data, Analysis& analysis, Notes& notes);

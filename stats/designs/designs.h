@@ -2,6 +2,7 @@
 // The designs: each adds its tables, effects and components to the analysis.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -41,8 +42,12 @@ Estimator subject_estimator(const Prepared& data, const Subject& subject,
 // (a * b)). Returns false if fewer than two subjects are complete.
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
 
-// The estimate of a comparison over all subjects, for the spec's estimand, if there is one.
-std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& comparison);
+// Returns the weights of a subject's cells.
+using ContrastOfCells = std::function<Contrast(const std::vector<Group>&)>;
+
+// The estimate of a contrast over all subjects, for the spec's estimand, if there is one.
+std::optional<Estimate> suite_estimate(const Prepared& data, Scope scope,
+                                       const ContrastOfCells& contrast_of_cells);
 
 // For one subject: y ~ a * b + Error(a:b:seed).
 void analyse_nested(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes);

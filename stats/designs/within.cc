@@ -272,13 +272,14 @@ bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
   return true;
 }
 
-std::optional<Estimate> suite_estimate(const Prepared& data, const Comparison& comparison) {
+std::optional<Estimate> suite_estimate(const Prepared& data, Scope scope,
+                                       const ContrastOfCells& contrast_of_cells) {
   Notes unused;
   std::vector<Member> members = complete_subjects(data, unused);
   leave_out_short_ones(data, members, unused);
   if (members.size() < 2) return std::nullopt;
-  const Suite suite{.data = data, .members = members, .scope = comparison.scope};
-  const Contrast contrast = contrast_of(data, members.front().cells, comparison);
+  const Suite suite{.data = data, .members = members, .scope = scope};
+  const Contrast contrast = contrast_of_cells(members.front().cells);
   const auto mean = suite.estimate(contrast);
   if (!mean || data.spec.estimand == Estimand::mean) return mean;
   const auto own = estimate_of(data, data.spec.estimand, suite.numbers(contrast), *mean);

@@ -170,6 +170,9 @@ struct Effect {
   std::optional<Losses> loss_bounds{};
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};
+  // For raw numbers only: the same range as differences, in the response's unit.
+  std::optional<double> loss_difference_low{};
+  std::optional<double> loss_difference_high{};
   std::optional<double> loss_p{};
   std::string reason{};  // why the verdict is what it is, if no number says so
   bool exact = false;    // a fact that differs by exactly this, without a test or interval
@@ -206,7 +209,12 @@ struct Interaction {
   std::optional<double> high{};
   std::optional<double> p{};
   std::optional<double> p_adjusted{};  // corrected for the other interactions; see decide.h
-  std::optional<Spread> spread{};      // ratio of variances
+  // If trials are missing: the range that they leave possible, widened by its error (absent:
+  // unbounded), and why a significant interaction is not part of the answer.
+  std::optional<double> loss_low{};
+  std::optional<double> loss_high{};
+  std::string reason{};
+  std::optional<Spread> spread{};  // ratio of variances
 };
 
 // Nested designs: how much of the variance is between seeds, and how much between the runs of a

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/simulate.h"
@@ -63,6 +65,21 @@ Dataset simulate(std::uint64_t seed, const Shape& shape, double sd, double shift
   return data;
 }
 
+void erase_row(Dataset& data, std::size_t row) {
+  const auto at = static_cast<std::ptrdiff_t>(row);
+  data.response.erase(data.response.begin() + at);
+  for (Column& column : data.columns) column.codes.erase(column.codes.begin() + at);
+}
+
+// The trial of the row loses its number, of which only the limits are known.
+void lose(Dataset& data, std::size_t row, double at_least, double at_most, bool excluded = false) {
+  Lost lost{.codes = {}, .at_least = at_least, .at_most = at_most, .excluded = excluded};
+  for (const Column& column : data.columns) lost.codes.push_back(column.codes[row]);
+  data.lost.push_back(std::move(lost));
+  data.lists_lost = true;
+  erase_row(data, row);
+}
+
 Calibration calibration_of(const Dataset& data, const Spec& spec = spec_of()) {
   Notes notes;
   return calibrate(data, spec, notes).value();
@@ -94,8 +111,8 @@ TEST(Calibration, OfMachinesWithoutADifferenceIsRightAsOftenAsItSays) {
   for (std::uint64_t i = 0; i < machines; ++i) {
     const Dataset all = simulate(100 + i, shape, 0.01);
     Dataset known = all;
-    for (std::size_t row = 0; row < all.response.size(); ++row)
-      if (all.columns[2].codes[row] == 20) known.response[row] = std::nan("");
+    for (std::size_t row = all.response.size(); row-- > 0;)
+      if (all.columns[2].codes[row] == 20) erase_row(known, row);
     const Calibration found = calibration_of(known);
     significant += found.any.significant;
     std::vector<double> a;
@@ -150,8 +167,121 @@ TEST(Calibration, ComparisonsThatLostTrialsAreLeftOut) {
   EXPECT_EQ(found->benchmarks[0].comparisons, 19U);
   EXPECT_EQ(found->benchmarks[1].comparisons, 20U);
   EXPECT_EQ(found->suite.comparisons, 19U);
+  EXPECT_EQ(found->any.lost, 1U);
+  EXPECT_FALSE(found->benchmarks[0].margin) << "nothing limits the number that is missing";
   EXPECT_THAT(notes.sentences(),
               Contains("Comparisons with fewer than 10 complete blocks are left out: 1."));
+}
+
+constexpr double endless = std::numeric_limits<double>::infinity();
+
+// The margin grows with the farthest of 20 comparisons, so the bounds are the margins of a lost
+// number at one of its limits, or of one without any change.
+TEST(Calibration, ALostTrialBoundsTheMargin) {
+  const Dataset data = simulate(8, {.benchmarks = 1}, 0.01);
+  Dataset without = data;
+  lose(without, 17, 0.5, 2);
+  const Floor any = calibration_of(without).any;
+  EXPECT_EQ(any.lost, 1U);
+  EXPECT_EQ(any.comparisons, 19U);
+  ASSERT_TRUE(any.loss_low && any.loss_high);
+  EXPECT_EQ(any.margin, any.loss_high);
+  double most = 0;
+  for (double number = 0.5; number <= 2; number += 0.125) {
+    Dataset with = data;
+    with.response[17] = number;
+    const double margin = calibration_of(with).any.margin.value();
+    EXPECT_GE(margin, *any.loss_low * (1 - 1e-12)) << number;
+    EXPECT_LE(margin, *any.loss_high * (1 + 1e-12)) << number;
+    most = std::max(most, margin);
+  }
+  EXPECT_NEAR(most, *any.loss_high, 1e-12);
+  EXPECT_LT(*any.loss_low, *any.loss_high / 2);
+}
+
+// 200 machines lose six trials each, of which only rough limits are known. Whatever the numbers
+// were, the margin with them lies between the bounds, for the bootstrap over five programs, too.
+TEST(Calibration, TheMarginOfAllTrialsLiesWithinItsBounds) {
+  for (std::uint64_t machine = 0; machine < 200; ++machine) {
+    const Shape shape{.benchmarks = machine % 2 == 0 ? 1U : 5U, .comparisons = 25, .blocks = 3};
+    const Dataset all = simulate(900 + machine, shape, 0.02);
+    Dataset known = all;
+    const std::size_t step = all.response.size() / 6;
+    for (std::size_t i = 6; i-- > 0;) {
+      const std::size_t row = i * step + machine % step;
+      lose(known, row, 0.97 * all.response[row], 1.02 * all.response[row]);
+    }
+    const Calibration found = calibration_of(known);
+    const Calibration truth = calibration_of(all);
+    const auto expect_within = [&](const Floor& bounds, const Floor& floor) {
+      ASSERT_TRUE(bounds.loss_low && bounds.loss_high) << machine;
+      EXPECT_LE(*bounds.loss_low, *floor.margin * (1 + 1e-12)) << machine;
+      EXPECT_GE(*bounds.loss_high, *floor.margin * (1 - 1e-12)) << machine;
+    };
+    expect_within(found.any, truth.any);
+    if (shape.benchmarks > 1) expect_within(found.suite, truth.suite);
+  }
+}
+
+// Layouts that are slow enough to time out would have made the floor larger, so a floor without
+// them is not one that other reports may quote.
+TEST(Calibration, ATimeoutLeavesNoMarginUnlessTheMarginDoesNotNeedIt) {
+  Dataset one = simulate(9, {.benchmarks = 1}, 0.01);
+  lose(one, 5, 3, endless);
+  const Analysis analysis = analyse(one, spec_of());
+  const Floor& any = analysis.calibration->any;
+  EXPECT_FALSE(any.margin);
+  EXPECT_FALSE(any.loss_high);
+  EXPECT_TRUE(any.loss_low);
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("Trials are missing in 1 of 20 comparisons")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("there is no noise floor. Find out why")));
+  // One comparison of 100 is beyond the 95 % that count, however far it is.
+  Dataset five = simulate(9, {}, 0.01);
+  lose(five, 5, 3, endless);
+  const Calibration found = calibration_of(five);
+  ASSERT_TRUE(found.any.margin);
+  EXPECT_EQ(found.any.margin, found.any.loss_high);
+  EXPECT_EQ(found.any.lost, 1U);
+  EXPECT_FALSE(found.benchmarks[2].margin) << "that benchmark has only 20 comparisons";
+  EXPECT_EQ(found.benchmarks[2].lost, 1U);
+  EXPECT_TRUE(found.benchmarks[0].margin);
+  EXPECT_EQ(found.benchmarks[0].lost, 0U);
+  EXPECT_FALSE(found.suite.margin);
+}
+
+TEST(Calibration, LossesAtRandomAreBoundedButDecideNothing) {
+  Dataset data = simulate(9, {.benchmarks = 1, .comparisons = 21}, 0.01);
+  lose(data, 5, 3, endless);
+  Spec spec = spec_of();
+  spec.losses = Losses::random;
+  const Analysis analysis = analyse(data, spec);
+  const Floor& any = analysis.calibration->any;
+  EXPECT_TRUE(any.margin);
+  EXPECT_FALSE(any.loss_high);
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("assumed to be missing at random")));
+}
+
+// An excluded number may have been any number of its benchmark, and is known to have been one.
+TEST(Calibration, AnExcludedTrialHasTheLimitsOfItsBenchmark) {
+  const Dataset all = simulate(10, {.benchmarks = 1}, 0.01);
+  Dataset data = all;
+  lose(data, 5, all.response[5], all.response[5], true);
+  const Floor any = calibration_of(data).any;
+  ASSERT_TRUE(any.loss_low && any.loss_high);
+  EXPECT_GT(*any.loss_high, calibration_of(all).any.margin.value());
+  EXPECT_LT(*any.loss_high, 0.1) << "the slices of time differ by 5 %, and ten blocks share this";
+}
+
+TEST(Calibration, LossesThatDependOnTheArmAreSeen) {
+  const auto p_of = [](const auto& is_lost) {
+    Dataset data = simulate(11, {.benchmarks = 2}, 0.01);
+    for (std::size_t row = data.response.size(); row-- > 0;)
+      if (is_lost(row)) lose(data, row, 0, 100);
+    return calibration_of(data).any.loss_p;
+  };
+  // Rows of arm A are even.
+  EXPECT_LT(p_of([](std::size_t row) { return row % 50 == 1; }).value(), 0.001);
+  EXPECT_GT(p_of([](std::size_t row) { return row % 25 == 1; }).value(), 0.5);
 }
 
 TEST(Calibration, TooFewComparisonsGiveNoMarginAndSayWhy) {
