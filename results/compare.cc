@@ -37,11 +37,19 @@ struct Row {
   std::optional<counters::Number> response;
 };
 
+// A trial without a result.
+struct LostRow {
+  std::string subject;
+  std::string seed;
+  stats::Lost trial{};  // without codes
+};
+
 struct Side {
   store::Experiment experiment;
   plan::Plan plan;
   std::string seed_factor;  // "" if the design is not nested
   std::vector<Row> rows;
+  std::vector<LostRow> lost{};
   std::uint64_t failed = 0;
   std::uint64_t disturbed = 0;
   std::uint64_t used = 0;                       // trials that gave the rows
@@ -50,6 +58,22 @@ struct Side {
 
 bool ended_badly(const store::Experiment& experiment) {
   return experiment.state == "failed" || experiment.state == "cancelled";
+}
+
+// `subjects` are the names under which the benchmark's numbers are compared.
+void add_lost(const store::Trial& trial, const std::set<std::string>& subjects, Side& side) {
+  const std::string& name = side.plan.analysis.response;
+  const stats::Lost limits = lost_trial(trial, side.plan, name);
+  for (const std::string& subject : subjects) {
+    LostRow row{.subject = cell_text(side.plan, trial, subject),
+                .seed = side.seed_factor.empty() ? "" : trial.levels.at(side.seed_factor),
+                .trial = limits};
+    if (limits.excluded)
+      for (const SubjectNumber& each : numbers_of(trial, side.plan, name))
+        if (each.subject == subject && each.value)
+          row.trial.at_least = row.trial.at_most = counters::to_double(*each.value);
+    side.lost.push_back(std::move(row));
+  }
 }
 
 Result<Side> read_side(store::Reader& store, const store::Experiment& experiment,
@@ -65,14 +89,15 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
   const plan::Turns turns(side.plan, side.plan.analysis.response);
   bool knows_unit = false;
+  std::vector<store::Trial> without_result;
+  std::map<std::string, std::set<std::string>> subjects;  // of each benchmark
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.last || trial.warmup || !turns.in_block(trial.block)) return true;
-    if (trial.status == store::TrialStatus::disturbed) {
-      ++side.disturbed;
-      return true;
-    }
     if (trial.status != store::TrialStatus::ok) {
-      ++side.failed;
+      ++(trial.status == store::TrialStatus::disturbed ? side.disturbed : side.failed);
+      if (trial.levels.empty()) return true;
+      without_result.push_back(trial);
+      without_result.back().stderr_tail.clear();
       return true;
     }
     ++side.used;
@@ -82,6 +107,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
       side.unit = unit_of(trial, side.plan.analysis.response);
       knows_unit = true;
     }
+    for (const SubjectNumber& each : numbers) subjects[trial.benchmark].insert(each.subject);
     for (SubjectNumber& each : numbers)
       side.rows.push_back(
           {.subject = cell_text(side.plan, trial, std::move(each.subject)),
@@ -90,6 +116,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     return true;
   });
   if (!read) return fail(read.error().message);
+  for (const store::Trial& trial : without_result) add_lost(trial, subjects[trial.benchmark], side);
   return side;
 }
 
@@ -145,6 +172,7 @@ stats::Dataset dataset_of(const Side& before, const Side& after,
   stats::Dataset data;
   for (const char* name : {subject_column, experiment_column, seed_column})
     data.columns.push_back({.name = name, .levels = {}, .codes = {}});
+  data.lists_lost = true;
   Response response(data);
   std::array<Names, 3> names;
   for (const Side* side : {&before, &after})
@@ -155,6 +183,16 @@ stats::Dataset dataset_of(const Side& before, const Side& after,
                                               row.seed};
       for (std::size_t i = 0; i < levels.size(); ++i)
         data.columns[i].codes.push_back(names[i](data.columns[i], levels[i]));
+    }
+  for (const Side* side : {&before, &after})
+    for (const LostRow& row : side->lost) {
+      if (!common.contains(row.subject)) continue;
+      const std::array<std::string, 3> levels{row.subject, std::to_string(side->experiment.id),
+                                              row.seed};
+      stats::Lost lost = row.trial;
+      for (std::size_t i = 0; i < levels.size(); ++i)
+        lost.codes.push_back(names[i](data.columns[i], levels[i]));
+      data.lost.push_back(std::move(lost));
     }
   return data;
 }

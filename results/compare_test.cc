@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "design/expand.h"
@@ -145,6 +146,37 @@ TEST_F(CompareTest, FailedTrialsAndExperimentsAreFindings) {
   const Comparison comparison = compared({first, second});
   EXPECT_EQ(comparison.failed, 3U);
   EXPECT_FALSE(comparison.complete);
+}
+
+TEST_F(CompareTest, LostTrialsBoundTheChange) {
+  const auto slow_ones_time_out = [](Trial& trial) {
+    if (trial.levels["mode"] != "fast" || trial.block % 4 != 1) return;
+    trial.status = TrialStatus::timeout;
+    trial.wall_ns = 3'000'000;
+  };
+  const Comparison comparison =
+      compared({run(plan_of(both), 1), run(plan_of(both), 1, slow_ones_time_out)});
+  ASSERT_EQ(comparison.analysis.effects.size(), 2U);
+  for (const stats::Effect& effect : comparison.analysis.effects) {
+    if (effect.subject != "sort mode=fast") {
+      EXPECT_FALSE(effect.loss_bounds || effect.loss_p);
+      continue;
+    }
+    EXPECT_EQ(effect.loss_bounds, stats::Losses::extremes);
+    EXPECT_TRUE(effect.loss_p);
+    EXPECT_FALSE(effect.loss_high) << "a timeout may have lasted for ever";
+    // On the log scale, two of eight took three times as long or longer; their spread widens this.
+    ASSERT_TRUE(effect.loss_low);
+    EXPECT_LT(*effect.loss_low, std::pow(3.0, 0.25));
+    EXPECT_GT(*effect.loss_low, 0.8);
+  }
+  EXPECT_THAT(comparison.analysis.notes, Contains(HasSubstr("2 lacks 2 of 8 trials")));
+  const auto disturbed = [](Trial& trial) {
+    if (trial.levels["mode"] == "fast" && trial.block == 2) trial.status = TrialStatus::disturbed;
+  };
+  const Comparison calmer = compared({run(plan_of(both), 1), run(plan_of(both), 1, disturbed)});
+  for (const stats::Effect& effect : calmer.analysis.effects)
+    EXPECT_EQ(effect.loss_low && effect.loss_high, effect.subject == "sort mode=fast");
 }
 
 TEST_F(CompareTest, WhatTakesTurnsIsComparedInItsBlocks) {

@@ -140,29 +140,16 @@ class Collector {
     add(numbers.front().subject, columns_.codes_of(trial), numbers.front().value);
   }
 
-  // Adds a trial without a result, with bounds of its wall time: at least the time after which it
-  // timed out, or, if it failed otherwise, at most the limit. A disturbed trial has a number, which
-  // a rule excluded.
+  // Adds a trial without a result, with the bounds of its number.
   void lose(const store::Trial& trial) {
     if (!turns_.in_block(trial.block) || trial.levels.empty()) return;
     LostOf lost;
     lost.benchmark = trial.benchmark;
+    lost.trial = lost_trial(trial, plan_, name_);
     lost.trial.codes = columns_.codes_of(trial);
-    lost.trial.excluded = trial.status == TrialStatus::disturbed;
-    if (lost.trial.excluded) {
+    if (lost.trial.excluded)
       for (const SubjectNumber& each : numbers_of(trial, plan_, name_))
         if (each.value) lost.numbers[each.subject] = counters::to_double(*each.value);
-    } else if (name_ == "wall") {
-      const auto benchmark =
-          std::ranges::find(plan_.benchmarks, trial.benchmark, &plan::Benchmark::name);
-      const double limit = benchmark == plan_.benchmarks.end()
-                               ? std::numeric_limits<double>::infinity()
-                               : static_cast<double>(benchmark->timeout.count());
-      if (trial.status == TrialStatus::timeout)
-        lost.trial.at_least = trial.wall_ns ? static_cast<double>(*trial.wall_ns) : limit;
-      else
-        lost.trial.at_most = limit;
-    }
     lost_.push_back(std::move(lost));
   }
 

@@ -146,6 +146,22 @@ stats::Unit unit_of(const store::Trial& trial, const std::string& name) {
   return unit == "bytes" ? stats::Unit::bytes : stats::Unit::number;
 }
 
+stats::Lost lost_trial(const store::Trial& trial, const plan::Plan& plan, const std::string& name) {
+  stats::Lost lost;
+  lost.excluded = trial.status == store::TrialStatus::disturbed;
+  if (lost.excluded || name != "wall") return lost;
+  const auto benchmark =
+      std::ranges::find(plan.benchmarks, trial.benchmark, &plan::Benchmark::name);
+  const double limit = benchmark == plan.benchmarks.end()
+                           ? std::numeric_limits<double>::infinity()
+                           : static_cast<double>(benchmark->timeout.count());
+  if (trial.status == store::TrialStatus::timeout)
+    lost.at_least = trial.wall_ns ? static_cast<double>(*trial.wall_ns) : limit;
+  else
+    lost.at_most = limit;
+  return lost;
+}
+
 stats::Origin origin_of(std::string_view name) {
   if (name == plan::code_size) return stats::Origin::build;
   return name == plan::compile_time ? stats::Origin::building : stats::Origin::trial;

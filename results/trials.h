@@ -39,6 +39,11 @@ struct SubjectNumber {
 std::vector<SubjectNumber> numbers_of(const store::Trial& trial, const plan::Plan& plan,
                                       const std::string& name);
 
+// A trial without a result, with the bounds of its number called `name` but without codes: its wall
+// time is at least the time after which it timed out, or, if it failed otherwise, at most the
+// limit. A disturbed trial has a number, which a rule excluded.
+stats::Lost lost_trial(const store::Trial& trial, const plan::Plan& plan, const std::string& name);
+
 // Whether numbers of this name come from a build or from a trial.
 stats::Origin origin_of(std::string_view name);
 

@@ -186,6 +186,7 @@ void test_all(History& history) {
 Experiment experiment_in(const report::Document& document, const std::string& benchmark) {
   const stats::Analysis& analysis = document.analysis;
   const report::Layouts& layouts = document.layouts;
+  const report::TrialCounts& trials = document.trials;
   Experiment experiment{.id = document.id,
                         .name = document.experiment,
                         .at_ns = document.from_ns,
@@ -197,6 +198,8 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                         .log_scale = analysis.spec.log_scale,
                         .higher_is_better = analysis.spec.higher_is_better,
                         .simulated = document.simulated,
+                        .trials = trials.ok + trials.failed + trials.skipped + trials.disturbed,
+                        .missing = trials.failed + trials.skipped + trials.disturbed,
                         .all_moved = layouts.randomized > 0 && layouts.unrandomized == 0 &&
                                      layouts.without_runtime == 0};
   // If a verdict on the size is unsure, the trials may have used only a few of many builds.
@@ -236,6 +239,10 @@ History make_history(const std::string& benchmark, std::vector<Experiment> exper
     history.remarks.push_back(history.experiments.empty()
                                   ? std::vector<std::string>()
                                   : remarks_on(each, history.experiments.back()));
+    // If the slowest trials are missing, the mean is too low, whatever the experiment before it.
+    if (each.missing > 0)
+      history.remarks.back().push_back(
+          fmt::format("{} of {} trials are missing", each.missing, each.trials));
     history.experiments.push_back(std::move(each));
   }
   history.series = series_of(history.experiments);

@@ -40,6 +40,8 @@ struct Experiment {
   bool log_scale = false;
   bool higher_is_better = false;
   bool simulated = false;
+  std::uint64_t trials = 0;   // that were run
+  std::uint64_t missing = 0;  // those of them that have no result
   bool facts = false;         // its numbers describe builds, so they are the same in all trials
   bool all_moved = false;     // every trial's program had its functions placed at random
   std::vector<Mean> means{};  // of the benchmark; empty: it was not measured

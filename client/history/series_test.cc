@@ -160,6 +160,24 @@ TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
   }
 }
 
+TEST(History, MissingTrialsAreSaidBesideTheMeanThatLacksThem) {
+  std::vector<Experiment> all = step(1);
+  report::Document document;
+  document.trials = {.planned = 40, .ok = 36, .failed = 2, .skipped = 1, .disturbed = 1};
+  const Experiment counted = experiment_in(document, "sort");
+  for (const std::size_t i : {0U, 4U}) {
+    all[i].trials = counted.trials;
+    all[i].missing = counted.missing;
+  }
+  const History history = make_history("sort", all, {});
+  for (std::size_t i = 0; i < 16; ++i)
+    EXPECT_EQ(history.remarks[i], i == 0 || i == 4
+                                      ? std::vector<std::string>{"4 of 40 trials are missing"}
+                                      : std::vector<std::string>())
+        << i;
+  EXPECT_THAT(as_text(history), HasSubstr("nightly; 4 of 40 trials are missing"));
+}
+
 TEST(History, AShortSeriesIsShownAndNotTested) {
   std::vector<Experiment> all = step(2);
   all.erase(all.begin() + 11, all.end());
