@@ -36,28 +36,35 @@ uv_handle_t* as_handle(Handle* handle) {
 
 }  // namespace
 
-Daemon::Daemon(DaemonOptions options, service::Manager manager)
-    : options_(std::move(options)),
+Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
+               std::unique_ptr<Loop> loop)
+    : loop_(std::move(loop)),
+      store_(std::move(store)),
+      options_(std::move(options)),
       wanted_(options_),
       manager_(std::move(manager)),
       keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
       accounts_("/etc/subuid", geteuid()),
-      clients_(options_.limits, accounts_) {}
+      clients_(options_.limits, accounts_),
+      look_(*loop_, options_.machine_root) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(manager)));
+  // Plans, their output and copies of their sources are private to their owners.
+  umask(077);
+  if (auto made = make_private_folder(options.state_directory); !made)
+    return std::unexpected(made.error());
+  auto store = store::Store::open(database_in(options.state_directory));
+  if (!store) return fail(store.error().message);
+  auto loop = Loop::open();
+  if (!loop) return std::unexpected(loop.error());
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(std::move(options), std::move(manager), std::move(*store), std::move(*loop)));
   if (auto prepared = daemon->prepare(); !prepared) return std::unexpected(prepared.error());
   return daemon;
 }
 
 Result<void> Daemon::prepare() {
-  // Plans, their output and copies of their sources are private to their owners.
-  umask(077);
-  if (auto made = make_private_folder(options_.state_directory); !made) return made;
-  auto store = store::Store::open(database());
-  if (!store) return fail(store.error().message);
-  store_ = std::move(*store);
   const auto damage = store_->verify_small_tables();
   if (!damage) return fail(damage.error().message);
   heed_damage(*damage);
@@ -128,19 +135,17 @@ Result<void> Daemon::open_loop() {
   const auto failed = [](int error) {
     return fail(fmt::format("cannot set up the event loop: {}", uv_strerror(error)));
   };
-  if (const int error = uv_loop_init(&loop_); error != 0) return failed(error);
-  loop_open_ = true;
-  loop_.data = this;
-  loop_time_.watch(&loop_);
-  if (const int error = uv_pipe_init(&loop_, &server_, 0); error != 0) return failed(error);
+  uv_loop_t* const loop = loop_->get();
+  loop_time_.watch(loop);
+  if (const int error = uv_pipe_init(loop, &server_, 0); error != 0) return failed(error);
   for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
-    if (const int error = uv_signal_init(&loop_, signal); error != 0) return failed(error);
-  uv_idle_init(&loop_, &again_);
+    if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
+  uv_idle_init(loop, &again_);
   for (uv_timer_t* timer :
        {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
-        &look_timer_, &turn_timer_, &accept_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_,
-        &leavings_timer_, &old_timer_, &watchdog_}) {
-    uv_timer_init(&loop_, timer);
+        &turn_timer_, &accept_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_, &leavings_timer_,
+        &old_timer_, &watchdog_}) {
+    uv_timer_init(loop, timer);
     timer->data = this;
   }
   server_.data = on_term_.data = on_int_.data = on_hup_.data = again_.data = this;
@@ -149,7 +154,6 @@ Result<void> Daemon::open_loop() {
 }
 
 Daemon::~Daemon() {
-  if (!loop_open_) return;
   clients_.close_all();
   readers_.reset();
   for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
@@ -157,14 +161,8 @@ Daemon::~Daemon() {
   const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
   for (const auto& [user, notifier] : notifiers_) notifier->end(until);
   notifiers_.clear();
-  uv_walk(
-      &loop_,
-      [](uv_handle_t* handle, void*) {
-        if (uv_is_closing(handle) == 0) uv_close(handle, nullptr);
-      },
-      nullptr);
-  uv_run(&loop_, UV_RUN_DEFAULT);
-  uv_loop_close(&loop_);
+  // It closes handles that are members of ours.
+  loop_.reset();
 }
 
 // libuv calls this as long as a client waits to be accepted, so a client that connects again and
@@ -324,14 +322,17 @@ SessionPorts Daemon::ports(store::Id experiment) {
       .disturbed = [this] { return keeper_.disturbed(); },
       .examine = [this] { return examine_machine(); },
       .restore = [this] { return keeper_.restore(); },
-      .look = [this](
-                  const machine::CpuSet& trial, const machine::CalmBounds& bounds,
-                  SessionPorts::OnLook done) { look_at_machine(trial, bounds, std::move(done)); },
-      .stop_looking =
-          [this] {
-            uv_timer_stop(&look_timer_);
-            looking_.reset();
+      .look =
+          [this](const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                 SessionPorts::OnLook done) {
+            look_.begin(trial, bounds,
+                        [this, done = std::move(done)](const std::string& loud,
+                                                       const std::vector<std::string>& missing) {
+                          done(loud, missing);
+                          after_session_step();
+                        });
           },
+      .stop_looking = [this] { look_.stop(); },
       .may_store = [this] { return may_store(session_->experiment().uid, 0); },
       .read =
           [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
@@ -402,7 +403,7 @@ Result<void> Daemon::start_worker() {
     group_ = *std::move(group);
   }
   auto worker =
-      WorkerProcess::start(&loop_,
+      WorkerProcess::start(loop_->get(),
                            {.program = options_.program,
                             .record = options_.state_directory + "/worker.json",
                             .token = token_,

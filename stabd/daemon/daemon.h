@@ -23,7 +23,6 @@
 #include "base/fd.h"
 #include "base/turns.h"
 #include "machine/processes.h"
-#include "machine/quality/calm.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
 #include "machine/trial_group.h"
@@ -34,8 +33,10 @@
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/host/accounts.h"
 #include "stabd/daemon/host/quieting.h"
+#include "stabd/daemon/loop.h"
 #include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/queue.h"
+#include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/daemon/worker_process.h"
@@ -119,7 +120,8 @@ class Daemon {
                                                       const protocol::ImportRequest& request);
 
  private:
-  Daemon(DaemonOptions options, service::Manager manager);
+  Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
+         std::unique_ptr<Loop> loop);
   Result<void> prepare();
   // In the result, `uid` is the account that owns the experiment.
   [[nodiscard]] Waiting waiting_from(const store::Experiment& experiment) const;
@@ -205,9 +207,6 @@ class Daemon {
   void go_on_with_retries_in(std::uint64_t ms);
   void go_on_with_retries();
   void end_retry(const Retrying& ended, const Result<void>& done);
-  void look_at_machine(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
-                       SessionPorts::OnLook done);
-  void looked_at_machine();
   [[nodiscard]] bool readers_wait() const;
   bool let_readers_run(std::function<void()> go_on, bool within_block);
   void wait_no_longer();
@@ -224,6 +223,8 @@ class Daemon {
   Result<void> change_waiting(store::Id id, Event event,
                               const std::function<void(store::Experiment&)>& change);
 
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<store::Store> store_;
   DaemonOptions options_;
   // The settings as last read, except those that can't change before a restart.
   settings::Settings wanted_;
@@ -233,7 +234,6 @@ class Daemon {
   std::string token_;
   std::string no_groups_;                       // why trials have no cgroup; "" if they have one
   std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
-  std::unique_ptr<store::Store> store_;
   std::unique_ptr<upkeep::Upkeep> upkeep_;
   Turns<Import> imports_;
   std::deque<Fd> leavings_;  // unlinked files, whose space is freed piece by piece
@@ -264,21 +264,15 @@ class Daemon {
   enum class Waited { little, long_enough_between, long_enough_beside };
   Waited readers_waited_ = Waited::little;
   bool import_beside_ = false;  // an import has waited so long that it now goes on beside trials
-  struct Looking {
-    machine::Calm calm;
-    std::chrono::steady_clock::time_point since;
-    SessionPorts::OnLook done;
-  };
-  std::optional<Looking> looking_;  // set while the session waits for a quiet machine
   Accounts accounts_;
   Clients clients_;
+  QuietLook look_;  // for a session that waits for a quiet machine
   bool stopping_ = false;
   bool abandoned_ = false;  // stopping_, and the running trial is not waited for
   bool leaving_ = false;    // stopping_, and stabd waits only for notices
   // The session and state that the manager was last told.
   std::pair<store::Id, std::optional<State>> told_{-1, std::nullopt};
 
-  uv_loop_t loop_{};
   LoopTime loop_time_;
   uv_pipe_t server_{};
   uv_signal_t on_term_{};
@@ -291,10 +285,9 @@ class Daemon {
   uv_timer_t between_timer_{};
   uv_timer_t overdue_timer_{};  // runs while readers wait for trials
   uv_timer_t import_timer_{};   // runs while an import waits for trials
-  uv_timer_t look_timer_{};
-  uv_timer_t accept_timer_{};  // runs while many clients connect at once
-  int accepted_ = 0;           // clients accepted since the loop last served everybody else
-  uv_timer_t turn_timer_{};    // runs while another user waits for the end of a turn
+  uv_timer_t accept_timer_{};   // runs while many clients connect at once
+  int accepted_ = 0;            // clients accepted since the loop last served everybody else
+  uv_timer_t turn_timer_{};     // runs while another user waits for the end of a turn
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // a time of the loop's clock
   uv_timer_t upkeep_timer_{};            // runs while there is upkeep to do and no trial runs
@@ -302,7 +295,6 @@ class Daemon {
   uv_timer_t leavings_timer_{};          // runs while there are leavings
   uv_timer_t old_timer_{};               // looks for experiments that are too old
   uv_timer_t watchdog_{};                // runs if the service manager has a watchdog
-  bool loop_open_ = false;
 };
 
 }  // namespace stab::daemon

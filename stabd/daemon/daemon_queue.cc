@@ -310,7 +310,7 @@ void Daemon::allow_upkeep() {
     uv_timer_stop(&import_timer_);
     import_beside_ = false;
   } else if (!import_beside_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&import_timer_)) == 0) {
-    uv_update_time(&loop_);
+    uv_update_time(loop_->get());
     uv_timer_start(
         &import_timer_,
         [](uv_timer_t* timer) {
@@ -324,7 +324,7 @@ void Daemon::allow_upkeep() {
   if (!has_upkeep() || (trials_run && !import_beside_) || stopping_) {
     uv_timer_stop(&upkeep_timer_);
   } else if (uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) == 0) {
-    const std::uint64_t now = uv_now(&loop_);
+    const std::uint64_t now = uv_now(loop_->get());
     uv_timer_start(
         &upkeep_timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->keep_up(); },
         upkeep_not_before_ > now ? upkeep_not_before_ - now : 1, 0);
@@ -333,7 +333,7 @@ void Daemon::allow_upkeep() {
 
 // Does one piece of work if there is one and no pause after an error or an unfinished log is due.
 void Daemon::keep_up() {
-  if (!has_upkeep() || uv_now(&loop_) < upkeep_not_before_) return;
+  if (!has_upkeep() || uv_now(loop_->get()) < upkeep_not_before_) return;
   const bool work = !imports_.empty() || upkeep_->has_work();
   // Imports and removals take turns.
   import_was_last_ = !imports_.empty() && !(import_was_last_ && upkeep_->has_work());
@@ -341,7 +341,7 @@ void Daemon::keep_up() {
                     : upkeep_->has_work() ? upkeep_->step()
                                           : upkeep_->empty_log();
   for (const std::string& text : upkeep_->news()) spdlog::info("retention: {}", text);
-  if (!done || !work) upkeep_not_before_ = uv_now(&loop_) + upkeep_retry_ms;
+  if (!done || !work) upkeep_not_before_ = uv_now(loop_->get()) + upkeep_retry_ms;
   if (!done) spdlog::error("imports and removals wait: {}", done.error().message);
   allow_upkeep();
 }

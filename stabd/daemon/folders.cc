@@ -57,6 +57,10 @@ Result<void> make_passable_folder(const std::string& path) {
   return make_folder(path, geteuid() == 0 ? 022 : 077);
 }
 
+std::string database_in(const std::string& state_folder) {
+  return state_folder + "/stabd.db";
+}
+
 void warn_if_closed(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && status.st_uid == 0 && (status.st_mode & S_IXOTH) == 0)

@@ -19,4 +19,7 @@ Result<void> make_passable_folder(const std::string& path);
 // An earlier version made such folders for root alone. If this folder is one, logs how to open it.
 void warn_if_closed(const std::string& path);
 
+// The path of the database in the state folder.
+std::string database_in(const std::string& state_folder);
+
 }  // namespace stab::daemon

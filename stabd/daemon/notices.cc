@@ -43,7 +43,7 @@ Notifier& Daemon::notifier_of(const Notice& notice) {
   auto& notifier = notifiers_[{notice.of, notice.ours}];
   if (notifier) return *notifier;
   notifier = std::make_unique<Notifier>(
-      &loop_, containment_, options_.program, options_.notify.time_limit,
+      loop_->get(), containment_, options_.program, options_.notify.time_limit,
       [this](store::Id id, const std::string& why) { note_unsent(id, why); },
       [this] {
         if (leaving_) leave();

@@ -25,8 +25,6 @@ constexpr std::uint64_t longest_wait_ms = 10'000;
 // to be answered within 10 s, so this leaves the reader some seconds.
 constexpr std::uint64_t wait_for_block_ms = 3'000;
 constexpr std::uint64_t wait_for_trial_ms = 4'000;
-// So one tick of the kernel is at most 2 % of a look.
-constexpr std::uint64_t look_ms = 500;
 constexpr std::size_t most_line = std::size_t{64} << 20;
 // A few thousand trials take so many bytes, and a report of them takes less than a second.
 constexpr std::uint64_t most_brief = std::uint64_t{4} << 20;
@@ -126,17 +124,17 @@ Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request) {
 }
 
 std::string Daemon::database() const {
-  return options_.state_directory + "/stabd.db";
+  return database_in(options_.state_directory);
 }
 
 void Daemon::start_readers() {
-  readers_ =
-      std::make_unique<Readers>(&loop_, ReadersOptions{.program = options_.program,
-                                                       .folder = options_.state_directory,
-                                                       .limit = options_.read_limit,
-                                                       .is_trusted = [this](std::uint32_t account) {
-                                                         return queue_.is_trusted(account);
-                                                       }});
+  readers_ = std::make_unique<Readers>(loop_->get(),
+                                       ReadersOptions{.program = options_.program,
+                                                      .folder = options_.state_directory,
+                                                      .limit = options_.read_limit,
+                                                      .is_trusted = [this](std::uint32_t account) {
+                                                        return queue_.is_trusted(account);
+                                                      }});
   readers_->use_cpus(allowed_cpus_);
   readers_->must_end = [this] {
     return log_is_too_large(database()) ? std::string(
@@ -234,29 +232,6 @@ void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
   }
 }
 
-void Daemon::look_at_machine(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
-                             SessionPorts::OnLook done) {
-  looking_.emplace(Looking{.calm = machine::Calm(trial, bounds, options_.machine_root),
-                           .since = std::chrono::steady_clock::now(),
-                           .done = std::move(done)});
-  looking_->calm.begin();
-  // The loop's clock stands at the beginning of this turn, and storing a trial may have taken long
-  // since then.
-  uv_update_time(&loop_);
-  uv_timer_start(
-      &look_timer_,
-      [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->looked_at_machine(); }, look_ms,
-      0);
-}
-
-void Daemon::looked_at_machine() {
-  if (!looking_) return;
-  Looking look = *std::exchange(looking_, std::nullopt);
-  const std::string loud = look.calm.end(std::chrono::steady_clock::now() - look.since);
-  look.done(loud, look.calm.missing());
-  after_session_step();
-}
-
 // Readers wait even if trials have their own CPUs but want a quiet machine: all CPUs share caches.
 bool Daemon::readers_wait() const {
   if (!session_) return false;
@@ -294,7 +269,7 @@ void Daemon::allow_readers() {
     readers_waited_ = Waited::little;
   } else if (readers_waited_ == Waited::little &&
              uv_is_active(reinterpret_cast<uv_handle_t*>(&overdue_timer_)) == 0) {
-    uv_update_time(&loop_);
+    uv_update_time(loop_->get());
     uv_timer_start(
         &overdue_timer_,
         [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->wait_no_longer(); },

@@ -153,7 +153,7 @@ void Daemon::run() {
   tell_status();
   start_upkeep();
   verify_trials();
-  uv_run(&loop_, UV_RUN_DEFAULT);
+  uv_run(loop_->get(), UV_RUN_DEFAULT);
   spdlog::info("stabd is stopping");
 }
 
@@ -212,7 +212,7 @@ void Daemon::tell_status() {
 // notices go out. The next signal doesn't wait for the trial, and one during the wait for notices
 // ends that wait.
 void Daemon::stop() {
-  if (leaving_) uv_stop(&loop_);
+  if (leaving_) uv_stop(loop_->get());
   if (std::exchange(stopping_, true)) return abandon();
   const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -240,13 +240,14 @@ void Daemon::abandon() {
 
 // Waits a short time for notices that are due.
 void Daemon::leave() {
-  if (!owes_notices()) return uv_stop(&loop_);
+  if (!owes_notices()) return uv_stop(loop_->get());
   if (std::exchange(leaving_, true)) return;
   allow_readers();
   spdlog::info("stabd waits up to {} for notices; a second signal ends the wait",
                format_duration(telling));
   uv_timer_start(
-      &stop_timer_, [](uv_timer_t* timer) { uv_stop(&owner(timer)->loop_); }, in_ms(telling), 0);
+      &stop_timer_, [](uv_timer_t* timer) { uv_stop(owner(timer)->loop_->get()); }, in_ms(telling),
+      0);
 }
 
 }  // namespace stab::daemon

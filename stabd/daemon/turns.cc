@@ -74,7 +74,7 @@ void Daemon::watch_turn() {
     return;
   charge_turn();
   if (!queue_.another_user_waits()) return;
-  uv_update_time(&loop_);
+  uv_update_time(loop_->get());
   uv_timer_start(
       &turn_timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->cut_turn_short(); },
       ms_of(std::max(turn, 2 * turn - turn_)), 0);
