@@ -12,22 +12,6 @@
 
 namespace stab::daemon {
 
-// Frees the space of closed files in pieces, so that clients are answered in between.
-archive::Spool::Leave Daemon::leave_in_pieces() {
-  return [this](Fd file) {
-    leavings_.push_back(std::move(file));
-    if (leavings_.size() == 1)
-      uv_timer_start(
-          &leavings_timer_,
-          [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->free_some(); }, 1, 1);
-  };
-}
-
-void Daemon::free_some() {
-  if (!leavings_.empty() && !archive::Spool::shrink(leavings_.front())) leavings_.pop_front();
-  if (leavings_.empty()) uv_timer_stop(&leavings_timer_);
-}
-
 Result<std::optional<protocol::ImportReply>> Daemon::import(
     Connection& client, const protocol::ImportRequest& request) {
   const auto piece = from_base64(request.piece);
@@ -37,7 +21,7 @@ Result<std::optional<protocol::ImportReply>> Daemon::import(
     return std::unexpected(may.error());
   }
   if (!client.spool) {
-    auto made = archive::Spool::make(options_.state_directory, leave_in_pieces());
+    auto made = archive::Spool::make(options_.state_directory, leavings_.take());
     if (!made) return std::unexpected(made.error());
     client.spool = std::move(*made);
   }

@@ -46,6 +46,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
       accounts_("/etc/subuid", geteuid()),
+      leavings_(*loop_),
       clients_(options_.limits, accounts_),
       look_(*loop_, options_.machine_root) {}
 
@@ -141,10 +142,9 @@ Result<void> Daemon::open_loop() {
   for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
     if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer :
-       {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
-        &turn_timer_, &accept_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_, &leavings_timer_,
-        &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_,
+                            &import_timer_, &turn_timer_, &accept_timer_, &stop_timer_,
+                            &upkeep_timer_, &retry_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }

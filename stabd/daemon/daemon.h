@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,11 +27,11 @@
 #include "machine/trial_group.h"
 #include "protocol/reading.h"
 #include "stabd/archive/intake.h"
-#include "stabd/archive/spool.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/host/accounts.h"
 #include "stabd/daemon/host/quieting.h"
+#include "stabd/daemon/leavings.h"
 #include "stabd/daemon/loop.h"
 #include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/queue.h"
@@ -186,8 +185,6 @@ class Daemon {
     Connection* client;  // owns the spool with the archive's parts
     archive::Intake intake;
   };
-  archive::Spool::Leave leave_in_pieces();
-  void free_some();
   void verify_import(Connection& client, std::string name);
   Result<void> begin_import(Connection& client);
   void end_import(Connection& client, std::string answer);
@@ -236,7 +233,6 @@ class Daemon {
   std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
   std::unique_ptr<upkeep::Upkeep> upkeep_;
   Turns<Import> imports_;
-  std::deque<Fd> leavings_;  // unlinked files, whose space is freed piece by piece
   Turns<Retrying> retries_;
   bool import_was_last_ = false;  // whether the last piece of work was an import's, not a removal's
   machine::Keeper keeper_;
@@ -265,6 +261,7 @@ class Daemon {
   Waited readers_waited_ = Waited::little;
   bool import_beside_ = false;  // an import has waited so long that it now goes on beside trials
   Accounts accounts_;
+  Leavings leavings_;  // takes over the spools of clients, so it must be there as long as they are
   Clients clients_;
   QuietLook look_;  // for a session that waits for a quiet machine
   bool stopping_ = false;
@@ -292,7 +289,6 @@ class Daemon {
   std::uint64_t upkeep_not_before_ = 0;  // a time of the loop's clock
   uv_timer_t upkeep_timer_{};            // runs while there is upkeep to do and no trial runs
   uv_timer_t retry_timer_{};             // runs while experiments are being retried
-  uv_timer_t leavings_timer_{};          // runs while there are leavings
   uv_timer_t old_timer_{};               // looks for experiments that are too old
   uv_timer_t watchdog_{};                // runs if the service manager has a watchdog
 };

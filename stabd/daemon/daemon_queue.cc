@@ -274,7 +274,7 @@ Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t u
 }
 
 void Daemon::start_upkeep() {
-  archive::Spool::remove_left(options_.state_directory, leave_in_pieces());
+  archive::Spool::remove_left(options_.state_directory, leavings_.take());
   if (auto loaded = upkeep_->load(); !loaded)
     spdlog::error("the removal of rows waits: {}", loaded.error().message);
   look_for_old();
