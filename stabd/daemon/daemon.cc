@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "plan/reading/reader.h"
+#include "results/run_request.h"
 #include "stabd/daemon/folders.h"
 #include "stabd/daemon/host/own_cpus.h"
 #include "stabd/daemon/requests.h"
@@ -45,6 +46,11 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       manager_(std::move(manager)),
       keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
+      turn_(*loop_, queue_, options_.limits.turn,
+            [this] {
+              session_->give_way();
+              after_session_step();
+            }),
       accounts_("/etc/subuid", geteuid()),
       leavings_(*loop_),
       clients_(options_.limits, accounts_),
@@ -142,9 +148,9 @@ Result<void> Daemon::open_loop() {
   for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
     if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_,
-                            &import_timer_, &turn_timer_, &accept_timer_, &stop_timer_,
-                            &upkeep_timer_, &retry_timer_, &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer :
+       {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
+        &accept_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }
@@ -213,7 +219,7 @@ Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
 }
 
 void Daemon::run_next() {
-  while (!session_ && !stopping_ && !queue_held_ && store_->refusal().empty()) {
+  while (!session_ && !stopping_ && store_->refusal().empty()) {
     const auto first = queue_.take();
     if (!first) return;
     auto experiment = store_->experiment(first->id);
@@ -229,7 +235,8 @@ void Daemon::run_next() {
       continue;
     }
     auto plan = plan::read_plan((*experiment)->plan);
-    auto fits = plan ? fits_a_turn((*experiment)->uid, *plan) : Result<void>();
+    auto fits =
+        plan ? results::fits_a_turn(*plan, turn_.longest_of((*experiment)->uid)) : Result<void>();
     if (plan && fits) fits = has_its_network(*plan);
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
@@ -247,11 +254,11 @@ void Daemon::run_next() {
     session_ = std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan),
                                          ports(first->id));
     queue_.had_turn(first->uid, wall_clock_ns());
-    begin_turn();
+    turn_.begin(first->id, session_->experiment().uid);
     session_->start();
     after_session_step();
   }
-  watch_turn();
+  turn_.watch();
 }
 
 // The storage is in trouble: tries again later to read or store what failed.
@@ -282,7 +289,7 @@ void Daemon::after_session_step() {
   forget_session_reading();
   if (is_final(session_->state()))
     tell(ended, &session_->plan(), ended.state, ended.reason, session_->counts());
-  end_turn(ended);
+  turn_.end(is_final(session_->state()) ? std::nullopt : session_->abandoned_block());
   session_.reset();
   allow_readers();
   if (!is_final(*state_from(ended.state))) queue_.add(waiting_from(ended));
@@ -344,8 +351,8 @@ SessionPorts Daemon::ports(store::Id experiment) {
             return let_readers_run(std::move(go_on), within_block);
           },
       .readers_are_due = [this] { return readers_waited_ != Waited::little; },
-      .turn_is_over = [this] { return turn_is_over(); },
-      .abandoned_block = abandoned_block(experiment),
+      .turn_is_over = [this] { return turn_.is_over(); },
+      .abandoned_block = turn_.abandoned_block(experiment),
       .call_again =
           [this] {
             uv_idle_start(&again_, [](uv_idle_t* handle) {

@@ -34,6 +34,7 @@
 #include "stabd/daemon/leavings.h"
 #include "stabd/daemon/loop.h"
 #include "stabd/daemon/loop_time.h"
+#include "stabd/daemon/machine_turn.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
@@ -75,8 +76,6 @@ class Daemon {
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
   [[nodiscard]] const Queue& queue() const { return queue_; }
-  // While it is true, no further experiment begins.
-  [[nodiscard]] bool queue_held() const { return queue_held_; }
   // Answers the client when a reader has read its plan. `line` is a request that may submit one.
   void read_submission(Connection& client, const std::string& line);
   // Sends progress to the clients that watch an experiment (progress.cc).
@@ -93,8 +92,6 @@ class Daemon {
   // Fails if the plan wants its trials cut off from the machine's network and stabd can't do that
   // here.
   [[nodiscard]] Result<void> has_its_network(const plan::Plan& plan) const;
-  // Whether each trial of this user's plan ends within a turn (limits.turn).
-  [[nodiscard]] Result<void> fits_a_turn(std::uint32_t uid, const plan::Plan& plan) const;
   // Whether this user may add an experiment with a plan of this size.
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
   // Whether this user may store `more` bytes in addition.
@@ -153,17 +150,8 @@ class Daemon {
   void end_idle_clients();
   void load_queue();
   void run_next();
-  // The turn of the user whose experiment runs (turns.cc).
-  [[nodiscard]] std::chrono::nanoseconds turn_of(std::uint32_t uid) const;
   void submitted(Connection& client, const Result<Fd>& answer);
   [[nodiscard]] Result<store::Id> take_submission(const Peer& peer, const Result<Fd>& answer);
-  void begin_turn();
-  void charge_turn();
-  void end_turn(const store::Experiment& experiment);
-  [[nodiscard]] bool turn_is_over();
-  [[nodiscard]] std::optional<BlockId> abandoned_block(store::Id id) const;
-  void watch_turn();
-  void cut_turn_short();
   void look_again_later();
   void after_session_step();
   SessionPorts ports(store::Id experiment);
@@ -238,13 +226,8 @@ class Daemon {
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // loaded with the first worker
   Queue queue_;
-  bool queue_held_ = false;
+  MachineTurn turn_;
   std::unique_ptr<Session> session_;
-  // When the session's user was last charged, and how long its turn has lasted.
-  std::chrono::steady_clock::time_point charged_;
-  std::chrono::nanoseconds turn_{0};
-  // For experiments that gave the machine away during a block.
-  std::map<store::Id, BlockId> abandoned_blocks_;
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
   // By user, and by whether the command is the daemon's own. The notices of one notifier wait for
@@ -284,7 +267,6 @@ class Daemon {
   uv_timer_t import_timer_{};   // runs while an import waits for trials
   uv_timer_t accept_timer_{};   // runs while many clients connect at once
   int accepted_ = 0;            // clients accepted since the loop last served everybody else
-  uv_timer_t turn_timer_{};     // runs while another user waits for the end of a turn
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // a time of the loop's clock
   uv_timer_t upkeep_timer_{};            // runs while there is upkeep to do and no trial runs

@@ -67,7 +67,7 @@ void Daemon::load_queue() {
   if (!paused)
     spdlog::error("it is not known whether the queue was paused, so it continues: {}",
                   paused.error().message);
-  queue_held_ = paused.value_or(false);
+  queue_.hold(paused.value_or(false));
 }
 
 Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
@@ -104,7 +104,7 @@ void Daemon::read_submission(Connection& client, const std::string& line) {
   const protocol::ReadRequest request{.reading = protocol::Reading::plan,
                                       .uid = peer.uid,
                                       .gid = peer.gid,
-                                      .turn = turn_of(peer.uid),
+                                      .turn = turn_.longest_of(peer.uid),
                                       .goes_first = queue_.is_trusted(peer.uid),
                                       .may_not_quiesce = words(may_quiesce(peer.uid, false)),
                                       .may_not_move = words(may_quiesce(peer.uid, true))};
@@ -354,7 +354,7 @@ Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {
              .kind = "queue",
              .text = fmt::format("{} by user {}", held ? "paused" : "resumed", uid)});
   if (!stored) return fail(stored.error().message);
-  queue_held_ = held;
+  queue_.hold(held);
   run_next();
   return {};
 }

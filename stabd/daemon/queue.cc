@@ -61,6 +61,7 @@ std::vector<Waiting>::const_iterator Queue::next(const std::vector<Waiting>& wai
 }
 
 std::optional<Waiting> Queue::take() {
+  if (held_) return std::nullopt;
   const auto first = next(waiting_, turns_);
   if (first == waiting_.end() || first->held) return std::nullopt;
   const Waiting taken = *first;
@@ -70,7 +71,7 @@ std::optional<Waiting> Queue::take() {
 }
 
 bool Queue::another_user_is_next() const {
-  if (!running_) return false;
+  if (!running_ || held_) return false;
   std::vector<Waiting> all{*running_};
   all.front().begun = all.front().held = false;
   std::ranges::copy_if(waiting_, std::back_inserter(all),

@@ -46,13 +46,16 @@ class Queue {
   bool remove(store::Id id);
   // A user's experiment began at this time.
   void had_turn(std::uint32_t uid, std::int64_t began_ns);
+  // While the whole queue is held, no further experiment begins.
+  void hold(bool held) { held_ = held; }
+  [[nodiscard]] bool is_held() const { return held_; }
   // Takes the next experiment out of the queue; it has the machine until end_turn(). Returns
   // nothing if no experiment may begin.
   std::optional<Waiting> take();
   // Adds to the time for which the running experiment's user has had the machine.
   void charge(std::chrono::nanoseconds time);
   void end_turn() { running_.reset(); }
-  // Whether another user's experiment would be next if the running one had to wait, too.
+  // Whether another user's experiment would begin if the running one had to wait, too.
   [[nodiscard]] bool another_user_is_next() const;
   // Whether another user has an experiment here that is not held.
   [[nodiscard]] bool another_user_waits() const;
@@ -77,6 +80,7 @@ class Queue {
 
   std::uint32_t owner_;
   settings::Limits limits_;
+  bool held_ = false;
   std::vector<Waiting> waiting_;
   Turns turns_;
   std::optional<Waiting> running_;

@@ -121,6 +121,22 @@ TEST_F(QueueTest, AHeldOneLetsAllOthersPass) {
   EXPECT_NE(queue_.find(1), nullptr);
 }
 
+TEST_F(QueueTest, NothingBeginsWhileTheWholeQueueIsHeld) {
+  add(1, ada);
+  queue_.hold(true);
+  EXPECT_TRUE(queue_.is_held());
+  EXPECT_FALSE(queue_.take());
+  EXPECT_THAT(queue_.order(), ElementsAre(1));
+  queue_.hold(false);
+  EXPECT_TRUE(queue_.take());
+  add(2, bob);
+  queue_.charge(1h);
+  EXPECT_TRUE(queue_.another_user_is_next());
+  queue_.hold(true);
+  EXPECT_FALSE(queue_.another_user_is_next());
+  EXPECT_TRUE(queue_.another_user_waits());
+}
+
 TEST_F(QueueTest, AUserHasSoManyAndOthersStillGetIn) {
   for (store::Id id = 1; id <= static_cast<store::Id>(limits_.waiting_of_user); ++id) add(id, ada);
   EXPECT_THAT(queue_.has_room(ada, 1).error().message, HasSubstr("100 experiments"));

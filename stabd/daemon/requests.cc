@@ -95,7 +95,7 @@ Result<protocol::ListReply> answer(const Context& context, const protocol::ListR
          .state = "damaged",
          .reason = fmt::format("row {} of table {}: {}", row.row, row.table, row.problem)});
   std::ranges::sort(reply.experiments, {}, &protocol::Summary::id);
-  reply.queue_paused = context.daemon.queue_held();
+  reply.queue_paused = context.daemon.queue().is_held();
   return reply;
 }
 

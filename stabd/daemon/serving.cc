@@ -188,6 +188,7 @@ void Daemon::read_settings_again() {
 void Daemon::use_settings() {
   spdlog::set_level(spdlog::level::from_str(options_.log));
   queue_.use_limits(options_.limits);
+  turn_.use_limit(options_.limits.turn);
   clients_.use_limits(options_.limits);
   readers_->use_limit(options_.read_limit);
   for (const auto& [user, notifier] : notifiers_) notifier->use_limit(options_.notify.time_limit);
