@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "protocol/lines.h"
 #include "stabd/archive/spool.h"
+#include "stabd/daemon/asker.h"
 
 namespace stab::daemon {
 
@@ -27,7 +28,7 @@ struct Peer {
   std::int32_t pid = 0;
 };
 
-class Connection {
+class Connection final : public Asker {
  public:
   using OnLine = std::function<void(Connection&, const std::string& line)>;
   using OnClosed = std::function<void(Connection&)>;
@@ -43,12 +44,10 @@ class Connection {
 
   [[nodiscard]] const Peer& peer() const { return peer_; }
   void send(std::string line);
-  // The answer comes later, and further requests wait until then. `gone` is called if the client
-  // goes first.
-  void await_answer(std::function<void()> gone);
+  void await_answer(std::function<void()> gone) override;
   [[nodiscard]] bool awaits_answer() const { return awaiting_; }
-  // Sends that answer: a line, or a file that is sent in pieces as the client takes them.
-  void answer(std::string line);
+  void answer(std::string line) override;
+  // Answers with a file, which is sent in pieces as the client takes them.
   void answer(Fd file);
   // Bytes of answers that the client has not taken yet, without those that are still in a file.
   [[nodiscard]] std::size_t unread() const;
@@ -73,7 +72,7 @@ class Connection {
 
  private:
   Connection() = default;
-  ~Connection() = default;
+  ~Connection() override = default;
   void listen();
   void received(ssize_t count, const char* bytes);
   void serve();

@@ -52,6 +52,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               after_session_step();
             }),
       accounts_("/etc/subuid", geteuid()),
+      retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
       leavings_(*loop_),
       clients_(options_.limits, accounts_),
       look_(*loop_, options_.machine_root) {}
@@ -150,7 +151,7 @@ Result<void> Daemon::open_loop() {
   uv_idle_init(loop, &again_);
   for (uv_timer_t* timer :
        {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
-        &accept_timer_, &stop_timer_, &upkeep_timer_, &retry_timer_, &old_timer_, &watchdog_}) {
+        &accept_timer_, &stop_timer_, &upkeep_timer_, &old_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }
@@ -292,7 +293,7 @@ void Daemon::after_session_step() {
   turn_.end(is_final(session_->state()) ? std::nullopt : session_->abandoned_block());
   session_.reset();
   allow_readers();
-  if (!is_final(*state_from(ended.state))) queue_.add(waiting_from(ended));
+  if (!is_final(*state_from(ended.state))) queue_.add(waiting_from(ended, accounts_.of(ended.uid)));
   if (stopping_)
     leave();
   else

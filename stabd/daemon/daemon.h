@@ -38,11 +38,11 @@
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
+#include "stabd/daemon/retries.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/daemon/worker_process.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
-#include "stabd/upkeep/retry.h"
 #include "stabd/upkeep/upkeep.h"
 #include "store/store.h"
 
@@ -108,7 +108,7 @@ class Daemon {
   // Only for an experiment that has ended: nobody sees it any more after this call.
   Result<void> remove(const store::Experiment& experiment, std::uint32_t uid);
   [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment);
-  // The client gets its answer later (retries.cc).
+  // The client gets its answer later (retries.h).
   Result<void> retry(Connection& client, const store::Experiment& experiment);
   // Takes one piece of an archive (archives.cc). Returns nothing after the last piece: the client
   // gets that answer later.
@@ -119,8 +119,6 @@ class Daemon {
   Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
          std::unique_ptr<Loop> loop);
   Result<void> prepare();
-  // In the result, `uid` is the account that owns the experiment.
-  [[nodiscard]] Waiting waiting_from(const store::Experiment& experiment) const;
   Result<void> open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
   Result<std::vector<machine::Finding>> examine_machine();
@@ -179,19 +177,6 @@ class Daemon {
   void give_up_import(const Connection& client);
   store::Id forget_import(const Connection& client);
   store::Outcome<void> go_on_with_import();
-  // Retries of ended experiments whose trials did not all succeed (retries.cc).
-  struct Retrying {
-    Connection* client = nullptr;  // the client that waits for the answer, or nullptr
-    std::uint32_t uid = no_user;   // the user who asked
-    upkeep::Retry retry;
-  };
-  [[nodiscard]] bool is_retried(store::Id id);
-  Result<void> may_retry(const store::Experiment& experiment, std::uint32_t uid);
-  void load_retry(store::Id id);
-  void allow_retries();
-  void go_on_with_retries_in(std::uint64_t ms);
-  void go_on_with_retries();
-  void end_retry(const Retrying& ended, const Result<void>& done);
   [[nodiscard]] bool readers_wait() const;
   bool let_readers_run(std::function<void()> go_on, bool within_block);
   void wait_no_longer();
@@ -221,7 +206,6 @@ class Daemon {
   std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
   std::unique_ptr<upkeep::Upkeep> upkeep_;
   Turns<Import> imports_;
-  Turns<Retrying> retries_;
   bool import_was_last_ = false;  // whether the last piece of work was an import's, not a removal's
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // loaded with the first worker
@@ -244,6 +228,7 @@ class Daemon {
   Waited readers_waited_ = Waited::little;
   bool import_beside_ = false;  // an import has waited so long that it now goes on beside trials
   Accounts accounts_;
+  Retries retries_;
   Leavings leavings_;  // takes over the spools of clients, so it must be there as long as they are
   Clients clients_;
   QuietLook look_;  // for a session that waits for a quiet machine
@@ -270,7 +255,6 @@ class Daemon {
   uv_timer_t stop_timer_{};
   std::uint64_t upkeep_not_before_ = 0;  // a time of the loop's clock
   uv_timer_t upkeep_timer_{};            // runs while there is upkeep to do and no trial runs
-  uv_timer_t retry_timer_{};             // runs while experiments are being retried
   uv_timer_t old_timer_{};               // looks for experiments that are too old
   uv_timer_t watchdog_{};                // runs if the service manager has a watchdog
 };

@@ -33,16 +33,6 @@ std::string not_there(store::Id id) {
 
 }  // namespace
 
-// A retried or resumed experiment takes its turn like one that has not begun: its row says queued.
-Waiting Daemon::waiting_from(const store::Experiment& experiment) const {
-  return {.id = experiment.id,
-          .uid = accounts_.of(experiment.uid),
-          .priority = experiment.priority,
-          .held = experiment.held_by.has_value(),
-          .begun = experiment.started_ns != 0 && experiment.state != to_string(State::queued),
-          .plan_bytes = experiment.plan.size()};
-}
-
 void Daemon::load_queue() {
   const auto all = store_->summaries();
   if (!all) {
@@ -57,9 +47,9 @@ void Daemon::load_queue() {
     // If the clock was ahead when the experiment began, its user must not stay behind all others.
     queue_.had_turn(accounts_.of(experiment.uid), std::min(experiment.started_ns, now));
     const auto state = state_from(experiment.state);
-    if (experiment.state == store::being_retried) load_retry(id);
+    if (experiment.state == store::being_retried) retries_.load(id);
     if (!state || is_final(*state)) continue;
-    Waiting waiting = waiting_from(experiment);
+    Waiting waiting = waiting_from(experiment, accounts_.of(experiment.uid));
     waiting.plan_bytes = summary.plan_bytes;
     queue_.add(waiting);
   }
@@ -173,7 +163,7 @@ Result<store::Id> Daemon::submit(const store::Experiment& experiment, const std:
                                               .text = source});
         !added)
       spdlog::warn("experiment {}: {}", *id, added.error().message);
-  queue_.add(waiting_from(row));
+  queue_.add(waiting_from(row, accounts_.of(row.uid)));
   run_next();
   return *id;
 }
@@ -196,7 +186,7 @@ Result<void> Daemon::change_waiting(store::Id id, Event event,
   change(row);
   if (auto saved = store_->update_experiment(row); !saved) return fail(saved.error().message);
   queue_.remove(id);
-  if (!is_final(*to)) queue_.add(waiting_from(row));
+  if (!is_final(*to)) queue_.add(waiting_from(row, accounts_.of(row.uid)));
   return {};
 }
 
@@ -255,13 +245,18 @@ Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
 }
 
 Result<void> Daemon::may_be_removed(const store::Experiment& experiment) {
-  if (is_retried(experiment.id))
+  if (retries_.is_retried(experiment.id))
     return fail(fmt::format("experiment {} is being retried", experiment.id));
   const auto state = state_from(experiment.state);
   const bool driven = session_ && session_->experiment().id == experiment.id;
   if (state && is_final(*state) && !driven) return {};
-  return fail(fmt::format(
-      "experiment {0} has not ended yet: end it with 'stabctl cancel {0}' first", experiment.id));
+  return fail(has_not_ended(experiment.id));
+}
+
+Result<void> Daemon::retry(Connection& client, const store::Experiment& experiment) {
+  const bool driven = session_ && session_->experiment().id == experiment.id;
+  if (driven) return fail(has_not_ended(experiment.id));
+  return retries_.begin(client, client.peer().uid, experiment);
 }
 
 Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t uid) {
@@ -279,7 +274,7 @@ void Daemon::start_upkeep() {
     spdlog::error("the removal of rows waits: {}", loaded.error().message);
   look_for_old();
   allow_upkeep();
-  allow_retries();
+  retries_.start();
 }
 
 void Daemon::look_for_old() {

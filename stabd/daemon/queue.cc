@@ -18,6 +18,15 @@ auto with_id(store::Id id) {
 
 }  // namespace
 
+Waiting waiting_from(const store::Experiment& experiment, std::uint32_t account) {
+  return {.id = experiment.id,
+          .uid = account,
+          .priority = experiment.priority,
+          .held = experiment.held_by.has_value(),
+          .begun = experiment.started_ns != 0 && experiment.state != "queued",
+          .plan_bytes = experiment.plan.size()};
+}
+
 void Queue::add(const Waiting& experiment) {
   do_not_save_up(experiment.uid);
   waiting_.push_back(experiment);

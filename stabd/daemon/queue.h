@@ -36,6 +36,10 @@ struct Waiting {
   std::size_t plan_bytes = 0;
 };
 
+// An experiment that is to wait. `account` owns it. A retried or resumed experiment takes its turn like
+// one that has not begun: its row says queued.
+Waiting waiting_from(const store::Experiment& experiment, std::uint32_t account);
+
 class Queue {
  public:
   Queue(std::uint32_t owner, const settings::Limits& limits) : owner_(owner), limits_(limits) {}

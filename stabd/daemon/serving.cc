@@ -215,6 +215,7 @@ void Daemon::tell_status() {
 void Daemon::stop() {
   if (leaving_) uv_stop(loop_->get());
   if (std::exchange(stopping_, true)) return abandon();
+  retries_.stop();
   const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
       finish ? options_.stop_limit + ending : ending);
