@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 
+#include "base/clock.h"
+
 namespace stab::daemon {
 
 class Timer {
@@ -37,6 +39,8 @@ class Clock {
   Clock& operator=(const Clock&) = delete;
 
   [[nodiscard]] virtual Time now() const = 0;
+  // The clocks by which stored data ages.
+  [[nodiscard]] virtual Clocks clocks() const = 0;
   // When this turn of the loop began, in milliseconds since some moment.
   [[nodiscard]] virtual std::chrono::milliseconds turn_began() const = 0;
   // The timer calls `ring` from the loop.

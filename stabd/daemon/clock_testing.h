@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,10 @@ class ClockOfTest : public Clock {
   using Milliseconds = std::chrono::milliseconds;
 
   [[nodiscard]] Time now() const override { return Time(time_); }
+  [[nodiscard]] Clocks clocks() const override {
+    const std::int64_t ns = std::chrono::nanoseconds(time_).count();
+    return {.wall_ns = ns, .running_ns = ns, .boot = "first"};
+  }
   [[nodiscard]] Milliseconds turn_began() const override { return time_; }
   [[nodiscard]] std::unique_ptr<Timer> timer(std::function<void()> ring) override {
     return std::make_unique<TimerOfTest>(*this, std::move(ring));

@@ -53,6 +53,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
             }),
       accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
+      maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
       leavings_(*loop_),
       clients_(options_.limits, accounts_),
       look_(*loop_, options_.machine_root) {}
@@ -77,7 +78,6 @@ Result<void> Daemon::prepare() {
   if (!damage) return fail(damage.error().message);
   heed_damage(*damage);
 
-  upkeep_ = std::make_unique<upkeep::Upkeep>(*store_);
   // A killed daemon may have confined the process that started us, and so us, to the CPUs that
   // trials do not use. So this comes before current_cpus().
   put_back_what_was_left(options_.machine_logs, options_.machine_root);
@@ -149,9 +149,8 @@ Result<void> Daemon::open_loop() {
   for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
     if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer :
-       {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_, &import_timer_,
-        &accept_timer_, &stop_timer_, &upkeep_timer_, &old_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_,
+                            &accept_timer_, &stop_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }
@@ -281,7 +280,7 @@ void Daemon::look_again_later() {
 // Call this after everything that may have changed the session's state.
 void Daemon::after_session_step() {
   allow_readers();
-  allow_upkeep();
+  maintenance_.trials_run(session_ && session_->state() == State::running);
   tell_status();
   if (stopping_ && session_ && !session_->runs_trial()) abandon();
   if (!session_ || !session_->finished()) return;
@@ -424,7 +423,7 @@ Result<void> Daemon::start_worker() {
                            {.said =
                                 [this](const std::string& line) {
                                   // The worker has answered, so no trial runs right now.
-                                  keep_up();
+                                  maintenance_.keep_up();
                                   session_->worker_said(line);
                                   after_session_step();
                                 },

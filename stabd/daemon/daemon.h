@@ -20,13 +20,11 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/turns.h"
 #include "machine/processes.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
 #include "machine/trial_group.h"
 #include "protocol/reading.h"
-#include "stabd/archive/intake.h"
 #include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/host/accounts.h"
@@ -35,6 +33,7 @@
 #include "stabd/daemon/loop.h"
 #include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/machine_turn.h"
+#include "stabd/daemon/maintenance.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
@@ -43,7 +42,6 @@
 #include "stabd/daemon/worker_process.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
-#include "stabd/upkeep/upkeep.h"
 #include "store/store.h"
 
 namespace stab::daemon {
@@ -166,17 +164,9 @@ class Daemon {
   void forget_session_reading();
   void verify_trials();
   void heed_damage(const std::vector<store::Damage>& damage);
-  // Imports of experiments (archives.cc).
-  struct Import {
-    Connection* client;  // owns the spool with the archive's parts
-    archive::Intake intake;
-  };
+  // Archives that clients send (archives.cc).
   void verify_import(Connection& client, std::string name);
   Result<void> begin_import(Connection& client);
-  void end_import(Connection& client, std::string answer);
-  void give_up_import(const Connection& client);
-  store::Id forget_import(const Connection& client);
-  store::Outcome<void> go_on_with_import();
   [[nodiscard]] bool readers_wait() const;
   bool let_readers_run(std::function<void()> go_on, bool within_block);
   void wait_no_longer();
@@ -184,12 +174,6 @@ class Daemon {
   void trials_go_on();
   void allow_readers();
   [[nodiscard]] std::string database() const;
-  // Upkeep removes rows from the database while no trial runs.
-  void start_upkeep();
-  void look_for_old();
-  [[nodiscard]] bool has_upkeep() const;
-  void allow_upkeep();
-  void keep_up();
   Result<void> change_waiting(store::Id id, Event event,
                               const std::function<void(store::Experiment&)>& change);
 
@@ -204,9 +188,6 @@ class Daemon {
   std::string token_;
   std::string no_groups_;                       // why trials have no cgroup; "" if they have one
   std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
-  std::unique_ptr<upkeep::Upkeep> upkeep_;
-  Turns<Import> imports_;
-  bool import_was_last_ = false;  // whether the last piece of work was an import's, not a removal's
   machine::Keeper keeper_;
   std::optional<machine::Topology> topology_;  // loaded with the first worker
   Queue queue_;
@@ -226,9 +207,9 @@ class Daemon {
   // How long readers that clients wait for have been held up by trials.
   enum class Waited { little, long_enough_between, long_enough_beside };
   Waited readers_waited_ = Waited::little;
-  bool import_beside_ = false;  // an import has waited so long that it now goes on beside trials
   Accounts accounts_;
   Retries retries_;
+  Maintenance maintenance_;
   Leavings leavings_;  // takes over the spools of clients, so it must be there as long as they are
   Clients clients_;
   QuietLook look_;  // for a session that waits for a quiet machine
@@ -249,14 +230,10 @@ class Daemon {
   uv_timer_t idle_{};      // runs while there are clients
   uv_timer_t between_timer_{};
   uv_timer_t overdue_timer_{};  // runs while readers wait for trials
-  uv_timer_t import_timer_{};   // runs while an import waits for trials
   uv_timer_t accept_timer_{};   // runs while many clients connect at once
   int accepted_ = 0;            // clients accepted since the loop last served everybody else
   uv_timer_t stop_timer_{};
-  std::uint64_t upkeep_not_before_ = 0;  // a time of the loop's clock
-  uv_timer_t upkeep_timer_{};            // runs while there is upkeep to do and no trial runs
-  uv_timer_t old_timer_{};               // looks for experiments that are too old
-  uv_timer_t watchdog_{};                // runs if the service manager has a watchdog
+  uv_timer_t watchdog_{};  // runs if the service manager has a watchdog
 };
 
 }  // namespace stab::daemon

@@ -20,12 +20,6 @@
 namespace stab::daemon {
 namespace {
 
-constexpr std::uint64_t retention_look_ms = 3'600'000;
-// After this time an import goes on beside the trial that it waits for: its client is to be
-// answered within 10 s.
-constexpr std::uint64_t import_waits_ms = 4'000;
-constexpr std::uint64_t upkeep_retry_ms = 2000;
-
 std::string not_there(store::Id id) {
   return fmt::format(
       "experiment {0} is neither waiting nor running: 'stabctl status {0}' shows why", id);
@@ -260,85 +254,11 @@ Result<void> Daemon::retry(Connection& client, const store::Experiment& experime
 }
 
 Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t uid) {
-  auto begun = upkeep_->remove(experiment, fmt::format("by user {}", uid));
+  auto begun = maintenance_.remove(experiment, fmt::format("by user {}", uid));
   if (!begun) return fail(begun.error().message);
   spdlog::info("user {} removes experiment {} ({}) of user {}", uid, experiment.id,
                one_line(experiment.name, 100), experiment.uid);
-  allow_upkeep();
   return {};
-}
-
-void Daemon::start_upkeep() {
-  archive::Spool::remove_left(options_.state_directory, leavings_.take());
-  if (auto loaded = upkeep_->load(); !loaded)
-    spdlog::error("the removal of rows waits: {}", loaded.error().message);
-  look_for_old();
-  allow_upkeep();
-  retries_.start();
-}
-
-void Daemon::look_for_old() {
-  const settings::Retention& retention = options_.retention;
-  // Without a limit nothing is written, so that a damaged database stays as it was found.
-  if (retention.output_days == 0 && retention.experiments_days == 0) return;
-  if (const auto looked = upkeep_->look(retention, clocks()); !looked)
-    spdlog::error("cannot look for old experiments: {}", looked.error().message);
-  uv_timer_start(
-      &old_timer_,
-      [](uv_timer_t* timer) {
-        auto* daemon = static_cast<Daemon*>(timer->data);
-        daemon->look_for_old();
-        daemon->allow_upkeep();
-      },
-      retention_look_ms, 0);
-}
-
-bool Daemon::has_upkeep() const {
-  return upkeep_->has_work() || upkeep_->is_in_log() || !imports_.empty();
-}
-
-// The loop turns between two pieces, so that clients are answered meanwhile.
-void Daemon::allow_upkeep() {
-  const bool trials_run = session_ && session_->state() == State::running;
-  // A client waits for its import, so after import_waits_ms the import goes on beside trials.
-  if (imports_.empty() || !trials_run || stopping_) {
-    uv_timer_stop(&import_timer_);
-    import_beside_ = false;
-  } else if (!import_beside_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&import_timer_)) == 0) {
-    uv_update_time(loop_->get());
-    uv_timer_start(
-        &import_timer_,
-        [](uv_timer_t* timer) {
-          auto* daemon = static_cast<Daemon*>(timer->data);
-          daemon->import_beside_ = true;
-          daemon->allow_upkeep();
-        },
-        import_waits_ms, 0);
-  }
-  tell_company();
-  if (!has_upkeep() || (trials_run && !import_beside_) || stopping_) {
-    uv_timer_stop(&upkeep_timer_);
-  } else if (uv_is_active(reinterpret_cast<uv_handle_t*>(&upkeep_timer_)) == 0) {
-    const std::uint64_t now = uv_now(loop_->get());
-    uv_timer_start(
-        &upkeep_timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->keep_up(); },
-        upkeep_not_before_ > now ? upkeep_not_before_ - now : 1, 0);
-  }
-}
-
-// Does one piece of work if there is one and no pause after an error or an unfinished log is due.
-void Daemon::keep_up() {
-  if (!has_upkeep() || uv_now(loop_->get()) < upkeep_not_before_) return;
-  const bool work = !imports_.empty() || upkeep_->has_work();
-  // Imports and removals take turns.
-  import_was_last_ = !imports_.empty() && !(import_was_last_ && upkeep_->has_work());
-  const auto done = import_was_last_      ? go_on_with_import()
-                    : upkeep_->has_work() ? upkeep_->step()
-                                          : upkeep_->empty_log();
-  for (const std::string& text : upkeep_->news()) spdlog::info("retention: {}", text);
-  if (!done || !work) upkeep_not_before_ = uv_now(loop_->get()) + upkeep_retry_ms;
-  if (!done) spdlog::error("imports and removals wait: {}", done.error().message);
-  allow_upkeep();
 }
 
 Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {

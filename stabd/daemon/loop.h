@@ -23,6 +23,7 @@ class Loop : public Clock {
 
   uv_loop_t* get() { return &loop_; }
   [[nodiscard]] Time now() const override { return std::chrono::steady_clock::now(); }
+  [[nodiscard]] Clocks clocks() const override { return stab::clocks(); }
   [[nodiscard]] std::chrono::milliseconds turn_began() const override {
     return std::chrono::milliseconds(uv_now(&loop_));
   }

@@ -292,7 +292,8 @@ void Daemon::wait_no_longer() {
 
 void Daemon::tell_company() {
   if (session_)
-    session_->has_company(readers_waited_ == Waited::long_enough_beside || import_beside_);
+    session_->has_company(readers_waited_ == Waited::long_enough_beside ||
+                          maintenance_.import_runs_beside());
 }
 
 }  // namespace stab::daemon

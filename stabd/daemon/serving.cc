@@ -151,7 +151,9 @@ void Daemon::run() {
   feed_watchdog();
   run_next();
   tell_status();
-  start_upkeep();
+  archive::Spool::remove_left(options_.state_directory, leavings_.take());
+  maintenance_.start();
+  retries_.start();
   verify_trials();
   uv_run(loop_->get(), UV_RUN_DEFAULT);
   spdlog::info("stabd is stopping");
@@ -194,9 +196,7 @@ void Daemon::use_settings() {
   for (const auto& [user, notifier] : notifiers_) notifier->use_limit(options_.notify.time_limit);
   uv_timer_stop(&idle_);
   if (!clients_.empty()) end_idle_in_time();
-  uv_timer_stop(&old_timer_);
-  look_for_old();
-  allow_upkeep();
+  maintenance_.use_retention(options_.retention);
 }
 
 void Daemon::tell_status() {
@@ -216,6 +216,7 @@ void Daemon::stop() {
   if (leaving_) uv_stop(loop_->get());
   if (std::exchange(stopping_, true)) return abandon();
   retries_.stop();
+  maintenance_.stop();
   const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
       finish ? options_.stop_limit + ending : ending);

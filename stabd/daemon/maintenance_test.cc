@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/maintenance.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "protocol/messages.h"
+#include "stabd/archive/archive.h"
+#include "stabd/daemon/asker_testing.h"
+#include "stabd/daemon/clock_testing.h"
+#include "store/test_support.h"
+
+namespace stab::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::IsEmpty;
+
+class MaintenanceTest : public testing::Test {
+ protected:
+  static constexpr std::uint32_t ada = 1000;
+
+  MaintenanceTest() {
+    const store::Remembering opened;
+    store_ = store::open_or_fail(path_);
+    row_ = {.name = "sort",
+            .plan =
+                "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"sort\"\n"
+                "run = [\"true\"]\nrepetitions = 1\n",
+            .directory = "/",
+            .uid = ada,
+            .state = "done",
+            .submitted_ns = 1,
+            .started_ns = 2,
+            .ended_ns = 3,
+            .trials = 300};
+    row_.machine = store_->add_machine({.key = "k", .host = "lab", .facts = "{}"}).value();
+    row_.id = store_->add_experiment(row_).value();
+    std::vector<store::Trial> trials;
+    for (std::uint32_t position = 0; position < 300; ++position)
+      trials.push_back(store::example_trial(row_.id, position));
+    EXPECT_TRUE(store_->add_trials(trials));
+    maintenance_.emplace(clock_, *store_, settings::Retention(), [this] { ++changes_; });
+  }
+  // A client has sent the experiment's archive, and a reader has split it.
+  void send(std::shared_ptr<archive::Spool>& spool) {
+    spool = archive::Spool::make(directory_ / "").value();
+    ASSERT_TRUE(archive::write(path_, row_.id, spool->file()));
+    ASSERT_TRUE(archive::take_apart(spool->file(), {.uid = ada, .name = "sent"}, spool->parts()));
+  }
+  void import() {
+    send(spool_);
+    ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  }
+  void remove() { ASSERT_TRUE(maintenance_->remove(row_, "by a test")); }
+  std::uint64_t trials_left() { return store_->content(row_.id).value().trials; }
+  static void refuse_writing(bool refused) {
+    store::Remembering::inside(refused ? "PRAGMA query_only = ON" : "PRAGMA query_only = OFF");
+  }
+
+  store::TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "stab.db";
+  std::unique_ptr<store::Store> store_;
+  store::Experiment row_;
+  ClockOfTest clock_;
+  int changes_ = 0;
+  std::shared_ptr<archive::Spool> spool_;
+  AskerOfTest client_;
+  std::optional<Maintenance> maintenance_;
+};
+
+TEST_F(MaintenanceTest, RowsAreRemovedInPiecesWhileNoTrialRuns) {
+  maintenance_->trials_run(true);
+  remove();
+  EXPECT_EQ(store_->experiment(row_.id).value(), std::nullopt) << "nobody sees it any more";
+  clock_.pass(1h);
+  EXPECT_EQ(trials_left(), 300U);
+  maintenance_->trials_run(false);
+  clock_.pass(2ms);
+  EXPECT_LT(trials_left(), 300U);
+  EXPECT_GT(trials_left(), 0U);
+  clock_.pass(1s);
+  EXPECT_EQ(trials_left(), 0U);
+  clock_.pass(1min);
+  EXPECT_EQ(clock_.running(), 0U) << "the log is empty, too";
+}
+
+TEST_F(MaintenanceTest, APieceIsDoneBetweenTwoTrials) {
+  maintenance_->trials_run(true);
+  remove();
+  maintenance_->keep_up();
+  maintenance_->keep_up();
+  EXPECT_LT(trials_left(), 300U);
+  EXPECT_GT(trials_left(), 0U);
+}
+
+TEST_F(MaintenanceTest, TheNextDaemonContinuesARemoval) {
+  remove();
+  clock_.pass(2ms);
+  maintenance_->stop();
+  clock_.pass(1h);
+  EXPECT_GT(trials_left(), 0U);
+  maintenance_.emplace(clock_, *store_, settings::Retention(), [] {});
+  maintenance_->start();
+  clock_.pass(1s);
+  EXPECT_EQ(trials_left(), 0U);
+}
+
+TEST_F(MaintenanceTest, AfterTroubleWithTheDiskItWaitsForTwoSeconds) {
+  remove();
+  refuse_writing(true);
+  clock_.pass(1ms);
+  refuse_writing(false);
+  maintenance_->keep_up();
+  clock_.pass(1999ms);
+  EXPECT_EQ(trials_left(), 300U);
+  clock_.pass(1s);
+  EXPECT_EQ(trials_left(), 0U);
+}
+
+TEST_F(MaintenanceTest, AnImportAnswersItsClientAndReleasesTheSpool) {
+  import();
+  EXPECT_TRUE(client_.awaits);
+  clock_.pass(1s);
+  const auto reply = protocol::decode_reply<protocol::ImportReply>(client_.got);
+  ASSERT_TRUE(reply) << client_.got;
+  EXPECT_EQ(store_->content(reply->id).value().trials, 300U);
+  EXPECT_EQ(spool_, nullptr);
+}
+
+TEST_F(MaintenanceTest, AnImportWaitsForTrialsButNotForLong) {
+  maintenance_->trials_run(true);
+  import();
+  clock_.pass(3999ms);
+  EXPECT_FALSE(maintenance_->import_runs_beside());
+  EXPECT_TRUE(client_.awaits);
+  changes_ = 0;
+  clock_.pass(1ms);
+  EXPECT_TRUE(maintenance_->import_runs_beside());
+  EXPECT_GT(changes_, 0);
+  clock_.pass(1s);
+  EXPECT_FALSE(client_.awaits);
+  EXPECT_FALSE(maintenance_->import_runs_beside());
+}
+
+TEST_F(MaintenanceTest, RemovalsAloneNeverRunBesideTrials) {
+  maintenance_->trials_run(true);
+  remove();
+  clock_.pass(1h);
+  EXPECT_FALSE(maintenance_->import_runs_beside());
+}
+
+TEST_F(MaintenanceTest, IfTheClientHangsUpTheRowsOfItsImportAreRemoved) {
+  import();
+  clock_.pass(4ms);
+  client_.go();
+  clock_.pass(1s);
+  EXPECT_EQ(client_.got, "");
+  EXPECT_THAT(store_->removals().value(), IsEmpty());
+  EXPECT_EQ(store_->experiments()->intact.size(), 1U);
+}
+
+TEST_F(MaintenanceTest, ImportsAndRemovalsTakeTurns) {
+  send(spool_);
+  std::shared_ptr<archive::Spool> second;
+  send(second);
+  remove();
+  ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  AskerOfTest other;
+  ASSERT_TRUE(maintenance_->import(other, ada, second));
+  clock_.pass(9ms);
+  EXPECT_TRUE(client_.awaits && other.awaits);
+  EXPECT_LT(trials_left(), 300U);
+  clock_.pass(1s);
+  EXPECT_FALSE(client_.awaits || other.awaits);
+  EXPECT_EQ(trials_left(), 0U);
+}
+
+TEST_F(MaintenanceTest, OldExperimentsAreRemovedOnTheirDay) {
+  maintenance_->use_retention({.experiments_days = 2});
+  clock_.pass(47h);
+  EXPECT_EQ(trials_left(), 300U);
+  clock_.pass(3h);
+  EXPECT_EQ(trials_left(), 0U);
+}
+
+TEST_F(MaintenanceTest, WithoutALimitNobodyLooksForOldData) {
+  maintenance_->start();
+  EXPECT_EQ(clock_.running(), 0U);
+  maintenance_->use_retention({.output_days = 1});
+  EXPECT_EQ(clock_.running(), 1U);
+  maintenance_->use_retention({});
+  EXPECT_EQ(clock_.running(), 0U);
+}
+
+}  // namespace
+}  // namespace stab::daemon
