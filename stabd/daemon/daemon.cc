@@ -51,6 +51,14 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               session_->give_way();
               after_session_step();
             }),
+      readers_(std::make_unique<Readers>(
+          loop_->get(),
+          ReadersOptions{
+              .program = options_.program,
+              .folder = options_.state_directory,
+              .limit = options_.read_limit,
+              .is_trusted = [this](std::uint32_t account) { return queue_.is_trusted(account); }})),
+      room_(*loop_, *readers_, [this] { tell_company(); }),
       accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
       maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
@@ -149,8 +157,8 @@ Result<void> Daemon::open_loop() {
   for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
     if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &idle_, &between_timer_, &overdue_timer_,
-                            &accept_timer_, &stop_timer_, &watchdog_}) {
+  for (uv_timer_t* timer :
+       {&storage_retry_, &progress_, &idle_, &accept_timer_, &stop_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }
@@ -348,9 +356,14 @@ SessionPorts Daemon::ports(store::Id experiment) {
       .stop_reading = [this] { forget_session_reading(); },
       .let_readers_run =
           [this](std::function<void()> go_on, bool within_block) {
-            return let_readers_run(std::move(go_on), within_block);
+            return room_.let_run(
+                [this, go_on = std::move(go_on)] {
+                  go_on();
+                  after_session_step();
+                },
+                readers_disturb(), within_block);
           },
-      .readers_are_due = [this] { return readers_waited_ != Waited::little; },
+      .readers_are_due = [this] { return room_.readers_are_due(); },
       .turn_is_over = [this] { return turn_.is_over(); },
       .abandoned_block = turn_.abandoned_block(experiment),
       .call_again =

@@ -38,6 +38,7 @@
 #include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/retries.h"
+#include "stabd/daemon/room_for_readers.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/daemon/worker_process.h"
 #include "stabd/service/manager.h"
@@ -167,11 +168,8 @@ class Daemon {
   // Archives that clients send (archives.cc).
   void verify_import(Connection& client, std::string name);
   Result<void> begin_import(Connection& client);
-  [[nodiscard]] bool readers_wait() const;
-  bool let_readers_run(std::function<void()> go_on, bool within_block);
-  void wait_no_longer();
+  [[nodiscard]] bool readers_disturb() const;
   void tell_company();
-  void trials_go_on();
   void allow_readers();
   [[nodiscard]] std::string database() const;
   Result<void> change_waiting(store::Id id, Event event,
@@ -195,6 +193,7 @@ class Daemon {
   std::unique_ptr<Session> session_;
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
+  RoomForReaders room_;
   // By user, and by whether the command is the daemon's own. The notices of one notifier wait for
   // each other, but never for another user's notices.
   std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<Notifier>> notifiers_;
@@ -202,11 +201,7 @@ class Daemon {
   std::multiset<store::Id> awaiting_verdict_;
   std::vector<unsigned> other_cpus_;  // CPUs that trials do not use, as far as we know
   Readers::Ticket session_reading_ = 0;
-  bool shared_cpus_ = false;              // trials run on every CPU
-  std::function<void()> between_blocks_;  // set while trials wait for readers
-  // How long readers that clients wait for have been held up by trials.
-  enum class Waited { little, long_enough_between, long_enough_beside };
-  Waited readers_waited_ = Waited::little;
+  bool shared_cpus_ = false;  // trials run on every CPU
   Accounts accounts_;
   Retries retries_;
   Maintenance maintenance_;
@@ -228,10 +223,8 @@ class Daemon {
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
   uv_timer_t idle_{};      // runs while there are clients
-  uv_timer_t between_timer_{};
-  uv_timer_t overdue_timer_{};  // runs while readers wait for trials
-  uv_timer_t accept_timer_{};   // runs while many clients connect at once
-  int accepted_ = 0;            // clients accepted since the loop last served everybody else
+  uv_timer_t accept_timer_{};  // runs while many clients connect at once
+  int accepted_ = 0;           // clients accepted since the loop last served everybody else
   uv_timer_t stop_timer_{};
   uv_timer_t watchdog_{};  // runs if the service manager has a watchdog
 };

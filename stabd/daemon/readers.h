@@ -57,7 +57,24 @@ struct ReadersOptions {
   std::function<bool(std::uint32_t account)> is_trusted;
 };
 
-class Readers {
+// The readers that clients wait for, as RoomForReaders sees them.
+class ClientsReaders {
+ public:
+  // R2: whether clients' readers may run now.
+  virtual void allow(bool allowed) = 0;
+  // Lets all readers, and new ones until the next allow(false), run like any other process, even if
+  // trials leave no CPU idle.
+  virtual void hurry() = 0;
+  // Whether there is any job that takes turns and may begin (R6).
+  [[nodiscard]] virtual bool wanted() const = 0;
+  // The same, but only jobs that a client waits for.
+  [[nodiscard]] virtual bool asked() const = 0;
+
+ protected:
+  ~ClientsReaders() = default;
+};
+
+class Readers final : public ClientsReaders {
  public:
   Readers(uv_loop_t* loop, ReadersOptions options);
   ~Readers();  // kills running readers without a callback
@@ -80,15 +97,10 @@ class Readers {
   // Moves all readers, and later ones, to these CPUs.
   void use_cpus(std::vector<unsigned> cpus);
   void use_limit(std::chrono::nanoseconds limit) { options_.limit = limit; }
-  // R2: whether clients' readers may run now.
-  void allow(bool allowed);
-  // Lets all readers, and new ones until the next allow(false), run like any other process, even if
-  // trials leave no CPU idle.
-  void hurry();
-  // Whether there is any job that takes turns and may begin (R6).
-  [[nodiscard]] bool wanted() const;
-  // The same, but only jobs that a client waits for.
-  [[nodiscard]] bool asked() const;
+  void allow(bool allowed) override;
+  void hurry() override;
+  [[nodiscard]] bool wanted() const override;
+  [[nodiscard]] bool asked() const override;
   // Called from the loop whenever a reader has ended or was forgotten.
   std::function<void()> on_change;
   // R6: whether a reader may start for this user.

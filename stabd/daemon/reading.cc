@@ -19,12 +19,6 @@
 namespace stab::daemon {
 namespace {
 
-constexpr std::uint64_t longest_wait_ms = 10'000;
-// A client's reader first waits for the end of a block. After wait_for_block_ms trials make room
-// for it between any two of them, and after wait_for_trial_ms more it runs beside them. A client is
-// to be answered within 10 s, so this leaves the reader some seconds.
-constexpr std::uint64_t wait_for_block_ms = 3'000;
-constexpr std::uint64_t wait_for_trial_ms = 4'000;
 constexpr std::size_t most_line = std::size_t{64} << 20;
 // A few thousand trials take so many bytes, and a report of them takes less than a second.
 constexpr std::uint64_t most_brief = std::uint64_t{4} << 20;
@@ -128,13 +122,6 @@ std::string Daemon::database() const {
 }
 
 void Daemon::start_readers() {
-  readers_ = std::make_unique<Readers>(loop_->get(),
-                                       ReadersOptions{.program = options_.program,
-                                                      .folder = options_.state_directory,
-                                                      .limit = options_.read_limit,
-                                                      .is_trusted = [this](std::uint32_t account) {
-                                                        return queue_.is_trusted(account);
-                                                      }});
   readers_->use_cpus(allowed_cpus_);
   readers_->must_end = [this] {
     return log_is_too_large(database()) ? std::string(
@@ -143,10 +130,7 @@ void Daemon::start_readers() {
                                         : std::string();
   };
   readers_->may_begin = [this](std::uint32_t uid) { return clients_.may_be_answered(uid); };
-  readers_->on_change = [this] {
-    if (!readers_->wanted()) trials_go_on();
-    allow_readers();
-  };
+  readers_->on_change = [this] { room_.readers_changed(); };
 }
 
 // An answer to `logs` is a piece of bounded size, and `replay` reads a single trial.
@@ -197,7 +181,7 @@ void Daemon::read_for_session(protocol::ReadRequest request,
 
 void Daemon::forget_session_reading() {
   readers_->forget(std::exchange(session_reading_, 0));
-  between_blocks_ = nullptr;
+  room_.forget();
 }
 
 // Nobody waits for this reader.
@@ -232,68 +216,22 @@ void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
   }
 }
 
-// Readers wait even if trials have their own CPUs but want a quiet machine: all CPUs share caches.
-bool Daemon::readers_wait() const {
+// Readers disturb trials even if trials have their own CPUs but want a quiet machine: all CPUs share
+// caches.
+bool Daemon::readers_disturb() const {
   if (!session_) return false;
   const plan::Plan& plan = session_->plan();
   return shared_cpus_ || plan.quiesce != plan::Quiesce::off || plan.wait_for_quiet;
 }
 
-bool Daemon::let_readers_run(std::function<void()> go_on, bool within_block) {
-  if (!readers_wait() || !readers_->wanted()) return false;
-  if (within_block && readers_waited_ == Waited::little) return false;
-  between_blocks_ = std::move(go_on);
-  allow_readers();
-  uv_timer_start(
-      &between_timer_,
-      [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->trials_go_on(); },
-      longest_wait_ms, 0);
-  return true;
-}
-
-void Daemon::trials_go_on() {
-  if (!between_blocks_) return;
-  uv_timer_stop(&between_timer_);
-  const auto go_on = std::exchange(between_blocks_, nullptr);
-  allow_readers();
-  go_on();
-  after_session_step();
-}
-
 void Daemon::allow_readers() {
-  const bool trials_run =
-      session_ && session_->state() == State::running && !between_blocks_ && !leaving_;
-  const bool wait = trials_run && readers_wait();
-  if (!wait || !readers_->asked()) {
-    uv_timer_stop(&overdue_timer_);
-    readers_waited_ = Waited::little;
-  } else if (readers_waited_ == Waited::little &&
-             uv_is_active(reinterpret_cast<uv_handle_t*>(&overdue_timer_)) == 0) {
-    uv_update_time(loop_->get());
-    uv_timer_start(
-        &overdue_timer_,
-        [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->wait_no_longer(); },
-        wait_for_block_ms, wait_for_trial_ms);
-  }
-  const bool beside = readers_waited_ == Waited::long_enough_beside;
-  readers_->allow(!wait || beside);
-  tell_company();
-}
-
-void Daemon::wait_no_longer() {
-  if (std::exchange(readers_waited_, readers_waited_ == Waited::little
-                                         ? Waited::long_enough_between
-                                         : Waited::long_enough_beside) != Waited::little) {
-    uv_timer_stop(&overdue_timer_);
-    readers_->hurry();
-  }
-  allow_readers();
+  const bool trials_run = session_ && session_->state() == State::running && !leaving_;
+  room_.trials_run(trials_run, readers_disturb());
 }
 
 void Daemon::tell_company() {
   if (session_)
-    session_->has_company(readers_waited_ == Waited::long_enough_beside ||
-                          maintenance_.import_runs_beside());
+    session_->has_company(room_.readers_run_beside() || maintenance_.import_runs_beside());
 }
 
 }  // namespace stab::daemon

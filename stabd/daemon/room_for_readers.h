@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Makes room for clients' readers beside an experiment whose trials they would disturb. A reader
+// first waits for the end of a block. After a while trials make room for it between any two of
+// them, and after another while it runs beside them.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "stabd/daemon/clock.h"
+#include "stabd/daemon/readers.h"
+
+namespace stab::daemon {
+
+class RoomForReaders {
+ public:
+  // `changed` is called whenever readers_run_beside() may have changed.
+  RoomForReaders(Clock& clock, ClientsReaders& readers, std::function<void()> changed);
+
+  // Call this whenever trials may have begun or ended. `disturbed` says whether readers would
+  // disturb them.
+  void trials_run(bool run, bool disturbed);
+  // Call this when readers have come or gone.
+  void readers_changed();
+  // Call this while no trial runs, but the next one may begin. If readers want that time, returns
+  // true and calls `go_on` from the loop when they have had it. Within a block, trials wait only
+  // for readers that have waited long themselves.
+  bool let_run(std::function<void()> go_on, bool disturbed, bool within_block);
+  // After this, `go_on` is not called.
+  void forget() { go_on_ = nullptr; }
+
+  // Whether readers have waited so long that trials make room for them within a block.
+  [[nodiscard]] bool readers_are_due() const { return waited_ != Waited::little; }
+  [[nodiscard]] bool readers_run_beside() const { return waited_ == Waited::for_trials; }
+
+ private:
+  enum class Waited { little, for_blocks, for_trials };
+  void allow();
+  void trials_go_on();
+  void wait_no_longer();
+
+  ClientsReaders& readers_;
+  std::function<void()> changed_;
+  bool trials_run_ = false;
+  bool disturbed_ = false;
+  std::function<void()> go_on_;  // set while trials wait for readers
+  Waited waited_ = Waited::little;
+  std::unique_ptr<Timer> between_timer_;  // ends the time that readers have between two trials
+  std::unique_ptr<Timer> overdue_timer_;  // runs while readers wait for trials
+};
+
+}  // namespace stab::daemon
