@@ -44,6 +44,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       options_(std::move(options)),
       wanted_(options_),
       manager_(std::move(manager)),
+      containment_(options_.isolate ? machine::best_containment()
+                                    : machine::Containment::process_tree),
       keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
       turn_(*loop_, queue_, options_.limits.turn,
@@ -59,6 +61,14 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               .limit = options_.read_limit,
               .is_trusted = [this](std::uint32_t account) { return queue_.is_trusted(account); }})),
       room_(*loop_, *readers_, [this] { tell_company(); }),
+      notices_(loop_->get(), *store_, *readers_,
+               {.program = options_.program,
+                .database = database_in(options_.state_directory),
+                .containment = containment_},
+               options_.notify,
+               [this] {
+                 if (leaving_) leave();
+               }),
       accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
       maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
@@ -92,8 +102,6 @@ Result<void> Daemon::prepare() {
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
-  containment_ =
-      options_.isolate ? machine::best_containment() : machine::Containment::process_tree;
   if (containment_ == machine::Containment::process_tree)
     spdlog::warn(
         "pid namespaces are not used here: processes that a killed trial left behind are found by "
@@ -170,11 +178,7 @@ Result<void> Daemon::open_loop() {
 Daemon::~Daemon() {
   clients_.close_all();
   readers_.reset();
-  for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
-  // All notifiers share one deadline, even if several of their processes are traced and do not end.
-  const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
-  for (const auto& [user, notifier] : notifiers_) notifier->end(until);
-  notifiers_.clear();
+  notices_.end();
   // It closes handles that are members of ours.
   loop_.reset();
 }
@@ -256,7 +260,8 @@ void Daemon::run_next() {
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);
       queue_.end_turn();
-      tell(**experiment, nullptr, (*experiment)->state, (*experiment)->reason, std::nullopt);
+      notices_.tell(**experiment, nullptr, (*experiment)->state, (*experiment)->reason,
+                    std::nullopt);
       continue;
     }
     session_ = std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan),
@@ -296,7 +301,7 @@ void Daemon::after_session_step() {
   const store::Experiment ended = session_->experiment();
   forget_session_reading();
   if (is_final(session_->state()))
-    tell(ended, &session_->plan(), ended.state, ended.reason, session_->counts());
+    notices_.tell(ended, &session_->plan(), ended.state, ended.reason, session_->counts());
   turn_.end(is_final(session_->state()) ? std::nullopt : session_->abandoned_block());
   session_.reset();
   allow_readers();
@@ -325,8 +330,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
           [this](const std::vector<unsigned>& cpus, bool shared) {
             run_on(cpus);
             readers_->use_cpus(cpus);
-            other_cpus_ = cpus;
-            for (const auto& [user, notifier] : notifiers_) notifier->use_cpus(cpus);
+            notices_.use_cpus(cpus);
             shared_cpus_ = shared;
           },
       .quiesce =
@@ -380,7 +384,8 @@ SessionPorts Daemon::ports(store::Id experiment) {
       .cache_limit = cache_limit(),
       .tell =
           [this](std::string_view trouble, const std::string& reason) {
-            tell(session_->experiment(), &session_->plan(), trouble, reason, session_->counts());
+            notices_.tell(session_->experiment(), &session_->plan(), trouble, reason,
+                          session_->counts());
           },
   };
 }

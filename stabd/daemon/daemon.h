@@ -8,11 +8,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,7 +22,6 @@
 #include "machine/quiet/keeper.h"
 #include "machine/trial_group.h"
 #include "protocol/reading.h"
-#include "stabd/daemon/children/notifier.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/host/accounts.h"
 #include "stabd/daemon/host/quieting.h"
@@ -34,6 +30,7 @@
 #include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/machine_turn.h"
 #include "stabd/daemon/maintenance.h"
+#include "stabd/daemon/notices.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
@@ -134,14 +131,6 @@ class Daemon {
   void stop();
   void abandon();
   void leave();
-  // Notices of experiments that have ended or are in trouble (notices.cc). `event` is the last
-  // state, or the trouble.
-  Notifier& notifier_of(const Notice& notice);
-  void note_unsent(store::Id id, const std::string& why);
-  [[nodiscard]] bool owes_notices() const;
-  void tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
-            const std::string& reason, const std::optional<Counts>& counts);
-  void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
   void accept();
   void accept_one();
   void end_idle_clients();
@@ -182,7 +171,7 @@ class Daemon {
   settings::Settings wanted_;
   service::Manager manager_;
   std::vector<unsigned> allowed_cpus_;  // the CPUs that we were allowed to use when we started
-  machine::Containment containment_ = machine::Containment::process_tree;
+  machine::Containment containment_;
   std::string token_;
   std::string no_groups_;                       // why trials have no cgroup; "" if they have one
   std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
@@ -194,12 +183,7 @@ class Daemon {
   std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
   RoomForReaders room_;
-  // By user, and by whether the command is the daemon's own. The notices of one notifier wait for
-  // each other, but never for another user's notices.
-  std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<Notifier>> notifiers_;
-  // Experiments whose notices wait for a reader's verdict.
-  std::multiset<store::Id> awaiting_verdict_;
-  std::vector<unsigned> other_cpus_;  // CPUs that trials do not use, as far as we know
+  Notices notices_;
   Readers::Ticket session_reading_ = 0;
   bool shared_cpus_ = false;  // trials run on every CPU
   Accounts accounts_;

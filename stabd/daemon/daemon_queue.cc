@@ -199,7 +199,8 @@ Result<void> Daemon::cancel(store::Id id) {
   });
   if (!changed) return changed;
   const auto plan = plan::read_plan(cancelled.plan);
-  tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason, std::nullopt);
+  notices_.tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason,
+                std::nullopt);
   return {};
 }
 

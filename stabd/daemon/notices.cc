@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Notices about experiments that have ended or are in trouble.
+#include "stabd/daemon/notices.h"
+
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "protocol/messages.h"
-#include "stabd/daemon/daemon.h"
 #include "stabd/daemon/reading.h"
+#include "stabd/daemon/session/state.h"
 
 namespace stab::daemon {
 namespace {
@@ -39,39 +41,62 @@ std::string_view verdict_of(const protocol::ReportReply& answer) {
 
 }  // namespace
 
-Notifier& Daemon::notifier_of(const Notice& notice) {
+Notices::Notices(uv_loop_t* loop, store::Store& store, Readers& readers, NoticesOptions options,
+                 const settings::Notify& own, std::function<void()> sent)
+    : loop_(loop),
+      store_(store),
+      readers_(readers),
+      options_(std::move(options)),
+      own_(own),
+      sent_(std::move(sent)) {}
+
+void Notices::use_settings(const settings::Notify& own) {
+  own_ = own;
+  for (const auto& [user, notifier] : notifiers_) notifier->use_limit(own_.time_limit);
+}
+
+void Notices::use_cpus(const std::vector<unsigned>& cpus) {
+  cpus_ = cpus;
+  for (const auto& [user, notifier] : notifiers_) notifier->use_cpus(cpus_);
+}
+
+void Notices::end() {
+  for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
+  // All notifiers share one deadline, even if several of their processes are traced and do not end.
+  const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
+  for (const auto& [user, notifier] : notifiers_) notifier->end(until);
+  notifiers_.clear();
+}
+
+Notifier& Notices::notifier_of(const Notice& notice) {
   auto& notifier = notifiers_[{notice.of, notice.ours}];
   if (notifier) return *notifier;
   notifier = std::make_unique<Notifier>(
-      loop_->get(), containment_, options_.program, options_.notify.time_limit,
-      [this](store::Id id, const std::string& why) { note_unsent(id, why); },
-      [this] {
-        if (leaving_) leave();
-      });
-  notifier->use_cpus(other_cpus_);
+      loop_, options_.containment, options_.program, own_.time_limit,
+      [this](store::Id id, const std::string& why) { note_unsent(id, why); }, [this] { sent_(); });
+  notifier->use_cpus(cpus_);
   return *notifier;
 }
 
-void Daemon::note_unsent(store::Id id, const std::string& why) {
+void Notices::note_unsent(store::Id id, const std::string& why) {
   spdlog::warn("experiment {}: {}", id, why);
-  const auto added = store_->add_event(
-      {.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
+  const auto added =
+      store_.add_event({.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
   if (!added) spdlog::warn("experiment {}: {}", id, added.error().message);
 }
 
-bool Daemon::owes_notices() const {
+bool Notices::owed() const {
   return !awaiting_verdict_.empty() ||
          std::ranges::any_of(notifiers_, [](const auto& each) { return each.second->busy(); });
 }
 
-void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
-                  const std::string& reason, const std::optional<Counts>& counts) {
-  const settings::Notify& own = options_.notify;
+void Notices::tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
+                   const std::string& reason, const std::optional<Counts>& counts) {
   std::vector<Notice> notices;
-  if (!own.command.empty() && (own.when == settings::Notices::always || is_trouble(event)))
+  if (!own_.command.empty() && (own_.when == settings::Notices::always || is_trouble(event)))
     notices.push_back({.experiment = row.id,
                        .of = row.uid,
-                       .command = own.command,
+                       .command = own_.command,
                        .uid = geteuid(),
                        .gid = getegid(),
                        .ours = true});
@@ -90,26 +115,26 @@ void Daemon::tell(const store::Experiment& row, const plan::Plan* plan, std::str
   if (event != to_string(State::done) || !measured) return send(std::move(notices), json);
   protocol::ReadRequest request{
       .reading = protocol::Reading::compare, .experiments = {row}, .format = "text"};
-  request.database = database();
+  request.database = options_.database;
   const auto place = awaiting_verdict_.insert(row.id);
-  readers_->ask(row.uid, protocol::encode(request),
-                [this, place, notices = std::move(notices),
-                 json = std::move(json)](const Result<Fd>& answer) mutable {
-                  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
-                  const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
-                                          : Result<protocol::ReportReply>(fail(""));
-                  awaiting_verdict_.erase(place);
-                  if (reply) json["verdict"] = verdict_of(*reply);
-                  send(std::move(notices), json);
-                });
+  readers_.ask(row.uid, protocol::encode(request),
+               [this, place, notices = std::move(notices),
+                json = std::move(json)](const Result<Fd>& answer) mutable {
+                 const auto line = answer ? line_in(*answer) : fail(answer.error().message);
+                 const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
+                                         : Result<protocol::ReportReply>(fail(""));
+                 awaiting_verdict_.erase(place);
+                 if (reply) json["verdict"] = verdict_of(*reply);
+                 send(std::move(notices), json);
+               });
 }
 
-void Daemon::send(std::vector<Notice> notices, const nlohmann::ordered_json& json) {
+void Notices::send(std::vector<Notice> notices, const nlohmann::ordered_json& json) {
   for (Notice& notice : notices) {
     notice.json = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     notifier_of(notice).send(std::move(notice));
   }
-  if (leaving_) leave();
+  sent_();
 }
 
 }  // namespace stab::daemon

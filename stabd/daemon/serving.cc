@@ -193,7 +193,7 @@ void Daemon::use_settings() {
   turn_.use_limit(options_.limits.turn);
   clients_.use_limits(options_.limits);
   readers_->use_limit(options_.read_limit);
-  for (const auto& [user, notifier] : notifiers_) notifier->use_limit(options_.notify.time_limit);
+  notices_.use_settings(options_.notify);
   uv_timer_stop(&idle_);
   if (!clients_.empty()) end_idle_in_time();
   maintenance_.use_retention(options_.retention);
@@ -243,7 +243,7 @@ void Daemon::abandon() {
 
 // Waits a short time for notices that are due.
 void Daemon::leave() {
-  if (!owes_notices()) return uv_stop(loop_->get());
+  if (!notices_.owed()) return uv_stop(loop_->get());
   if (std::exchange(leaving_, true)) return;
   allow_readers();
   spdlog::info("stabd waits up to {} for notices; a second signal ends the wait",

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Notices whose commands and readers are shell scripts. Each command writes its notice to a file.
+#include "stabd/daemon/notices.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/fd.h"
+#include "plan/reading/reader.h"
+#include "protocol/messages.h"
+#include "stabd/daemon/loop.h"
+#include "store/test_support.h"
+
+namespace stab::daemon {
+namespace {
+
+constexpr const char* compares_two = R"(
+[experiment]
+name = "e"
+[[benchmark]]
+name = "b"
+run = ["true", "${X}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+)";
+
+class NoticesTest : public testing::Test {
+ protected:
+  NoticesTest() {
+    std::filesystem::create_directories(folder_);
+    // A reader finds a regression as soon as the test lets it answer.
+    script("reader", "until [ -e " + folder_ + "/answer ]; do sleep 0.02; done\n" + "echo '" +
+                         protocol::encode(protocol::ReportReply{.regressed = true}) +
+                         "' >/proc/self/fd/3\n");
+    script("command", "cat >" + folder_ + "/new && mv " + folder_ + "/new " + folder_ + "/got\n");
+    script("failing", "exit 3\n");
+    store_ = store::open_or_fail(directory_ / "stab.db");
+    row_ = {.name = "e", .plan = "p", .directory = "/", .uid = 1000, .state = "done"};
+    row_.id = store_->add_experiment(row_).value();
+    readers_ = std::make_unique<Readers>(
+        loop_->get(), ReadersOptions{.program = folder_ + "/reader",
+                                     .folder = folder_,
+                                     .limit = std::chrono::hours(1),
+                                     .is_trusted = [](std::uint32_t) { return false; }});
+    settings::Notify own;
+    own.command = {folder_ + "/command"};
+    own.time_limit = std::chrono::hours(1);
+    own.when = settings::Notices::always;
+    use(own);
+  }
+  ~NoticesTest() override {
+    readers_.reset();
+    notices_->end();
+  }
+  void use(const settings::Notify& own) {
+    own_ = own;
+    notices_.emplace(loop_->get(), *store_, *readers_,
+                     NoticesOptions{.program = "", .database = directory_ / "stab.db"}, own,
+                     [this] { ++sent_; });
+  }
+  void script(const std::string& name, const std::string& body) {
+    ASSERT_TRUE(write_file_atomically(folder_ + "/" + name, "#!/bin/sh\n" + body));
+    ASSERT_EQ(chmod((folder_ + "/" + name).c_str(), 0700), 0);
+  }
+  void tell(std::string_view event, const std::optional<Counts>& counts = {}) {
+    notices_->tell(row_, plan_ ? &*plan_ : nullptr, event, "why", counts);
+  }
+  void run_until_sent() {
+    while (notices_->owed()) uv_run(loop_->get(), UV_RUN_ONCE);
+  }
+  [[nodiscard]] bool has(const std::string& name) const {
+    return std::filesystem::exists(folder_ + "/" + name);
+  }
+  nlohmann::json got() {
+    return nlohmann::json::parse(read_file(folder_ + "/got", 10'000).value());
+  }
+  std::vector<std::string> noted() {
+    std::vector<std::string> texts;
+    for (const store::Event& each : store_->events(row_.id).value())
+      if (each.kind == "notify") texts.push_back(each.text);
+    return texts;
+  }
+
+  store::TemporaryDirectory directory_;
+  const std::string folder_ = directory_ / "scripts";
+  std::unique_ptr<Loop> loop_ = Loop::open().value();
+  std::unique_ptr<store::Store> store_;
+  store::Experiment row_;
+  std::optional<plan::Plan> plan_;
+  settings::Notify own_;
+  std::unique_ptr<Readers> readers_;
+  std::optional<Notices> notices_;
+  int sent_ = 0;
+};
+
+TEST_F(NoticesTest, TheDaemonsCommandGetsTheExperimentsEnd) {
+  tell("failed", Counts{.total = 9, .ok = 4, .failed = 5});
+  EXPECT_TRUE(notices_->owed());
+  sent_ = 0;
+  run_until_sent();
+  EXPECT_EQ(sent_, 1) << "whoever waits for the notices is told";
+  EXPECT_EQ(got()["event"], "failed");
+  EXPECT_EQ(got()["id"], row_.id);
+  EXPECT_EQ(got()["reason"], "why");
+  EXPECT_EQ(got()["trials"]["failed"], 5);
+  EXPECT_EQ(got()["verdict"], nullptr);
+  EXPECT_THAT(noted(), testing::IsEmpty());
+}
+
+TEST_F(NoticesTest, OnlyTroubleIsToldIfTheSettingsSaySo) {
+  own_.when = settings::Notices::trouble;
+  notices_->use_settings(own_);
+  tell("done");
+  tell("cancelled");
+  EXPECT_FALSE(notices_->owed());
+  tell("failed");
+  run_until_sent();
+  EXPECT_EQ(got()["event"], "failed");
+}
+
+TEST_F(NoticesTest, WithoutACommandNothingIsOwed) {
+  notices_->use_settings({});
+  tell("failed");
+  EXPECT_FALSE(notices_->owed());
+}
+
+TEST_F(NoticesTest, ANoticeWaitsForTheVerdictOnItsComparison) {
+  plan_ = plan::read_plan(compares_two).value();
+  tell("done", Counts{.total = 2, .ok = 2});
+  EXPECT_TRUE(notices_->owed());
+  uv_run(loop_->get(), UV_RUN_ONCE);
+  EXPECT_FALSE(has("got"));
+  ASSERT_TRUE(write_file_atomically(folder_ + "/answer", ""));
+  run_until_sent();
+  EXPECT_EQ(got()["verdict"], "regressed");
+}
+
+TEST_F(NoticesTest, ACommandThatFailsIsAnEventOfTheExperiment) {
+  own_.command = {folder_ + "/failing"};
+  notices_->use_settings(own_);
+  tell("failed");
+  run_until_sent();
+  EXPECT_THAT(noted(), testing::ElementsAre(testing::HasSubstr("ended with exit code 3")));
+}
+
+TEST_F(NoticesTest, AtTheEndEachUnsentNoticeIsNoted) {
+  plan_ = plan::read_plan(compares_two).value();
+  tell("done", Counts{.total = 2, .ok = 2});
+  own_.command = {"/bin/sleep", "1000"};
+  notices_->use_settings(own_);
+  tell("failed");
+  tell("failed");
+  readers_.reset();
+  notices_->end();
+  EXPECT_THAT(noted(), testing::Each(notice_cut_short));
+  EXPECT_EQ(noted().size(), 3U);
+}
+
+}  // namespace
+}  // namespace stab::daemon
