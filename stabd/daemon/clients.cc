@@ -14,6 +14,8 @@
 namespace stab::daemon {
 namespace {
 
+using std::chrono::milliseconds;
+
 // The limit for one trusted client.
 constexpr std::size_t most_unread = std::size_t{1} << 30;
 
@@ -26,14 +28,41 @@ bool is_trusted(const Connection& client) {
 
 }  // namespace
 
-void Clients::accept(uv_stream_t* server, Connection::OnLine on_line) {
+Clients::Clients(Clock& clock, const settings::Limits& limits, std::chrono::nanoseconds idle_limit,
+                 Accounts& accounts)
+    : limits_(limits),
+      idle_limit_(std::chrono::ceil<milliseconds>(idle_limit)),
+      accounts_(accounts),
+      accept_timer_(clock.timer([this] {
+        accepted_ = 0;
+        accept_one();
+      })),
+      idle_timer_(clock.timer([this] { end_idle(); })) {}
+
+void Clients::serve(uv_stream_t* server, Connection::OnLine on_line) {
+  server_ = server;
+  on_line_ = std::move(on_line);
+}
+
+// libuv calls this as long as a client waits to be accepted, so a client that connects again and
+// again could keep the loop here. Leaving one connection unaccepted stops libuv: the timer accepts
+// the rest after all other clients have been served.
+void Clients::accept() {
+  constexpr int most_at_once = 16;
+  if (++accepted_ <= most_at_once) return accept_one();
+  accept_timer_->start(milliseconds(0));
+}
+
+void Clients::accept_one() {
   Connection* client = Connection::accept(
-      server, std::move(on_line), [this](Connection& connection) { connected_.erase(&connection); },
+      server_, on_line_, [this](Connection& connection) { connected_.erase(&connection); },
       [this](const Connection& each, std::size_t bytes) { return may_wait(each, bytes); });
-  if (client == nullptr) return;
-  connected_.insert(client);
-  accounts_.look_again();
-  refuse_if_too_many(*client);
+  if (client != nullptr) {
+    connected_.insert(client);
+    accounts_.look_again();
+    refuse_if_too_many(*client);
+  }
+  if (!idle_timer_->runs()) end_idle_in_time();
 }
 
 void Clients::refuse_if_too_many(Connection& client) const {
@@ -101,9 +130,22 @@ void Clients::close_all() {
   for (Connection* client : std::set<Connection*>(connected_)) client->close();
 }
 
-void Clients::end_idle(std::chrono::milliseconds limit) {
+void Clients::use_idle_limit(std::chrono::nanoseconds limit) {
+  idle_limit_ = std::chrono::ceil<milliseconds>(limit);
+  idle_timer_->stop();
+  if (!connected_.empty()) end_idle_in_time();
+}
+
+void Clients::end_idle_in_time() {
+  if (idle_limit_.count() > 0) idle_timer_->start(idle_limit_, (idle_limit_ + milliseconds(3)) / 4);
+}
+
+// The timer stops while nobody is connected, so that an idle daemon does not wake up.
+void Clients::end_idle() {
   for (Connection* client : std::set<Connection*>(connected_))
-    if (!is_trusted(*client) && client->watched == 0 && client->idle() >= limit) client->close();
+    if (!is_trusted(*client) && client->watched == 0 && client->idle() >= idle_limit_)
+      client->close();
+  if (connected_.empty()) idle_timer_->stop();
 }
 
 bool Clients::anyone_watches() const {

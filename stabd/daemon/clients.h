@@ -7,9 +7,11 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <set>
 
 #include "base/error.h"
+#include "stabd/daemon/clock.h"
 #include "stabd/daemon/connection.h"
 #include "stabd/daemon/host/accounts.h"
 #include "stabd/settings/settings.h"
@@ -19,17 +21,19 @@ namespace stab::daemon {
 class Clients {
  public:
   // All users of one account share the limits of one user.
-  Clients(const settings::Limits& limits, Accounts& accounts)
-      : limits_(limits), accounts_(accounts) {}
+  Clients(Clock& clock, const settings::Limits& limits, std::chrono::nanoseconds idle_limit,
+          Accounts& accounts);
 
-  void accept(uv_stream_t* server, Connection::OnLine on_line);
+  // From now on clients come from `server`, which calls accept() for each of them.
+  void serve(uv_stream_t* server, Connection::OnLine on_line);
+  void accept();
   // Applies to clients that connect from now on.
   void use_limits(const settings::Limits& limits) { limits_ = limits; }
   void close_all();
-  // Closes connections that have been idle for this long, except those of trusted users.
-  void end_idle(std::chrono::milliseconds limit);
+  // Connections that have been idle for this long are closed, except those of trusted users; 0 means
+  // no limit.
+  void use_idle_limit(std::chrono::nanoseconds limit);
 
-  [[nodiscard]] bool empty() const { return connected_.empty(); }
   [[nodiscard]] bool anyone_watches() const;
   // Whether this client may send `bytes` more of an archive.
   [[nodiscard]] Result<void> may_send(const Connection& client, std::size_t bytes) const;
@@ -39,6 +43,9 @@ class Clients {
   void for_each_watcher(const std::function<void(Connection&)>& visit);
 
  private:
+  void accept_one();
+  void end_idle_in_time();
+  void end_idle();
   void refuse_if_too_many(Connection& client) const;
   // Whether `bytes` more may wait for this client, counting everything that waits for its user.
   [[nodiscard]] bool may_wait(const Connection& client, std::size_t bytes) const;
@@ -48,8 +55,14 @@ class Clients {
   }
 
   settings::Limits limits_;
+  std::chrono::milliseconds idle_limit_;
   Accounts& accounts_;
   std::set<Connection*> connected_;
+  uv_stream_t* server_ = nullptr;
+  Connection::OnLine on_line_;
+  int accepted_ = 0;  // clients accepted since the loop last served everybody else
+  std::unique_ptr<Timer> accept_timer_;  // runs while many clients connect at once
+  std::unique_ptr<Timer> idle_timer_;    // runs while there are clients
 };
 
 }  // namespace stab::daemon

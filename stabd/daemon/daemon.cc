@@ -30,11 +30,6 @@ Daemon* owner(Handle* handle) {
   return static_cast<Daemon*>(handle->data);
 }
 
-template <class Handle>
-uv_handle_t* as_handle(Handle* handle) {
-  return reinterpret_cast<uv_handle_t*>(handle);
-}
-
 }  // namespace
 
 Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
@@ -73,7 +68,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
       maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
       leavings_(*loop_),
-      clients_(options_.limits, accounts_),
+      clients_(*loop_, options_.limits, options_.idle_limit, accounts_),
       look_(*loop_, options_.machine_root) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
@@ -165,11 +160,15 @@ Result<void> Daemon::open_loop() {
   for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
     if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer :
-       {&storage_retry_, &progress_, &idle_, &accept_timer_, &stop_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &stop_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }
+  clients_.serve(reinterpret_cast<uv_stream_t*>(&server_),
+                 [this](Connection& connection, const std::string& line) {
+                   handle_request(*this, connection, line);
+                   after_session_step();
+                 });
   server_.data = on_term_.data = on_int_.data = on_hup_.data = again_.data = this;
   start_readers();
   return {};
@@ -181,45 +180,6 @@ Daemon::~Daemon() {
   notices_.end();
   // It closes handles that are members of ours.
   loop_.reset();
-}
-
-// libuv calls this as long as a client waits to be accepted, so a client that connects again and
-// again could keep the loop here. Leaving one connection unaccepted stops libuv: the timer accepts
-// the rest after all other clients have been served.
-void Daemon::accept() {
-  constexpr int most_at_once = 16;
-  if (++accepted_ <= most_at_once) return accept_one();
-  uv_timer_start(
-      &accept_timer_,
-      [](uv_timer_t* handle) {
-        Daemon* const daemon = owner(handle);
-        daemon->accepted_ = 0;
-        daemon->accept_one();
-      },
-      0, 0);
-}
-
-void Daemon::accept_one() {
-  clients_.accept(reinterpret_cast<uv_stream_t*>(&server_),
-                  [this](Connection& connection, const std::string& line) {
-                    handle_request(*this, connection, line);
-                    after_session_step();
-                  });
-  if (uv_is_active(as_handle(&idle_)) == 0) end_idle_in_time();
-}
-
-void Daemon::end_idle_in_time() {
-  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit).count();
-  if (limit > 0)
-    uv_timer_start(
-        &idle_, [](uv_timer_t* handle) { owner(handle)->end_idle_clients(); },
-        static_cast<std::uint64_t>(limit), static_cast<std::uint64_t>((limit + 3) / 4));
-}
-
-// The timer stops while nobody is connected, so that an idle daemon does not wake up.
-void Daemon::end_idle_clients() {
-  clients_.end_idle(std::chrono::ceil<std::chrono::milliseconds>(options_.idle_limit));
-  if (clients_.empty()) uv_timer_stop(&idle_);
 }
 
 Result<void> Daemon::has_its_network(const plan::Plan& plan) const {

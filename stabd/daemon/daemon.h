@@ -126,14 +126,10 @@ class Daemon {
   void feed_watchdog();
   void read_settings_again();
   void use_settings();
-  void end_idle_in_time();
   void tell_status();
   void stop();
   void abandon();
   void leave();
-  void accept();
-  void accept_one();
-  void end_idle_clients();
   void load_queue();
   void run_next();
   void submitted(Connection& client, const Result<Fd>& answer);
@@ -206,9 +202,6 @@ class Daemon {
   uv_idle_t again_{};     // active while the session wants to be called again
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
-  uv_timer_t idle_{};      // runs while there are clients
-  uv_timer_t accept_timer_{};  // runs while many clients connect at once
-  int accepted_ = 0;           // clients accepted since the loop last served everybody else
   uv_timer_t stop_timer_{};
   uv_timer_t watchdog_{};  // runs if the service manager has a watchdog
 };

@@ -118,7 +118,8 @@ Result<void> Daemon::listen() {
   if (auto bound = passed ? use_socket(std::move(passed)) : make_socket(); !bound) return bound;
   const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&server_),
                                   most_waiting_connections, [](uv_stream_t* server, int status) {
-                                    if (status == 0) static_cast<Daemon*>(server->data)->accept();
+                                    if (status == 0)
+                                      static_cast<Daemon*>(server->data)->clients_.accept();
                                   });
   if (listening != 0)
     return fail(
@@ -194,8 +195,7 @@ void Daemon::use_settings() {
   clients_.use_limits(options_.limits);
   readers_->use_limit(options_.read_limit);
   notices_.use_settings(options_.notify);
-  uv_timer_stop(&idle_);
-  if (!clients_.empty()) end_idle_in_time();
+  clients_.use_idle_limit(options_.idle_limit);
   maintenance_.use_retention(options_.retention);
 }
 
