@@ -3,14 +3,11 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "plan/reading/reader.h"
 #include "results/run_request.h"
 #include "stabd/daemon/folders.h"
@@ -20,8 +17,6 @@
 
 namespace stab::daemon {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::uint64_t storage_retry_ms = 2000;
 
@@ -39,8 +34,13 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       options_(std::move(options)),
       wanted_(options_),
       manager_(std::move(manager)),
-      containment_(options_.isolate ? machine::best_containment()
-                                    : machine::Containment::process_tree),
+      workshop_(loop_->get(), {.program = options_.program,
+                               .state_directory = options_.state_directory,
+                               .database = database_in(options_.state_directory),
+                               .cache_directory = options_.cache_directory,
+                               .machine_root = options_.machine_root,
+                               .isolate = options_.isolate,
+                               .groups = options_.groups}),
       keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
       turn_(*loop_, queue_, options_.limits.turn,
@@ -59,7 +59,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       notices_(loop_->get(), *store_, *readers_,
                {.program = options_.program,
                 .database = database_in(options_.state_directory),
-                .containment = containment_},
+                .containment = workshop_.containment()},
                options_.notify,
                [this] {
                  if (leaving_) leave();
@@ -92,54 +92,12 @@ Result<void> Daemon::prepare() {
   heed_damage(*damage);
 
   // A killed daemon may have confined the process that started us, and so us, to the CPUs that
-  // trials do not use. So this comes before current_cpus().
+  // trials do not use. So this comes before the workshop looks at our CPUs.
   put_back_what_was_left(options_.machine_logs, options_.machine_root);
-  allowed_cpus_ = current_cpus();
-  std::error_code error;
-  token_ = sha256_hex(fs::canonical(database(), error).string()).substr(0, 32);
-  if (containment_ == machine::Containment::process_tree)
-    spdlog::warn(
-        "pid namespaces are not used here: processes that a killed trial left behind are found by "
-        "their environment");
-  if (auto ended = end_recorded_worker(options_.state_directory + "/worker.json", token_); !ended)
-    return ended;
-  prepare_groups();
+  if (auto prepared = workshop_.prepare(); !prepared) return prepared;
   load_queue();
   if (auto opened = open_loop(); !opened) return opened;
   return listen();
-}
-
-// If the earlier daemon used namespaces, the processes in its remaining groups died together with
-// their worker.
-void Daemon::prepare_groups() {
-  const std::string owner = token_.substr(0, 8);
-  if (const unsigned left = machine::remove_left_groups(owner); left != 0)
-    spdlog::warn("removed {} cgroups of an interrupted trial", left);
-  if (!options_.groups) {
-    no_groups_ = "stabd's settings (daemon.cgroups) turn them off";
-  } else if (const auto group = machine::TrialGroup::make(owner); !group) {
-    no_groups_ = group.error().message;
-  }
-  if (!no_groups_.empty())
-    spdlog::info("trials have no cgroup: {}; stabd checks the limits itself (doc/limits.md)",
-                 no_groups_);
-}
-
-// Sets the group's limits before a trial. The worker may need more memory to keep the output, so
-// that is added. Prepare and cleanup commands have no memory limit, so with them the group has none
-// either.
-void Daemon::bound_trial(const protocol::RunRequest& run) {
-  if (!group_) return;
-  constexpr std::uint64_t of_worker = std::uint64_t{16} << 20;
-  const bool bounded = run.memory_limit != 0 && run.prepare.empty() && run.cleanup.empty();
-  const auto done = group_->bound(bounded ? run.memory_limit + of_worker + 2 * run.output_limit : 0,
-                                  run.process_limit);
-  if (!done) spdlog::warn("{}", done.error().message);
-}
-
-Result<std::vector<machine::Finding>> Daemon::examine_machine() {
-  if (!topology_) return fail("the machine's CPUs cannot be read");
-  return machine::examine(*topology_, options_.machine_root, session_->plan().cpus);
 }
 
 Submitter Daemon::submitter(std::uint32_t uid) const {
@@ -183,7 +141,7 @@ Daemon::~Daemon() {
 }
 
 Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
-  if (plan.network || containment_ == machine::Containment::pid_namespace) return {};
+  if (plan.network || workshop_.containment() == machine::Containment::pid_namespace) return {};
   return fail(
       "'experiment.network': trials use the machine's network here, because stabd has no "
       "namespaces (this machine or stabd's settings do not allow them): leave the key out, or have "
@@ -276,16 +234,11 @@ void Daemon::after_session_step() {
 SessionPorts Daemon::ports(store::Id experiment) {
   return {
       .start_worker = [this] { return start_worker(); },
-      .send =
-          [this](const std::string& line, std::chrono::nanoseconds within) {
-            if (worker_) worker_->send(line, within);
-          },
-      .bound = [this](const protocol::RunRequest& run) { bound_trial(run); },
-      .passed = [this] { return group_ ? group_->reached() : std::string(); },
-      .stop_worker =
-          [this] {
-            if (worker_) worker_->stop();
-          },
+      .send = [this](const std::string& line,
+                     std::chrono::nanoseconds within) { workshop_.send(line, within); },
+      .bound = [this](const protocol::RunRequest& run) { workshop_.bound(run); },
+      .passed = [this] { return workshop_.passed(); },
+      .stop_worker = [this] { workshop_.stop(); },
       .stay_off_trials =
           [this](const std::vector<unsigned>& cpus, bool shared) {
             run_on(cpus);
@@ -299,7 +252,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
                                    submitter(session_->experiment().uid), knobs, cpus);
           },
       .disturbed = [this] { return keeper_.disturbed(); },
-      .examine = [this] { return examine_machine(); },
+      .examine = [this] { return workshop_.examine(session_->plan().cpus); },
       .restore = [this] { return keeper_.restore(); },
       .look =
           [this](const machine::CpuSet& trial, const machine::CalmBounds& bounds,
@@ -340,8 +293,9 @@ SessionPorts Daemon::ports(store::Id experiment) {
             });
           },
       .retry_later = [this] { look_again_later(); },
-      .cache = [this](const store::Experiment& experiment) { return cache_of(experiment); },
-      .cache_limit = cache_limit(),
+      .cache =
+          [this](const store::Experiment& experiment) { return workshop_.cache_of(experiment); },
+      .cache_limit = options_.limits.cache_of_user.value_or(workshop_.usual_cache_limit()),
       .tell =
           [this](std::string_view trouble, const std::string& reason) {
             notices_.tell(session_->experiment(), &session_->plan(), trouble, reason,
@@ -350,85 +304,33 @@ SessionPorts Daemon::ports(store::Id experiment) {
   };
 }
 
-// Without a setting, the limit is a tenth of the cache's file system. The cache's folder may not
-// exist yet, so its nearest existing parent is measured.
-std::uint64_t Daemon::cache_limit() const {
-  constexpr std::uint64_t most = std::uint64_t{16} << 30;
-  if (options_.limits.cache_of_user) return *options_.limits.cache_of_user;
-  struct statvfs disk{};
-  for (fs::path folder = options_.cache_directory; !folder.empty(); folder = folder.parent_path()) {
-    if (statvfs(folder.c_str(), &disk) == 0)
-      return std::min(std::uint64_t{disk.f_blocks} * disk.f_frsize / 10, most);
-    if (folder == folder.parent_path()) break;
-  }
-  return most;
-}
-
-std::string Daemon::cache_of(const store::Experiment& experiment) const {
-  return fmt::format("{}/{}", options_.cache_directory, experiment.uid);
-}
-
 Result<void> Daemon::start_worker() {
   if (stopping_) return fail("stabd is stopping");
   const store::Experiment& experiment = session_->experiment();
-  const std::string cache = cache_of(experiment);
-  if (auto made = make_passable_folder(options_.cache_directory); !made) return made;
-  if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
-  if (auto made = make_private_folder(cache); !made) return made;
-  run_on(allowed_cpus_);  // a worker starts with all CPUs that we may use
-  // Topology::load() takes the allowed CPUs from our own affinity, which run_on() has just reset.
-  if (!topology_)
-    if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
-  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
-    return fail_errno("cannot give " + cache + " to the submitter");
-  group_.reset();
-  if (no_groups_.empty()) {
-    auto group = machine::TrialGroup::make(token_.substr(0, 8));
-    if (!group) return fail(group.error().message);
-    group_ = *std::move(group);
-  }
-  auto worker =
-      WorkerProcess::start(loop_->get(),
-                           {.program = options_.program,
-                            .record = options_.state_directory + "/worker.json",
-                            .token = token_,
-                            .containment = containment_,
-                            .uid = experiment.uid,
-                            .gid = experiment.gid,
-                            .privileged = session_->privileged(),
-                            .network = session_->plan().network,
-                            .doors = group_ ? group_->doors() : std::vector<std::string>()},
-                           {.said =
-                                [this](const std::string& line) {
-                                  // The worker has answered, so no trial runs right now.
-                                  maintenance_.keep_up();
-                                  session_->worker_said(line);
-                                  after_session_step();
-                                },
-                            .silent =
-                                [this](const std::string& how) {
-                                  session_->worker_silent(how);
-                                  after_session_step();
-                                },
-                            .ended =
-                                [this](const std::string& how) {
-                                  worker_.reset();
-                                  group_.reset();
-                                  // An experiment that has not ended continues when stabd starts
-                                  // again.
-                                  if (stopping_ && !is_final(session_->state())) {
-                                    session_->rest();
-                                    return leave();
-                                  }
-                                  session_->worker_ended(how);
-                                  after_session_step();
-                                }});
-  if (!worker) {
-    group_.reset();
-    return std::unexpected(worker.error());
-  }
-  worker_ = *worker;
-  return {};
+  return workshop_.start(experiment, session_->privileged(), session_->plan().network,
+                         {.said =
+                              [this](const std::string& line) {
+                                // The worker has answered, so no trial runs right now.
+                                maintenance_.keep_up();
+                                session_->worker_said(line);
+                                after_session_step();
+                              },
+                          .silent =
+                              [this](const std::string& how) {
+                                session_->worker_silent(how);
+                                after_session_step();
+                              },
+                          .ended =
+                              [this](const std::string& how) {
+                                // An experiment that has not ended continues when stabd starts
+                                // again.
+                                if (stopping_ && !is_final(session_->state())) {
+                                  session_->rest();
+                                  return leave();
+                                }
+                                session_->worker_ended(how);
+                                after_session_step();
+                              }});
 }
 
 }  // namespace stab::daemon

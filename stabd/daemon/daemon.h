@@ -17,10 +17,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "machine/processes.h"
-#include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
-#include "machine/trial_group.h"
 #include "protocol/reading.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/host/accounts.h"
@@ -37,7 +34,7 @@
 #include "stabd/daemon/retries.h"
 #include "stabd/daemon/room_for_readers.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/daemon/worker_process.h"
+#include "stabd/daemon/workshop.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
 #include "store/store.h"
@@ -117,7 +114,6 @@ class Daemon {
   Result<void> prepare();
   Result<void> open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
-  Result<std::vector<machine::Finding>> examine_machine();
   // The daemon as a service (serving.cc).
   Result<void> listen();
   Result<void> make_socket();
@@ -138,10 +134,6 @@ class Daemon {
   void after_session_step();
   SessionPorts ports(store::Id experiment);
   Result<void> start_worker();
-  void prepare_groups();
-  [[nodiscard]] std::uint64_t cache_limit() const;
-  void bound_trial(const protocol::RunRequest& run);
-  [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   void publish_progress();
   // Requests to readers (reading.cc).
   void start_readers();
@@ -166,17 +158,11 @@ class Daemon {
   // The settings as last read, except those that can't change before a restart.
   settings::Settings wanted_;
   service::Manager manager_;
-  std::vector<unsigned> allowed_cpus_;  // the CPUs that we were allowed to use when we started
-  machine::Containment containment_;
-  std::string token_;
-  std::string no_groups_;                       // why trials have no cgroup; "" if they have one
-  std::unique_ptr<machine::TrialGroup> group_;  // the worker's group
+  Workshop workshop_;
   machine::Keeper keeper_;
-  std::optional<machine::Topology> topology_;  // loaded with the first worker
   Queue queue_;
   MachineTurn turn_;
   std::unique_ptr<Session> session_;
-  std::shared_ptr<WorkerProcess> worker_;
   std::unique_ptr<Readers> readers_;
   RoomForReaders room_;
   Notices notices_;

@@ -122,7 +122,7 @@ std::string Daemon::database() const {
 }
 
 void Daemon::start_readers() {
-  readers_->use_cpus(allowed_cpus_);
+  readers_->use_cpus(workshop_.allowed_cpus());
   readers_->must_end = [this] {
     return log_is_too_large(database()) ? std::string(
                                               "the disk has no room for what is stored meanwhile: "
@@ -145,7 +145,7 @@ bool Daemon::is_brief(const protocol::ReadRequest& request) const {
 
 void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
   request.database = database();
-  request.cache = cache_of(request.experiments.front());
+  request.cache = workshop_.cache_of(request.experiments.front());
   std::shared_ptr<archive::Spool> spool;
   if (request.reading == protocol::Reading::archive) {
     auto made = archive::Spool::make(options_.state_directory);

@@ -235,8 +235,8 @@ void Daemon::stop() {
 void Daemon::abandon() {
   if (std::exchange(abandoned_, true)) return;
   if (session_) session_->rest();
-  if (worker_)
-    worker_->stop();
+  if (workshop_.has_worker())
+    workshop_.stop();
   else
     leave();
 }

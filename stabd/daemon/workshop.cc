@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/workshop.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/hash.h"
+#include "stabd/daemon/folders.h"
+#include "stabd/daemon/host/own_cpus.h"
+
+namespace stab::daemon {
+namespace {
+
+std::string record_in(const std::string& state_directory) {
+  return state_directory + "/worker.json";
+}
+
+}  // namespace
+
+Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      containment_(options_.isolate ? machine::best_containment()
+                                    : machine::Containment::process_tree) {}
+
+Result<void> Workshop::prepare() {
+  allowed_cpus_ = current_cpus();
+  std::error_code error;
+  token_ = sha256_hex(std::filesystem::canonical(options_.database, error).string()).substr(0, 32);
+  if (containment_ == machine::Containment::process_tree)
+    spdlog::warn(
+        "pid namespaces are not used here: processes that a killed trial left behind are found by "
+        "their environment");
+  if (auto ended = end_recorded_worker(record_in(options_.state_directory), token_); !ended)
+    return ended;
+  prepare_groups();
+  return {};
+}
+
+// If the earlier daemon used namespaces, the processes in its remaining groups died together with
+// their worker.
+void Workshop::prepare_groups() {
+  const std::string owner = token_.substr(0, 8);
+  if (const unsigned left = machine::remove_left_groups(owner); left != 0)
+    spdlog::warn("removed {} cgroups of an interrupted trial", left);
+  if (!options_.groups) {
+    no_groups_ = "stabd's settings (daemon.cgroups) turn them off";
+  } else if (const auto group = machine::TrialGroup::make(owner); !group) {
+    no_groups_ = group.error().message;
+  }
+  if (!no_groups_.empty())
+    spdlog::info("trials have no cgroup: {}; stabd checks the limits itself (doc/limits.md)",
+                 no_groups_);
+}
+
+Result<void> Workshop::start(const store::Experiment& experiment, bool privileged, bool network,
+                             WorkerEvents events) {
+  const std::string cache = cache_of(experiment);
+  if (auto made = make_passable_folder(options_.cache_directory); !made) return made;
+  if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
+  if (auto made = make_private_folder(cache); !made) return made;
+  run_on(allowed_cpus_);  // a worker starts with all CPUs that we may use
+  // Topology::load() takes the allowed CPUs from our own affinity, which run_on() has just reset.
+  if (!topology_)
+    if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
+  if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
+    return fail_errno("cannot give " + cache + " to the submitter");
+  group_.reset();
+  if (no_groups_.empty()) {
+    auto group = machine::TrialGroup::make(token_.substr(0, 8));
+    if (!group) return fail(group.error().message);
+    group_ = *std::move(group);
+  }
+  events.ended = [this, ended = std::move(events.ended)](const std::string& how) {
+    worker_.reset();
+    group_.reset();
+    ended(how);
+  };
+  auto worker =
+      WorkerProcess::start(loop_,
+                           {.program = options_.program,
+                            .record = record_in(options_.state_directory),
+                            .token = token_,
+                            .containment = containment_,
+                            .uid = experiment.uid,
+                            .gid = experiment.gid,
+                            .privileged = privileged,
+                            .network = network,
+                            .doors = group_ ? group_->doors() : std::vector<std::string>()},
+                           std::move(events));
+  if (!worker) {
+    group_.reset();
+    return std::unexpected(worker.error());
+  }
+  worker_ = *worker;
+  return {};
+}
+
+void Workshop::send(const std::string& line, std::chrono::nanoseconds within) {
+  if (worker_) worker_->send(line, within);
+}
+
+void Workshop::stop() {
+  if (worker_) worker_->stop();
+}
+
+// The worker may need more memory to keep the output, so that is added. Prepare and cleanup
+// commands have no memory limit, so with them the group has none either.
+void Workshop::bound(const protocol::RunRequest& run) {
+  if (!group_) return;
+  constexpr std::uint64_t of_worker = std::uint64_t{16} << 20;
+  const bool bounded = run.memory_limit != 0 && run.prepare.empty() && run.cleanup.empty();
+  const auto done = group_->bound(bounded ? run.memory_limit + of_worker + 2 * run.output_limit : 0,
+                                  run.process_limit);
+  if (!done) spdlog::warn("{}", done.error().message);
+}
+
+std::string Workshop::passed() const {
+  return group_ ? group_->reached() : std::string();
+}
+
+Result<std::vector<machine::Finding>> Workshop::examine(unsigned trial_cpus) const {
+  if (!topology_) return fail("the machine's CPUs cannot be read");
+  return machine::examine(*topology_, options_.machine_root, trial_cpus);
+}
+
+std::string Workshop::cache_of(const store::Experiment& experiment) const {
+  return fmt::format("{}/{}", options_.cache_directory, experiment.uid);
+}
+
+// A tenth of the cache's file system. The cache's folder may not exist yet, so its nearest existing
+// parent is measured.
+std::uint64_t Workshop::usual_cache_limit() const {
+  constexpr std::uint64_t most = std::uint64_t{16} << 30;
+  struct statvfs disk{};
+  for (std::filesystem::path folder = options_.cache_directory; !folder.empty();
+       folder = folder.parent_path()) {
+    if (statvfs(folder.c_str(), &disk) == 0)
+      return std::min(std::uint64_t{disk.f_blocks} * disk.f_frsize / 10, most);
+    if (folder == folder.parent_path()) break;
+  }
+  return most;
+}
+
+}  // namespace stab::daemon

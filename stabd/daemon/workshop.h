@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The running experiment's worker and its place: the cgroup of its trials, its folder in the build
+// cache, and the machine's CPUs. There is at most one worker.
+#pragma once
+
+#include <uv.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "machine/containment.h"
+#include "machine/quiet/doctor.h"
+#include "machine/topology.h"
+#include "machine/trial_group.h"
+#include "protocol/work.h"
+#include "stabd/daemon/worker_process.h"
+#include "store/records.h"
+
+namespace stab::daemon {
+
+struct WorkshopOptions {
+  std::string program;  // stabd itself
+  std::string state_directory;
+  std::string database;
+  std::string cache_directory;
+  std::string machine_root{};  // a prefix for the /proc and /sys paths of knobs, for tests
+  bool isolate = true;         // use pid namespaces if the machine allows them
+  bool groups = true;          // give trials a cgroup if the machine allows it
+};
+
+class Workshop {
+ public:
+  Workshop(uv_loop_t* loop, WorkshopOptions options);
+
+  // Ends the processes that an earlier daemon left running, and removes their groups.
+  Result<void> prepare();
+  [[nodiscard]] machine::Containment containment() const { return containment_; }
+  // The CPUs that we were allowed to use at prepare().
+  [[nodiscard]] const std::vector<unsigned>& allowed_cpus() const { return allowed_cpus_; }
+
+  // Starts a worker for this experiment; requires !has_worker().
+  Result<void> start(const store::Experiment& experiment, bool privileged, bool network,
+                     WorkerEvents events);
+  [[nodiscard]] bool has_worker() const { return worker_ != nullptr; }
+  // These do nothing without a worker (worker_process.h).
+  void send(const std::string& line, std::chrono::nanoseconds within);
+  void stop();
+
+  // Sets the limits of the worker's group before a trial.
+  void bound(const protocol::RunRequest& run);
+  // Which of these limits has been reached since, or "".
+  [[nodiscard]] std::string passed() const;
+  // Examines the machine for trials that use so many CPUs. Fails before the first worker.
+  [[nodiscard]] Result<std::vector<machine::Finding>> examine(unsigned trial_cpus) const;
+
+  // The folder for the builds of this experiment's user.
+  [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
+  // The bytes that this folder may have without a setting.
+  [[nodiscard]] std::uint64_t usual_cache_limit() const;
+
+ private:
+  void prepare_groups();
+
+  uv_loop_t* loop_;
+  WorkshopOptions options_;
+  machine::Containment containment_;
+  std::vector<unsigned> allowed_cpus_;
+  std::string token_;
+  std::string no_groups_;                      // why trials have no cgroup; "" if they have one
+  std::optional<machine::Topology> topology_;  // loaded with the first worker
+  std::unique_ptr<machine::TrialGroup> group_;
+  std::shared_ptr<WorkerProcess> worker_;
+};
+
+}  // namespace stab::daemon

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Workers that are shell scripts.
+#include "stabd/daemon/workshop.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/fd.h"
+#include "stabd/daemon/loop.h"
+#include "store/test_support.h"
+
+namespace stab::daemon {
+namespace {
+
+class WorkshopTest : public testing::Test {
+ protected:
+  void use_worker(const std::string& body) {
+    ASSERT_TRUE(write_file_atomically(directory_ / "worker", "#!/bin/sh\n" + body));
+    ASSERT_EQ(chmod((directory_ / "worker").c_str(), 0700), 0);
+  }
+  Result<void> start() {
+    return workshop_.start(experiment_, false, true,
+                           {.said = [](const std::string&) {},
+                            .silent = [](const std::string&) {},
+                            .ended =
+                                [this](const std::string& how) {
+                                  EXPECT_FALSE(workshop_.has_worker());
+                                  ended_.push_back(how);
+                                }});
+  }
+  void run_until_ended() {
+    while (workshop_.has_worker()) uv_run(loop_->get(), UV_RUN_ONCE);
+  }
+
+  store::TemporaryDirectory directory_;
+  std::unique_ptr<Loop> loop_ = Loop::open().value();
+  store::Experiment experiment_{.id = 1, .uid = geteuid(), .gid = getegid()};
+  std::vector<std::string> ended_;
+  Workshop workshop_{loop_->get(),
+                     {.program = directory_ / "worker",
+                      .state_directory = directory_ / "",
+                      .database = directory_ / "stabd.db",
+                      .cache_directory = directory_ / "some/cache",
+                      .isolate = false,
+                      .groups = false}};
+};
+
+TEST_F(WorkshopTest, AWorkerThatEndsLeavesRoomForTheNext) {
+  use_worker("exit 3\n");
+  ASSERT_TRUE(workshop_.prepare());
+  for (std::size_t i = 1; i <= 2; ++i) {
+    ASSERT_TRUE(start());
+    EXPECT_TRUE(workshop_.has_worker());
+    run_until_ended();
+    EXPECT_EQ(ended_.size(), i);
+  }
+  EXPECT_TRUE(std::filesystem::is_directory(workshop_.cache_of(experiment_)));
+}
+
+TEST_F(WorkshopTest, AWorkerEndsWhenItIsStopped) {
+  use_worker("cat <&3 >/dev/null\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  workshop_.stop();
+  run_until_ended();
+  EXPECT_EQ(ended_.size(), 1U);
+  workshop_.stop();
+  workshop_.send("{}", std::chrono::seconds(1));
+}
+
+TEST_F(WorkshopTest, AWorkerThatCannotStartIsAnError) {
+  ASSERT_TRUE(workshop_.prepare());
+  std::filesystem::create_directories(directory_ / "some");
+  ASSERT_TRUE(write_file_atomically(directory_ / "some/cache", "a file"));
+  EXPECT_FALSE(start());
+  EXPECT_FALSE(workshop_.has_worker());
+}
+
+TEST_F(WorkshopTest, WithoutAGroupNoLimitIsPassed) {
+  ASSERT_TRUE(workshop_.prepare());
+  workshop_.bound({});
+  EXPECT_EQ(workshop_.passed(), "");
+}
+
+TEST_F(WorkshopTest, TheMachineIsExaminedWithAWorkerOnly) {
+  EXPECT_FALSE(workshop_.examine(1));
+  use_worker("exit 0\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(workshop_.examine(1));
+  run_until_ended();
+}
+
+TEST_F(WorkshopTest, EachUserHasAFolderInTheCache) {
+  EXPECT_EQ(workshop_.cache_of({.uid = 1000}), directory_ / "some/cache/1000");
+  EXPECT_GT(workshop_.usual_cache_limit(), 0U);
+  EXPECT_LE(workshop_.usual_cache_limit(), std::uint64_t{16} << 30);
+}
+
+}  // namespace
+}  // namespace stab::daemon
