@@ -113,10 +113,11 @@ Result<void> Daemon::open_loop() {
     return fail(fmt::format("cannot set up the event loop: {}", uv_strerror(error)));
   };
   uv_loop_t* const loop = loop_->get();
-  loop_time_.watch(loop);
   if (const int error = uv_pipe_init(loop, &server_, 0); error != 0) return failed(error);
-  for (uv_signal_t* signal : {&on_term_, &on_int_, &on_hup_})
-    if (const int error = uv_signal_init(loop, signal); error != 0) return failed(error);
+  for (uv_signal_t& signal : signals_) {
+    if (const int error = uv_signal_init(loop, &signal); error != 0) return failed(error);
+    signal.data = this;
+  }
   uv_idle_init(loop, &again_);
   for (uv_timer_t* timer : {&storage_retry_, &progress_, &stop_timer_, &watchdog_}) {
     uv_timer_init(loop, timer);
@@ -127,7 +128,7 @@ Result<void> Daemon::open_loop() {
                    handle_request(*this, connection, line);
                    after_session_step();
                  });
-  server_.data = on_term_.data = on_int_.data = on_hup_.data = again_.data = this;
+  server_.data = again_.data = this;
   start_readers();
   return {};
 }
@@ -244,7 +245,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
             run_on(cpus);
             readers_->use_cpus(cpus);
             notices_.use_cpus(cpus);
-            shared_cpus_ = shared;
+            room_.share_cpus(shared);
           },
       .quiesce =
           [this](std::span<const machine::Knob* const> knobs, const machine::CpuChoice& cpus) {
@@ -278,7 +279,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
                   go_on();
                   after_session_step();
                 },
-                readers_disturb(), within_block);
+                within_block);
           },
       .readers_are_due = [this] { return room_.readers_are_due(); },
       .turn_is_over = [this] { return turn_.is_over(); },

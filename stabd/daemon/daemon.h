@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -24,7 +25,6 @@
 #include "stabd/daemon/host/quieting.h"
 #include "stabd/daemon/leavings.h"
 #include "stabd/daemon/loop.h"
-#include "stabd/daemon/loop_time.h"
 #include "stabd/daemon/machine_turn.h"
 #include "stabd/daemon/maintenance.h"
 #include "stabd/daemon/notices.h"
@@ -64,7 +64,7 @@ class Daemon {
   void run();
 
   // For the request handler.
-  [[nodiscard]] const LoopTime& loop_time() const { return loop_time_; }
+  [[nodiscard]] const LoopTime& loop_time() const { return loop_->time(); }
   store::Store& store() { return *store_; }
   [[nodiscard]] const DaemonOptions& options() const { return options_; }
   [[nodiscard]] const Session* session() const { return session_.get(); }
@@ -145,7 +145,6 @@ class Daemon {
   // Archives that clients send (archives.cc).
   void verify_import(Connection& client, std::string name);
   Result<void> begin_import(Connection& client);
-  [[nodiscard]] bool readers_disturb() const;
   void tell_company();
   void allow_readers();
   [[nodiscard]] std::string database() const;
@@ -167,7 +166,6 @@ class Daemon {
   RoomForReaders room_;
   Notices notices_;
   Readers::Ticket session_reading_ = 0;
-  bool shared_cpus_ = false;  // trials run on every CPU
   Accounts accounts_;
   Retries retries_;
   Maintenance maintenance_;
@@ -180,12 +178,9 @@ class Daemon {
   // The session and state that the manager was last told.
   std::pair<store::Id, std::optional<State>> told_{-1, std::nullopt};
 
-  LoopTime loop_time_;
   uv_pipe_t server_{};
-  uv_signal_t on_term_{};
-  uv_signal_t on_int_{};
-  uv_signal_t on_hup_{};  // SIGHUP: read the settings again
-  uv_idle_t again_{};     // active while the session wants to be called again
+  std::array<uv_signal_t, 3> signals_{};  // SIGTERM, SIGINT and SIGHUP
+  uv_idle_t again_{};                     // active while the session wants to be called again
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
   uv_timer_t stop_timer_{};

@@ -56,6 +56,7 @@ Result<std::unique_ptr<Loop>> Loop::open() {
   if (const int error = uv_loop_init(&loop->loop_); error != 0)
     return fail(fmt::format("cannot set up the event loop: {}", uv_strerror(error)));
   loop->open_ = true;
+  loop->time_.watch(&loop->loop_);
   return loop;
 }
 

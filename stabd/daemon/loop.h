@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "stabd/daemon/clock.h"
+#include "stabd/daemon/loop_time.h"
 
 namespace stab::daemon {
 
@@ -22,6 +23,8 @@ class Loop : public Clock {
   Loop& operator=(const Loop&) = delete;
 
   uv_loop_t* get() { return &loop_; }
+  // For how long its turns have kept clients waiting.
+  [[nodiscard]] const LoopTime& time() const { return time_; }
   [[nodiscard]] Time now() const override { return std::chrono::steady_clock::now(); }
   [[nodiscard]] Clocks clocks() const override { return stab::clocks(); }
   [[nodiscard]] std::chrono::milliseconds turn_began() const override {
@@ -34,6 +37,7 @@ class Loop : public Clock {
   Loop() = default;
 
   uv_loop_t loop_{};
+  LoopTime time_;
   bool open_ = false;
 };
 

@@ -216,17 +216,11 @@ void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
   }
 }
 
-// Readers disturb trials even if trials have their own CPUs but want a quiet machine: all CPUs share
-// caches.
-bool Daemon::readers_disturb() const {
-  if (!session_) return false;
-  const plan::Plan& plan = session_->plan();
-  return shared_cpus_ || plan.quiesce != plan::Quiesce::off || plan.wait_for_quiet;
-}
-
 void Daemon::allow_readers() {
   const bool trials_run = session_ && session_->state() == State::running && !leaving_;
-  room_.trials_run(trials_run, readers_disturb());
+  const plan::Plan* const plan = session_ ? &session_->plan() : nullptr;
+  room_.trials_run(
+      trials_run, plan != nullptr && (plan->quiesce != plan::Quiesce::off || plan->wait_for_quiet));
 }
 
 void Daemon::tell_company() {

@@ -21,9 +21,9 @@ RoomForReaders::RoomForReaders(Clock& clock, ClientsReaders& readers, std::funct
       between_timer_(clock.timer([this] { trials_go_on(); })),
       overdue_timer_(clock.timer([this] { wait_no_longer(); })) {}
 
-void RoomForReaders::trials_run(bool run, bool disturbed) {
+void RoomForReaders::trials_run(bool run, bool quiet) {
   trials_run_ = run;
-  disturbed_ = disturbed;
+  quiet_ = quiet;
   allow();
 }
 
@@ -32,8 +32,8 @@ void RoomForReaders::readers_changed() {
   allow();
 }
 
-bool RoomForReaders::let_run(std::function<void()> go_on, bool disturbed, bool within_block) {
-  if (!disturbed || !readers_.wanted()) return false;
+bool RoomForReaders::let_run(std::function<void()> go_on, bool within_block) {
+  if (!disturb() || !readers_.wanted()) return false;
   if (within_block && waited_ == Waited::little) return false;
   go_on_ = std::move(go_on);
   allow();
@@ -50,7 +50,7 @@ void RoomForReaders::trials_go_on() {
 }
 
 void RoomForReaders::allow() {
-  const bool wait = trials_run_ && !go_on_ && disturbed_;
+  const bool wait = trials_run_ && !go_on_ && disturb();
   if (!wait || !readers_.asked()) {
     overdue_timer_->stop();
     waited_ = Waited::little;

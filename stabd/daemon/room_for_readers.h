@@ -17,15 +17,17 @@ class RoomForReaders {
   // `changed` is called whenever readers_run_beside() may have changed.
   RoomForReaders(Clock& clock, ClientsReaders& readers, std::function<void()> changed);
 
-  // Call this whenever trials may have begun or ended. `disturbed` says whether readers would
-  // disturb them.
-  void trials_run(bool run, bool disturbed);
+  // Whether trials run on all CPUs, so that readers have none of their own.
+  void share_cpus(bool shared) { shared_ = shared; }
+  // Call this whenever trials may have begun or ended. `quiet` says whether their plan wants a quiet
+  // machine. Readers disturb such trials even on other CPUs: all CPUs share caches.
+  void trials_run(bool run, bool quiet);
   // Call this when readers have come or gone.
   void readers_changed();
   // Call this while no trial runs, but the next one may begin. If readers want that time, returns
   // true and calls `go_on` from the loop when they have had it. Within a block, trials wait only
   // for readers that have waited long themselves.
-  bool let_run(std::function<void()> go_on, bool disturbed, bool within_block);
+  bool let_run(std::function<void()> go_on, bool within_block);
   // After this, `go_on` is not called.
   void forget() { go_on_ = nullptr; }
 
@@ -34,6 +36,7 @@ class RoomForReaders {
   [[nodiscard]] bool readers_run_beside() const { return waited_ == Waited::for_trials; }
 
  private:
+  [[nodiscard]] bool disturb() const { return shared_ || quiet_; }
   enum class Waited { little, for_blocks, for_trials };
   void allow();
   void trials_go_on();
@@ -42,7 +45,8 @@ class RoomForReaders {
   ClientsReaders& readers_;
   std::function<void()> changed_;
   bool trials_run_ = false;
-  bool disturbed_ = false;
+  bool shared_ = false;
+  bool quiet_ = false;
   std::function<void()> go_on_;  // set while trials wait for readers
   Waited waited_ = Waited::little;
   std::unique_ptr<Timer> between_timer_;  // ends the time that readers have between two trials

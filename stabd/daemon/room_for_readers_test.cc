@@ -26,7 +26,7 @@ class RoomForReadersTest : public testing::Test, protected ClientsReaders {
     room_.readers_changed();
   }
   bool let_run(bool within_block = false) {
-    return room_.let_run([this] { ++went_on_; }, true, within_block);
+    return room_.let_run([this] { ++went_on_; }, within_block);
   }
 
   bool wanted_ = false;
@@ -44,9 +44,18 @@ TEST_F(RoomForReadersTest, ReadersRunAsLongAsTheyDisturbNoTrial) {
   EXPECT_TRUE(allowed_);
   room_.trials_run(true, false);
   EXPECT_TRUE(allowed_);
-  EXPECT_FALSE(room_.let_run([] { FAIL(); }, false, false));
+  EXPECT_FALSE(room_.let_run([] { FAIL(); }, false));
   clock_.pass(1h);
   EXPECT_FALSE(room_.readers_run_beside());
+}
+
+TEST_F(RoomForReadersTest, WithoutCpusOfTheirOwnTheyDisturbEachTrial) {
+  room_.share_cpus(true);
+  room_.trials_run(true, false);
+  want(true);
+  EXPECT_FALSE(allowed_);
+  EXPECT_TRUE(let_run());
+  EXPECT_TRUE(allowed_);
 }
 
 TEST_F(RoomForReadersTest, TheyWaitForABlockThenForATrialThenForNobody) {

@@ -130,10 +130,10 @@ Result<void> Daemon::listen() {
 void Daemon::watch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   const auto stop = [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->stop(); };
-  uv_signal_start(&on_term_, stop, SIGTERM);
-  uv_signal_start(&on_int_, stop, SIGINT);
+  uv_signal_start(&signals_[0], stop, SIGTERM);
+  uv_signal_start(&signals_[1], stop, SIGINT);
   uv_signal_start(
-      &on_hup_,
+      &signals_[2],
       [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->read_settings_again(); },
       SIGHUP);
 }
