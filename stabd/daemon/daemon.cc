@@ -33,7 +33,6 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       store_(std::move(store)),
       options_(std::move(options)),
       wanted_(options_),
-      manager_(std::move(manager)),
       workshop_(loop_->get(), {.program = options_.program,
                                .state_directory = options_.state_directory,
                                .database = database_in(options_.state_directory),
@@ -69,7 +68,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
       leavings_(*loop_),
       clients_(*loop_, options_.limits, options_.idle_limit, accounts_),
-      look_(*loop_, options_.machine_root) {}
+      look_(*loop_, options_.machine_root),
+      supervision_(*loop_, std::move(manager)) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
   // Plans, their output and copies of their sources are private to their owners.
@@ -119,7 +119,7 @@ Result<void> Daemon::open_loop() {
     signal.data = this;
   }
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &stop_timer_, &watchdog_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_, &stop_timer_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }

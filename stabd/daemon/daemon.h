@@ -34,6 +34,7 @@
 #include "stabd/daemon/retries.h"
 #include "stabd/daemon/room_for_readers.h"
 #include "stabd/daemon/session/session.h"
+#include "stabd/daemon/supervision.h"
 #include "stabd/daemon/workshop.h"
 #include "stabd/service/manager.h"
 #include "stabd/settings/settings.h"
@@ -119,7 +120,6 @@ class Daemon {
   Result<void> make_socket();
   Result<void> use_socket(Fd passed);
   void watch_signals();
-  void feed_watchdog();
   void read_settings_again();
   void use_settings();
   void tell_status();
@@ -156,7 +156,6 @@ class Daemon {
   DaemonOptions options_;
   // The settings as last read, except those that can't change before a restart.
   settings::Settings wanted_;
-  service::Manager manager_;
   Workshop workshop_;
   machine::Keeper keeper_;
   Queue queue_;
@@ -172,11 +171,10 @@ class Daemon {
   Leavings leavings_;  // takes over the spools of clients, so it must be there as long as they are
   Clients clients_;
   QuietLook look_;  // for a session that waits for a quiet machine
+  Supervision supervision_;
   bool stopping_ = false;
   bool abandoned_ = false;  // stopping_, and the running trial is not waited for
   bool leaving_ = false;    // stopping_, and stabd waits only for notices
-  // The session and state that the manager was last told.
-  std::pair<store::Id, std::optional<State>> told_{-1, std::nullopt};
 
   uv_pipe_t server_{};
   std::array<uv_signal_t, 3> signals_{};  // SIGTERM, SIGINT and SIGHUP
@@ -184,7 +182,6 @@ class Daemon {
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
   uv_timer_t stop_timer_{};
-  uv_timer_t watchdog_{};  // runs if the service manager has a watchdog
 };
 
 }  // namespace stab::daemon

@@ -114,7 +114,7 @@ Result<void> Daemon::use_socket(Fd passed) {
 }
 
 Result<void> Daemon::listen() {
-  Fd passed = manager_.take_socket();
+  Fd passed = supervision_.take_socket();
   if (auto bound = passed ? use_socket(std::move(passed)) : make_socket(); !bound) return bound;
   const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&server_),
                                   most_waiting_connections, [](uv_stream_t* server, int status) {
@@ -148,8 +148,7 @@ void Daemon::run() {
     open_closed_streams();
     if (!told) spdlog::warn("{}", told.error().message);
   }
-  manager_.tell("READY=1");
-  feed_watchdog();
+  supervision_.ready();
   run_next();
   tell_status();
   archive::Spool::remove_left(options_.state_directory, leavings_.take());
@@ -158,15 +157,6 @@ void Daemon::run() {
   verify_trials();
   uv_run(loop_->get(), UV_RUN_DEFAULT);
   spdlog::info("stabd is stopping");
-}
-
-// Tells the manager at half of its time limit that we are alive. The message comes from the loop,
-// because it means that the loop turns.
-void Daemon::feed_watchdog() {
-  const std::uint64_t half = in_ms(manager_.watchdog()) / 2;
-  if (half == 0) return;
-  uv_timer_start(
-      &watchdog_, [](uv_timer_t* timer) { owner(timer)->manager_.tell("WATCHDOG=1"); }, half, half);
 }
 
 void Daemon::read_settings_again() {
@@ -200,13 +190,10 @@ void Daemon::use_settings() {
 }
 
 void Daemon::tell_status() {
-  const store::Id id = session_ ? session_->experiment().id : 0;
-  const auto state = session_ ? std::optional(session_->state()) : std::nullopt;
-  if (told_ == std::pair(id, state)) return;
-  told_ = {id, state};
-  manager_.tell(session_ ? fmt::format("STATUS=experiment {} ({}) is {}", id,
-                                       session_->experiment().name, to_string(*state))
-                         : "STATUS=no experiment is running");
+  if (session_)
+    supervision_.show(session_->experiment().id, session_->experiment().name, session_->state());
+  else
+    supervision_.show(0, "", std::nullopt);
 }
 
 // The first signal lets the running trial end, if the settings say so and it ends in time, and lets
@@ -220,8 +207,7 @@ void Daemon::stop() {
   const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
       finish ? options_.stop_limit + ending : ending);
-  manager_.tell(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", longest.count(),
-                            finish ? "stabd finishes the running trial" : "stopping"));
+  supervision_.stopping(longest, finish ? "stabd finishes the running trial" : "stopping");
   if (!finish) return abandon();
   session_->ask_for_no_more();
   spdlog::info("stabd finishes the running trial, within {}, and then stops",
