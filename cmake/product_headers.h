@@ -21,3 +21,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+// libfmt has this function, from which all of its formatting follows. Its header lets each file that
+// appends to a text, or logs, compile it once more.
+extern template void fmt::detail::vformat_to<char>(
+    buffer<char>&, basic_string_view<char>,
+    basic_format_args<FMT_BUFFER_CONTEXT(type_identity_t<char>)>, locale_ref);
