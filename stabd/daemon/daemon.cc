@@ -61,7 +61,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                 .containment = workshop_.containment()},
                options_.notify,
                [this] {
-                 if (leaving_) leave();
+                 if (ending_.waits_for_notices()) ending_.leave();
                }),
       accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
@@ -69,7 +69,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       leavings_(*loop_),
       clients_(*loop_, options_.limits, options_.idle_limit, accounts_),
       look_(*loop_, options_.machine_root),
-      supervision_(*loop_, std::move(manager)) {}
+      supervision_(*loop_, std::move(manager)),
+      ending_(*loop_, *this) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
   // Plans, their output and copies of their sources are private to their owners.
@@ -119,7 +120,7 @@ Result<void> Daemon::open_loop() {
     signal.data = this;
   }
   uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_, &stop_timer_}) {
+  for (uv_timer_t* timer : {&storage_retry_, &progress_}) {
     uv_timer_init(loop, timer);
     timer->data = this;
   }
@@ -150,7 +151,7 @@ Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
 }
 
 void Daemon::run_next() {
-  while (!session_ && !stopping_ && store_->refusal().empty()) {
+  while (!session_ && !ending_.has_begun() && store_->refusal().empty()) {
     const auto first = queue_.take();
     if (!first) return;
     auto experiment = store_->experiment(first->id);
@@ -199,7 +200,7 @@ void Daemon::look_again_later() {
       &storage_retry_,
       [](uv_timer_t* handle) {
         Daemon* daemon = owner(handle);
-        if (daemon->stopping_) return;
+        if (daemon->ending_.has_begun()) return;
         if (daemon->session_)
           daemon->session_->retry_storage();
         else
@@ -214,7 +215,7 @@ void Daemon::after_session_step() {
   allow_readers();
   maintenance_.trials_run(session_ && session_->state() == State::running);
   tell_status();
-  if (stopping_ && session_ && !session_->runs_trial()) abandon();
+  if (ending_.has_begun() && session_ && !session_->runs_trial()) ending_.abandon();
   if (!session_ || !session_->finished()) return;
   publish_progress();
   const store::Experiment ended = session_->experiment();
@@ -225,8 +226,8 @@ void Daemon::after_session_step() {
   session_.reset();
   allow_readers();
   if (!is_final(*state_from(ended.state))) queue_.add(waiting_from(ended, accounts_.of(ended.uid)));
-  if (stopping_)
-    leave();
+  if (ending_.has_begun())
+    ending_.leave();
   else
     run_next();
   tell_status();
@@ -289,7 +290,8 @@ SessionPorts Daemon::ports(store::Id experiment) {
             uv_idle_start(&again_, [](uv_idle_t* handle) {
               uv_idle_stop(handle);
               Daemon* daemon = owner(handle);
-              if (daemon->session_ && !daemon->abandoned_) daemon->session_->continue_work();
+              if (daemon->session_ && !daemon->ending_.abandons_trial())
+                daemon->session_->continue_work();
               daemon->after_session_step();
             });
           },
@@ -306,7 +308,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
 }
 
 Result<void> Daemon::start_worker() {
-  if (stopping_) return fail("stabd is stopping");
+  if (ending_.has_begun()) return fail("stabd is stopping");
   const store::Experiment& experiment = session_->experiment();
   return workshop_.start(experiment, session_->privileged(), session_->plan().network,
                          {.said =
@@ -325,9 +327,9 @@ Result<void> Daemon::start_worker() {
                               [this](const std::string& how) {
                                 // An experiment that has not ended continues when stabd starts
                                 // again.
-                                if (stopping_ && !is_final(session_->state())) {
+                                if (ending_.has_begun() && !is_final(session_->state())) {
                                   session_->rest();
-                                  return leave();
+                                  return ending_.leave();
                                 }
                                 session_->worker_ended(how);
                                 after_session_step();

@@ -21,6 +21,7 @@
 #include "machine/quiet/keeper.h"
 #include "protocol/reading.h"
 #include "stabd/daemon/clients.h"
+#include "stabd/daemon/ending.h"
 #include "stabd/daemon/host/accounts.h"
 #include "stabd/daemon/host/quieting.h"
 #include "stabd/daemon/leavings.h"
@@ -51,7 +52,7 @@ struct DaemonOptions : settings::Settings {
   std::string machine_root;  // a prefix for the /proc and /sys paths of knobs, for tests
 };
 
-class Daemon {
+class Daemon final : private Ending::Steps {
  public:
   // Opens the store, ends the processes that an earlier daemon left running, and listens. No trial
   // runs before run().
@@ -123,9 +124,12 @@ class Daemon {
   void read_settings_again();
   void use_settings();
   void tell_status();
-  void stop();
-  void abandon();
-  void leave();
+  // The stages of its end (ending.h).
+  std::optional<std::chrono::nanoseconds> begin_to_stop() override;
+  bool stop_worker() override;
+  [[nodiscard]] bool owes_notices() const override;
+  void wait_for_notices() override;
+  void stop_loop() override;
   void load_queue();
   void run_next();
   void submitted(Connection& client, const Result<Fd>& answer);
@@ -172,16 +176,13 @@ class Daemon {
   Clients clients_;
   QuietLook look_;  // for a session that waits for a quiet machine
   Supervision supervision_;
-  bool stopping_ = false;
-  bool abandoned_ = false;  // stopping_, and the running trial is not waited for
-  bool leaving_ = false;    // stopping_, and stabd waits only for notices
+  Ending ending_;
 
   uv_pipe_t server_{};
   std::array<uv_signal_t, 3> signals_{};  // SIGTERM, SIGINT and SIGHUP
   uv_idle_t again_{};                     // active while the session wants to be called again
   uv_timer_t storage_retry_{};
   uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
-  uv_timer_t stop_timer_{};
 };
 
 }  // namespace stab::daemon

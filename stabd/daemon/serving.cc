@@ -23,22 +23,12 @@ namespace stab::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 
 // The time within which a worker and its processes should end.
 constexpr std::chrono::seconds ending{60};
-constexpr std::chrono::seconds telling{10};
 // So many connections wait in the kernel until the loop accepts them; the kernel tells further
 // clients to try again. The number is the default of limits.connections.
 constexpr int most_waiting_connections = 256;
-
-Daemon* owner(uv_timer_t* handle) {
-  return static_cast<Daemon*>(handle->data);
-}
-
-std::uint64_t in_ms(std::chrono::nanoseconds time) {
-  return static_cast<std::uint64_t>(std::chrono::ceil<milliseconds>(time).count());
-}
 
 // Removes the socket file of a daemon that has gone, but never a living daemon's.
 Result<void> clear_socket(const std::string& path) {
@@ -129,7 +119,9 @@ Result<void> Daemon::listen() {
 
 void Daemon::watch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
-  const auto stop = [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->stop(); };
+  const auto stop = [](uv_signal_t* handle, int) {
+    static_cast<Daemon*>(handle->data)->ending_.stop();
+  };
   uv_signal_start(&signals_[0], stop, SIGTERM);
   uv_signal_start(&signals_[1], stop, SIGINT);
   uv_signal_start(
@@ -196,47 +188,37 @@ void Daemon::tell_status() {
     supervision_.show(0, "", std::nullopt);
 }
 
-// The first signal lets the running trial end, if the settings say so and it ends in time, and lets
-// notices go out. The next signal doesn't wait for the trial, and one during the wait for notices
-// ends that wait.
-void Daemon::stop() {
-  if (leaving_) uv_stop(loop_->get());
-  if (std::exchange(stopping_, true)) return abandon();
+std::optional<std::chrono::nanoseconds> Daemon::begin_to_stop() {
   retries_.stop();
   maintenance_.stop();
   const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
   const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
       finish ? options_.stop_limit + ending : ending);
   supervision_.stopping(longest, finish ? "stabd finishes the running trial" : "stopping");
-  if (!finish) return abandon();
+  if (!finish) return std::nullopt;
   session_->ask_for_no_more();
   spdlog::info("stabd finishes the running trial, within {}, and then stops",
                format_duration(options_.stop_limit));
-  uv_timer_start(
-      &stop_timer_, [](uv_timer_t* timer) { owner(timer)->abandon(); }, in_ms(options_.stop_limit),
-      0);
+  return options_.stop_limit;
 }
 
-// Stops the worker first. The trial that it was running is not stored and will run again.
-void Daemon::abandon() {
-  if (std::exchange(abandoned_, true)) return;
+bool Daemon::stop_worker() {
   if (session_) session_->rest();
-  if (workshop_.has_worker())
-    workshop_.stop();
-  else
-    leave();
+  const bool works = workshop_.has_worker();
+  workshop_.stop();
+  return works;
 }
 
-// Waits a short time for notices that are due.
-void Daemon::leave() {
-  if (!notices_.owed()) return uv_stop(loop_->get());
-  if (std::exchange(leaving_, true)) return;
+bool Daemon::owes_notices() const {
+  return notices_.owed();
+}
+
+void Daemon::wait_for_notices() {
   allow_readers();
-  spdlog::info("stabd waits up to {} for notices; a second signal ends the wait",
-               format_duration(telling));
-  uv_timer_start(
-      &stop_timer_, [](uv_timer_t* timer) { uv_stop(owner(timer)->loop_->get()); }, in_ms(telling),
-      0);
+}
+
+void Daemon::stop_loop() {
+  uv_stop(loop_->get());
 }
 
 }  // namespace stab::daemon
