@@ -37,10 +37,10 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                                .state_directory = options_.state_directory,
                                .database = database_in(options_.state_directory),
                                .cache_directory = options_.cache_directory,
+                               .machine_logs = options_.machine_logs,
                                .machine_root = options_.machine_root,
                                .isolate = options_.isolate,
                                .groups = options_.groups}),
-      keeper_(options_.machine_logs, options_.machine_root),
       queue_(geteuid(), options_.limits),
       turn_(*loop_, queue_, options_.limits.turn,
             [this] {
@@ -92,9 +92,6 @@ Result<void> Daemon::prepare() {
   if (!damage) return fail(damage.error().message);
   heed_damage(*damage);
 
-  // A killed daemon may have confined the process that started us, and so us, to the CPUs that
-  // trials do not use. So this comes before the workshop looks at our CPUs.
-  put_back_what_was_left(options_.machine_logs, options_.machine_root);
   if (auto prepared = workshop_.prepare(); !prepared) return prepared;
   load_queue();
   if (auto opened = open_loop(); !opened) return opened;
@@ -250,12 +247,12 @@ SessionPorts Daemon::ports(store::Id experiment) {
           },
       .quiesce =
           [this](std::span<const machine::Knob* const> knobs, const machine::CpuChoice& cpus) {
-            return quiesce_allowed(keeper_, options_.quiesce_for,
+            return quiesce_allowed(workshop_.keeper(), options_.quiesce_for,
                                    submitter(session_->experiment().uid), knobs, cpus);
           },
-      .disturbed = [this] { return keeper_.disturbed(); },
+      .disturbed = [this] { return workshop_.keeper().disturbed(); },
       .examine = [this] { return workshop_.examine(session_->plan().cpus); },
-      .restore = [this] { return keeper_.restore(); },
+      .restore = [this] { return workshop_.keeper().restore(); },
       .look =
           [this](const machine::CpuSet& trial, const machine::CalmBounds& bounds,
                  SessionPorts::OnLook done) {

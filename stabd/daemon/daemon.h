@@ -18,7 +18,6 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "machine/quiet/keeper.h"
 #include "protocol/reading.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/ending.h"
@@ -161,7 +160,6 @@ class Daemon final : private Ending::Steps {
   // The settings as last read, except those that can't change before a restart.
   settings::Settings wanted_;
   Workshop workshop_;
-  machine::Keeper keeper_;
   Queue queue_;
   MachineTurn turn_;
   std::unique_ptr<Session> session_;

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "stabd/daemon/folders.h"
 #include "stabd/daemon/host/own_cpus.h"
+#include "stabd/daemon/host/quieting.h"
 
 namespace stab::daemon {
 namespace {
@@ -27,9 +28,13 @@ Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options)
     : loop_(loop),
       options_(std::move(options)),
       containment_(options_.isolate ? machine::best_containment()
-                                    : machine::Containment::process_tree) {}
+                                    : machine::Containment::process_tree),
+      keeper_(options_.machine_logs, options_.machine_root) {}
 
 Result<void> Workshop::prepare() {
+  // A killed daemon may have confined the process that started us, and so us, to the CPUs that
+  // trials do not use. So this comes before current_cpus().
+  put_back_what_was_left(options_.machine_logs, options_.machine_root);
   allowed_cpus_ = current_cpus();
   std::error_code error;
   token_ = sha256_hex(std::filesystem::canonical(options_.database, error).string()).substr(0, 32);

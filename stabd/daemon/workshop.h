@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The running experiment's worker and its place: the cgroup of its trials, its folder in the build
-// cache, and the machine's CPUs. There is at most one worker.
+// cache, and the machine's CPUs and settings. There is at most one worker.
 #pragma once
 
 #include <uv.h>
@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "machine/containment.h"
 #include "machine/quiet/doctor.h"
+#include "machine/quiet/keeper.h"
 #include "machine/topology.h"
 #include "machine/trial_group.h"
 #include "protocol/work.h"
@@ -28,6 +29,7 @@ struct WorkshopOptions {
   std::string state_directory;
   std::string database;
   std::string cache_directory;
+  std::string machine_logs{};  // the folder of the machine's logs (machine/quiet/keeper.h)
   std::string machine_root{};  // a prefix for the /proc and /sys paths of knobs, for tests
   bool isolate = true;         // use pid namespaces if the machine allows them
   bool groups = true;          // give trials a cgroup if the machine allows it
@@ -37,7 +39,8 @@ class Workshop {
  public:
   Workshop(uv_loop_t* loop, WorkshopOptions options);
 
-  // Ends the processes that an earlier daemon left running, and removes their groups.
+  // Puts back the settings of the machine that a killed daemon left changed, ends the processes that
+  // it left running, and removes their groups.
   Result<void> prepare();
   [[nodiscard]] machine::Containment containment() const { return containment_; }
   // The CPUs that we were allowed to use at prepare().
@@ -58,6 +61,9 @@ class Workshop {
   // Examines the machine for trials that use so many CPUs. Fails before the first worker.
   [[nodiscard]] Result<std::vector<machine::Finding>> examine(unsigned trial_cpus) const;
 
+  // The settings of the machine that the running experiment may change.
+  machine::Keeper& keeper() { return keeper_; }
+
   // The folder for the builds of this experiment's user.
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
   // The bytes that this folder may have without a setting.
@@ -69,6 +75,7 @@ class Workshop {
   uv_loop_t* loop_;
   WorkshopOptions options_;
   machine::Containment containment_;
+  machine::Keeper keeper_;
   std::vector<unsigned> allowed_cpus_;
   std::string token_;
   std::string no_groups_;                      // why trials have no cgroup; "" if they have one

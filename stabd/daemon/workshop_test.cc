@@ -44,6 +44,8 @@ class WorkshopTest : public testing::Test {
                       .state_directory = directory_ / "",
                       .database = directory_ / "stabd.db",
                       .cache_directory = directory_ / "some/cache",
+                      .machine_logs = directory_ / "logs",
+                      .machine_root = directory_ / "root",
                       .isolate = false,
                       .groups = false}};
 };
