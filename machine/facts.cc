@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace stab::machine {
@@ -197,8 +198,7 @@ std::string summary_of(const json& facts, const Counts& counts) {
 Facts read_facts(const Topology& topology, const std::string& root) {
   json facts = Reader(root).facts(topology);
   facts["summary"] = summary_of(facts, topology.counts());
-  Facts result{.host = text_or(facts["host"], "unnamed"),
-               .facts_json = facts.dump(-1, ' ', false, json::error_handler_t::replace)};
+  Facts result{.host = text_or(facts["host"], "unnamed"), .facts_json = json_text(facts)};
   result.key = sha256_hex(result.facts_json);
   result.summary = facts["summary"].get<std::string>();
   return result;

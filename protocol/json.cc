@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace stab::protocol {
@@ -48,7 +49,7 @@ Result<Parsed> parse(std::string_view text, std::size_t values) {
 }
 
 std::string dump(const json& value, int indent) {
-  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+  return json_text(value, indent);
 }
 
 std::string shown(const Parsed& value) {
@@ -56,7 +57,7 @@ std::string shown(const Parsed& value) {
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
   if (const auto* text = value.get_ptr<const std::string*>())
     return fmt::format("'{}'", one_line(*text, enough));
-  return value.dump(-1, ' ', false, Parsed::error_handler_t::replace);
+  return json_text(value);
 }
 
 }  // namespace stab::protocol

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "report/json_analysis.h"
 #include "report/json_causal.h"
 #include "report/json_loads.h"
@@ -145,7 +146,7 @@ Json causes_of(const std::vector<FailureCause>& causes) {
 }
 
 std::string dumped(const Json& root) {
-  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 }  // namespace

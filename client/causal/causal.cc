@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "client/exit_code.h"
 #include "client/input.h"
@@ -41,7 +42,7 @@ Result<Profiled> read_all(const std::vector<std::string>& paths) {
 }
 
 std::string dumped(const ordered_json& object) {
-  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "client/causal/causal.h"
 #include "client/client.h"
@@ -182,7 +183,7 @@ std::string as_json(const Prediction& predicted, const Measured& measured, const
                           {"measured", causal_gain_json(measured.gain)},
                           {"difference", causal_gain_json(apart)},
                           {"agrees", agrees(apart)}};
-  return root.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 }  // namespace

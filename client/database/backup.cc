@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "client/client.h"
 #include "client/database/database_verbs.h"
 #include "client/output.h"
@@ -21,7 +22,7 @@ std::string as_json(const std::string& database, const std::string& file,
   for (const store::Damage& each : damage)
     rows.push_back({{"table", each.table}, {"row", each.row}, {"problem", each.problem}});
   const nlohmann::json all{{"database", database}, {"file", file}, {"damage", rows}};
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(all, 2);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "client/database/database_verbs.h"
 #include "client/output.h"
@@ -28,7 +29,7 @@ std::string as_json(const std::string& from, const std::string& to, const store:
                  {"lost_nothing", found.lost_nothing()},
                  {"tables", tables},
                  {"experiments", experiments}};
-  return all.dump(2, ' ', false, json::error_handler_t::replace);
+  return json_text(all, 2);
 }
 
 void print(const std::string& to, const store::Recovered& found) {

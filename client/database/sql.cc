@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "client/database/database_verbs.h"
 #include "client/output.h"
@@ -51,7 +52,7 @@ std::string as_json(const store::Table& table) {
     rows.push_back(std::move(cells));
   }
   const nlohmann::json all{{"columns", table.columns}, {"rows", std::move(rows)}};
-  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(all) + "\n";
 }
 
 std::string as_csv(const store::Table& table) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "client/output.h"
 #include "plan/measures/builds.h"
@@ -335,7 +336,7 @@ std::string as_json(const History& history) {
                  {"experiments", std::move(experiments)},
                  {"series", std::move(series)},
                  {"left_out", std::move(left_out)}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace stab::client::history

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "client/exit_code.h"
 #include "client/machine/machine_verbs.h"
@@ -99,7 +100,7 @@ std::string as_json(const Hardware& hardware, const std::vector<Tried>& events) 
   nlohmann::json all{
       {"hardware_at_once", nullptr}, {"why_none", hardware.why_none}, {"events", rows}};
   if (hardware.at_once) all["hardware_at_once"] = *hardware.at_once;
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 // Puts the names into wrapped lines.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "client/exit_code.h"
 #include "client/machine/machine_verbs.h"
 #include "client/output.h"
@@ -24,7 +25,7 @@ std::string as_json(machine::Grade grade, std::span<const machine::Finding> find
                     {"meaning", finding.meaning},
                     {"mend", finding.mend}});
   const nlohmann::json all{{"grade", machine::to_string(grade)}, {"findings", rows}};
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 std::string as_text(machine::Grade grade, std::span<const machine::Finding> findings) {

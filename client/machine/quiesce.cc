@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "client/exit_code.h"
 #include "client/machine/machine_verbs.h"
 #include "client/output.h"
@@ -47,7 +48,7 @@ std::string as_json(std::span<const Outcome> outcomes) {
                     {"found", outcome.found},
                     {"value", outcome.value},
                     {"reason", outcome.reason}});
-  return rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(rows, 2) + "\n";
 }
 
 // One line for each file, except that files which are already quiet share one line per knob.
@@ -124,9 +125,7 @@ Result<int> quiesce_status(const MachineOptions& options) {
     if (settings.empty() || !std::ranges::all_of(settings, &machine::Setting::is_quiet))
       text += fmt::format("{:29}needs {}\n", "", knob->needs);
   }
-  const std::string shown =
-      options.json ? rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
-                   : text;
+  const std::string shown = options.json ? json_text(rows, 2) + "\n" : text;
   if (auto written = write_output(shown, "", Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;

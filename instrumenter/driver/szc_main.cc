@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "instrumenter/driver/added_compilers.h"
 #include "instrumenter/driver/command.h"
 #include "instrumenter/driver/companions.h"
@@ -69,7 +70,7 @@ std::string compilers_text(const Companions& companions, bool json) {
     for (const Added& each : added)
       all["added"].push_back(
           {{"compiler", each.compiler}, {"pass", each.pass}, {"changed", each.changed}});
-    return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(all, 2) + "\n";
   }
   std::string text;
   for (const unsigned version : versions)

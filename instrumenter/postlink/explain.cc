@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "instrumenter/postlink/frames/frames.h"
 #include "instrumenter/postlink/postlink.h"
 
@@ -160,7 +161,7 @@ std::string to_json(const Explanation& explanation) {
       {"layouts_stay_for", std::move(keepers)},
       {"small_stacks", explanation.small_stacks},
       {"functions", std::move(functions)}};
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace stab::instrumenter

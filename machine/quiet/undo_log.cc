@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/json.h"
 
 namespace stab::machine {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::size_t largest_log = 16 << 20;
 // The first line names the boot. Each other line is a change, or says that the newest change of a
 // file is forgotten. Each line ends with a digest of its text.
 std::string sealed(const json& line) {
-  const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string text = json_text(line);
   return fmt::format("{} {}\n", text, sha256_hex(text).substr(0, 16));
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "report/csv.h"
 #include "results/trials.h"
 #include "store/trial_columns.h"
@@ -201,7 +202,7 @@ void write_sample(const store::Reader::Names& names, const store::Trial& trial,
 }
 
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(nlohmann::json(text));
 }
 
 // A column of the table and the cell that it shows.

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "results/exports/export.h"
 #include "results/exports/measured.h"
 #include "results/trials.h"
@@ -48,7 +49,7 @@ void add(Cell& cell, const store::Trial& trial) {
 }
 
 std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(nlohmann::json(text));
 }
 
 std::string seconds(double ns) {

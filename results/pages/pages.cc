@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/json.h"
 #include "design/expand.h"
 #include "plan/reading/reader.h"
 #include "report/html/page.h"
@@ -27,10 +28,7 @@ void add_facts(const nlohmann::json& value, const std::string& name, std::vector
     return;
   }
   facts.push_back(
-      {.name = name,
-       .value = value.is_string()
-                    ? value.get<std::string>()
-                    : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+      {.name = name, .value = value.is_string() ? value.get<std::string>() : json_text(value)});
 }
 
 report::html::PlannedLevels levels_of(const plan::Plan& plan) {

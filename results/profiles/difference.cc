@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "report/or_null.h"
 #include "report/words/grid.h"
@@ -157,7 +158,7 @@ std::string json_of(const Cells& cells, const plan::Plan& plan,
                    {"trials_without", cells.without},
                    {"all", json_of(cells.difference.all(alpha))},
                    {"functions", functions}};
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(whole, 2) + "\n";
 }
 
 }  // namespace

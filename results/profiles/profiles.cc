@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "plan/reading/reader.h"
 #include "report/words/grid.h"
@@ -95,7 +96,7 @@ std::string json_of(const store::Trial& trial, const std::string& cell) {
                    {"lost", profile.lost},
                    {"samples", samples_in(profile)},
                    {"functions", functions}};
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(whole, 2) + "\n";
 }
 
 Result<std::string> of_trial(store::Reader& store, const store::Experiment& experiment,

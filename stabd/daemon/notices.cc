@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "protocol/messages.h"
 #include "stabd/daemon/reading.h"
 #include "stabd/daemon/session/state.h"
@@ -131,7 +132,7 @@ void Notices::tell(const store::Experiment& row, const plan::Plan* plan, std::st
 
 void Notices::send(std::vector<Notice> notices, const nlohmann::ordered_json& json) {
   for (Notice& notice : notices) {
-    notice.json = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    notice.json = json_text(json);
     notifier_of(notice).send(std::move(notice));
   }
   sent_();

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
+
 namespace stab::stats::causal {
 namespace {
 
@@ -198,7 +200,7 @@ std::string run_text(const Profile& profile) {
   if (const auto& of = run.sampling)
     made["sampling"] = Json::array({of->samples, of->outside, of->unwound_short, of->sampled_ns,
                                     of->lost, of->is_by_timer, of->is_of_user_code});
-  return made.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(made);
 }
 
 Result<void> read_run(std::string_view text, Profile& profile) {

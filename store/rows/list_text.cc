@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "store/exceptions.h"
 
 namespace stab::store {
@@ -21,7 +22,7 @@ void add_text(std::string& to, const std::string& text) {
   if (std::ranges::all_of(text, is_plain))
     fmt::format_to(std::back_inserter(to), "\"{}\"", text);
   else
-    to += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    to += json_text(nlohmann::json(text));
 }
 
 void ListScanner::wrong() const {

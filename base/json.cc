@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "base/json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace stab {
+
+std::string json_text(const nlohmann::json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace stab
