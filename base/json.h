@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace stab {
 
@@ -12,5 +13,7 @@ namespace stab {
 // With an indent of -1 the text is one line.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
+// The text as JSON, in quotes.
+std::string json_string(std::string_view text);
 
 }  // namespace stab

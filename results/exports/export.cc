@@ -201,10 +201,6 @@ void write_sample(const store::Reader::Names& names, const store::Trial& trial,
   cells.text(samples.reason);
 }
 
-std::string quoted(const std::string& text) {
-  return json_text(nlohmann::json(text));
-}
-
 // A column of the table and the cell that it shows.
 struct Shown {
   std::string name;
@@ -221,7 +217,7 @@ std::vector<Shown> shown_columns(const std::vector<std::string>& columns) {
     if (same != shown.end())
       same->cell = i;
     else
-      shown.push_back({.name = columns[i], .key = quoted(columns[i]) + ":", .cell = i});
+      shown.push_back({.name = columns[i], .key = json_string(columns[i]) + ":", .cell = i});
   }
   return shown;
 }
@@ -249,7 +245,7 @@ std::string json_row(const std::vector<Shown>& columns, const Cells& cells) {
     object += column.key;
     const std::string& value = cells.at(column.cell);
     const Kind kind = cells.kind(column.cell);
-    object += kind == Kind::none ? "null" : kind == Kind::text ? quoted(value) : value;
+    object += kind == Kind::none ? "null" : kind == Kind::text ? json_string(value) : value;
   }
   return object + "}";
 }

@@ -48,10 +48,6 @@ void add(Cell& cell, const store::Trial& trial) {
   add_to(cell.system, trial.system_ns);
 }
 
-std::string json_text(const std::string& text) {
-  return json_text(nlohmann::json(text));
-}
-
 std::string seconds(double ns) {
   return fmt::format("{}", ns / ns_per_second);
 }
@@ -97,7 +93,7 @@ Result<void> write_list(const char* name, const std::vector<T>& values, const Wr
 std::string parameters_of(const Cell& cell, bool several_benchmarks) {
   std::string text;
   const auto add_one = [&](const std::string& name, const std::string& level) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", json_text(name), json_text(level));
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", json_string(name), json_string(level));
   };
   if (several_benchmarks) add_one("benchmark", cell.benchmark);
   for (const auto& [name, level] : cell.levels) add_one(name, level);
@@ -115,7 +111,7 @@ std::vector<std::optional<int>> not_zero(const std::vector<std::optional<int>>& 
 
 Result<void> write_cell(const Cell& cell, bool several_benchmarks, const Sink& sink) {
   if (auto sunk =
-          sink(fmt::format("{{\"command\":{},{}", json_text(cell.command), summary_of(cell)));
+          sink(fmt::format("{{\"command\":{},{}", json_string(cell.command), summary_of(cell)));
       !sunk)
     return sunk;
   const auto time = [](std::int64_t ns) { return seconds(static_cast<double>(ns)); };

@@ -22,7 +22,7 @@ void add_text(std::string& to, const std::string& text) {
   if (std::ranges::all_of(text, is_plain))
     fmt::format_to(std::back_inserter(to), "\"{}\"", text);
   else
-    to += json_text(nlohmann::json(text));
+    to += json_string(text);
 }
 
 void ListScanner::wrong() const {
