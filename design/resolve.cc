@@ -115,7 +115,7 @@ void set_options(const Plan& plan, const Trial& trial, Task& task) {
     task.needs = Needs::runtime;
 }
 
-// What a factor does to a trial, unless it changes the trial's variables, its build or its options.
+// Does what a factor does to a trial, unless it changes the trial's variables, build or options.
 // The compiler asks for a row for each kind.
 void set_level(FactorKind kind, std::uint64_t number, Task& task) {
   switch (kind) {

@@ -24,7 +24,7 @@ struct Range {
   std::uint64_t max = 0;
 };
 
-// What a plan may say about a factor that is built in.
+// The levels that a plan may give a factor that is built in.
 struct Builtin {
   FactorKind kind;
   std::string rule;  // how a level is written

@@ -14,7 +14,7 @@ namespace stab::daemon {
 
 class Ending {
  public:
-  // What the daemon does at each stage.
+  // The daemon's work at each stage.
   class Steps {
    public:
     // Begins nothing new from now on. Returns how long to wait for the running trial, or nothing if

@@ -249,8 +249,7 @@ TEST_F(LargeArchives, OfOneUserAreRemovedAndImportedBesideThoseOfAnother) {
   bool imported_beside = false;
   bool removed_beside = false;
   for (int attempt = 0; attempt < 10 && !(imported_beside && removed_beside); ++attempt) {
-    ASSERT_TRUE(
-        comes_to_be("SELECT count(*) FROM experiment WHERE state = 'removing'", "0"));
+    ASSERT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE state = 'removing'", "0"));
     const pid_t large = start_program(command(ada, {"import", file_of(ada)}), lab_.folder(),
                                       lab_.path("import.log"));
     ASSERT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE state = 'removing'", "1"));
