@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
-// libfmt has this function, from which all of its formatting follows. Its header lets each file that
-// appends to a text, or logs, compile it once more.
+// All of fmt's formatting follows from this function. Without this line each file that appends to a
+// text, or logs, would compile it once more; base/formatting.cc has it.
 extern template void fmt::detail::vformat_to<char>(
     buffer<char>&, basic_string_view<char>,
     basic_format_args<FMT_BUFFER_CONTEXT(type_identity_t<char>)>, locale_ref);
