@@ -161,6 +161,10 @@ std::string analysis_json(const std::string& source, const stats::Analysis& anal
 }
 
 std::string json(const Document& document) {
+  return dumped(json_value(document));
+}
+
+Json json_value(const Document& document) {
   const stats::Analysis& analysis = document.analysis;
   Json root{{"format", json_format},
             {"experiment", document.experiment},
@@ -218,7 +222,7 @@ std::string json(const Document& document) {
             {"failures", document.failures},
             {"failure_causes", causes_of(document.causes)}};
   add_analysis_json(root, analysis);
-  return dumped(root);
+  return root;
 }
 
 }  // namespace stab::report

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "report/sample_document.h"
 #include "report/words/answer.h"
@@ -31,6 +32,19 @@ TEST(Json, HoldsTheAnovaInFullPrecision) {
   EXPECT_EQ(opt["df"], 1.0);
   EXPECT_EQ(opt["F"].get<double>(), *document.analysis.tables[1].rows[1].f);
   EXPECT_EQ(opt["p"].get<double>(), *document.analysis.tables[1].rows[1].p);
+}
+
+TEST(Json, IsTheSameAsAPartOfOtherJson) {
+  Document document = sample_document();
+  document.experiment = "a\xff";
+  document.duration = std::chrono::nanoseconds(1);
+  document.exclusions = Exclusions{.alpha = 0.05, .p = std::nan("")};
+  const auto text = [](json report) {
+    json whole;
+    whole["report"] = std::move(report);
+    return whole.dump(2, ' ', false, json::error_handler_t::replace);
+  };
+  EXPECT_EQ(text(json_value(document)), text(parsed(document)));
 }
 
 TEST(Json, CountsTheLayouts) {

@@ -163,7 +163,7 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
            {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
            {"state", ran.state},
            {"interrupted", ran.signal != 0},
-           {"report", json::parse(report::json(answered.analysed.document))}}
+           {"report", report::json_value(answered.analysed.document)}}
           .dump(2, ' ', false, json::error_handler_t::replace));
 }
 
