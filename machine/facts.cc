@@ -175,33 +175,68 @@ class Reader {
   std::string root_;
 };
 
-std::string counted(unsigned number, std::string_view what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+// The member of an object; null if there is none.
+const json& member(const json& object, const char* name) {
+  static const json none;
+  const auto found = object.find(name);
+  return found == object.end() ? none : *found;
+}
+
+// "lab: AMD EPYC, 2 CPUs in 2 cores in 1 package, 24 GiB"
+std::string hardware_of(const json& facts) {
+  const json& topology = member(facts, "topology");
+  const auto counted = [&](const char* name, std::string_view what) {
+    const json& number = member(topology, name);
+    const auto count = number.is_number_unsigned() ? number.get<std::uint64_t>() : 0;
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  std::string line =
+      fmt::format("{}: {}, {} in {} in {}", text_or(member(facts, "host"), "unnamed"),
+                  text_or(member(facts, "cpu_model"), "unknown CPU"), counted("cpus", "CPU"),
+                  counted("cores", "core"), counted("packages", "package"));
+  if (const json& memory = member(facts, "memory_mib"); memory.is_number())
+    line += fmt::format(", {:.3g} GiB", memory.get<double>() / 1024);
+  return line;
 }
 
 // "lab: AMD EPYC, 2 CPUs in 2 cores in 1 package, 24 GiB, Linux 6.1, Debian 12, under a hypervisor"
-std::string summary_of(const json& facts, const Counts& counts) {
-  std::string line =
-      fmt::format("{}: {}, {} in {} in {}", text_or(facts["host"], "unnamed"),
-                  text_or(facts["cpu_model"], "unknown CPU"), counted(counts.cpus, "CPU"),
-                  counted(counts.cores, "core"), counted(counts.packages, "package"));
-  if (facts["memory_mib"].is_number())
-    line += fmt::format(", {:.3g} GiB", facts["memory_mib"].get<double>() / 1024);
+std::string summary_of(const json& facts) {
+  std::string line = hardware_of(facts);
   line += ", Linux " + text_or(facts["kernel"], "(unknown version)");
   if (facts["distribution"].is_string()) line += ", " + facts["distribution"].get<std::string>();
   if (facts["hypervisor"] == true) line += ", under a hypervisor";
   return one_line(line, 500);
 }
 
+void add_facts(const json& value, const std::string& name, std::vector<Fact>& facts) {
+  if (value.is_object()) {
+    for (const auto& [key, inner] : value.items())
+      add_facts(inner, name.empty() ? key : name + " " + key, facts);
+    return;
+  }
+  facts.push_back(
+      {.name = name, .value = value.is_string() ? value.get<std::string>() : json_text(value)});
+}
+
 }  // namespace
 
 Facts read_facts(const Topology& topology, const std::string& root) {
   json facts = Reader(root).facts(topology);
-  facts["summary"] = summary_of(facts, topology.counts());
+  facts["summary"] = summary_of(facts);
   Facts result{.host = text_or(facts["host"], "unnamed"), .facts_json = json_text(facts)};
   result.key = sha256_hex(result.facts_json);
   result.summary = facts["summary"].get<std::string>();
   return result;
+}
+
+StoredFacts stored_facts(std::string_view facts_json) {
+  StoredFacts stored;
+  const json facts = json::parse(facts_json, nullptr, false);
+  if (!facts.is_object()) return stored;
+  stored.summary = text_or(member(facts, "summary"), "");
+  if (member(facts, "topology").is_object()) stored.hardware = one_line(hardware_of(facts), 500);
+  add_facts(facts, "", stored.all);
+  return stored;
 }
 
 }  // namespace stab::machine

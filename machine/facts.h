@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "machine/topology.h"
@@ -22,5 +24,21 @@ struct Facts {
 // Never fails: a fact that can't be read is absent. `root` is a prefix for /proc, /sys and /etc,
 // for tests.
 Facts read_facts(const Topology& topology, const std::string& root = "");
+
+struct Fact {
+  std::string name{};   // "cpu_model", "topology cores"
+  std::string value{};  // for people
+};
+
+// The facts that are stored as `facts_json`, as values. A stored text may come from an archive that
+// anybody made, so each member may be empty.
+struct StoredFacts {
+  std::string summary{};
+  // The beginning of the summary, which names the host and its hardware. It is the same under each
+  // kernel and distribution. "" if these facts are missing.
+  std::string hardware{};
+  std::vector<Fact> all{};  // in the order of the text
+};
+StoredFacts stored_facts(std::string_view facts_json);
 
 }  // namespace stab::machine

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -17,6 +18,7 @@ namespace stab::machine {
 namespace {
 
 using nlohmann::json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // A machine made of files, as a server with all knobs shows itself.
@@ -87,6 +89,42 @@ TEST_F(FactsTest, SumsUpInOneLine) {
             "lab7: Intel(R) Xeon(R) Gold 6330, 112 CPUs in 56 cores in 2 packages, 252 GiB, "
             "Linux 6.1.0-18-amd64, Debian GNU/Linux 12 (bookworm)");
   EXPECT_EQ(read().host, "lab7");
+}
+
+TEST_F(FactsTest, StoredFactsHaveTheHardwareWithoutTheSystem) {
+  const StoredFacts stored = stored_facts(read().facts_json);
+  EXPECT_EQ(stored.summary, read().summary);
+  EXPECT_EQ(stored.hardware,
+            "lab7: Intel(R) Xeon(R) Gold 6330, 112 CPUs in 56 cores in 2 packages, 252 GiB");
+  put("/proc/sys/kernel/osrelease", "6.12.1, Linux 7\n");
+  put("/etc/os-release", "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n");
+  EXPECT_NE(read().summary, stored.summary);
+  EXPECT_EQ(stored_facts(read().facts_json).hardware, stored.hardware);
+  put("/proc/sys/kernel/hostname", "lab8, Linux 1\n");
+  EXPECT_EQ(stored_facts(read().facts_json).hardware, "lab8, Linux 1" + stored.hardware.substr(4));
+}
+
+TEST_F(FactsTest, StoredFactsAreAListForPeople) {
+  const StoredFacts stored = stored_facts(
+      R"({"a":"text","b":{"c":1.5,"d":{"absent":"no file"}},"e":true,"summary":"one line"})");
+  std::vector<std::string> lines;
+  for (const Fact& each : stored.all) lines.push_back(each.name + " = " + each.value);
+  EXPECT_THAT(lines, ElementsAre("a = text", "b c = 1.5", "b d absent = no file", "e = true",
+                                 "summary = one line"));
+  EXPECT_EQ(stored.summary, "one line");
+  EXPECT_EQ(stored.hardware, "") << "nothing is known about it";
+}
+
+// An archive may have any text.
+TEST(StoredFacts, OfAStrangerDoNoHarm) {
+  for (const char* text : {"", "{", "[]", "7", "null", R"({"summary":7})"}) {
+    const StoredFacts stored = stored_facts(text);
+    EXPECT_EQ(stored.summary, "") << text;
+    EXPECT_EQ(stored.hardware, "") << text;
+  }
+  EXPECT_EQ(
+      stored_facts(R"({"topology":{"cpus":-1,"cores":"x"},"host":[],"memory_mib":{}})").hardware,
+      "unnamed: unknown CPU, 0 CPUs in 0 cores in 0 packages");
 }
 
 TEST_F(FactsTest, TheKeyIsTheDigestAndChangesWithAFact) {

@@ -45,8 +45,8 @@ BOOST_DESCRIBE_STRUCT(Layouts, (), (randomized, unrandomized, without_runtime))
 BOOST_DESCRIBE_STRUCT(Source, (), (branch, commit))
 BOOST_DESCRIBE_STRUCT(CausalCell, (), (name, profile, analysis, reason))
 BOOST_DESCRIBE_STRUCT(Document, (),
-                      (experiment, id, machine, simulated, trials, stopping, layouts, from_ns,
-                       settings, source, analysis, causal))
+                      (experiment, id, machine, hardware, simulated, trials, stopping, layouts,
+                       from_ns, settings, source, analysis, causal))
 
 }  // namespace stab::report
 

@@ -234,6 +234,9 @@ struct Document {
   std::string state{};     // "done", "cancelled", ...
   std::string reason{};    // why it is in that state; "" if there is nothing to say
   std::string machine{};   // one line
+  // The part of that line that is the same under each kernel and system; the whole line if the
+  // stored facts don't tell.
+  std::string hardware{};
   bool simulated = false;  // its trials ran under a simulator, so they have no times
   std::string versions{};  // of stabd and of the compilers, when it was measured; "": not known
   Quietness quietness{};

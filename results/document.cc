@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "design/expand.h"
 #include "design/fractional.h"
 #include "design/turns.h"
+#include "machine/facts.h"
 #include "plan/reading/reader.h"
 #include "plan/settings.h"
 #include "results/alike.h"
@@ -92,16 +92,18 @@ stats::Spec spec_of(const plan::Plan& plan) {
   return spec;
 }
 
-std::string machine_line(store::Reader& store, store::Id id) {
-  const auto machine =
-      id == 0 ? store::Outcome<std::optional<store::Machine>>(std::nullopt) : store.machine(id);
-  if (!machine) return "not known: " + machine.error().message;
-  if (!*machine)
-    return id == 0 ? "" : fmt::format("not known: row {} of table machine is missing", id);
-  const auto facts = nlohmann::json::parse((*machine)->facts, nullptr, false);
-  const bool has_summary =
-      facts.is_object() && facts.contains("summary") && facts["summary"].is_string();
-  return has_summary ? facts["summary"].get<std::string>() : (*machine)->host;
+void add_machine(store::Reader& store, store::Id id, report::Document& document) {
+  if (id == 0) return;
+  if (const auto machine = store.machine(id); !machine) {
+    document.machine = "not known: " + machine.error().message;
+  } else if (!*machine) {
+    document.machine = fmt::format("not known: row {} of table machine is missing", id);
+  } else {
+    const machine::StoredFacts facts = machine::stored_facts((*machine)->facts);
+    document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
+    document.hardware = facts.hardware;
+  }
+  if (document.hardware.empty()) document.hardware = document.machine;
 }
 
 // Why trials had no runtime. At least one trial must have had none.
@@ -389,7 +391,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.question = plan->question;
   document.state = experiment.state;
   document.reason = experiment.reason;
-  document.machine = machine_line(store, experiment.machine);
+  add_machine(store, experiment.machine, document);
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;

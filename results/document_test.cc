@@ -357,11 +357,18 @@ TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
   experiment_.machine =
       store_->add_machine({.key = "1", .host = "lab", .facts = R"({"summary":"2 CPUs"})"}).value();
   EXPECT_EQ(document().machine, "2 CPUs");
+  EXPECT_EQ(document().hardware, "2 CPUs") << "the facts don't tell";
   for (const char* facts : {"{}", "[]", "", R"({"summary":7})"}) {
     experiment_.machine =
         store_->add_machine({.key = facts, .host = "lab", .facts = facts}).value();
     EXPECT_EQ(document().machine, "lab") << facts;
+    EXPECT_EQ(document().hardware, "lab") << facts;
   }
+  const char* facts =
+      R"({"host":"a","cpu_model":"b","topology":{"cpus":2,"cores":1,"packages":1},"summary":"a, b"})";
+  experiment_.machine = store_->add_machine({.key = "2", .host = "lab", .facts = facts}).value();
+  EXPECT_EQ(document().machine, "a, b");
+  EXPECT_EQ(document().hardware, "a: b, 2 CPUs in 1 core in 1 package");
 }
 
 TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {

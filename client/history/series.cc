@@ -18,11 +18,6 @@ std::optional<double> finite(std::optional<double> value) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-// The line of the machine's facts up to the kernel, which is the first software in it.
-std::string hardware_of(const Experiment& experiment) {
-  return experiment.machine.substr(0, experiment.machine.find(", Linux "));
-}
-
 // "" if they are comparable.
 std::string why_not_comparable(const Experiment& each, const Experiment& latest) {
   if (each.simulated != latest.simulated)
@@ -33,7 +28,7 @@ std::string why_not_comparable(const Experiment& each, const Experiment& latest)
                        each.response == latest.response ? " in another unit" : "");
   if (each.log_scale != latest.log_scale)
     return each.log_scale ? "its means are geometric" : "its means are arithmetic";
-  if (each.machine.empty() || hardware_of(each) != hardware_of(latest))
+  if (each.machine.empty() || each.hardware != latest.hardware)
     return "another machine: " + (each.machine.empty() ? "not known" : each.machine);
   return "";
 }
@@ -191,6 +186,7 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                         .name = document.experiment,
                         .at_ns = document.from_ns,
                         .machine = document.machine,
+                        .hardware = document.hardware,
                         .settings = document.settings,
                         .source = document.source,
                         .response = analysis.spec.response,

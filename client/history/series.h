@@ -32,7 +32,8 @@ struct Experiment {
   std::int64_t id = 0;
   std::string name{};
   std::int64_t at_ns = 0;  // when its first trial began
-  std::string machine{};
+  std::string machine{};   // one line
+  std::string hardware{};  // the same under each kernel and system
   std::vector<std::string> settings{};
   report::Source source{};  // the commit and branch that were checked out at its submission
   std::string response{};

@@ -29,6 +29,7 @@ Experiment experiment(std::int64_t id, double mean) {
           .name = "nightly",
           .at_ns = id * 1'000'000'000,
           .machine = "lab: a CPU, 2 CPUs, Linux 6.1, Debian",
+          .hardware = "lab: a CPU, 2 CPUs",
           .settings = {"CC = clang-19"},
           .response = "wall",
           .unit = stats::Unit::nanoseconds,
@@ -128,6 +129,7 @@ TEST(History, ExperimentsAreInTheOrderOfTimeAndEachCellIsASeries) {
 TEST(History, WhatIsNotComparableWithTheLatestIsLeftOutWithTheReason) {
   std::vector<Experiment> all = step(1);
   all[0].machine = "other: a CPU, 2 CPUs, Linux 6.1, Debian";
+  all[0].hardware = "other: a CPU, 2 CPUs";
   all[1].response = "user";
   all[2].simulated = true;
   all[3].log_scale = false;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "results/pages/pages.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
-#include "base/json.h"
 #include "design/expand.h"
+#include "machine/facts.h"
 #include "plan/reading/reader.h"
 #include "report/html/page.h"
 #include "results/answers.h"
@@ -20,16 +19,6 @@ namespace {
 
 using report::html::Background;
 using report::html::Fact;
-
-void add_facts(const nlohmann::json& value, const std::string& name, std::vector<Fact>& facts) {
-  if (value.is_object()) {
-    for (const auto& [key, inner] : value.items())
-      add_facts(inner, name.empty() ? key : name + " " + key, facts);
-    return;
-  }
-  facts.push_back(
-      {.name = name, .value = value.is_string() ? value.get<std::string>() : json_text(value)});
-}
 
 report::html::PlannedLevels levels_of(const plan::Plan& plan) {
   report::html::PlannedLevels levels;
@@ -46,8 +35,9 @@ std::vector<Fact> facts_of(store::Reader& store, store::Id id) {
   if (id == 0) return facts;
   const auto machine = store.machine(id);
   if (!machine || !*machine) return facts;
-  const auto stored = nlohmann::json::parse((*machine)->facts, nullptr, false);
-  if (stored.is_object()) add_facts(stored, "", facts);
+  machine::StoredFacts stored = machine::stored_facts((*machine)->facts);
+  for (machine::Fact& each : stored.all)
+    facts.push_back({.name = std::move(each.name), .value = std::move(each.value)});
   return facts;
 }
 
