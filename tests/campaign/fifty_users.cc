@@ -50,6 +50,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "machine/topology.h"
 #include "protocol/messages.h"
 #include "tests/system/lab.h"
 
@@ -330,20 +331,22 @@ void Campaign::start_measured() {
 
 // We and all that we start from here on run on no CPU of the trials, as under the knob other_processes.
 void Campaign::stay_off_trials() {
-  const std::string said = lab_.ctl({"status", std::to_string(measured_id_)}).out;
-  const std::string words = "trials run on CPU ";
-  const std::size_t at = said.rfind(words);
+  machine::CpuSet trial;
+  const json listed = json::parse(lab_.ctl({"list", "--json"}).out, nullptr, false);
+  if (listed.is_array())
+    for (const json& each : listed)
+      if (each.value("id", 0) == measured_id_)
+        trial = machine::cpus_in(each.value("trial_cpus", ""));
   cpu_set_t cpus;
   sched_getaffinity(0, sizeof cpus, &cpus);
-  if (at == std::string::npos || CPU_COUNT(&cpus) < 2) {
+  if (trial.empty() || CPU_COUNT(&cpus) < 2) {
     fmt::print("Trials have no CPU of their own here: attackers and trials share them.\n");
     return;
   }
-  const int trial = std::atoi(said.c_str() + at + words.size());
-  CPU_CLR(static_cast<std::size_t>(trial), &cpus);
+  for (const unsigned each : trial) CPU_CLR(each, &cpus);
   sched_setaffinity(0, sizeof cpus, &cpus);
-  fmt::print("Trials run on CPU {}; all processes of the campaign run on the other {}.\n", trial,
-             CPU_COUNT(&cpus));
+  fmt::print("Trials run on CPU {}; all processes of the campaign run on the other {}.\n",
+             machine::to_string(trial), CPU_COUNT(&cpus));
 }
 
 // Mostly lists, and now and then something that a reader answers.
