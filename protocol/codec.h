@@ -83,6 +83,9 @@ inline json write_enum(store::CalibrationScope value) {
 inline json write_enum(store::StopCause value) {
   return store::to_string(value);
 }
+inline json write_enum(store::Quietness value) {
+  return store::to_string(value);
+}
 template <class E>
 json write_enum(E value) {
   return static_cast<int>(value);
@@ -144,6 +147,11 @@ inline void read_enum(const Parsed& from, store::StopCause& to, std::string_view
   const auto cause = store::stop_cause(text_in(from, where));
   if (!cause) refuse(where, "time or rule", from);
   to = *cause;
+}
+inline void read_enum(const Parsed& from, store::Quietness& to, std::string_view where) {
+  const auto quietness = store::quietness_named(text_in(from, where));
+  if (!quietness) refuse(where, "good, fair or poor", from);
+  to = *quietness;
 }
 
 template <class T>

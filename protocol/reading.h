@@ -18,7 +18,7 @@ namespace stab::store {
 BOOST_DESCRIBE_STRUCT(Experiment, (),
                       (id, name, plan, directory, uid, gid, state, reason, submitted_ns, started_ns,
                        ended_ns, trials, machine, duration_ns, priority, held_by, stopped_by,
-                       trial_cpus))
+                       trial_cpus, quietness))
 BOOST_DESCRIBE_STRUCT(Damage, (), (table, row, problem))
 
 }  // namespace stab::store

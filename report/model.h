@@ -81,6 +81,7 @@ struct NoiseFloor {
 // How quiet the machine was when the trials began.
 struct Quietness {
   std::string asked{};    // by the plan: "off", "best-effort", "strict"
+  std::string grade{};    // "good", "fair" or "poor"; "": not known
   std::string found{};    // "fair: swappiness (60)"; "": not known
   std::string changed{};  // settings that stabd changed to make the machine quiet; "": none
   std::string loud{};     // settings that it could not change, and why

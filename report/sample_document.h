@@ -27,6 +27,7 @@ inline Document sample_document() {
   document.state = "done";
   document.machine = "an imagined machine with 2 CPUs";
   document.quietness = {.asked = "best-effort",
+                        .grade = "fair",
                         .found = "fair for measurements: smt (on)",
                         .changed = "governor (2 files), swappiness",
                         .loud = "ksm: it does not take 0"};

@@ -206,8 +206,8 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
 
 // How quiet the machine was, without the reasons; "" if it was good.
 std::string short_quiet(const Quietness& quietness) {
-  if (quietness.found.empty() || quietness.found.starts_with("good")) return "";
-  return quietness.found.substr(0, quietness.found.find(':'));
+  if (quietness.found.empty() || quietness.grade == "good") return "";
+  return quietness.grade.empty() ? "not known" : quietness.grade + " for measurements";
 }
 
 // For a busy machine. Nobody knows by how much the load widens intervals, so the text says what to

@@ -67,6 +67,20 @@ TEST(Screen, ManyRowsAndSentencesLeaveRoomForEachOther) {
   }
 }
 
+TEST(Screen, ATextOfTheMachineDoesNotMakeItQuiet) {
+  Document document = sample_document();
+  const auto quiet = [&](const std::string& grade, const std::string& found) {
+    document.quietness.grade = grade;
+    document.quietness.found = found;
+    return line_with(text(document), "  Quiet ");
+  };
+  EXPECT_EQ(quiet("fair", "good neighbours: smt (on)"), "  Quiet     fair for measurements");
+  EXPECT_EQ(quiet("poor", "poor for measurements: load (9)"), "  Quiet     poor for measurements");
+  EXPECT_EQ(quiet("", "not known: the file is damaged"), "  Quiet     not known");
+  EXPECT_EQ(quiet("good", "good for measurements"), "");
+  EXPECT_EQ(quiet("", ""), "") << "it has not started";
+}
+
 // Once, however many cells it hits, and first where it is why there is no verdict.
 TEST(Screen, WhatFailedStandsInTheAnswerWithItsCauseOnce) {
   Document document = sample_document();

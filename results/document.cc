@@ -186,10 +186,12 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
     quietness.found = "not known: " + events.error().message;
     return;
   }
+  const std::string grade(experiment.quietness ? to_string(*experiment.quietness) : "");
   for (const store::Event& event : *events) {
     if (event.kind == versions_event) document.versions = event.text;
     if (event.kind == source_event) document.source = source_in(event.text);
-    if (event.kind == doctor_event) quietness = {.asked = quietness.asked, .found = event.text};
+    if (event.kind == doctor_event)
+      quietness = {.asked = quietness.asked, .grade = grade, .found = event.text};
     if (event.kind == quieted_event) quietness.changed = event.text;
     if (event.kind == loud_event)
       quietness.loud += (quietness.loud.empty() ? "" : "; ") + event.text;

@@ -384,6 +384,9 @@ TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
   add(quieted_event, "swappiness");
   add(loud_event, "governor: it does not take performance");
   EXPECT_EQ(document().quietness.found, "poor for measurements: governor (powersave)");
+  EXPECT_EQ(document().quietness.grade, "") << "the sentence is only for people";
+  experiment_.quietness = store::Quietness::poor;
+  EXPECT_EQ(document().quietness.grade, "poor");
   EXPECT_EQ(document().quietness.changed, "swappiness");
   EXPECT_EQ(document().quietness.loud, "governor: it does not take performance");
   add(loud_event, "swappiness: somebody else has set it; seen before block 3");

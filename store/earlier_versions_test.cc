@@ -201,6 +201,58 @@ TEST_P(FactsInSentences, OnlyAListOfCpusIsTakenForOne) {
 
 INSTANTIATE_TEST_SUITE_P(OfEachVersion, FactsInSentences, testing::Range(1, 12));
 
+// Until version 12 the machine's quietness stood only in the text of an event.
+class QuietnessInSentences : public testing::TestWithParam<int> {
+ protected:
+  QuietnessInSentences() {
+    Connection connection(path_);
+    migrate(connection, schema_steps().first(static_cast<std::size_t>(GetParam())));
+    connection.transaction([&] {
+      for (int i = 0; i < 7; ++i)
+        connection.insert("experiment", as_of(GetParam(), to_row(example_experiment())));
+      for (const auto& [experiment, kind, text] :
+           {std::tuple(1, "doctor", "poor for measurements: governor (powersave)"),
+            {1, "doctor", "good for measurements"},
+            {2, "doctor", "fair for measurements: smt (on), swappiness (60)"},
+            {3, "doctor", "good for measurements"},
+            {3, "doctor", "not known: the machine does not say"},
+            {4, "state", "good for measurements"},
+            {5, "doctor", "goodness"},
+            {6, "doctor", "poor for measurements: load (3)"},
+            {6, "doctor", "good for measurements"}})
+        connection.insert("event",
+                          to_row(Event{.experiment = experiment, .kind = kind, .text = text}));
+    });
+    cheat(path_, "UPDATE event SET at_ns = 7 WHERE id = 9");
+  }
+
+  static void expect_quietness(Store& store) {
+    std::vector<std::optional<Quietness>> found;
+    for (const Experiment& each : store.experiments().value().intact)
+      found.push_back(each.quietness);
+    EXPECT_THAT(found, ElementsAre(Quietness::good, Quietness::fair, std::nullopt, std::nullopt,
+                                   std::nullopt, std::nullopt, std::nullopt));
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "stab.db";
+};
+
+TEST_P(QuietnessInSentences, BecomesAColumnWhenTheDatabaseIsOpened) {
+  auto opened = Store::open(path_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  expect_quietness(**opened);
+}
+
+TEST_P(QuietnessInSentences, BecomesAColumnWhenTheDatabaseIsRecovered) {
+  cheat(path_, "PRAGMA journal_mode = DELETE; DELETE FROM event WHERE id >= 8");
+  const auto found = recover(path_, directory_ / "whole.db");
+  ASSERT_TRUE(found) << found.error().message;
+  expect_quietness(*open_or_fail(directory_ / "whole.db"));
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachVersion, QuietnessInSentences, testing::Range(1, 13));
+
 TEST(Schema, AFactOfTodayIsNotReadInASentence) {
   const TemporaryDirectory directory;
   const std::string path = directory / "stab.db";
@@ -212,11 +264,14 @@ TEST(Schema, AFactOfTodayIsNotReadInASentence) {
     row.id = store->add_experiment(row).value();
     ASSERT_TRUE(
         store->add_event({.experiment = row.id, .kind = "machine", .text = "trials run on CPU 1"}));
+    ASSERT_TRUE(store->add_event(
+        {.experiment = row.id, .kind = "doctor", .text = "good for measurements"}));
     ASSERT_TRUE(store->add_event({.kind = "queue", .text = "paused by user 0"}));
   }
   const auto store = open_or_fail(path);
   EXPECT_EQ(store->experiment(1).value()->stopped_by, std::nullopt);
   EXPECT_EQ(store->experiment(1).value()->trial_cpus, "");
+  EXPECT_EQ(store->experiment(1).value()->quietness, std::nullopt);
   EXPECT_FALSE(store->is_queue_paused().value());
 }
 

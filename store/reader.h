@@ -18,7 +18,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 12;
+inline constexpr int schema_version = 13;
 
 struct StoreError {
   std::string message{};

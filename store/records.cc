@@ -34,6 +34,9 @@ constexpr std::array<Named<TrialStatus>, 13> trial_names{
 constexpr std::array<Named<StopCause>, 2> cause_names{
     {{StopCause::time, "time"}, {StopCause::rule, "rule"}}};
 
+constexpr std::array<Named<Quietness>, 3> quietness_names{
+    {{Quietness::good, "good"}, {Quietness::fair, "fair"}, {Quietness::poor, "poor"}}};
+
 constexpr std::array<Named<CalibrationScope>, 3> scope_names{
     {{CalibrationScope::benchmark, "benchmark"},
      {CalibrationScope::any, "any"},
@@ -108,6 +111,12 @@ bool is_cpu_list(std::string_view text) {
 
 std::optional<StopCause> stop_cause(std::string_view text) {
   return named<StopCause>(cause_names, text);
+}
+std::string_view to_string(Quietness quietness) {
+  return name_of<Quietness>(quietness_names, quietness);
+}
+std::optional<Quietness> quietness_named(std::string_view text) {
+  return named<Quietness>(quietness_names, text);
 }
 std::string_view to_string(TrialStatus status) {
   return name_of<TrialStatus>(trial_names, status);

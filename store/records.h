@@ -41,6 +41,11 @@ enum class StopCause { time, rule };
 std::string_view to_string(StopCause cause);
 std::optional<StopCause> stop_cause(std::string_view text);
 
+// How suitable the machine was for measurements.
+enum class Quietness { good, fair, poor };
+std::string_view to_string(Quietness quietness);
+std::optional<Quietness> quietness_named(std::string_view text);
+
 // Whether the text has only the characters of a list of CPUs, "0,2-3", and is not longer than one.
 bool is_cpu_list(std::string_view text);
 
@@ -67,6 +72,8 @@ struct Experiment {
   // Set only in the states "analysing" and "done"; absent if all planned trials ran.
   std::optional<StopCause> stopped_by{};
   std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
+  // When the trials of its latest start began; absent before that, or if it is not known.
+  std::optional<Quietness> quietness{};
 
   bool operator==(const Experiment&) const = default;
 };

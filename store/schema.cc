@@ -306,8 +306,8 @@ void add_causal_runs(Connection& connection) {
   connection.database().exec(causal_visit_view);
 }
 
-// Until version 11 these facts stood only in sentences for people. The functions below are the only ones that read
-// facts in sentences.
+// Until version 11 these facts, and until version 12 how quiet the machine was, stood only in
+// sentences for people. The functions below are the only ones that read facts in sentences.
 std::optional<StopCause> cause_in_reason(const Row& experiment) {
   const std::string& state = experiment.text("state");
   const std::string& reason = experiment.text("reason");
@@ -343,6 +343,21 @@ bool is_paused_in_events(Connection& connection) {
   return paused;
 }
 
+// "fair for measurements: smt (on)". The last event is from the latest start. If it is damaged,
+// nothing is known.
+std::optional<Quietness> quietness_in_events(Connection& connection, Id experiment) {
+  std::optional<Quietness> quietness;
+  connection.scan("event", "WHERE experiment = ? AND kind = 'doctor' ORDER BY id", {experiment},
+                  [&](const Stored& event) {
+                    quietness.reset();
+                    if (!event.intact) return true;
+                    const std::string& text = event.row.text("text");
+                    quietness = quietness_named(text.substr(0, text.find(" for measurements")));
+                    return true;
+                  });
+  return quietness;
+}
+
 bool read_randomization(Row& trial) {
   const std::string words = fmt::format(" {} ", trial.text("randomization"));
   if (words == " mixed ") return false;  // the trial's processes did different things
@@ -359,6 +374,11 @@ void add_facts(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN trial_cpus TEXT");
   add_layout<12>(connection);
   read_facts_of_sentences(connection);
+}
+
+void add_quietness(Connection& connection) {
+  connection.database().exec("ALTER TABLE experiment ADD COLUMN quietness TEXT");
+  read_quietness_of_sentences(connection);
 }
 
 struct SchemaEntry {
@@ -384,8 +404,9 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
 }
 
 constexpr std::array<Step, schema_version> steps{
-    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,    add_turns,
-    move_readings,    add_samples,   add_sizes,     add_profiles,     add_causal_runs, add_facts};
+    create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,
+    add_turns,        move_readings, add_samples,   add_sizes,        add_profiles,
+    add_causal_runs,  add_facts,     add_quietness};
 
 }  // namespace
 
@@ -413,6 +434,14 @@ void read_facts_of_sentences(Connection& connection) {
               [](Id, Row& row) { return read_randomization(row); });
   if (connection.meta(queue_key).id == 0 && is_paused_in_events(connection))
     connection.set_meta(queue_key, queue_is_paused);
+}
+
+void read_quietness_of_sentences(Connection& connection) {
+  change_rows(connection, "experiment", "quietness IS NULL", [&](Id id, Row& row) {
+    const auto quietness = quietness_in_events(connection, id);
+    if (quietness) row.set("quietness", to_string(*quietness));
+    return quietness.has_value();
+  });
 }
 
 std::span<const std::string_view> known_views() {

@@ -53,6 +53,21 @@ TEST_F(StoreTest, WhyTrialsEndedEarlyAndWhereTheyRanReadsBack) {
   EXPECT_THROW(to_experiment(row), Failure);
 }
 
+TEST_F(StoreTest, HowQuietTheMachineWasReadsBack) {
+  for (const auto quietness :
+       {std::optional(Quietness::good), std::optional(Quietness::poor), {}}) {
+    Experiment experiment = example_experiment();
+    experiment.quietness = quietness;
+    experiment.id = store_->add_experiment(experiment).value();
+    reopen();
+    EXPECT_EQ(store_->experiment(experiment.id).value(), experiment);
+  }
+  Row row = to_row(example_experiment());
+  row.set("id", std::int64_t{1});
+  row.set("quietness", "loud");
+  EXPECT_THROW(to_experiment(row), Failure);
+}
+
 TEST_F(StoreTest, ThePausedQueueStaysPausedUntilItIsResumed) {
   EXPECT_FALSE(store_->is_queue_paused().value());
   for (const bool paused : {true, false, true}) {

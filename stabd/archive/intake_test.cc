@@ -40,6 +40,7 @@ class IntakeTest : public store::WithStore {
     row.state = "done";
     row.stopped_by = store::StopCause::time;
     row.trial_cpus = "2-3";
+    row.quietness = store::Quietness::fair;
     row.trials = trials;
     row.machine = store_->add_machine({.key = "k", .host = "lab", .facts = "{}"}).value();
     ASSERT_TRUE(store_->update_experiment(row));
@@ -85,6 +86,7 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   EXPECT_EQ(row.state, "done");
   EXPECT_EQ(row.stopped_by, store::StopCause::time);
   EXPECT_EQ(row.trial_cpus, "2-3");
+  EXPECT_EQ(row.quietness, store::Quietness::fair);
   EXPECT_EQ(row.machine, store_->experiment(experiment_).value()->machine);
   auto own = trials_of(*store_, intake.id());
   for (store::Trial& each : own) each.experiment = experiment_;
@@ -189,9 +191,10 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
     store::Connection connection(old);
     store::migrate(connection, store::schema_steps().first(5));
     const store::Id id = connection.insert("experiment", store::as_of(5, to_row(experiment)));
-    connection.insert(
-        "event",
-        to_row(store::Event{.experiment = id, .kind = "machine", .text = "trials run on CPU 4"}));
+    for (const auto& [kind, text] :
+         {std::pair("machine", "trials run on CPU 4"), {"doctor", "poor for measurements: x (1)"}})
+      connection.insert("event",
+                        to_row(store::Event{.experiment = id, .kind = kind, .text = text}));
     store::Trial trial = store::example_trial(id, 0);
     trial.readings.clear();
     connection.insert("trial", store::as_of(5, to_row(trial)));
@@ -206,6 +209,7 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   EXPECT_EQ(row.name, experiment.name);
   EXPECT_EQ(row.stopped_by, store::StopCause::time);
   EXPECT_EQ(row.trial_cpus, "4");
+  EXPECT_EQ(row.quietness, store::Quietness::poor);
   EXPECT_EQ(trials_of(*store_, intake->id()).at(0).layout.random_code, true);
   // And the file is as it was: nobody else reads it.
   const auto read = store::Reader::open(old);

@@ -38,6 +38,7 @@ class Recovery {
       to_.database().exec("DELETE FROM meta");  // the original's rows are kept
       losses_ = salvage(from_, to_, scratch);
       read_facts_of_sentences(to_);
+      read_quietness_of_sentences(to_);
       for (const char* table : recovered_tables) find_lost(table);
       drop_what_hangs();
       say_what_is_incomplete();

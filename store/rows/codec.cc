@@ -79,6 +79,14 @@ std::optional<StopCause> cause_in(const Row& row) {
   return cause;
 }
 
+std::optional<Quietness> quietness_in(const Row& row) {
+  const std::string text = row.text_or_empty("quietness");
+  const auto quietness = quietness_named(text);
+  if (!quietness && !text.empty())
+    refuse(fmt::format("the quietness {} is unknown; use the stabd that wrote it", text));
+  return quietness;
+}
+
 template <class Status>
 Status known(std::optional<Status> status, const Row& row) {
   if (!status)
@@ -121,6 +129,7 @@ Row to_row(const Experiment& experiment) {
   row.set_unless_empty("stopped_by",
                        experiment.stopped_by ? to_string(*experiment.stopped_by) : "");
   row.set_unless_empty("trial_cpus", experiment.trial_cpus);
+  row.set_unless_empty("quietness", experiment.quietness ? to_string(*experiment.quietness) : "");
   return row;
 }
 
@@ -142,7 +151,8 @@ Experiment to_experiment(const Row& row) {
           .priority = row.optional_integer("priority").value_or(0),
           .held_by = optional_small(row, "held_by"),
           .stopped_by = cause_in(row),
-          .trial_cpus = row.text_or_empty("trial_cpus")};
+          .trial_cpus = row.text_or_empty("trial_cpus"),
+          .quietness = quietness_in(row)};
 }
 
 Row to_row(const Build& build) {

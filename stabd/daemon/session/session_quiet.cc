@@ -93,11 +93,14 @@ void Session::note_changes(const std::string& when) {
 // Notes how quiet the machine is before the first trial, after its settings have been changed.
 void Session::note_quietness() {
   const auto findings = ports_.examine();
+  experiment_.quietness.reset();
   if (!findings) {
     note(std::string(results::doctor_event), "not known: " + findings.error().message);
     return;
   }
-  std::string text = fmt::format("{} for measurements", to_string(machine::overall(*findings)));
+  const std::string_view grade = to_string(machine::overall(*findings));
+  experiment_.quietness = store::quietness_named(grade);
+  std::string text = fmt::format("{} for measurements", grade);
   std::string_view before = ": ";
   for (const machine::Grade grade : {machine::Grade::poor, machine::Grade::fair})
     for (const machine::Finding& finding : *findings)

@@ -44,6 +44,7 @@ TEST(Session, MakesTheMachineQuietBetweenTheBuildsAndTheTrials) {
   EXPECT_EQ(around.session_->state(), State::running);
   EXPECT_EQ(around.asked_, Kind::run);
   EXPECT_THAT(quiet_events(around), ElementsAre(doctors, "quieted: ksm, swappiness"));
+  EXPECT_EQ(around.row().quietness, store::Quietness::poor);
   for (int trial = 0; trial < 12; ++trial) {
     EXPECT_TRUE(around.quiet_);
     around.answer();
@@ -58,6 +59,7 @@ TEST(Session, WithoutQuiesceNothingOfTheMachineIsTouched) {
   around.answer_until(Kind::run);
   EXPECT_FALSE(around.quiet_);
   EXPECT_THAT(quiet_events(around), ElementsAre(doctors));
+  EXPECT_EQ(around.row().quietness, store::Quietness::poor);
 }
 
 TEST(Session, StrictMeasuresNothingWhereAKnobRefuses) {
