@@ -159,7 +159,7 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
            {"unsure", conclusion.findings.unsure},
            {"randomized", conclusion.randomized},
            {"heap", heap_of(comparison)},
-           {"code", conclusion.code.empty() ? json() : json(conclusion.code)},
+           {"code", conclusion.code.empty() ? json() : json("Code: " + conclusion.code)},
            {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
            {"state", ran.state},
            {"interrupted", ran.signal != 0},
@@ -180,7 +180,7 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
   text += "\n" + conclusion.randomized + "\n";
-  if (!conclusion.code.empty()) text += conclusion.code + "\n";
+  if (!conclusion.code.empty()) text += "Code: " + conclusion.code + "\n";
   if (conclusion.same_output == false)
     text += "The versions print different output: do they do the same work?\n";
   if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));
@@ -220,8 +220,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     screen.trust.insert(
         screen.trust.begin(),
         {"Output", "the versions print different output: do they do the same work?"});
-  if (!conclusion.code.empty())
-    screen.trust.push_back({"Code", conclusion.code.substr(std::string_view("Code: ").size())});
+  if (!conclusion.code.empty()) screen.trust.push_back({"Code", conclusion.code});
   std::string said;
   for (const Version& each : comparison.versions)
     if (each.said != each.name && each.said.size() <= 300)

@@ -22,6 +22,7 @@ std::string duration(double ns) {
 // Words for the number that is compared.
 struct Subject {
   bool time = true;
+  bool memory = false;
   std::string noun;  // "CPU time", "peak memory"
   std::string of;    // " in CPU time"; "" for the wall time, which need not be named
 };
@@ -30,12 +31,13 @@ Subject subject_of(const report::Document& document) {
   const std::string& response = document.analysis.spec.response;
   Subject subject;
   subject.time = document.analysis.spec.unit == stats::Unit::nanoseconds;
-  subject.noun = response == "wall"      ? "wall time"
-                 : response == "user"    ? "user CPU time"
-                 : response == "system"  ? "system CPU time"
-                 : response == "cpu"     ? "CPU time"
-                 : response == "max_rss" ? "peak memory"
-                                         : response;
+  subject.memory = response == "max_rss";
+  subject.noun = response == "wall"     ? "wall time"
+                 : response == "user"   ? "user CPU time"
+                 : response == "system" ? "system CPU time"
+                 : response == "cpu"    ? "CPU time"
+                 : subject.memory       ? "peak memory"
+                                        : response;
   if (response != "wall") subject.of = " in " + subject.noun;
   return subject;
 }
@@ -287,7 +289,7 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
          "in programs built by szc.";
 }
 
-// "Code: old has 20000 bytes, new 25000 (25 % more)." Sizes are facts, so there is no interval.
+// "old has 20000 bytes, new 25000 (25 % more)." Sizes are facts, so there is no interval.
 std::string code_sizes(const Judge& judge, const Compared& compared) {
   std::vector<std::string> parts;
   double first = 0;
@@ -307,7 +309,7 @@ std::string code_sizes(const Judge& judge, const Compared& compared) {
     parts.push_back(ratio == 1 ? fmt::format("{} as many", version)
                                : fmt::format("{} {} ({})", version, bytes, change));
   }
-  return fmt::format("Code: {}.", fmt::join(parts, ", "));
+  return fmt::format("{}.", fmt::join(parts, ", "));
 }
 
 // Finds versions that one command built with szc in all trials, and others that it built without
@@ -391,8 +393,7 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
   const Subject subject = subject_of(document);
   const auto number = [&](double mean) {
     if (subject.time) return duration(mean);
-    return subject.noun == "peak memory" ? fmt::format("{:.3g} MB", mean / 1e6)
-                                         : fmt::format("{:.6g}", mean);
+    return subject.memory ? fmt::format("{:.3g} MB", mean / 1e6) : fmt::format("{:.6g}", mean);
   };
   report::Part table;
   const auto& treatments = document.analysis.spec.treatments;

@@ -59,7 +59,7 @@ struct Conclusion {
   std::optional<Control> control;
   std::string randomized;           // sentences about what was random
   std::string random;               // the same in a few words
-  std::string code;                 // a sentence about the size of code; "": unknown
+  std::string code;                 // the sizes of the versions' code; "": unknown
   std::optional<bool> same_output;  // absent: a version's output differs from trial to trial
   stats::Findings findings{};       // about the versions, without the control
 

@@ -160,9 +160,9 @@ TEST(Conclusion, TheSizeOfCodeIsSaidWhereAllHaveOne) {
   compared.trials["newer"].code = {20'000};
   EXPECT_EQ(said(), "");
   compared.trials["newest"].code = {19'500};
-  EXPECT_EQ(said(),
-            "Code: old has 20000 bytes, new 25000 (25 % more), newer as many, newest 19500 (2.5 % "
-            "less).");
+  EXPECT_EQ(
+      said(),
+      "old has 20000 bytes, new 25000 (25 % more), newer as many, newest 19500 (2.5 % less).");
   // Somebody wrote another program meanwhile.
   compared.trials["new"].code.insert(7);
   EXPECT_EQ(said(), "");

@@ -403,12 +403,12 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
                           "benchmarks, but a formula needs one value per trial",
                           path, step.at, shown(step.name)));
     if (is_among(known, step.name) || region_of(step.name)) continue;
-    std::string why = fmt::format("'{}' is not a counter, response or output measure{}",
-                                  shown(step.name), quotes_hint(text, step, known));
+    const std::string hint = quotes_hint(text, step, known);
+    std::string why =
+        fmt::format("'{}' is not a counter, response or output measure{}", shown(step.name),
+                    hint.empty() ? did_you_mean(step.name, known) : hint);
     if (derived.find(step.name) != nullptr)
       why = fmt::format("'{}' is also derived: write its formula here", shown(step.name));
-    else if (!why.ends_with("quotes"))
-      why += did_you_mean(step.name, known);
     draft.problems.add(at, fmt::format("'{}', character {}: {}", path, step.at, why));
   }
 }
