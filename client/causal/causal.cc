@@ -16,7 +16,7 @@
 #include "client/output.h"
 #include "report/json_causal.h"
 #include "report/json_loads.h"
-#include "report/words/causal.h"
+#include "report/sections/causal.h"
 #include "report/words/loads.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/arrival_loads.h"

@@ -14,8 +14,8 @@
 #include "report/drawing/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
+#include "report/sections/causal.h"
 #include "report/words/loads.h"
-#include "report/words/quantity.h"
 
 namespace stab::report::html {
 namespace {
@@ -103,13 +103,6 @@ Spot spot_of(double speedup, const Gain& gain, const std::string& line) {
                              causal_gain(gain))};
 }
 
-std::vector<std::string> row_of(const std::string& name, const Line& line) {
-  if (line.finding == Finding::too_few)
-    return {name, fmt::format("{}", line.samples), "-", "too few", "-"};
-  return {name, fmt::format("{}", line.samples), causal_gain(line.at_quarter),
-          finding_word(line.finding), p_text(line.adjusted_p)};
-}
-
 // The picture of one progress point. All source lines are in its table; only the best lines have
 // curves. Returns nothing if no line has enough samples.
 std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
@@ -120,11 +113,11 @@ std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
               .across = "reduction of the line's time, %",
               .up = is_latency ? "less latency, %" : "less time per visit, %"};
   Figure figure{.title = chart.title};
-  figure.numbers.columns = {
-      {"line"}, {"samples", true}, {"25 % less time in it", true}, {"finding"}, {"p", true}};
+  Part numbers;
   for (const Line& line : of.lines) {
     const std::string name = short_line(cell.profile.lines[line.line]);
-    figure.numbers.rows.push_back(row_of(name, line));
+    numbers.rows.push_back(line_row(cell.profile, line));
+    drop_json_only(numbers.rows.back());
     if (line.finding == Finding::too_few || chart.curves.size() == colours) continue;
     Curve curve;
     for (const auto& step : line.steps) curve.push_back(spot_of(step.speedup, step.gain, name));
@@ -133,6 +126,7 @@ std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
   }
   if (chart.curves.empty()) return std::nullopt;
   figure.picture = draw(chart);
+  figure.numbers = page_table(numbers);
   return figure;
 }
 
@@ -147,7 +141,7 @@ std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) 
               .up = is_latency ? "latency, us" : "visits per second",
               .curves = {{}}};
   Figure figure{.title = chart.title};
-  figure.numbers.columns = {{"load"}, {"had", true}, {chart.up, true}};
+  Part numbers;
   for (const AtLoad& at : cell.loads->loads) {
     const auto found = std::ranges::find(at.points, number, &PointAtLoad::point);
     if (found == at.points.end()) continue;
@@ -157,12 +151,13 @@ std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) 
     if (measured.interval)
       spot.band = Interval{measured.interval->low / unit, measured.interval->high / unit};
     spot.tip = load_name(load) + ": " + measured_words(measured, unit);
-    figure.numbers.rows.push_back({load_name(load), at.had ? measured_words(*at.had) : "unknown",
-                                   measured_words(measured, unit)});
+    numbers.rows.push_back(point_row(cell.profile, at, *found));
+    drop_json_only(numbers.rows.back());
     chart.curves[0].push_back(std::move(spot));
   }
   if (chart.curves[0].size() < 2) return std::nullopt;
   figure.picture = draw(chart);
+  figure.numbers = page_table(numbers);
   return figure;
 }
 

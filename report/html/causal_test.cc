@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "report/html/plots.h"
 #include "stats/causal/simulate.h"
@@ -16,6 +17,7 @@ using stats::causal::Profile;
 using stats::causal::Simulation;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::size_t count_of(const std::string& text, const std::string& what) {
   std::size_t count = 0;
@@ -42,7 +44,11 @@ TEST(CausalPictures, LinesThatSaySomethingHaveCurvesAndAllHaveNumbers) {
   EXPECT_EQ(figures[0].title, "sort: point point");
   EXPECT_THAT(figures[0].legend, ElementsAre("a.cc:1"));
   ASSERT_EQ(figures[0].numbers.rows.size(), 2U);
-  EXPECT_EQ(figures[0].numbers.rows[1][3], "too few");
+  EXPECT_THAT(figures[0].numbers.rows[1][3], StartsWith("too few to say: "));
+  std::vector<std::string> columns;
+  for (const Column& each : figures[0].numbers.columns) columns.push_back(each.title);
+  EXPECT_THAT(columns,
+              ElementsAre("line", "samples", "if it took 25 % less", "finding", "p", "+1 hour"));
   EXPECT_EQ(count_of(figures[0].picture.str(), "<circle"),
             document.causal->front().analysis->points[0].lines[0].steps.size());
   EXPECT_THAT(figures[0].picture.str(), HasSubstr("less time per visit, %"));
@@ -66,6 +72,7 @@ TEST(CausalPictures, PointsAreDrawnAgainstLoad) {
   ASSERT_EQ(figures.size(), 1U) << "none of the arrivals themselves";
   ASSERT_EQ(figures[0].numbers.rows.size(), 2U);
   EXPECT_EQ(figures[0].numbers.rows[1][0], "250 us");
+  EXPECT_EQ(figures[0].numbers.columns.size(), 3U) << "there is nothing to remark";
   EXPECT_EQ(count_of(figures[0].picture.str(), "<circle"), 2U);
   EXPECT_TRUE(causal_loads(Document()).empty());
   EXPECT_TRUE(causal_curves(Document()).empty());

@@ -12,7 +12,7 @@ namespace stab::report {
 namespace {
 
 [[maybe_unused]] bool is_same_column(const Field& a, const Field& b) {
-  return a.key == b.key && a.heading == b.heading;
+  return (a.key == b.key || a.key.empty() || b.key.empty()) && a.heading == b.heading;
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ namespace stab::report {
 
 struct Field;
 // A row of cells, one for each column. Invariant S1: all rows of a part have the same keys and
-// headings, in the same order, except rows without cells, which are gaps in the text.
+// headings, in the same order, except rows without cells, which are gaps in the text. If JSON
+// leaves a field out of some rows, these rows have a field without a key in its place.
 using Row = std::vector<Field>;
 // The JSON value of a cell. std::monostate is null, a Row is an object, and several Rows are a list
 // of objects.

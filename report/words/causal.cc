@@ -6,14 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
-#include <ratio>
 #include <string>
-#include <string_view>
 
-#include "base/duration.h"
 #include "base/text.h"
-#include "report/words/quantity.h"
 
 namespace stab::report {
 namespace {
@@ -28,19 +23,17 @@ using stats::causal::PointResult;
 using stats::causal::Profile;
 
 constexpr std::size_t longest_name = 48;
-constexpr std::size_t most_shown = 40;
-constexpr std::size_t bar_width = 20;
 
-std::string percent(double share) {
+}  // namespace
+
+std::string causal_percent(double share) {
   const double value = 100 * share;
   return fmt::format("{:.1f}", std::fabs(value) < 0.05 ? 0.0 : value);
 }
 
-}  // namespace
-
 std::string causal_gain(const Gain& gain) {
-  return fmt::format("{} % [{}, {}]", percent(gain.value), percent(gain.interval.low),
-                     percent(gain.interval.high));
+  return fmt::format("{} % [{}, {}]", causal_percent(gain.value), causal_percent(gain.interval.low),
+                     causal_percent(gain.interval.high));
 }
 
 std::string short_line(const std::string& name) {
@@ -48,10 +41,7 @@ std::string short_line(const std::string& name) {
   return line.size() <= longest_name ? line : "..." + line.substr(line.size() - (longest_name - 3));
 }
 
-namespace {
-
-// Names the first line that helps, or explains why no line is known to help.
-std::string answer_at(const Profile& profile, const PointResult& point) {
+std::string causal_answer(const Profile& profile, const PointResult& point) {
   const bool is_latency = profile.points[point.point].kind == PointKind::latency;
   const char* less = is_latency ? "latency" : "time per visit";
   for (const Line& line : point.lines)
@@ -71,107 +61,6 @@ std::string answer_at(const Profile& profile, const PointResult& point) {
          "often, or use a shorter --experiment.";
 }
 
-class Text {
- public:
-  Text(const Profile& profile, const Analysis& analysis, double alpha)
-      : profile_(profile), analysis_(analysis), alpha_(alpha) {}
-
-  std::string text() {
-    for (const PointResult& point : analysis_.points) write(point);
-    remarks();
-    return std::move(text_);
-  }
-
- private:
-  template <class... Values>
-  void add(fmt::format_string<Values...> format, Values&&... values) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
-  }
-
-  void write(const PointResult& point) {
-    const Point& named = profile_.points[point.point];
-    const bool is_latency = named.kind == PointKind::latency;
-    add("{} {}: {}\n", is_latency ? "Latency" : "Progress point", one_line(named.name, 200),
-        answer_at(profile_, point));
-    if (point.base)
-      add("{} at speedup 0: {:.4g} us, {} {} in experiments.\n",
-          is_latency ? "Latency" : "Time per visit", *point.base / 1000, point.visits,
-          is_latency ? "arrivals" : "visits");
-    if (!point.is_steady)
-      add("{} arrivals, {} departures: Little's law gives no valid latency if arrivals and "
-          "departures differ much.\n",
-          point.visits, point.departures);
-    add("\n");
-    table(point);
-    add("\n");
-  }
-
-  void table(const PointResult& point) {
-    double most = 0;
-    std::size_t width = 4;
-    for (const Line& line : point.lines) {
-      most = std::max(most, std::fabs(line.at_quarter.value));
-      width = std::max(width, short_line(profile_.lines[line.line]).size());
-    }
-    add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", "line", width, "samples", "",
-        bar_width, "if it took 25 % less", "finding", "p", "+1 hour");
-    std::size_t shown = 0;
-    std::size_t too_few = 0;
-    for (const Line& line : point.lines) {
-      const std::string name = short_line(profile_.lines[line.line]);
-      if (line.finding == Finding::too_few) ++too_few;
-      if (shown == most_shown) continue;
-      ++shown;
-      if (line.finding == Finding::too_few) {
-        add("{:<{}}  {:>8}  too few to say: {}\n", name, width, line.samples, line.too_few);
-        continue;
-      }
-      add("{:<{}}  {:>8}  {:<{}}  {:>24}  {:<11}{:>9}  {:>7}\n", name, width, line.samples,
-          bar(line.at_quarter.value, most), bar_width, causal_gain(line.at_quarter),
-          finding_word(line.finding), p_text(line.adjusted_p),
-          fmt::format("+-{}", percent(line.half_after_hour)));
-    }
-    if (shown < point.lines.size())
-      add("{} more lines (see --json); {} lines in all have too few experiments to say.\n",
-          point.lines.size() - shown, too_few);
-  }
-
-  static std::string bar(double value, double most) {
-    if (!(most > 0)) return "";
-    const auto length = static_cast<std::size_t>(std::lround(std::fabs(value) / most * bar_width));
-    return std::string(length, value < 0 ? '<' : '#');
-  }
-
-  void remarks() {
-    // An imported profile may claim any number of hours.
-    const std::chrono::duration<double, std::ratio<3600>> hours(std::min(analysis_.hours, 1e6));
-    add("{} experiments in {} run{}, {} without pauses. Intervals are {} intervals; p is corrected "
-        "for all lines (Holm).\n",
-        analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
-        format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
-        level_text(alpha_));
-    if (profile_.left_out != 0)
-      add("{} {} left out: {} below 0, which coz writes when the pauses took longer than the "
-          "experiment.\n",
-          profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
-          profile_.left_out == 1 ? "its duration is" : "their durations are");
-    if (!analysis_.runs_are_clusters)
-      add("Fewer than {} runs: the intervals come from parts of these runs and do not include "
-          "differences between runs.\n",
-          stats::causal::least_runs);
-    if (!analysis_.is_phase_known)
-      add("Samples of whole runs are not known, so gains count only the time in which a line "
-          "runs.\n");
-  }
-
-  const Profile& profile_;
-  const Analysis& analysis_;
-  double alpha_;
-  std::string text_;
-};
-
-}  // namespace
-
 const char* finding_word(Finding finding) {
   switch (finding) {
     case Finding::helps:
@@ -187,11 +76,7 @@ const char* finding_word(Finding finding) {
 }
 
 std::string causal_answer(const Profile& profile, const Analysis& analysis) {
-  return answer_at(profile, analysis.points.front());
-}
-
-std::string causal_text(const Profile& profile, const Analysis& analysis, double alpha) {
-  return Text(profile, analysis, alpha).text();
+  return causal_answer(profile, analysis.points.front());
 }
 
 std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::nanoseconds asked,

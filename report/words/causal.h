@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A causal profile as text.
+// Words about causal profiles.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,12 @@ namespace stab::report {
 // "helps", "contention", "unclear", "too few".
 const char* finding_word(stats::causal::Finding finding);
 
-// Says what to make faster, by the progress point with the most visits. The analysis has at least
-// one point.
+// Names the first line that helps, or explains why no line is known to help.
+std::string causal_answer(const stats::causal::Profile& profile,
+                          const stats::causal::PointResult& point);
+// The same for the progress point with the most visits. The analysis has at least one point.
 std::string causal_answer(const stats::causal::Profile& profile,
                           const stats::causal::Analysis& analysis);
-
-// For each progress point, a sentence with the answer and a row for each source line.
-std::string causal_text(const stats::causal::Profile& profile,
-                        const stats::causal::Analysis& analysis, double alpha);
 
 // The names of the settings in remarks: "--scope" for the command line, "'causal.scope'" for plans.
 struct SamplingKeys {
@@ -33,6 +31,8 @@ struct SamplingKeys {
 std::vector<std::string> sampling_remarks(const stats::causal::Profile& profile,
                                           std::chrono::nanoseconds asked, const SamplingKeys& keys);
 
+// "6.1", without a minus sign if it is rounded to 0
+std::string causal_percent(double share);
 // "6.1 % [5.0, 7.2]"
 std::string causal_gain(const stats::causal::Gain& gain);
 // A line's name, cut at the front if it is long.

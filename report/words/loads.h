@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The results of a causal profile at several loads, as text.
+// Words about a causal profile at several loads.
 #pragma once
 
 #include <string>
@@ -14,9 +14,5 @@ std::string load_name(const stats::causal::Load& load);
 
 // "250.1 [249.0, 251.2]" in multiples of `unit`; only the number if there is no interval.
 std::string measured_words(const stats::causal::Measured& measured, double unit = 1);
-
-// The loads that were reached, throughput and latency against load, and the lines whose gain
-// depends on the load.
-std::string loads_text(const stats::causal::Profile& profile, const stats::causal::Loads& loads);
 
 }  // namespace stab::report
