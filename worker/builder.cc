@@ -30,7 +30,7 @@
 #include "protocol/cache.h"
 #include "protocol/codec.h"
 #include "worker/binary.h"
-#include "worker/cache.h"
+#include "worker/build_cache.h"
 #include "worker/checkout.h"
 #include "worker/tools.h"
 

@@ -4,7 +4,7 @@
 // next run at the same time, as many as the CPUs and the memory allow.
 //
 // The cache is cut to the request's limit; without a limit, entries are removed only if the disk is
-// full. Entries in use stay (cache.h). Links that a build left are not followed.
+// full. Entries in use stay (build_cache.h). Links that a build left are not followed.
 //
 // The cache has KEY/out (the file that ${OUT} names), KEY/tree (the copy of the sources, kept only
 // if the trials need it) and KEY/complete, which is written last. A folder without KEY/complete, or
@@ -24,7 +24,7 @@
 #include "machine/child.h"
 #include "machine/processes.h"
 #include "protocol/work.h"
-#include "worker/cache.h"
+#include "worker/build_cache.h"
 #include "worker/sources.h"
 
 namespace stab::worker {

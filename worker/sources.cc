@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/output_mark.h"
 #include "base/text.h"
-#include "worker/cache.h"
+#include "worker/build_cache.h"
 
 namespace stab::worker {
 namespace {

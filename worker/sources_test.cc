@@ -10,7 +10,7 @@
 
 #include "base/output_mark.h"
 #include "base/testing.h"
-#include "worker/cache.h"
+#include "worker/build_cache.h"
 
 namespace stab::worker {
 namespace {

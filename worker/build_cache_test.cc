@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/cache.h"
+#include "worker/build_cache.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
