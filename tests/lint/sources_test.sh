@@ -97,12 +97,21 @@ sentences=$(grep -E '\.(h|cc)$' <<<"$files" |
   grep -E '^(base|causal|client|counters|design|plan|protocol|report|results|revisions|stabd|stats|store|toml|worker)/' |
   grep -vE '_(test|fuzz)\.cc$|testing\.h$' |
   xargs grep -noP '\.(starts_with|ends_with|contains|r?find)\(\K"[^"]*[a-z]{2,}[:;,]? .*' | sed -E 's/:[0-9]+:/: /' |
-  grep -vF -e 'client/client.cc: "does not know the request' -e 'client/history/series.cc: ", Linux "' \
+  grep -vF -e 'client/client.cc: "does not know the request' \
     -e 'results/rows.cc: "\nthe command was: "' -e 'results/rows.cc: "\nthe build command "' \
     -e 'results/rows.cc: "\n(not in the copy"' -e 'revisions/of_plan.cc: "dubious ownership"' \
     -e 'stabd/command_line/command_line.cc: " in ["' -e 'store/schema.cc: "the time of "' \
-    -e 'store/schema.cc: "stopped after "' -e 'store/verify.cc: "row "' || true)
+    -e 'store/schema.cc: "stopped after "' -e 'store/schema.cc: " for measurements"' \
+    -e 'store/verify.cc: "row "' || true)
 [[ -z $sentences ]] || { echo "these lines look for words in a sentence; use a column or a field: $sentences"; bad=1; }
+
+# Nobody parses JSON that the same process made. These files read JSON of another program, of a process that we started,
+# or of the disk; messages have their own parser (protocol/json.h).
+parsers=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|testing\.h$|^(tests|bench)/' |
+  xargs grep -lE 'json::(parse|accept)\(' |
+  grep -vxF -e client/foreign/hyperfine.cc -e machine/facts.cc -e machine/quiet/undo_log.cc -e store/rows/list_text.cc \
+    -e store/rows/many_rows.cc -e worker/runtime_report.cc || true)
+[[ -z $parsers ]] || { echo "these files parse JSON: take the value instead of its text: $parsers"; bad=1; }
 
 # Lines of documents can be read side by side; tables and commands are as long as they are.
 while read -r file; do
