@@ -95,7 +95,7 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     if (!trial.last || trial.warmup || !turns.in_block(trial.block)) return true;
     if (trial.status != store::TrialStatus::ok) {
       ++(trial.status == store::TrialStatus::disturbed ? side.disturbed : side.failed);
-      if (trial.levels.empty()) return true;
+      if (trial.levels.empty() && !side.plan.factors.empty()) return true;
       without_result.push_back(trial);
       without_result.back().stderr_tail.clear();
       return true;

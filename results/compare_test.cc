@@ -179,6 +179,20 @@ TEST_F(CompareTest, LostTrialsBoundTheChange) {
     EXPECT_EQ(effect.loss_low && effect.loss_high, effect.subject == "sort mode=fast");
 }
 
+TEST_F(CompareTest, LostTrialsBoundTheChangeAlsoInPlansWithoutFactors) {
+  const std::string plan =
+      "[experiment]\nname = 'sorting'\n[defaults]\nrepetitions = 8\n[[benchmark]]\n"
+      "name = 'sort'\nrun = ['/bin/sort']\n";
+  const Comparison comparison = compared({run(plan, 1), run(plan, 1, [](Trial& trial) {
+                                            if (trial.block != 2) return;
+                                            trial.status = TrialStatus::timeout;
+                                            trial.wall_ns = 3'000'000;
+                                          })});
+  ASSERT_EQ(comparison.analysis.effects.size(), 1U);
+  EXPECT_TRUE(comparison.analysis.effects[0].loss_low);
+  EXPECT_FALSE(comparison.analysis.effects[0].loss_high);
+}
+
 TEST_F(CompareTest, WhatTakesTurnsIsComparedInItsBlocks) {
   const std::string turns =
       plan_of(both, "[measure]\nrotate = [['rare'], ['other']]\n[analysis]\nresponse = 'rare'\n");

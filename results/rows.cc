@@ -142,7 +142,8 @@ class Collector {
 
   // Adds a trial without a result, with the bounds of its number.
   void lose(const store::Trial& trial) {
-    if (!turns_.in_block(trial.block) || trial.levels.empty()) return;
+    if (!turns_.in_block(trial.block)) return;
+    if (trial.levels.empty() && !plan_.factors.empty()) return;
     LostOf lost;
     lost.benchmark = trial.benchmark;
     lost.trial = lost_trial(trial, plan_, name_);
