@@ -17,7 +17,8 @@ BOOST_DESCRIBE_STRUCT(Spec, (),
                       (response, unit, treatments, log_scale, higher_is_better, control, alpha))
 BOOST_DESCRIBE_STRUCT(AnovaRow, (), (stratum, term, ms))
 BOOST_DESCRIBE_STRUCT(AnovaTable, (), (subject, rows))
-BOOST_DESCRIBE_STRUCT(CellMean, (), (subject, levels, n, mean, low, high))
+BOOST_DESCRIBE_STRUCT(CellMean, (),
+                      (subject, levels, n, mean, low, high, lost, loss_low, loss_high))
 BOOST_DESCRIBE_STRUCT(Effect, (),
                       (subject, scope, treatment, baseline, level, ratio, low, high, df, units,
                        verdict))

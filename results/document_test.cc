@@ -98,6 +98,25 @@ TEST_F(DocumentTest, AFailedTrialsTimeIsNotAnalysed) {
   EXPECT_EQ(mean_of(all, "bubble", "slow")->n, 4U);
 }
 
+TEST_F(DocumentTest, ALostTrialBoundsItsMeanAlsoInAPlanWithoutFactors) {
+  begin(
+      "[experiment]\nname = 'alone'\n[defaults]\nrepetitions = 4\n[[benchmark]]\nname = 'quick'\n"
+      "run = ['/bin/true']\n");
+  run([](Trial& trial) {
+    trial.levels.clear();
+    trial.wall_ns = 1'000'000;
+    if (trial.block != 2) return;
+    trial.status = TrialStatus::timeout;
+    trial.wall_ns = 16'000'000;
+  });
+  const auto all = document();
+  ASSERT_EQ(all.analysis.means.size(), 1U);
+  EXPECT_NEAR(all.analysis.means[0].mean, 1e6, 1);
+  EXPECT_EQ(all.analysis.means[0].lost, 1U);
+  EXPECT_NEAR(all.analysis.means[0].loss_low.value_or(0), 2e6, 1) << "the fourth root of 16";
+  EXPECT_FALSE(all.analysis.means[0].loss_high);
+}
+
 // Twelve blocks of which three lack a trial at one level: what it would have taken decides whether
 // "fast is faster" can be said. Times vary by a percent.
 class LossTest : public DocumentTest {

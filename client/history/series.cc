@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/random.h"
@@ -71,10 +72,61 @@ std::vector<double> numbers_of(const Series& series, bool& logarithms) {
   return numbers;
 }
 
+// The limits that missing trials leave of each number; infinite without a bound.
+std::vector<stats::Limits> limits_of(const Series& series) {
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  bool logarithms = false;
+  const std::vector<double> numbers = numbers_of(series, logarithms);
+  std::vector<stats::Limits> limits;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Mean& mean = series.points[i].mean;
+    stats::Limits each{.low = numbers[i], .high = numbers[i]};
+    if (mean.missing > 0) {
+      each = {.low = mean.loss_low.value_or(-endless), .high = mean.loss_high.value_or(endless)};
+      if (logarithms)
+        each = {.low = std::log(std::max(0.0, each.low)), .high = std::log(each.high)};
+    }
+    limits.push_back(each);
+  }
+  return limits;
+}
+
+bool is_complete(const Point& point) {
+  return point.mean.missing == 0;
+}
+
 double mean_between(const std::vector<double>& numbers, std::size_t from, std::size_t to) {
   double sum = 0;
   for (std::size_t i = from; i < to; ++i) sum += numbers[i];
   return sum / static_cast<double>(to - from);
+}
+
+// Whether the change between the parts [from, at) and [at, to) is still found if missing trials make
+// the parts as alike as possible. Points without the bound that this needs are left out.
+bool stands(const Series& series, const std::vector<double>& numbers, std::size_t from,
+            const Change& change, std::size_t to, const stats::ChangePointOptions& options) {
+  if (std::all_of(series.points.begin() + static_cast<std::ptrdiff_t>(from),
+                  series.points.begin() + static_cast<std::ptrdiff_t>(to), is_complete))
+    return true;
+  const std::vector<stats::Limits> limits = limits_of(series);
+  const bool more = change.difference > 0;
+  std::vector<double> kept;
+  std::vector<std::size_t> starts;  // in `kept`, of the two parts, and the end of the second
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i == from || i == change.at || i == to) starts.push_back(kept.size());
+    const bool is_in = i >= from && i < to;
+    const double low_or_high = (i < change.at) == more ? limits[i].high : limits[i].low;
+    const double number = is_in ? low_or_high : numbers[i];
+    if (std::isfinite(number)) kept.push_back(number);
+  }
+  starts.resize(3, kept.size());
+  if (starts[0] == starts[1] || starts[1] == starts[2]) return false;
+  const double before = mean_between(kept, starts[0], starts[1]);
+  const double after = mean_between(kept, starts[1], starts[2]);
+  if (before == after || (after > before) != more) return false;
+  return std::ranges::any_of(stats::change_points(kept, options).found, [&](const auto& each) {
+    return each.at > starts[0] && each.at < starts[2];
+  });
 }
 
 void find_changes(Series& series, const stats::ChangePointOptions& options) {
@@ -90,6 +142,7 @@ void find_changes(Series& series, const stats::ChangePointOptions& options) {
     Change change{.at = cuts[i + 1], .p = result.found[i].p};
     change.difference = logarithms ? std::exp(after) - std::exp(before) : after - before;
     if (logarithms) change.ratio = std::exp(after - before);
+    change.stands = stands(series, numbers, cuts[i], change, cuts[i + 2], options);
     series.changes.push_back(change);
   }
 }
@@ -136,7 +189,9 @@ void watch_all(History& history) {
   for (Series& each : history.series) {
     if (!each.watched) continue;
     bool logarithms = false;
-    each.alarms = stats::watch(numbers_of(each, logarithms), options);
+    each.alarms = std::ranges::all_of(each.points, is_complete)
+                      ? stats::watch(numbers_of(each, logarithms), options)
+                      : stats::watch_limits(limits_of(each), options);
   }
 }
 
@@ -208,8 +263,13 @@ Experiment experiment_in(const report::Document& document, const std::string& be
       if (std::ranges::find(experiment.others, each.subject) == experiment.others.end())
         experiment.others.push_back(each.subject);
     } else if (std::isfinite(each.mean)) {
-      experiment.means.push_back(
-          {.n = each.n, .mean = each.mean, .low = finite(each.low), .high = finite(each.high)});
+      experiment.means.push_back({.n = each.n,
+                                  .mean = each.mean,
+                                  .low = finite(each.low),
+                                  .high = finite(each.high),
+                                  .missing = each.lost,
+                                  .loss_low = finite(each.loss_low),
+                                  .loss_high = finite(each.loss_high)});
       Levels& levels = experiment.means.back().levels;
       const std::vector<std::string>& names = analysis.spec.treatments;
       for (std::size_t i = 0; i < std::min(names.size(), each.levels.size()); ++i)

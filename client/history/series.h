@@ -26,6 +26,11 @@ struct Mean {
   double mean = 0;    // finite
   std::optional<double> low{};
   std::optional<double> high{};
+  std::size_t missing = 0;  // trials without a number
+  // The lowest and the highest mean that the missing trials permit; absent: unbounded, or no trial
+  // is missing.
+  std::optional<double> loss_low{};
+  std::optional<double> loss_high{};
 };
 
 struct Experiment {
@@ -60,6 +65,7 @@ struct Change {
   double difference = 0;          // the mean of the part after it minus that of the part before
   std::optional<double> ratio{};  // of these means; absent if a number is not above 0
   std::optional<double> p{};      // absent in exact series
+  bool stands = true;             // false: missing trials may be the reason, so it has no verdict
 };
 
 struct Series {

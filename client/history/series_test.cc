@@ -180,6 +180,76 @@ TEST(History, MissingTrialsAreSaidBesideTheMeanThatLacksThem) {
   EXPECT_THAT(as_text(history), HasSubstr("nightly; 4 of 40 trials are missing"));
 }
 
+TEST(History, TrialsThatTimeOutCanRaiseAnAlarm) {
+  std::vector<Experiment> all = step(1);
+  Mean& last = all.back().means[0];
+  last.missing = 4;
+  last.loss_low = 1.2 * last.mean;
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].alarms.size(), 1U) << "the mean of the other trials is as before";
+  EXPECT_EQ(history.series[0].alarms[0].at, 15U);
+  EXPECT_THAT(as_text(history), HasSubstr("; with the 4 missing, the mean is at least 1.2"));
+  EXPECT_THAT(as_text(history),
+              HasSubstr("so only a change to more can be an alarm (see 'stabctl logs 16')"));
+  const json point = json::parse(as_json(history))["series"][0]["points"][15];
+  EXPECT_EQ(point["missing"], 4);
+  EXPECT_EQ(point["loss_low"], 1.2 * last.mean);
+  EXPECT_FALSE(point.contains("loss_high"));
+}
+
+TEST(History, TrialsThatTimedOutBeforeAChangeMayHaveBeenAsSlow) {
+  std::vector<Experiment> all = step(1.2);
+  ASSERT_TRUE(make_history("sort", all, {}).series[0].changes[0].stands);
+  std::ranges::rotate(all, all.begin() + 3);  // 6 quick, 7 slow, 3 quick
+  for (std::size_t i = 0; i < 16; ++i) all[i].at_ns = static_cast<std::int64_t>(i + 1) * 1000;
+  for (std::size_t i = 0; i < 6; ++i) all[i].means[0].missing = 1;
+  for (std::size_t i = 0; i < 6; ++i) all[i].means[0].loss_low = all[i].means[0].mean;
+  for (const Change& each : make_history("sort", all, {}).series[0].changes)
+    EXPECT_EQ(each.stands, each.at != 6U) << each.at;
+}
+
+TEST(History, TrialsLostWithoutALimitMakeNoAlarm) {
+  std::vector<Experiment> all = step(1);
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].mean *= 1.2;
+  const History complete = make_history("sort", all, {});
+  ASSERT_EQ(complete.series[0].alarms.size(), 1U);
+  EXPECT_EQ(complete.series[0].alarms[0].at, 11U);
+  ASSERT_EQ(complete.series[0].changes.size(), 1U);
+  EXPECT_TRUE(complete.series[0].changes[0].stands);
+  EXPECT_THAT(as_json(complete), Not(HasSubstr("missing")));
+  EXPECT_THAT(as_json(complete), Not(HasSubstr("stands")));
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].missing = 2;
+  const History open = make_history("sort", all, {});
+  EXPECT_TRUE(open.series[0].alarms.empty());
+  ASSERT_EQ(open.series[0].changes.size(), 1U);
+  EXPECT_FALSE(open.series[0].changes[0].stands);
+  const std::string text = as_text(open);
+  EXPECT_THAT(text, HasSubstr("with the 2 missing, the mean may be anything, so it can't be an "
+                              "alarm (see 'stabctl logs 16')"));
+  EXPECT_THAT(text, HasSubstr(" % more from 12 on, but missing trials may be the reason (p"));
+  EXPECT_EQ(json::parse(as_json(open))["series"][0]["changes"][0]["stands"], false);
+  // Failed trials took at most their timeout, which says nothing against a slower program.
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_high = 2e6;
+  EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty());
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_low = 1.1e6;
+  const History bounded = make_history("sort", all, {});
+  ASSERT_EQ(bounded.series[0].alarms.size(), 1U);
+  EXPECT_TRUE(bounded.series[0].changes[0].stands);
+  EXPECT_THAT(as_text(bounded), HasSubstr("; with the 2 missing, the mean is 1.10"));
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_low = 1.0e6;
+  EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty()) << "as before";
+}
+
+TEST(History, AMissingTrialLongAgoDoesNotHideALaterChange) {
+  std::vector<Experiment> all = step(1);
+  for (std::size_t i = 12; i < 16; ++i) all[i].means[0].mean *= 1.2;
+  all[4].means[0].missing = 1;
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].alarms.size(), 1U);
+  EXPECT_EQ(history.series[0].alarms[0].at, 12U);
+  EXPECT_TRUE(history.series[0].changes[0].stands);
+}
+
 TEST(History, AShortSeriesIsShownAndNotTested) {
   std::vector<Experiment> all = step(2);
   all.erase(all.begin() + 11, all.end());
@@ -270,11 +340,16 @@ TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
                              {.subject = "zip", .levels = {"O2", "on"}, .n = 4, .mean = 3}};
   document.analysis.means[0].low = 1;
   document.analysis.means[0].high = INFINITY;
+  document.analysis.means[0].lost = 2;
+  document.analysis.means[0].loss_low = 1.5;
   const Experiment found = experiment_in(document, "sort");
   ASSERT_EQ(found.means.size(), 1U) << "a number that is not finite is no mean";
   EXPECT_EQ(found.means[0].levels, (Levels{{"heap", "on"}, {"opt", "O2"}}));
   EXPECT_EQ(found.means[0].low, 1);
   EXPECT_EQ(found.means[0].high, std::nullopt);
+  EXPECT_EQ(found.means[0].missing, 2U);
+  EXPECT_EQ(found.means[0].loss_low, 1.5);
+  EXPECT_EQ(found.means[0].loss_high, std::nullopt);
   EXPECT_THAT(found.others, ElementsAre("zip"));
   EXPECT_TRUE(found.all_moved);
   document.layouts.without_runtime = 1;

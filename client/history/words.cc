@@ -76,6 +76,25 @@ std::string change_size(const Change& change, const report::Scale& scale) {
                      change.difference > 0 ? "more" : "less");
 }
 
+// "; with the 4 missing, the mean is at least 2.1 s". "" if no trial is missing.
+std::string missing_words(const Mean& mean, std::int64_t id, const report::Scale& scale) {
+  if (mean.missing == 0) return "";
+  const std::string start = fmt::format("; with the {} missing, the mean ", mean.missing);
+  if (mean.loss_low && mean.loss_high)
+    return fmt::format("{}is {} to {}", start, report::quantity(*mean.loss_low, scale),
+                       report::quantity(*mean.loss_high, scale));
+  if (mean.loss_low)
+    return fmt::format(
+        "{}is at least {}, so only a change to more can be an alarm (see 'stabctl logs {}')", start,
+        report::quantity(*mean.loss_low, scale), id);
+  if (mean.loss_high)
+    return fmt::format(
+        "{}is at most {}, so only a change to less can be an alarm (see 'stabctl logs {}')", start,
+        report::quantity(*mean.loss_high, scale), id);
+  return fmt::format("{}may be anything, so it can't be an alarm (see 'stabctl logs {}')", start,
+                     id);
+}
+
 class Text {
  public:
   explicit Text(const History& history) : history_(history), latest_(history.experiments.back()) {}
@@ -135,6 +154,7 @@ class Text {
     const Experiment& experiment = history_.experiments[point.experiment];
     std::string words = one_line(experiment.name, longest_name);
     for (const std::string& remark : history_.remarks[point.experiment]) words += "; " + remark;
+    if (!experiment.facts) words += missing_words(point.mean, experiment.id, scale);
     std::vector<report::Cell> row{{std::to_string(experiment.id)},
                                   {local_time(experiment.at_ns)},
                                   {report::quantity(point.mean.mean, scale)},
@@ -245,18 +265,25 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const History& history, const Series& series) {
   Json points = Json::array();
-  for (const Point& each : series.points)
+  for (const Point& each : series.points) {
     points.push_back({{"id", history.experiments[each.experiment].id},
                       {"n", each.mean.n},
                       {"mean", each.mean.mean},
                       {"low", or_null(each.mean.low)},
                       {"high", or_null(each.mean.high)}});
+    if (each.mean.missing == 0) continue;
+    points.back()["missing"] = each.mean.missing;
+    if (each.mean.loss_low) points.back()["loss_low"] = *each.mean.loss_low;
+    if (each.mean.loss_high) points.back()["loss_high"] = *each.mean.loss_high;
+  }
   Json changes = Json::array();
-  for (const Change& each : series.changes)
+  for (const Change& each : series.changes) {
     changes.push_back({{"id", history.experiments[series.points[each.at].experiment].id},
                        {"ratio", or_null(each.ratio)},
                        {"difference", each.difference},
                        {"p", or_null(each.p)}});
+    if (!each.stands) changes.back()["stands"] = false;
+  }
   Json alarms = Json::array();
   const auto id_of = [&](std::size_t place) {
     return history.experiments[series.points[place].experiment].id;
@@ -292,7 +319,9 @@ std::string change_words(const Change& change, const Series& series, const Histo
   const bool better = (change.difference < 0) != history.experiments.back().higher_is_better;
   const std::int64_t id = history.experiments[series.points[change.at].experiment].id;
   return fmt::format("{} from {} on, {} ({})", change_size(change, scale), id,
-                     better ? "better" : "worse",
+                     !change.stands ? "but missing trials may be the reason"
+                     : better       ? "better"
+                                    : "worse",
                      change.p ? "p = " + report::p_text(*change.p) : "exactly");
 }
 

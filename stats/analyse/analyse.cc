@@ -57,6 +57,7 @@ void add_means(const Prepared& data, const Subject& subject, Analysis& analysis,
     if (!mean.low)
       notes.add(subject.name,
                 "a mean has no interval if there is only one trial, or if trials do not vary.");
+    bound_mean(data, subject, trials[i].cell, mean);
     analysis.means.push_back(std::move(mean));
   }
 }

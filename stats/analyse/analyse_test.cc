@@ -292,5 +292,35 @@ TEST(Analyse, AThousandBlocksOfSomeCellsAreQuick) {
   expect_sane(analysis);
 }
 
+TEST(Analyse, LostTrialsBoundTheMeanOfTheirCell) {
+  Dataset data{.response = {2, 8, 3, 3}, .lists_lost = true};
+  data.columns = {{.name = "bench", .levels = {"p"}, .codes = {0, 0, 0, 0}},
+                  {.name = "opt", .levels = {"a", "b"}, .codes = {0, 0, 1, 1}}};
+  Spec spec = opt_only();
+  const Analysis complete = analyse(data, spec);
+  ASSERT_EQ(complete.means.size(), 2U);
+  EXPECT_EQ(complete.means[0].lost, 0U);
+  EXPECT_EQ(complete.means[0].loss_low, std::nullopt);
+  data.lost = {{.codes = {0, 0}, .at_least = 32}};
+  const CellMean timeout = analyse(data, spec).means[0];
+  EXPECT_EQ(timeout.lost, 1U);
+  EXPECT_NEAR(timeout.mean, 4, 1e-9);
+  EXPECT_NEAR(timeout.loss_low.value_or(0), 8, 1e-9) << "the third root of 2 * 8 * 32";
+  EXPECT_EQ(timeout.loss_high, std::nullopt);
+  EXPECT_EQ(analyse(data, spec).means[1].lost, 0U);
+  data.lost = {{.codes = {0, 0}, .at_most = 32}};
+  EXPECT_EQ(analyse(data, spec).means[0].loss_low, std::nullopt);
+  EXPECT_NEAR(analyse(data, spec).means[0].loss_high.value_or(0), 8, 1e-9);
+  data.lost = {{.codes = {0, 0}, .excluded = true}};
+  const CellMean excluded = analyse(data, spec).means[0];
+  EXPECT_NEAR(excluded.loss_low.value_or(0), std::cbrt(2 * 8 * 2), 1e-9);
+  EXPECT_NEAR(excluded.loss_high.value_or(0), std::cbrt(2 * 8 * 8), 1e-9);
+  data.lost = {{.codes = {0, 0}}};
+  EXPECT_EQ(analyse(data, spec).means[0].loss_high, std::nullopt);
+  spec.losses = Losses::random;
+  EXPECT_EQ(analyse(data, spec).means[0].loss_low, timeout.mean);
+  EXPECT_EQ(analyse(data, spec).means[0].loss_high, timeout.mean);
+}
+
 }  // namespace
 }  // namespace stab::stats

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -270,15 +271,14 @@ std::optional<double> p_of(const Prepared& data, const Compared& compared,
 // The estimate at one end, or nothing if that end has no bound.
 using End = std::optional<Estimate>;
 
-// Returns the subject with its lost trials added. At the low end, they are as small as possible at
-// the level and as large as possible at the baseline; at the high end the reverse. `endless` are
-// the blocks in which the number is infinite.
-Subject filled(const Compared& compared, std::span<const LostTrial> lost, const Scale& scale,
-               bool high_end, std::set<std::uint32_t>& endless) {
-  Subject result{.name = compared.subject->name, .groups = compared.subject->groups};
+// Returns the subject with its lost trials added: as large as possible in the cells for which
+// `is_largest` is true, and otherwise as small as possible. `endless` are the blocks in which the
+// number is infinite.
+Subject filled(const Subject& subject, std::span<const LostTrial> lost, const Scale& scale,
+               auto&& is_largest, std::set<std::uint32_t>& endless) {
+  Subject result{.name = subject.name, .groups = subject.groups};
   for (const LostTrial& each : lost) {
-    const bool largest = (compared.weight(each.cell) > 0) == high_end;
-    double value = largest ? each.high : each.low;
+    double value = is_largest(each.cell) ? each.high : each.low;
     Group group;
     if (std::isinf(value)) {
       endless.insert(each.block);
@@ -352,11 +352,15 @@ End end_of(const Prepared& data, const Question& question, std::span<const Compa
   std::vector<Subject> subjects;
   for (const Subject& subject : data.subjects) {
     const auto found = std::ranges::find(all, &subject, &Compared::subject);
-    if (found == all.end())
+    if (found == all.end()) {
       subjects.push_back({.name = subject.name, .groups = subject.groups});
-    else
-      subjects.push_back(filled(*found, lost[static_cast<std::size_t>(found - all.begin())],
-                                data.scale, high_end, endless));
+      continue;
+    }
+    // At the low end, lost trials are as small as possible at the level and as large as possible at
+    // the baseline; at the high end the reverse.
+    subjects.push_back(filled(
+        subject, lost[static_cast<std::size_t>(found - all.begin())], data.scale,
+        [&](std::uint32_t cell) { return (found->weight(cell) > 0) == high_end; }, endless));
   }
   Prepared with_lost = with_subjects(data, std::move(subjects));
   with_lost.spec.estimand = question.estimand(data);
@@ -903,6 +907,35 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
 }
 
 }  // namespace
+
+void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell, CellMean& mean) {
+  if (data.spec.origin != Origin::trial) return;
+  std::vector<LostTrial> lost;
+  for (const LostTrial& each : data.lost)
+    if (&data.subjects[each.subject] == &subject && each.cell == cell) lost.push_back(each);
+  mean.lost = lost.size();
+  if (lost.empty()) return;
+  if (data.spec.losses == Losses::random) {
+    mean.loss_low = mean.loss_high = mean.mean;
+    return;
+  }
+  widen_excluded(subject, lost);
+  Subject one;
+  std::ranges::copy_if(subject.groups, std::back_inserter(one.groups),
+                       [&](const Group& group) { return group.cell == cell; });
+  const bool by_seed =
+      is_padding_study(data) || (data.spec.design == Design::nested && !data.spec.seed.empty());
+  const auto mean_at = [&](bool largest) -> std::optional<double> {
+    std::set<std::uint32_t> endless;
+    Subject all = filled(one, lost, data.scale, [&](std::uint32_t) { return largest; }, endless);
+    if (!endless.empty()) return std::nullopt;
+    if (by_seed) all.groups = seed_means(all);
+    const double result = data.scale.back(by_cell(all).front().y.mean);
+    return std::isfinite(result) ? std::optional(result) : std::nullopt;
+  };
+  mean.loss_low = mean_at(false);
+  mean.loss_high = mean_at(true);
+}
 
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes) {
   if (!data.spec.chains.empty() || data.active().size() < 2) return;

@@ -12,11 +12,17 @@
 //  7. The verdict should be about a typical run or the median, and the data have only a mean.
 #pragma once
 
+#include <cstdint>
+
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {
+
+// Sets the number of lost trials in the mean of the subject's cell, and the range of means that they
+// leave possible. The range has no intervals. If losses are random, it is the mean itself.
+void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell, CellMean& mean);
 
 // Notes the cells on which a comparison rests if the design has other cells without trials.
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes);

@@ -12,7 +12,7 @@ namespace {
 // Converts a t statistic to the scale of a normal distribution (Wallace, Annals of Mathematical
 // Statistics 1959).
 double normal_of(double t, double df) {
-  return (8 * df + 1) / (8 * df + 3) * std::sqrt(df * std::log1p(t * t / df));
+  return std::copysign((8 * df + 1) / (8 * df + 3) * std::sqrt(df * std::log1p(t * t / df)), t);
 }
 
 // Sums over the first numbers of a part of the series.
@@ -129,25 +129,74 @@ double limit_of(double alpha) {
   return std::max(1.0, simulated + 2 * std::log(level / alpha));
 }
 
-}  // namespace
+// Scores changes in a part of the series, whose numbers are added one after the other.
+class Numbers {
+ public:
+  Numbers(std::span<const double> part, std::size_t) : part_(part) {}
+  // Distances from the first number keep their digits.
+  void add() { sums_.add(part_[sums_.size()] - part_.front()); }
+  [[nodiscard]] double score(std::size_t place) const {
+    return score_of(sums_.distance(place), place, sums_.size() - place);
+  }
 
-std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& options) {
+ private:
+  std::span<const double> part_;
+  Sums sums_;
+};
+
+// The same for numbers within limits. Each place needs sums of its own, because the same number is
+// at its other limit if it lies on the other side of the place.
+class Bounded {
+ public:
+  Bounded(std::span<const Limits> part, std::size_t start) : part_(part), start_(start) {}
+  void add() { ++size_; }
+  [[nodiscard]] double score(std::size_t place) const {
+    return std::max(score(place, true), score(place, false));
+  }
+
+ private:
+  [[nodiscard]] double score(std::size_t place, bool more) const {
+    const auto number = [&](std::size_t i) {
+      return (i < place) == more ? part_[i].high : part_[i].low;
+    };
+    if (!std::isfinite(number(place))) return 0;
+    Sums sums;
+    std::size_t before = 0;
+    std::optional<double> first;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const double x = number(i);
+      if (!std::isfinite(x)) continue;
+      if (!first) first = x;
+      sums.add(x - *first);
+      before += i < place ? 1 : 0;
+    }
+    if (before < start_) return 0;
+    const double distance = sums.distance(before);
+    return (distance > 0) == more ? score_of(distance, before, sums.size() - before) : 0;
+  }
+
+  std::span<const Limits> part_;
+  std::size_t start_;
+  std::size_t size_ = 0;
+};
+
+template <class Part, class T>
+std::vector<Alarm> watch_parts(std::span<const T> series, const WatchOptions& options) {
   const std::size_t start = std::max<std::size_t>(10, options.start);
   const double limit = limit_of(options.alpha);
   std::vector<Alarm> alarms;
   std::size_t begin = 0;
   while (begin < series.size()) {
-    Sums sums;
+    Part part(series.subspan(begin), start);
     std::size_t change = 0;
     for (std::size_t i = begin; i < series.size() && change == 0; ++i) {
-      // Distances from the first number keep their digits.
-      sums.add(series[i] - series[begin]);
+      part.add();
+      const std::size_t size = i + 1 - begin;
       double farthest = limit;
       // Far back, fewer places are compared, because neighbouring places say nearly the same.
-      for (std::size_t behind = 1; behind + start <= sums.size();
+      for (std::size_t behind = 1; behind + start <= size;
            behind += behind < 20 ? 1 : behind / 10) {
-        const std::size_t before = sums.size() - behind;
-        const double score = score_of(sums.distance(before), before, behind);
+        const double score = part.score(size - behind);
         if (score <= farthest) continue;
         farthest = score;
         change = i + 1 - behind;
@@ -158,6 +207,16 @@ std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& opt
     begin = change;
   }
   return alarms;
+}
+
+}  // namespace
+
+std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& options) {
+  return watch_parts<Numbers>(series, options);
+}
+
+std::vector<Alarm> watch_limits(std::span<const Limits> series, const WatchOptions& options) {
+  return watch_parts<Bounded>(series, options);
 }
 
 }  // namespace stab::stats

@@ -29,4 +29,15 @@ struct Alarm {
 // The numbers must be finite. After an alarm the watch begins anew at the change.
 std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& options);
 
+struct Limits {
+  double low = 0;
+  double high = 0;
+};
+
+// The same for numbers that are known only within limits, which may be infinite. A change to more is
+// an alarm only if it still is one with all numbers before it at their upper limit, and all numbers
+// behind it at their lower limit; a change to less, the reverse. A number that lacks the limit that
+// matters is left out, and no change begins there.
+std::vector<Alarm> watch_limits(std::span<const Limits> series, const WatchOptions& options);
+
 }  // namespace stab::stats

@@ -33,6 +33,46 @@ TEST(Watch, FewSeriesEverRaiseAnAlarm) {
   }
 }
 
+std::vector<Limits> limits_of(const std::vector<double>& numbers) {
+  std::vector<Limits> limits;
+  for (const double each : numbers) limits.push_back({.low = each, .high = each});
+  return limits;
+}
+
+TEST(Watch, NumbersThatAreKnownExactlyHaveTheSameAlarmsAsLimits) {
+  std::size_t found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<double> numbers = series(60, 0.3, seed);
+    for (std::size_t i = 20; i < 40; ++i) numbers[i] += 6;
+    const std::vector<Alarm> alarms = watch(numbers, {});
+    const std::vector<Alarm> same = watch_limits(limits_of(numbers), {});
+    ASSERT_EQ(alarms.size(), same.size());
+    for (std::size_t i = 0; i < alarms.size(); ++i) {
+      EXPECT_EQ(alarms[i].raised, same[i].raised);
+      EXPECT_EQ(alarms[i].at, same[i].at);
+    }
+    found += alarms.size();
+  }
+  EXPECT_GE(found, 20U);
+}
+
+TEST(Watch, AChangeThatTheLimitsDoNotKeepIsNoAlarm) {
+  std::vector<Limits> limits = limits_of(series(30, 0, 1));
+  for (std::size_t i = 20; i < 30; ++i) limits[i].low = limits[i].high += 20;
+  ASSERT_EQ(watch_limits(limits, {}).size(), 1U);
+  std::vector<Limits> wide = limits;
+  for (std::size_t i = 20; i < 30; ++i) wide[i].low -= 20;
+  EXPECT_TRUE(watch_limits(wide, {}).empty());
+  wide = limits;
+  for (std::size_t i = 20; i < 30; ++i) wide[i].high = INFINITY;
+  EXPECT_EQ(watch_limits(wide, {}).size(), 1U) << "more than that is a change, too";
+  wide = limits;
+  for (std::size_t i = 0; i < 20; ++i) wide[i].high += 20;
+  EXPECT_TRUE(watch_limits(wide, {}).empty());
+  for (std::size_t i = 0; i < 20; ++i) wide[i].high = INFINITY;
+  EXPECT_TRUE(watch_limits(wide, {}).empty()) << "too few numbers are left before the change";
+}
+
 TEST(Watch, FindsAStepAndWhereItIs) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {

@@ -64,6 +64,11 @@ struct CellMean {
   std::optional<double> low{};  // the (1 - alpha) interval
   std::optional<double> high{};
   std::optional<double> sd{};  // standard deviation of the trials, in the response's unit
+  // The number of lost trials, and the range of means that their limits permit (absent: unbounded,
+  // or no trial was lost).
+  std::size_t lost = 0;
+  std::optional<double> loss_low{};
+  std::optional<double> loss_high{};
 };
 
 // `faster` is the better direction: a smaller response, or a larger one if higher is better.
