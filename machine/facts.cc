@@ -208,10 +208,12 @@ std::string summary_of(const json& facts) {
   return one_line(line, 500);
 }
 
+constexpr std::size_t longest_name = 200;
+
 void add_facts(const json& value, const std::string& name, std::vector<Fact>& facts) {
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items())
-      add_facts(inner, name.empty() ? key : name + " " + key, facts);
+      add_facts(inner, one_line(name.empty() ? key : name + " " + key, longest_name), facts);
     return;
   }
   facts.push_back(
@@ -231,7 +233,12 @@ Facts read_facts(const Topology& topology, const std::string& root) {
 
 StoredFacts stored_facts(std::string_view facts_json) {
   StoredFacts stored;
-  const json facts = json::parse(facts_json, nullptr, false);
+  // An archive may contain any text, but our facts have few levels.
+  constexpr int most_levels = 8;
+  const auto is_near = [](int depth, json::parse_event_t, const json&) {
+    return depth < most_levels;
+  };
+  const json facts = json::parse(facts_json, is_near, false);
   if (!facts.is_object()) return stored;
   stored.summary = text_or(member(facts, "summary"), "");
   if (member(facts, "topology").is_object()) stored.hardware = one_line(hardware_of(facts), 500);

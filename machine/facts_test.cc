@@ -125,6 +125,17 @@ TEST(StoredFacts, OfAStrangerDoNoHarm) {
   EXPECT_EQ(
       stored_facts(R"({"topology":{"cpus":-1,"cores":"x"},"host":[],"memory_mib":{}})").hardware,
       "unnamed: unknown CPU, 0 CPUs in 0 cores in 0 packages");
+  std::string deep;
+  for (int i = 0; i < 200'000; ++i) deep += "{\"a\":";
+  deep += "1" + std::string(200'000, '}');
+  EXPECT_LT(stored_facts(R"({"summary":"s","deep":)" + deep + "}").all.size(), 10U);
+  const std::string lists(200'000, '[');
+  EXPECT_EQ(
+      stored_facts(R"({"summary":"s","deep":)" + lists + std::string(200'000, ']') + "}").summary,
+      "s");
+  const std::string key(10'000, 'k');
+  for (const Fact& each : stored_facts("{\"" + key + "\":{\"" + key + "\":1}}").all)
+    EXPECT_LT(each.name.size(), 300U);
 }
 
 TEST_F(FactsTest, TheKeyIsTheDigestAndChangesWithAFact) {

@@ -60,18 +60,33 @@ bool ended_badly(const store::Experiment& experiment) {
   return experiment.state == "failed" || experiment.state == "cancelled";
 }
 
+// As much of a trial without a result as its rows need. The whole trial, with its samples and its
+// profile, may have megabytes.
+struct WithoutResult {
+  store::Trial place{};  // only the benchmark and the levels
+  stats::Lost limits{};
+  std::map<std::string, double> numbers{};  // by subject, if the trial was excluded
+};
+
+WithoutResult missing_of(const store::Trial& trial, const plan::Plan& plan) {
+  const std::string& name = plan.analysis.response;
+  WithoutResult missing{.limits = lost_trial(trial, plan, name)};
+  missing.place.benchmark = trial.benchmark;
+  missing.place.levels = trial.levels;
+  if (missing.limits.excluded)
+    for (const SubjectNumber& each : numbers_of(trial, plan, name))
+      if (each.value) missing.numbers[each.subject] = counters::to_double(*each.value);
+  return missing;
+}
+
 // `subjects` are the names under which the benchmark's numbers are compared.
-void add_lost(const store::Trial& trial, const std::set<std::string>& subjects, Side& side) {
-  const std::string& name = side.plan.analysis.response;
-  const stats::Lost limits = lost_trial(trial, side.plan, name);
+void add_lost(const WithoutResult& missing, const std::set<std::string>& subjects, Side& side) {
   for (const std::string& subject : subjects) {
-    LostRow row{.subject = cell_text(side.plan, trial, subject),
-                .seed = side.seed_factor.empty() ? "" : trial.levels.at(side.seed_factor),
-                .trial = limits};
-    if (limits.excluded)
-      for (const SubjectNumber& each : numbers_of(trial, side.plan, name))
-        if (each.subject == subject && each.value)
-          row.trial.at_least = row.trial.at_most = counters::to_double(*each.value);
+    LostRow row{.subject = cell_text(side.plan, missing.place, subject),
+                .seed = side.seed_factor.empty() ? "" : missing.place.levels.at(side.seed_factor),
+                .trial = missing.limits};
+    if (const auto number = missing.numbers.find(subject); number != missing.numbers.end())
+      row.trial.at_least = row.trial.at_most = number->second;
     side.lost.push_back(std::move(row));
   }
 }
@@ -89,15 +104,14 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
   const plan::Turns turns(side.plan, side.plan.analysis.response);
   bool knows_unit = false;
-  std::vector<store::Trial> without_result;
+  std::vector<WithoutResult> without_result;
   std::map<std::string, std::set<std::string>> subjects;  // of each benchmark
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.last || trial.warmup || !turns.in_block(trial.block)) return true;
     if (trial.status != store::TrialStatus::ok) {
       ++(trial.status == store::TrialStatus::disturbed ? side.disturbed : side.failed);
       if (trial.levels.empty() && !side.plan.factors.empty()) return true;
-      without_result.push_back(trial);
-      without_result.back().stderr_tail.clear();
+      without_result.push_back(missing_of(trial, side.plan));
       return true;
     }
     ++side.used;
@@ -116,7 +130,8 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
     return true;
   });
   if (!read) return fail(read.error().message);
-  for (const store::Trial& trial : without_result) add_lost(trial, subjects[trial.benchmark], side);
+  for (const WithoutResult& each : without_result)
+    add_lost(each, subjects[each.place.benchmark], side);
   return side;
 }
 
@@ -210,6 +225,7 @@ stats::Spec spec_of(const Side& before, const Side& after) {
   spec.alpha = analysis.alpha;
   spec.equivalence = analysis.equivalence;
   spec.random_seed = after.plan.seed;
+  spec.losses = stats::losses_named(analysis.losses);
   if (!after.seed_factor.empty()) {
     spec.design = stats::Design::nested;
     spec.seed = seed_column;

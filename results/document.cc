@@ -60,8 +60,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
   if (plan.analysis.sums_of_squares == 3) spec.sums_of_squares = stats::SumsOfSquares::type3;
   if (plan.analysis.pooled) spec.error = stats::Error::pooled;
   spec.estimand = stats::estimand_named(plan.analysis.estimand);
-  if (plan.analysis.losses == "monotone") spec.losses = stats::Losses::monotone;
-  if (plan.analysis.losses == "random") spec.losses = stats::Losses::random;
+  spec.losses = stats::losses_named(plan.analysis.losses);
   if (plan.analysis.these_programs) spec.programs = stats::Programs::these;
   spec.all_pairs = plan.analysis.all_pairs;
   spec.higher_is_better = plan.analysis.higher_is_better;

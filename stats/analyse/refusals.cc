@@ -76,9 +76,10 @@ struct Question {
     return comparison ? contrast_of(data, cells, *comparison)
                       : interaction_contrast(data, cells, term);
   }
-  // Interactions are differences of means.
+  // Interactions are differences of means, and so are the changes of STABILIZER's tests.
   [[nodiscard]] Estimand estimand(const Prepared& data) const {
-    return comparison ? data.spec.estimand : Estimand::mean;
+    const bool own = data.spec.method == Method::stabilizer && scope == Scope::subject;
+    return comparison && !own ? data.spec.estimand : Estimand::mean;
   }
 };
 
@@ -968,8 +969,7 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes) {
   if (!data.spec.assumptions || data.spec.origin != Origin::trial || !may_have_lost(data)) return;
   for (Interaction& each : analysis.interactions) {
-    const auto family = std::ranges::count(analysis.interactions, each.scope, &Interaction::scope);
-    refuse_lost(data, static_cast<std::size_t>(family), each, notes);
+    refuse_lost(data, interactions_tested(analysis, each.scope), each, notes);
   }
 }
 

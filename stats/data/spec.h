@@ -62,6 +62,12 @@ enum class Losses {
   random,    // losses don't depend on what is compared, so their bounds decide nothing
 };
 
+// Any other name means extremes.
+constexpr Losses losses_named(std::string_view name) {
+  if (name == "monotone") return Losses::monotone;
+  return name == "random" ? Losses::random : Losses::extremes;
+}
+
 // The average that a verdict is about. mean: over all blocks (or other units). typical: the trimmed
 // mean, which exceptional units don't move (own_error.h: trimmed_mean_of). median: half of the
 // units exceed it.

@@ -239,6 +239,13 @@ void set_bounds(Floor& floor, std::size_t lost, const Result<NoiseFloor>& low,
   if (spec.losses != Losses::random) set_margin(floor, high);
 }
 
+bool has_numbers(const Blocks& blocks, std::uint32_t subject) {
+  return std::ranges::any_of(blocks, [&](const auto& block) {
+    return block.first.subject == subject &&
+           std::ranges::any_of(block.second, [](const auto& arm) { return arm.there.n > 0; });
+  });
+}
+
 std::size_t lost_in(const Comparisons& comparisons) {
   return static_cast<std::size_t>(
       std::ranges::count_if(comparisons, [](const auto& each) { return each.second.lost; }));
@@ -422,6 +429,8 @@ std::optional<Calibration> calibrate(const Dataset& data, const Spec& spec, Note
     return std::nullopt;
   }
   Benchmarks all = benchmarks;
+  // A benchmark without any number has no noise that its missing trials could hide.
+  std::erase_if(all, [&](const auto& each) { return !has_numbers(blocks, each.first); });
   drop_short_ones(all, result.blocks, [](const Comparison& each) { return each.blocks; });
   const std::size_t dropped = drop_short_ones(benchmarks, result.blocks,
                                               [](const Comparison& each) { return each.a.size(); });

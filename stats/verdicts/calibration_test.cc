@@ -272,6 +272,19 @@ TEST(Calibration, AnExcludedTrialHasTheLimitsOfItsBenchmark) {
   EXPECT_LT(*any.loss_high, 0.1) << "the slices of time differ by 5 %, and ten blocks share this";
 }
 
+// A program that never ran says nothing about the machine's noise, so it must not take the floor of
+// the other four away.
+TEST(Calibration, ABenchmarkWithoutAnyNumberIsNoPartOfTheFloor) {
+  Dataset data = simulate(12, {}, 0.01);
+  const Floor without = calibration_of(simulate(12, {.benchmarks = 4}, 0.01)).any;
+  for (std::size_t row = data.response.size(); row-- > 0;)
+    if (data.columns[0].codes[row] == 4) lose(data, row, 0, endless);
+  const Calibration found = calibration_of(data);
+  EXPECT_EQ(found.benchmarks.size(), 4U);
+  EXPECT_TRUE(found.any.margin && without.margin);
+  EXPECT_EQ(found.any.lost, 0U);
+}
+
 TEST(Calibration, LossesThatDependOnTheArmAreSeen) {
   const auto p_of = [](const auto& is_lost) {
     Dataset data = simulate(11, {.benchmarks = 2}, 0.01);

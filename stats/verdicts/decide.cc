@@ -178,6 +178,12 @@ void adjust_interactions(Analysis& analysis) {
 
 }  // namespace
 
+std::size_t interactions_tested(const Analysis& analysis, Scope scope) {
+  const auto all = tested_interactions(analysis);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(all, [&](const auto& each) { return each.scope == scope; }));
+}
+
 bool is_control(const Effect& effect, const Spec& spec) {
   return !spec.control.empty() && effect.level == spec.control;
 }

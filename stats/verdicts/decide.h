@@ -28,6 +28,8 @@ bool is_control(const Effect& effect, const Spec& spec);
 
 // The effects of a scope that have a p are one family. Each control is a family of its own.
 std::vector<std::vector<Effect*>> families_of(Analysis& analysis);
+// The size of the family of interactions.
+std::size_t interactions_tested(const Analysis& analysis, Scope scope);
 
 // An interaction of treatments that is significant after the correction for its family.
 struct Interplay {
