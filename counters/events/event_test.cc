@@ -113,10 +113,12 @@ TEST_F(Events, AnAttributeThatIsNone) {
             "'cycles' has no such attribute; it has the sides 'u' (the program) and 'k' (the "
             "kernel on its behalf), as "
             "in 'cycles:u'");
-  // Neither side, or guests.
+  // Neither side, or guests. On some CPUs 'cycles' is an event that libpfm knows without 'h'.
   for (const char* name : {"cycles:u=0", "page-faults:u=0:k=0", "cycles:h", "cycles:mg",
                            "cycles:mg:mh", "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS:h"})
-    EXPECT_THAT(wrong(name), HasSubstr("neither the program nor the kernel")) << name;
+    EXPECT_THAT(wrong(name), testing::AnyOf(HasSubstr("neither the program nor the kernel"),
+                                            HasSubstr("has no such attribute")))
+        << name;
   // Those of sampling are none of a count.
   EXPECT_NE(wrong("cycles:period=1000"), "it is one");
   EXPECT_NE(wrong("cycles:freq=100"), "it is one");
