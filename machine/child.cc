@@ -315,7 +315,11 @@ Ended run(const Launch& launch) {
   nanoseconds end{0};
   Supervisor supervisor(launch, pidfd.get(), started->program != 0 ? started->starter : 0,
                         shared_before, out_stream, err_stream);
-  ended.how = supervisor.wait(began, end);
+  // The program has its time from the exec on, or from now if that is still to come: a busy machine
+  // may take seconds to get that far.
+  const nanoseconds runs_since =
+      started->note->exec_ns != 0 ? nanoseconds(started->note->exec_ns) : now(CLOCK_MONOTONIC);
+  ended.how = supervisor.wait(runs_since, end);
   ended.reason = supervisor.passed();
   finish(launch, *started, child, began, end, out_stream, err_stream, ended);
   // Checks the memory limit once more, for files in memory that were written after the last look.

@@ -49,6 +49,14 @@ class Child : public ::testing::Test {
   }
 };
 
+TEST_F(Child, ASlowStartTakesNothingFromTheProgramsTime) {
+  Launch launch = command("exit 0");
+  launch.timeout = 3s;
+  launch.held = [](pid_t) { std::this_thread::sleep_for(3100ms); };
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::exited) << ended.reason;
+}
+
 TEST_F(Child, ExitCodeAndBothStreamsAreKept) {
   const Ended ended = run(command("echo to out; echo to err >&2; exit 3"));
   EXPECT_EQ(ended.how, End::exited);

@@ -207,7 +207,7 @@ TEST_F(Users, LongExportsOfSomeKeepNobodyElsesLogsWaiting) {
     ASSERT_EQ(made.out, std::to_string(i + 1) + "\n") << made.err;
   }
   start_daemon({"--log", "debug"});
-  ASSERT_TRUE(wait_for_text(log(), "verified"));
+  ASSERT_TRUE(wait_for_text(log(), "verified", std::chrono::minutes(5)));
   ASSERT_EQ(as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
   const std::string hello =
       protocol::encode(protocol::HelloRequest{.protocol = protocol::version, .version = "x"}) +
