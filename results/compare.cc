@@ -60,7 +60,7 @@ bool ended_badly(const store::Experiment& experiment) {
   return experiment.state == "failed" || experiment.state == "cancelled";
 }
 
-// As much of a trial without a result as its rows need. The whole trial, with its samples and its
+// A trial without a result, as far as its rows need it. The whole trial, with its samples and its
 // profile, may have megabytes.
 struct WithoutResult {
   store::Trial place{};  // only the benchmark and the levels
