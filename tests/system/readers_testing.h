@@ -130,7 +130,8 @@ class Readers : public ::testing::Test {
       lab_.copy_stabd();
     unlink(lab_.path("stabd.log").c_str());
     extra.insert(extra.end(), {"--log", "debug"});
-    if (!lab_.start_daemon(extra) || !wait_for_text(lab_.path("stabd.log"), "verified"))
+    if (!lab_.start_daemon(extra) ||
+        !wait_for_text(lab_.path("stabd.log"), "verified", std::chrono::minutes(5)))
       return false;
     std::filesystem::rename(program, copy);
     lab_.write("stabd",

@@ -57,7 +57,8 @@ class Stopping : public ::testing::Test {
                plan_with("{ rule = \"precision\", half_width = \"50%\", min = 15, max = 30 }"));
     lab_.copy_stabd();
     EXPECT_TRUE(lab_.start_daemon({"--log", "debug"}));
-    EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "verified"));  // by a reader, too
+    EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "verified",
+                              std::chrono::minutes(5)));  // by a reader, too
     EXPECT_EQ(lab_.ctl({"pause", "--queue"}).code, 0);
     const int id = lab_.submit("plan.toml");
     lab_.write("dies", std::string(static_cast<std::size_t>(dying), '.'));
