@@ -65,8 +65,8 @@ class Notices {
   settings::Notify own_;
   std::function<void()> sent_;
   std::vector<unsigned> cpus_;
-  // By user, and by whether the command is the daemon's own. The notices of one notifier wait for
-  // each other, but never for another user's notices.
+  // The key is the user, and whether the command is the daemon's own. The notices of one notifier
+  // wait for each other, but never for another user's notices.
   std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<Notifier>> notifiers_;
   // Experiments whose notices wait for a reader's verdict.
   std::multiset<store::Id> awaiting_verdict_;

@@ -34,7 +34,7 @@ struct Limits {
   double high = 0;
 };
 
-// The same for numbers that are known only within limits, which may be infinite. A change to more is
+// Watches numbers that are known only within limits, which may be infinite. A change to more is
 // an alarm only if it still is one with all numbers before it at their upper limit, and all numbers
 // behind it at their lower limit; a change to less, the reverse. A number that lacks the limit that
 // matters is left out, and no change begins there.
