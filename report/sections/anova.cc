@@ -46,6 +46,7 @@ Row anova_row(const stats::AnovaTable& table, const stats::AnovaRow& row) {
       shown_only("epsilon", row.epsilon ? fmt::format("{:.3f}", *row.epsilon) : "").rare(),
       column("p", known(row.p), "p", row.p ? p_text(*row.p) : ""),
       json_only("p_adjusted", known(row.p_adjusted)),
+      json_only("reason", known(row.reason)),
       json_only("epsilon", known(row.epsilon)),
       json_only("partial_eta2", known(row.eta2)),
       column("partial_omega2", known(row.omega2), "partial omega2", share_text(row)),

@@ -45,6 +45,8 @@ namespace {
 //  3. Whatever the bounds, the dependence of losses on the cell is tested. A comparison whose sign
 //     the interval does not keep has no verdict; `same` needs the whole interval within the margin.
 //     With `random`, the bounds of 1 are shown, but they decide nothing.
+//  4. An interaction whose sign the interval does not keep, or that has no bounds although trials
+//     were lost, is not part of the answer.
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
@@ -634,12 +636,20 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
   if (!lee) note_advice(notes);
 }
 
-bool may_have_lost(const Prepared& data) {
-  if (!data.lost.empty()) return true;
+bool may_have_lost(const Prepared& data, std::size_t subject) {
+  if (std::ranges::any_of(data.lost,
+                          [&](const LostTrial& each) { return each.subject == subject; }))
+    return true;
   if (data.lists_lost || !has_own_blocks(data)) return false;
-  return std::ranges::any_of(data.subjects, [&](const Subject& subject) {
-    return !has_all_cells(subject, data.design_cells());
-  });
+  return !has_all_cells(data.subjects[subject], data.design_cells());
+}
+
+// Returns whether a subject of the scope may have lost trials.
+bool may_have_lost(const Prepared& data, Scope scope, const std::string& subject) {
+  for (std::size_t i = 0; i < data.subjects.size(); ++i)
+    if ((scope != Scope::subject || data.subjects[i].name == subject) && may_have_lost(data, i))
+      return true;
+  return false;
 }
 
 std::optional<std::uint32_t> term_named(const Prepared& data, const std::string& name) {
@@ -659,6 +669,8 @@ std::string range_words(const Prepared& data, const Interaction& each) {
   if (each.loss_high) return words(*each.loss_high) + " or less";
   return "anything, because no limit bounds the missing values";
 }
+
+constexpr const char* made_by_losses = "the missing trials may have made the interaction";
 
 // Sets the interaction's loss_* if it lost trials, and its reason if they may have made it.
 void refuse_lost(const Prepared& data, std::size_t family, Interaction& interaction, Notes& notes) {
@@ -681,7 +693,7 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   const bool is_kept = wide.low > 0 || wide.high < 0;
   if (is_kept || data.spec.losses == Losses::random) return;
   if (!interaction.p_adjusted || *interaction.p_adjusted >= data.spec.alpha) return;
-  interaction.reason = "the missing trials may have made the interaction";
+  interaction.reason = made_by_losses;
   notes.add(interaction.subject,
             fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
                         "missing: if each had the least favourable value that its limits permit, "
@@ -966,10 +978,32 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
   }
 }
 
+// Sets the reason of the tables' rows that are this interaction.
+void set_reason(Analysis& analysis, const Interplay& interplay, const std::string& reason) {
+  for (AnovaTable& table : analysis.tables)
+    for (AnovaRow& row : table.rows)
+      if (table.subject == interplay.subject && table.scope == interplay.scope &&
+          row.term == interplay.term)
+        row.reason = reason;
+}
+
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes) {
-  if (!data.spec.assumptions || data.spec.origin != Origin::trial || !may_have_lost(data)) return;
-  for (Interaction& each : analysis.interactions) {
-    refuse_lost(data, interactions_tested(analysis, each.scope), each, notes);
+  if (data.spec.origin != Origin::trial) return;
+  for (Interaction& each : analysis.interactions)
+    if (may_have_lost(data, each.scope, each.subject))
+      refuse_lost(data, interactions_tested(analysis, each.scope), each, notes);
+  if (data.spec.losses == Losses::random) return;
+  for (const Interplay& each : interplays(analysis)) {
+    if (each.size != nullptr || !may_have_lost(data, each.scope, each.subject)) continue;
+    set_reason(analysis, each, made_by_losses);
+    notes.add(each.subject,
+              fmt::format(
+                  "the interaction of {} is significant (adjusted {}), but trials are missing, and "
+                  "it has no bounds: only interactions of treatments with two levels each, with "
+                  "trials in every cell, have bounds. So the answer does not mention it. Run the "
+                  "missing trials again, or assume that they are missing at random ('--losses "
+                  "random', 'analysis.losses').",
+                  each.term, p_words(each.p_adjusted)));
   }
 }
 

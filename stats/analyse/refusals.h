@@ -28,7 +28,8 @@ void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes);
 
 // Sets the bounds that lost trials leave of interactions, and the reason of an interaction that they
-// may have made: the answer doesn't mention it. Call it before anything is said about interactions.
+// may have made: the answer doesn't mention it. An interaction of a table that has no bounds counts
+// as one that they may have made. Call it before anything is said about interactions.
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes);
 
 // Takes back the verdicts of effects that have one of these reasons. Sets the bounds that lost

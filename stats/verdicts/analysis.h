@@ -28,6 +28,7 @@ struct AnovaRow {
   std::optional<double> f{};
   std::optional<double> p{};
   std::optional<double> p_adjusted{};  // interactions only: corrected for the others; see decide.h
+  std::string reason{};                // as in Interaction, if the interaction is only in the table
   // The factor by which Greenhouse and Geisser correct the degrees of freedom of p. Only terms with
   // two or more degrees of freedom have one.
   std::optional<double> epsilon{};

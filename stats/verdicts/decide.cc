@@ -217,6 +217,7 @@ std::vector<Interplay> interplays(const Analysis& analysis) {
     const std::optional<double> p = each.number ? each.number->p_adjusted : each.row->p_adjusted;
     if (!p || *p >= analysis.spec.alpha) continue;
     if (each.number && !each.number->reason.empty()) continue;
+    if (each.row && !each.row->reason.empty()) continue;
     const auto is_of_scope = [&](const auto& other) { return other.scope == each.scope; };
     found.push_back({.subject = *each.subject,
                      .scope = each.scope,

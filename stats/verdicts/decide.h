@@ -28,7 +28,8 @@ bool is_control(const Effect& effect, const Spec& spec);
 
 // The effects of a scope that have a p are one family. Each control is a family of its own.
 std::vector<std::vector<Effect*>> families_of(Analysis& analysis);
-// The size of the family of interactions.
+// The size of the family of interactions: the number that were tested, not the number that were
+// found.
 std::size_t interactions_tested(const Analysis& analysis, Scope scope);
 
 // An interaction of treatments that is significant after the correction for its family.
@@ -44,9 +45,9 @@ struct Interplay {
   // Returns true unless the interaction is known to be smaller than the margin of equivalence.
   [[nodiscard]] bool matters(const Spec& spec) const;
 };
-// Returns the interactions whose p_adjusted is below alpha, the smallest p first. Interactions of
-// one scope are a family at alpha, apart from the comparisons (Holm's procedure); decide() sets
-// their p_adjusted.
+// Returns the interactions whose p_adjusted is below alpha and that have no `reason`, the smallest p
+// first. Interactions of one scope are a family at alpha, apart from the comparisons (Holm's
+// procedure); decide() sets their p_adjusted.
 std::vector<Interplay> interplays(const Analysis& analysis);
 
 // Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
