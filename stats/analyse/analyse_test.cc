@@ -12,6 +12,7 @@
 #include "stats/oracle/data.h"
 #include "stats/oracle/expect.h"
 #include "stats/verdicts/analysis.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::stats {
 namespace {
@@ -290,6 +291,54 @@ TEST(Analyse, AThousandBlocksOfSomeCellsAreQuick) {
   EXPECT_EQ(analysis.tables.at(0).rows.at(0).df, 996);  // three blocks lack a cell
   EXPECT_EQ(analysis.tables.at(0).rows.back().df, 996 * 9);
   expect_sane(analysis);
+}
+
+// Blocks of all cells of three treatments, of which a and b interact. One block lacks a trial.
+Dataset cube_that_lost_a_trial() {
+  constexpr std::uint32_t blocks = 20;
+  Dataset data{.lists_lost = true};
+  for (const char* name : {"a", "b", "c"})
+    data.columns.push_back({.name = name, .levels = {"off", "on"}, .codes = {}});
+  data.columns.push_back({.name = "block", .levels = {}, .codes = {}});
+  Random random(41);
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    data.columns[3].levels.push_back(std::to_string(block));
+    for (std::uint32_t cell = 0; cell < 8; ++cell) {
+      const std::vector<std::uint32_t> codes{cell >> 2U, cell >> 1U & 1U, cell & 1U, block};
+      if (block == 3 && cell == 6) {
+        data.lost.push_back({.codes = codes, .at_least = 900, .at_most = 1100});
+        continue;
+      }
+      for (std::size_t i = 0; i < codes.size(); ++i) data.columns[i].codes.push_back(codes[i]);
+      const double both = codes[0] == 1 && codes[1] == 1 ? 1.1 : 1;
+      const double noise = static_cast<double>(random.below(1'000'000)) / 1e6 - 0.5;
+      data.response.push_back(1000 * both * (1 + 0.03 * noise));
+    }
+  }
+  return data;
+}
+
+// Without c, each cell has two trials of a block, whose mean is the mean over c; so the same
+// interaction is alone in its family.
+TEST(Analyse, BoundsOfAnInteractionHoldForAllThatWereTested) {
+  const Dataset data = cube_that_lost_a_trial();
+  Spec spec;
+  spec.treatments = {"a", "b", "c"};
+  spec.block = "block";
+  const Analysis three = analyse(data, spec);
+  ASSERT_EQ(three.interactions.size(), 4U);
+  const Interaction& one_of_four = three.interactions.front();
+  ASSERT_EQ(one_of_four.term, "a:b");
+  EXPECT_EQ(interplays(three).size(), 1U) << "the others are tested, but not found";
+  spec.treatments = {"a", "b"};
+  const Analysis two = analyse(data, spec);
+  ASSERT_EQ(two.interactions.size(), 1U);
+  EXPECT_LT(one_of_four.loss_low.value(), 0.999 * two.interactions[0].loss_low.value());
+  EXPECT_GT(one_of_four.loss_high.value(), 1.001 * two.interactions[0].loss_high.value());
+  spec.alpha /= 4;
+  const Analysis strict = analyse(data, spec);
+  EXPECT_NEAR(*one_of_four.loss_low, strict.interactions.at(0).loss_low.value(), 1e-9);
+  EXPECT_NEAR(*one_of_four.loss_high, strict.interactions.at(0).loss_high.value(), 1e-9);
 }
 
 TEST(Analyse, LostTrialsBoundTheMeanOfTheirCell) {

@@ -158,6 +158,11 @@ TEST(Decide, InteractionsAreAFamilyOfTheirOwn) {
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].term, "a:b:c");
   EXPECT_EQ(found[0].family, 4U);
+  EXPECT_EQ(interactions_tested(analysis, Scope::subject), 4U) << "also those that are not found";
+  EXPECT_EQ(interactions_tested(analysis, Scope::these), 0U);
+  analysis.interactions[3].reason = "trials are missing";
+  EXPECT_EQ(interplays(analysis).size(), 1U);
+  EXPECT_EQ(interactions_tested(analysis, Scope::subject), 4U) << "it was tested";
 }
 
 // The table has treatments of more than two levels, too; what it shares with the numbers counts once.
@@ -180,10 +185,14 @@ TEST(Decide, AnInteractionOfTheTableAndOfTheNumbersIsOne) {
   EXPECT_FALSE(analysis.tables[0].rows[2].p_adjusted) << "blocks are no treatment";
   auto found = interplays(analysis);
   ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(interactions_tested(analysis, Scope::subject), 2U);
   EXPECT_TRUE(found[0].matters(analysis.spec));
   analysis.interactions[0].low = 0.995;
   analysis.interactions[0].high = 1.005;
   EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "within the margin";
+  analysis.tables[0].rows[1].reason = "trials are missing";
+  ASSERT_EQ(interplays(analysis).size(), 1U);
+  EXPECT_EQ(interplays(analysis)[0].term, "a:b");
 }
 
 TEST(Decide, ADirectionIsThatOfTheRatio) {
