@@ -18,7 +18,8 @@ BOOST_DESCRIBE_STRUCT(Spec, (),
 BOOST_DESCRIBE_STRUCT(AnovaRow, (), (stratum, term, ms))
 BOOST_DESCRIBE_STRUCT(AnovaTable, (), (subject, rows))
 BOOST_DESCRIBE_STRUCT(CellMean, (),
-                      (subject, levels, n, mean, low, high, lost, loss_low, loss_high))
+                      (subject, levels, n, mean, low, high, lost, loss_low, loss_high,
+                       loss_interval_low, loss_interval_high))
 BOOST_DESCRIBE_STRUCT(Effect, (),
                       (subject, scope, treatment, baseline, level, ratio, low, high, df, units,
                        verdict))

@@ -269,7 +269,9 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                                   .high = finite(each.high),
                                   .missing = each.lost,
                                   .loss_low = finite(each.loss_low),
-                                  .loss_high = finite(each.loss_high)});
+                                  .loss_high = finite(each.loss_high),
+                                  .loss_interval_low = finite(each.loss_interval_low),
+                                  .loss_interval_high = finite(each.loss_interval_high)});
       Levels& levels = experiment.means.back().levels;
       const std::vector<std::string>& names = analysis.spec.treatments;
       for (std::size_t i = 0; i < std::min(names.size(), each.levels.size()); ++i)

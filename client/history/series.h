@@ -31,6 +31,9 @@ struct Mean {
   // is missing.
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};
+  // The interval of the mean of all trials, wherever in that range it lies.
+  std::optional<double> loss_interval_low{};
+  std::optional<double> loss_interval_high{};
 };
 
 struct Experiment {

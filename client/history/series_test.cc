@@ -185,16 +185,21 @@ TEST(History, TrialsThatTimeOutCanRaiseAnAlarm) {
   Mean& last = all.back().means[0];
   last.missing = 4;
   last.loss_low = 1.2 * last.mean;
+  last.loss_interval_low = 1.1 * last.mean;
   const History history = make_history("sort", all, {});
   ASSERT_EQ(history.series[0].alarms.size(), 1U) << "the mean of the other trials is as before";
   EXPECT_EQ(history.series[0].alarms[0].at, 15U);
   EXPECT_THAT(as_text(history), HasSubstr("; with the 4 missing, the mean is at least 1.2"));
   EXPECT_THAT(as_text(history),
-              HasSubstr("so only a change to more can be an alarm (see 'stabctl logs 16')"));
+              HasSubstr(" ms or more), so only a change to more can be an alarm (see 'stabctl logs "
+                        "16')"));
+  EXPECT_THAT(as_text(history), HasSubstr(" ms (interval 1.1"));
   const json point = json::parse(as_json(history))["series"][0]["points"][15];
   EXPECT_EQ(point["missing"], 4);
   EXPECT_EQ(point["loss_low"], 1.2 * last.mean);
   EXPECT_FALSE(point.contains("loss_high"));
+  EXPECT_EQ(point["loss_interval_low"], 1.1 * last.mean);
+  EXPECT_FALSE(point.contains("loss_interval_high"));
 }
 
 TEST(History, TrialsThatTimedOutBeforeAChangeMayHaveBeenAsSlow) {
@@ -342,6 +347,8 @@ TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
   document.analysis.means[0].high = INFINITY;
   document.analysis.means[0].lost = 2;
   document.analysis.means[0].loss_low = 1.5;
+  document.analysis.means[0].loss_interval_low = 1.25;
+  document.analysis.means[0].loss_interval_high = INFINITY;
   const Experiment found = experiment_in(document, "sort");
   ASSERT_EQ(found.means.size(), 1U) << "a number that is not finite is no mean";
   EXPECT_EQ(found.means[0].levels, (Levels{{"heap", "on"}, {"opt", "O2"}}));
@@ -350,6 +357,8 @@ TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
   EXPECT_EQ(found.means[0].missing, 2U);
   EXPECT_EQ(found.means[0].loss_low, 1.5);
   EXPECT_EQ(found.means[0].loss_high, std::nullopt);
+  EXPECT_EQ(found.means[0].loss_interval_low, 1.25);
+  EXPECT_EQ(found.means[0].loss_interval_high, std::nullopt);
   EXPECT_THAT(found.others, ElementsAre("zip"));
   EXPECT_TRUE(found.all_moved);
   document.layouts.without_runtime = 1;

@@ -76,21 +76,34 @@ std::string change_size(const Change& change, const report::Scale& scale) {
                      change.difference > 0 ? "more" : "less");
 }
 
+// " (interval 2.0 s or more)". "" if the error of the bounds is not known.
+std::string loss_interval_words(const Mean& mean, const report::Scale& scale) {
+  const auto& low = mean.loss_interval_low;
+  const auto& high = mean.loss_interval_high;
+  if (low && high)
+    return fmt::format(" (interval {} to {})", report::quantity(*low, scale),
+                       report::quantity(*high, scale));
+  if (low) return fmt::format(" (interval {} or more)", report::quantity(*low, scale));
+  if (high) return fmt::format(" (interval {} or less)", report::quantity(*high, scale));
+  return "";
+}
+
 // "; with the 4 missing, the mean is at least 2.1 s". "" if no trial is missing.
 std::string missing_words(const Mean& mean, std::int64_t id, const report::Scale& scale) {
   if (mean.missing == 0) return "";
   const std::string start = fmt::format("; with the {} missing, the mean ", mean.missing);
+  const std::string interval = loss_interval_words(mean, scale);
   if (mean.loss_low && mean.loss_high)
-    return fmt::format("{}is {} to {}", start, report::quantity(*mean.loss_low, scale),
-                       report::quantity(*mean.loss_high, scale));
+    return fmt::format("{}is {} to {}{}", start, report::quantity(*mean.loss_low, scale),
+                       report::quantity(*mean.loss_high, scale), interval);
   if (mean.loss_low)
     return fmt::format(
-        "{}is at least {}, so only a change to more can be an alarm (see 'stabctl logs {}')", start,
-        report::quantity(*mean.loss_low, scale), id);
+        "{}is at least {}{}, so only a change to more can be an alarm (see 'stabctl logs {}')",
+        start, report::quantity(*mean.loss_low, scale), interval, id);
   if (mean.loss_high)
     return fmt::format(
-        "{}is at most {}, so only a change to less can be an alarm (see 'stabctl logs {}')", start,
-        report::quantity(*mean.loss_high, scale), id);
+        "{}is at most {}{}, so only a change to less can be an alarm (see 'stabctl logs {}')",
+        start, report::quantity(*mean.loss_high, scale), interval, id);
   return fmt::format("{}may be anything, so it can't be an alarm (see 'stabctl logs {}')", start,
                      id);
 }
@@ -275,6 +288,10 @@ Json json_of(const History& history, const Series& series) {
     points.back()["missing"] = each.mean.missing;
     if (each.mean.loss_low) points.back()["loss_low"] = *each.mean.loss_low;
     if (each.mean.loss_high) points.back()["loss_high"] = *each.mean.loss_high;
+    if (each.mean.loss_interval_low)
+      points.back()["loss_interval_low"] = *each.mean.loss_interval_low;
+    if (each.mean.loss_interval_high)
+      points.back()["loss_interval_high"] = *each.mean.loss_interval_high;
   }
   Json changes = Json::array();
   for (const Change& each : series.changes) {

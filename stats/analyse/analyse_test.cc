@@ -369,6 +369,33 @@ TEST(Analyse, LostTrialsBoundTheMeanOfTheirCell) {
   spec.losses = Losses::random;
   EXPECT_EQ(analyse(data, spec).means[0].loss_low, timeout.mean);
   EXPECT_EQ(analyse(data, spec).means[0].loss_high, timeout.mean);
+  EXPECT_EQ(analyse(data, spec).means[0].loss_interval_low, timeout.low);
+  EXPECT_EQ(analyse(data, spec).means[0].loss_interval_high, timeout.high);
+}
+
+// An end that is far from the other one needs a one-sided quantile, and two equal ends are one mean.
+TEST(Analyse, ARangeOfMeansHasAnInterval) {
+  Dataset data{.response = {10, 11, 12, 10, 11}, .lists_lost = true};
+  data.columns = {{.name = "bench", .levels = {"p"}, .codes = {0, 0, 0, 0, 0}},
+                  {.name = "opt", .levels = {"a"}, .codes = {0, 0, 0, 0, 0}}};
+  Spec spec = opt_only();
+  spec.log_scale = false;
+  // As R: x <- c(10, 11, 12, 10, 11, 20); mean(x) - qt(0.95, 5) * sd(x) / sqrt(6)
+  data.lost = {{.codes = {0, 0}, .at_least = 20}};
+  const CellMean timeout = analyse(data, spec).means[0];
+  EXPECT_NEAR(timeout.loss_low.value_or(0), 74.0 / 6, 1e-12);
+  EXPECT_NEAR(timeout.loss_interval_low.value_or(0), 9.182861784, 1e-8);
+  EXPECT_EQ(timeout.loss_interval_high, std::nullopt);
+  // As R: x[6] <- 11; t.test(x)$conf.int
+  data.lost = {{.codes = {0, 0}, .at_least = 11, .at_most = 11}};
+  const CellMean known = analyse(data, spec).means[0];
+  EXPECT_NEAR(known.loss_interval_low.value_or(0), 10.04334688, 1e-7);
+  EXPECT_NEAR(known.loss_interval_high.value_or(0), 11.62331978, 1e-7);
+  // Between these two cases: as R's root of pt(-c, 5) + pt(-c - gap, 5) = 0.05.
+  data.lost = {{.codes = {0, 0}, .at_least = 11, .at_most = 13}};
+  const CellMean range = analyse(data, spec).means[0];
+  EXPECT_NEAR(range.loss_interval_low.value_or(0), 10.12668814, 1e-7);
+  EXPECT_NEAR(range.loss_interval_high.value_or(0), 12.26407657, 1e-7);
 }
 
 }  // namespace

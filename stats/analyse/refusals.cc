@@ -930,6 +930,8 @@ void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell
   if (lost.empty()) return;
   if (data.spec.losses == Losses::random) {
     mean.loss_low = mean.loss_high = mean.mean;
+    mean.loss_interval_low = mean.low;
+    mean.loss_interval_high = mean.high;
     return;
   }
   widen_excluded(subject, lost);
@@ -938,16 +940,27 @@ void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell
                        [&](const Group& group) { return group.cell == cell; });
   const bool by_seed =
       is_padding_study(data) || (data.spec.design == Design::nested && !data.spec.seed.empty());
-  const auto mean_at = [&](bool largest) -> std::optional<double> {
+  const auto mean_at = [&](bool largest) -> End {
     std::set<std::uint32_t> endless;
     Subject all = filled(one, lost, data.scale, [&](std::uint32_t) { return largest; }, endless);
     if (!endless.empty()) return std::nullopt;
     if (by_seed) all.groups = seed_means(all);
-    const double result = data.scale.back(by_cell(all).front().y.mean);
-    return std::isfinite(result) ? std::optional(result) : std::nullopt;
+    const Moments y = by_cell(all).front().y;
+    const double n = static_cast<double>(y.n);
+    return Estimate{
+        .difference = y.mean, .variance = y.variance().value_or(0) / n, .df = n - 1, .units = y.n};
   };
-  mean.loss_low = mean_at(false);
-  mean.loss_high = mean_at(true);
+  const auto back = [&](double value) {
+    const double result = data.scale.back(value);
+    return std::isfinite(value) && std::isfinite(result) ? std::optional(result) : std::nullopt;
+  };
+  const End low = mean_at(false);
+  const End high = mean_at(true);
+  if (low) mean.loss_low = back(low->difference);
+  if (high) mean.loss_high = back(high->difference);
+  const Interval wide = with_error(low, high, data.spec.alpha, 0);
+  mean.loss_interval_low = back(wide.low);
+  mean.loss_interval_high = back(wide.high);
 }
 
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes) {

@@ -20,8 +20,9 @@
 
 namespace stab::stats {
 
-// Sets the number of lost trials in the mean of the subject's cell, and the range of means that they
-// leave possible. The range has no intervals. If losses are random, it is the mean itself.
+// Sets the number of lost trials in the mean of the subject's cell, the range of means that they
+// leave possible, and that range with the error of its ends. If losses are random, range and
+// interval are those of the mean itself.
 void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell, CellMean& mean);
 
 // Notes the cells on which a comparison rests if the design has other cells without trials.

@@ -70,6 +70,10 @@ struct CellMean {
   std::size_t lost = 0;
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};
+  // The (1 - alpha) interval of the one true mean, which lies somewhere in that range: the range
+  // with the error of its ends (absent: unbounded, or the error of an end is not known).
+  std::optional<double> loss_interval_low{};
+  std::optional<double> loss_interval_high{};
 };
 
 // `faster` is the better direction: a smaller response, or a larger one if higher is better.
