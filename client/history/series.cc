@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/random.h"
@@ -101,32 +102,47 @@ double mean_between(const std::vector<double>& numbers, std::size_t from, std::s
   return sum / static_cast<double>(to - from);
 }
 
+// Whether a change is found between the parts [from, at) and [at, to) of these numbers.
+bool is_found(const std::vector<double>& numbers, std::size_t from, std::size_t at, std::size_t to,
+              bool more, const stats::ChangePointOptions& options) {
+  if (from == at || at == to) return false;
+  const double before = mean_between(numbers, from, at);
+  const double after = mean_between(numbers, at, to);
+  if (before == after || (after > before) != more) return false;
+  return std::ranges::any_of(stats::change_points(numbers, options).found,
+                             [&](const auto& each) { return each.at > from && each.at < to; });
+}
+
 // Whether the change between the parts [from, at) and [at, to) is still found if missing trials make
-// the parts as alike as possible. Points without the bound that this needs are left out.
+// the parts as alike as possible, or without the points that lack a bound if there are only a few.
 bool stands(const Series& series, const std::vector<double>& numbers, std::size_t from,
             const Change& change, std::size_t to, const stats::ChangePointOptions& options) {
   if (std::all_of(series.points.begin() + static_cast<std::ptrdiff_t>(from),
                   series.points.begin() + static_cast<std::ptrdiff_t>(to), is_complete))
     return true;
   const std::vector<stats::Limits> limits = limits_of(series);
+  const std::span<const stats::Limits> part = std::span(limits).subspan(from, to - from);
   const bool more = change.difference > 0;
-  std::vector<double> kept;
-  std::vector<std::size_t> starts;  // in `kept`, of the two parts, and the end of the second
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i == from || i == change.at || i == to) starts.push_back(kept.size());
-    const bool is_in = i >= from && i < to;
-    const double low_or_high = (i < change.at) == more ? limits[i].high : limits[i].low;
-    const double number = is_in ? low_or_high : numbers[i];
-    if (std::isfinite(number)) kept.push_back(number);
+  const std::vector<double> own = stats::least_favourable(part, change.at - from, more);
+  if (!own.empty()) {
+    std::vector<double> with_all = numbers;
+    std::ranges::copy(own, with_all.begin() + static_cast<std::ptrdiff_t>(from));
+    if (is_found(with_all, from, change.at, to, more, options)) return true;
   }
-  starts.resize(3, kept.size());
-  if (starts[0] == starts[1] || starts[1] == starts[2]) return false;
-  const double before = mean_between(kept, starts[0], starts[1]);
-  const double after = mean_between(kept, starts[1], starts[2]);
-  if (before == after || (after > before) != more) return false;
-  return std::ranges::any_of(stats::change_points(kept, options).found, [&](const auto& each) {
-    return each.at > starts[0] && each.at < starts[2];
-  });
+  const auto lacks = [](const stats::Limits& each) { return !each.has_both(); };
+  const auto without = static_cast<std::size_t>(std::ranges::count_if(part, lacks));
+  if (without == 0 || without > stats::few_without_limit) return false;
+  std::vector<double> others;
+  std::vector<std::size_t> starts;  // in `others`, of the two parts, and the end of the second
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i == from || i == change.at || i == to) starts.push_back(others.size());
+    const bool is_in = i >= from && i < to;
+    if (is_in && lacks(limits[i])) continue;
+    const double at_limit = (i < change.at) == more ? limits[i].high : limits[i].low;
+    others.push_back(is_in ? at_limit : numbers[i]);
+  }
+  starts.resize(3, others.size());
+  return is_found(others, starts[0], starts[1], starts[2], more, options);
 }
 
 void find_changes(Series& series, const stats::ChangePointOptions& options) {
@@ -186,13 +202,8 @@ void watch_all(History& history) {
   const auto exact = std::ranges::count_if(history.series, &Series::exact);
   const std::size_t all = history.series.size() - static_cast<std::size_t>(exact);
   options.alpha = history.options.alpha / static_cast<double>(std::max<std::size_t>(1, all));
-  for (Series& each : history.series) {
-    if (!each.watched) continue;
-    bool logarithms = false;
-    each.alarms = std::ranges::all_of(each.points, is_complete)
-                      ? stats::watch(numbers_of(each, logarithms), options)
-                      : stats::watch_limits(limits_of(each), options);
-  }
+  for (Series& each : history.series)
+    if (each.watched) each.alarms = alarms_of(each, options);
 }
 
 // The tested series share alpha. A series is too short to be tested if p can't reach its share.
@@ -279,6 +290,13 @@ Experiment experiment_in(const report::Document& document, const std::string& be
     }
   }
   return experiment;
+}
+
+std::vector<stats::Alarm> alarms_of(const Series& series, const stats::WatchOptions& options) {
+  bool logarithms = false;
+  return std::ranges::all_of(series.points, is_complete)
+             ? stats::watch(numbers_of(series, logarithms), options)
+             : stats::watch_limits(limits_of(series), options);
 }
 
 History make_history(const std::string& benchmark, std::vector<Experiment> experiments,

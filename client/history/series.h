@@ -105,6 +105,10 @@ struct History {
   bool too_many = false;         // the tests need too many permutations, so no series was tested
 };
 
+// The alarms that the series' points raise, each of which lies within the limits of its missing
+// trials.
+std::vector<stats::Alarm> alarms_of(const Series& series, const stats::WatchOptions& options);
+
 // Needs at least one experiment, and all of them must have measured the benchmark. Leaves out
 // experiments that are not comparable with the latest one, and says why.
 History make_history(const std::string& benchmark, std::vector<Experiment> experiments,

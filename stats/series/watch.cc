@@ -25,6 +25,10 @@ class Sums {
     numbers_.push_back(x);
   }
   [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+  void clear() {
+    numbers_.clear();
+    for (std::vector<double>* each : {&sum_, &squares_, &products_}) each->resize(1);
+  }
 
   // Returns how far the numbers behind the first m are from the first m, on the scale of a normal
   // distribution: the t statistic of a step in a first-order autoregressive series (generalised
@@ -144,40 +148,86 @@ class Numbers {
   Sums sums_;
 };
 
+// The limit that speaks most against a change to more, or to less.
+double limit_against(const Limits& number, bool is_before, bool more) {
+  return is_before == more ? number.high : number.low;
+}
+
+// Sums over the first limits of a part of the series that are not infinite.
+class FiniteSums {
+ public:
+  void add(double x) {
+    const bool finite = std::isfinite(x);
+    sum_.push_back(sum_.back() + (finite ? x : 0));
+    count_.push_back(count_.back() + (finite ? 1 : 0));
+  }
+  [[nodiscard]] std::size_t count(std::size_t from, std::size_t to) const {
+    return count_[to] - count_[from];
+  }
+  [[nodiscard]] double mean(std::size_t from, std::size_t to) const {
+    return (sum_[to] - sum_[from]) / static_cast<double>(count(from, to));
+  }
+
+ private:
+  std::vector<double> sum_{0};
+  std::vector<std::size_t> count_{0};
+};
+
 // The same for numbers within limits. Each place needs sums of its own, because the same number is
 // at its other limit if it lies on the other side of the place.
 class Bounded {
  public:
   Bounded(std::span<const Limits> part, std::size_t start) : part_(part), start_(start) {}
-  void add() { ++size_; }
-  [[nodiscard]] double score(std::size_t place) const {
+  void add() {
+    const Limits& next = part_[size_++];
+    without_limit_ += next.has_both() ? 0 : 1;
+    lows_.add(next.low);
+    highs_.add(next.high);
+  }
+  [[nodiscard]] double score(std::size_t place) {
     return std::max(score(place, true), score(place, false));
   }
 
  private:
-  [[nodiscard]] double score(std::size_t place, bool more) const {
-    const auto number = [&](std::size_t i) {
-      return (i < place) == more ? part_[i].high : part_[i].low;
-    };
-    if (!std::isfinite(number(place))) return 0;
-    Sums sums;
+  double score(std::size_t place, bool more) {
+    const std::span<const Limits> all = part_.first(size_);
+    const FiniteSums& sums_before = more ? highs_ : lows_;
+    const FiniteSums& sums_behind = more ? lows_ : highs_;
+    const std::size_t known = sums_before.count(0, place);
+    if (known < start_ || !std::isfinite(limit_against(all[place], false, more))) return 0;
+    // Numbers without the limit can only make a change smaller.
+    const double change = sums_behind.mean(place, size_) - sums_before.mean(0, place);
+    if (change == 0 || (change > 0) != more) return 0;
+    const double with_all = score_of_all(least_favourable(all, place, more), place, known, more);
+    if (without_limit_ == 0 || without_limit_ > few_without_limit || !all[place].has_both())
+      return with_all;
+    std::vector<double> others;
     std::size_t before = 0;
-    std::optional<double> first;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const double x = number(i);
-      if (!std::isfinite(x)) continue;
-      if (!first) first = x;
-      sums.add(x - *first);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].has_both()) continue;
+      others.push_back(limit_against(all[i], i < place, more));
       before += i < place ? 1 : 0;
     }
-    if (before < start_) return 0;
-    const double distance = sums.distance(before);
-    return (distance > 0) == more ? score_of(distance, before, sums.size() - before) : 0;
+    if (before < start_) return with_all;
+    return std::max(with_all, score_of_all(others, before, before, more));
+  }
+
+  // `known` is the number of numbers before the place that have their limit.
+  double score_of_all(std::span<const double> numbers, std::size_t place, std::size_t known,
+                      bool more) {
+    sums_.clear();
+    for (const double x : numbers) sums_.add(x - numbers.front());
+    const double distance = sums_.distance(place);
+    return (distance > 0) == more ? score_of(distance, known, numbers.size() - place) : 0;
   }
 
   std::span<const Limits> part_;
   std::size_t start_;
   std::size_t size_ = 0;
+  std::size_t without_limit_ = 0;
+  FiniteSums lows_;
+  FiniteSums highs_;
+  Sums sums_;
 };
 
 template <class Part, class T>
@@ -213,6 +263,26 @@ std::vector<Alarm> watch_parts(std::span<const T> series, const WatchOptions& op
 
 std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& options) {
   return watch_parts<Numbers>(series, options);
+}
+
+std::vector<double> least_favourable(std::span<const Limits> series, std::size_t place, bool more) {
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  std::vector<double> result(series.size());
+  double smallest = endless;
+  double largest = -endless;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    result[i] = limit_against(series[i], i < place, more);
+    if (!std::isfinite(result[i])) continue;
+    smallest = std::min(smallest, result[i]);
+    largest = std::max(largest, result[i]);
+  }
+  if (smallest > largest) return {};
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    if (std::isfinite(result[i])) continue;
+    const bool is_largest = (i < place) == more;
+    result[i] = is_largest ? std::max(series[i].low, largest) : std::min(series[i].high, smallest);
+  }
+  return result;
 }
 
 std::vector<Alarm> watch_limits(std::span<const Limits> series, const WatchOptions& options) {

@@ -10,6 +10,7 @@
 // part of the normal level.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -32,12 +33,25 @@ std::vector<Alarm> watch(std::span<const double> series, const WatchOptions& opt
 struct Limits {
   double low = 0;
   double high = 0;
+
+  [[nodiscard]] bool has_both() const { return std::isfinite(low) && std::isfinite(high); }
 };
 
-// Watches numbers that are known only within limits, which may be infinite. A change to more is
-// an alarm only if it still is one with all numbers before it at their upper limit, and all numbers
-// behind it at their lower limit; a change to less, the reverse. A number that lacks the limit that
-// matters is left out, and no change begins there.
+// So few numbers can be left out without harm: whichever numbers lack a limit, leaving out more of
+// them would select among the others.
+inline constexpr std::size_t few_without_limit = 2;
+
+// Returns the numbers that speak most against a change at the place. If the change is to more, all
+// numbers before the place are at their upper limit, and all numbers behind it at their lower
+// limit; if it is to less, the reverse. A number that lacks the limit that matters counts as the
+// largest or the smallest of all, so that it is never evidence for the change. Returns nothing if
+// no number has the limit that matters.
+std::vector<double> least_favourable(std::span<const Limits> series, std::size_t place, bool more);
+
+// Watches numbers that are known only within limits, which may be infinite. A change is an alarm
+// only if it still is one with the least favourable numbers, or, if at most few_without_limit
+// numbers lack a limit, without these. No change begins at a number that lacks the limit that
+// matters.
 std::vector<Alarm> watch_limits(std::span<const Limits> series, const WatchOptions& options);
 
 }  // namespace stab::stats

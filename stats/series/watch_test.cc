@@ -73,6 +73,34 @@ TEST(Watch, AChangeThatTheLimitsDoNotKeepIsNoAlarm) {
   EXPECT_TRUE(watch_limits(wide, {}).empty()) << "too few numbers are left before the change";
 }
 
+TEST(Watch, ANumberWithoutALimitIsNoEvidence) {
+  const std::vector<Limits> some{{1, 1}, {2, INFINITY}, {-INFINITY, 3},
+                                 {5, 5}, {4, INFINITY}, {-INFINITY, INFINITY}};
+  EXPECT_EQ(least_favourable(some, 3, true), (std::vector<double>{1, 5, 3, 5, 4, 1}));
+  EXPECT_EQ(least_favourable(some, 3, false), (std::vector<double>{1, 2, 1, 5, 5, 5}));
+  const std::vector<Limits> open{{1, INFINITY}, {-INFINITY, 3}};
+  EXPECT_TRUE(least_favourable(open, 1, true).empty());
+}
+
+// Every third experiment has a trial that timed out, at one and a half times the level of the others.
+// The others alone are no fair picture of what was normal.
+TEST(Watch, TimeoutsThatWereAlwaysThereAreNoChange) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::vector<Limits> limits = limits_of(series(200, 0, seed));
+    for (std::size_t i = 0; i < limits.size(); i += 3) {
+      limits[i].low += 50;
+      limits[i].high = INFINITY;
+    }
+    EXPECT_TRUE(watch_limits(limits, {}).empty()) << seed;
+    // A change of all experiments stands out nevertheless.
+    for (std::size_t i = 120; i < 200; ++i) limits[i].low += 100;
+    for (std::size_t i = 120; i < 200; ++i) limits[i].high += 100;
+    const std::vector<Alarm> alarms = watch_limits(limits, {});
+    ASSERT_EQ(alarms.size(), 1U) << seed;
+    EXPECT_NEAR(static_cast<double>(alarms[0].at), 120, 3);
+  }
+}
+
 TEST(Watch, FindsAStepAndWhereItIs) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
