@@ -272,6 +272,20 @@ void add_stops(std::vector<Line>& lines) {
   lines.push_back({.name = "the same with 40 blocks for all", .world = shorter});
 }
 
+void add_histories(std::vector<Line>& lines) {
+  const auto add = [&](const char* name, Missing missing) {
+    lines.push_back({.name = fmt::format("history of 1,000 experiments, {}: ever an alarm", name),
+                     .world = {},
+                     .claim = Claim::verdicts,
+                     .history = missing});
+  };
+  add("all trials there", Missing::nothing);
+  add("one trial in ten fails from some experiment on", Missing::at_random);
+  add("one trial in twenty is disturbed and excluded", Missing::excluded);
+  add("one trial in 200 is slow and times out", Missing::slow);
+  add("the slowest twentieth times out from some experiment on", Missing::slow_later);
+}
+
 }  // namespace
 
 std::vector<Line> all_lines() {
@@ -285,6 +299,7 @@ std::vector<Line> all_lines() {
   add_programs(lines);
   add_seeds(lines);
   add_stops(lines);
+  add_histories(lines);
   lines.push_back({.name = "2^3, no interaction: the pooled error, for its power",
                    .world = {.shape = cube},
                    .error = stats::Error::pooled});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/verdicts/commits.h"
 #include "bench/verdicts/world.h"
 #include "plan/plan.h"
 
@@ -33,6 +34,8 @@ struct Line {
   bool all_families = false;  // any wrong verdict on programs, on these and on programs like these
   stats::Estimand estimand = stats::Estimand::mean;
   stats::Losses losses = stats::Losses::extremes;
+  // A history in which nothing changes: any alarm at all is a wrong verdict. The world is not used.
+  std::optional<Missing> history{};
 };
 
 std::vector<Line> all_lines();

@@ -8,8 +8,8 @@
 //     of it
 //   build/bench/soundness --experiments 200 [--only TEXT]
 //   build/bench/soundness --through build/bin/stabctl    both say the same of the data
-// Stopping rules, fractions and padding studies are in no table of numbers, so those lines are by the
-// functions. Ends with 1 if a line misses what it is held to by more than chance does in one of a
+// Stopping rules, fractions, padding studies and histories are in no table of numbers, so those lines
+// are by the functions. --commits makes histories shorter than the table says. Ends with 1 if a line misses what it is held to by more than chance does in one of a
 // hundred runs of the whole table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -75,6 +75,7 @@ struct Setup {
   std::string table{};    // page whose table is replaced
   std::string only{};
   std::size_t experiments = 2000;
+  std::size_t commits = 1000;
 };
 
 struct Counts {
@@ -130,7 +131,8 @@ Effects answers(const Line& line, const Setup& setup, const stats::Dataset& data
 }
 
 bool has_before(const Line& line) {
-  return !line.stop && line.error == stats::Error::own && !spec_of(line).block.empty();
+  return !line.stop && !line.history && line.error == stats::Error::own &&
+         !spec_of(line).block.empty();
 }
 
 Effects answers_before(const Line& line, const stats::Dataset& data) {
@@ -167,6 +169,10 @@ void simulate_one(const Line& line, const Setup& setup, Counts& counts) {
   using stats::Verdict;
   const double at_margin = std::log1p(margin);
   const std::uint64_t seed = ++counts.experiments;
+  if (line.history) {
+    counts.wrong += bench::ever_alarmed(*line.history, setup.commits, seed) ? 1 : 0;
+    return;
+  }
   const stats::Dataset nothing = bench::simulate(line.world, 0, 3 * seed);
   const Effects none = answers(line, setup, nothing);
   counts.wrong += any(none, {Verdict::faster, Verdict::slower}) ? 1 : 0;
@@ -239,9 +245,9 @@ std::vector<std::string> failures(const Line& line, const Counts& counts, std::s
   if (exceeds(counts.wrong, n, line.most_wrong, tests)) result.emplace_back("wrong verdicts");
   if (exceeds(counts.same, n, 0.05, tests)) result.emplace_back("same at the margin");
   if (exceeds(counts.wrong_sign, n, 0.025, tests)) result.emplace_back("wrong sign");
+  if (line.claim == Claim::verdicts) return result;
   const double share = static_cast<double>(counts.covered) / static_cast<double>(counts.intervals);
   const auto covered = static_cast<std::size_t>(std::lround(share * static_cast<double>(n)));
-  if (line.claim == Claim::verdicts) return result;
   if (falls_short(covered, n, 0.94, tests)) result.emplace_back("coverage too low");
   if (line.claim == Claim::exact && exceeds(covered, n, 0.97, tests))
     result.emplace_back("coverage too high");
@@ -262,6 +268,10 @@ std::string row_of(const Line& line, const Counts& c, const std::vector<std::str
                         mean(c.half_widths_before, c.intervals_before),
                         percent(c.found_before, c.comparisons))
           : "";
+  if (line.history)
+    return fmt::format("| {} | {} | {:.2f} |  |  |  |  |  |  |{}", line.name, c.experiments,
+                       percent(c.wrong, c.experiments),
+                       failed.empty() ? "" : fmt::format(" <- {}", fmt::join(failed, ", ")));
   return fmt::format("| {} | {} | {:.2f} | {:.1f} | {:.2f} | {:.2f} | {:.2f} | {:.0f} | {} |{}",
                      line.name, c.experiments, percent(c.wrong, c.experiments),
                      percent(c.covered, c.intervals), mean(c.half_widths, c.intervals),
@@ -344,6 +354,8 @@ int main(int argc, char** argv) {
   std::string through;
   app.add_option("--experiments", setup.experiments,
                  "A line; the worst one gets five times as many")
+      ->capture_default_str();
+  app.add_option("--commits", setup.commits, "Experiments of each simulated history")
       ->capture_default_str();
   app.add_option("--only", setup.only, "Lines whose name has this text");
   app.add_option("--command", setup.stabctl,

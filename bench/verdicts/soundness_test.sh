@@ -4,7 +4,7 @@
 # 'stabctl analyze' says of the same data what the simulated functions say; beside a control, no verdict contradicts it.
 set -euo pipefail
 . "$1/tests/lib.sh"
-"$build_directory/bench/soundness" --experiments 60
+"$build_directory/bench/soundness" --experiments 60 --commits 100
 # The campaign through the command goes on where it was stopped, and makes the page's table.
 cp "$1/doc/statistics.md" "$work/page"
 campaign=("$build_directory/bench/soundness" --command "$build_directory/bin/stabctl" --results "$work/results")

@@ -105,7 +105,8 @@ int compare_through(const std::string& stabctl, const Line& line, const stats::S
 }
 
 bool has_command(const Line& line) {
-  return !line.stop && line.world.kind != Kind::fraction && line.world.kind != Kind::padding;
+  return !line.stop && !line.history && line.world.kind != Kind::fraction &&
+         line.world.kind != Kind::padding;
 }
 
 std::optional<std::vector<stats::Effect>> effects_through(const std::string& stabctl,
