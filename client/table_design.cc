@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -26,10 +27,13 @@ std::optional<std::set<std::uint32_t>> two_level_cells(const stats::Dataset& dat
     if (columns.back() == nullptr || columns.back()->levels.size() != 2) return std::nullopt;
   }
   std::set<std::uint32_t> cells;
+  std::array<std::uint32_t, 64> known{};  // a cell each, plus 1, so that most rows need no search
   for (std::size_t row = 0; row < data.response.size(); ++row) {
     std::uint32_t cell = 0;
     for (std::size_t t = 0; t < columns.size(); ++t) cell |= columns[t]->codes[row] << t;
-    cells.insert(cell);
+    std::uint32_t& place = known[cell % known.size()];
+    if (place != cell + 1) cells.insert(cell);
+    place = cell + 1;
   }
   return cells;
 }

@@ -28,14 +28,15 @@ bool is_nested(const Prepared& data) {
 }
 
 // Returns the numbers that count as independent: trials, or the means of seeds.
-std::vector<Group> independent_cells(const Prepared& data, const Subject& subject) {
-  if (!is_nested(data) && !is_padding_study(data)) return by_cell(subject);
+std::vector<Group> independent_cells(const Prepared& data, const Subject& subject,
+                                     const std::vector<Group>& trials) {
+  if (!is_nested(data) && !is_padding_study(data)) return trials;
   return by_cell({.name = subject.name, .groups = seed_means(subject)});
 }
 
 void add_means(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
   const std::vector<Group> trials = by_cell(subject);
-  const std::vector<Group> units = independent_cells(data, subject);
+  const std::vector<Group> units = independent_cells(data, subject, trials);
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const Moments& y = units[i].y;
     CellMean mean{

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -24,7 +25,10 @@ namespace {
 class CsvCells {
  public:
   // `text` must outlive this object.
-  CsvCells(std::string_view text, char separator) : text_(text), separator_(separator) {}
+  CsvCells(std::string_view text, char separator) : text_(text), separator_(separator) {
+    for (const char c : {separator, '\n', '\r', '"', '\0'})
+      stops_[static_cast<unsigned char>(c)] = true;
+  }
 
   // Returns the cells of the next line that is not empty, valid until the next call; false at the
   // end.
@@ -44,6 +48,7 @@ class CsvCells {
 
   std::string_view text_;
   char separator_;
+  std::array<bool, 256> stops_{};  // the bytes that end a cell, or are an error in it
   std::size_t at_ = 0;
   std::size_t line_ = 0;
   std::size_t next_line_ = 1;
@@ -67,7 +72,7 @@ void CsvCells::end_line() {
 
 Result<bool> CsvCells::next(std::vector<std::string_view>& cells) {
   cells.clear();
-  unescaped_.clear();
+  if (!unescaped_.empty()) unescaped_.clear();
   while (at_ < text_.size() && at_end_of_line()) end_line();
   if (at_ == text_.size()) return false;
   line_ = next_line_;
@@ -84,16 +89,18 @@ Result<bool> CsvCells::next(std::vector<std::string_view>& cells) {
 
 Result<std::string_view> CsvCells::cell(std::size_t column) {
   if (at_ < text_.size() && text_[at_] == '"') return quoted(column);
-  const std::size_t begin = at_;
-  for (; !at_end_of_line() && text_[at_] != separator_; ++at_) {
-    if (text_[at_] == '"')
-      return error(column,
-                   "a quote inside a cell that does not begin with one; quote the whole "
-                   "cell and double the quotes inside");
-    if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
-    if (text_[at_] == '\r') return error(column, "a carriage return inside a line");
-  }
-  return text_.substr(begin, at_ - begin);
+  const std::string_view rest = text_.substr(at_);
+  const auto stop =
+      std::ranges::find_if(rest, [&](char c) { return stops_[static_cast<unsigned char>(c)]; });
+  const auto size = static_cast<std::size_t>(stop - rest.begin());
+  at_ += size;
+  if (at_end_of_line() || text_[at_] == separator_) return rest.substr(0, size);
+  if (text_[at_] == '"')
+    return error(column,
+                 "a quote inside a cell that does not begin with one; quote the whole "
+                 "cell and double the quotes inside");
+  if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
+  return error(column, "a carriage return inside a line");
 }
 
 Result<std::string_view> CsvCells::quoted(std::size_t column) {
@@ -350,15 +357,16 @@ class Reader {
     const CsvOnly* failed = first_unmet();
     if (failed != nullptr && !failed->others_are_lost) return {};
     for (const Factor& factor : factors_) {
-      if (!is_missing(trimmed(row_[factor.place]))) continue;
+      std::string_view& cell = row_[factor.place];
+      cell = trimmed(cell);
+      if (!is_missing(cell)) continue;
       incomplete_ += failed == nullptr ? 1 : 0;
       return {};
     }
     if (failed != nullptr) return lose_row(*failed);
     if (auto read = read_order(); !read) return read;
     if (auto read = read_response(); !read) return read;
-    for (Factor& factor : factors_)
-      factor.codes.push_back(factor.levels.code(trimmed(row_[factor.place])));
+    for (Factor& factor : factors_) factor.codes.push_back(factor.levels.code(row_[factor.place]));
     return {};
   }
 
@@ -374,8 +382,7 @@ class Reader {
 
   Result<void> lose_row(const CsvOnly& rule) {
     Lost lost;
-    for (Factor& factor : factors_)
-      lost.codes.push_back(factor.levels.code(trimmed(row_[factor.place])));
+    for (Factor& factor : factors_) lost.codes.push_back(factor.levels.code(row_[factor.place]));
     const std::size_t place =
         static_cast<std::size_t>(std::ranges::find(header_, rule.column) - header_.begin());
     const std::string why = lower_case(trimmed(row_[place]));

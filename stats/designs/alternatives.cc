@@ -47,6 +47,18 @@ void add_stratified(const Prepared& data, const std::vector<Stratum>& strata, Ef
   }
 }
 
+// Whether add_stratified() would use no trials, because there are too many.
+bool has_too_many(const Prepared& data, const Subject& subject, const Comparison& comparison) {
+  const std::vector<Group> cells = by_cell(subject);
+  const Sides pairs = sides(data, cells, comparison);
+  const auto trials = [&](const std::vector<std::size_t>& side) {
+    std::size_t n = 0;
+    for (const std::size_t i : side) n += cells[i].y.n;
+    return n;
+  };
+  return std::max(trials(pairs.base), trials(pairs.level)) > most_numbers;
+}
+
 }  // namespace
 
 std::vector<Stratum> strata_of(const Prepared& data, const Subject& subject,
@@ -73,11 +85,13 @@ void add_alternatives(const Prepared& data, const Subject& subject, const Compar
                       Effect& effect) {
   if (!effect.p) return;
   if (!data.spec.block.empty()) {
+    if (effect.unit == data.spec.block && effect.units > most_numbers) return;
     const std::vector<Group> cells = by_cell(subject);
     add_unit_alternatives(data, block_numbers(subject, cells, contrast_of(data, cells, comparison)),
                           effect);
     return;
   }
+  if (data.spec.design != Design::nested && has_too_many(data, subject, comparison)) return;
   add_stratified(data, strata_of(data, subject, comparison), effect);
 }
 

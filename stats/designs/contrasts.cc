@@ -86,22 +86,22 @@ SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
     }
     std::vector<double> own;
     std::ranges::copy_if(weights, std::back_inserter(own), [](double w) { return w != 0; });
-    std::vector<std::vector<double>> rows;
     numbers = in_common(numbers);
-    for (std::size_t b = 0; !numbers.empty() && b < numbers.front().units.size(); ++b) {
-      rows.emplace_back();
-      for (const UnitNumbers& cell : numbers) rows.back().push_back(cell.difference[b]);
-    }
-    return spread_within_blocks(rows, own, data.spec.alpha);
+    std::vector<std::vector<double>> in_blocks;
+    for (UnitNumbers& cell : numbers) in_blocks.push_back(std::move(cell.difference));
+    return spread_within_blocks(in_blocks, own, data.spec.alpha);
   };
 }
 
-SpreadOf spread_by_numbers(const Prepared& data, std::vector<std::vector<double>> cells) {
-  return [&data,
-          numbers = std::move(cells)](std::span<const double> weights) -> std::optional<Spread> {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      if (weights[i] != 0 && !varies(moments(numbers[i]), data.noise)) return std::nullopt;
-    return spread_between_cells(numbers, weights, data.spec.alpha);
+SpreadOf spread_by_numbers(const Prepared& data, const std::vector<std::vector<double>>& cells) {
+  std::vector<std::optional<CellSpread>> known;  // comparisons share cells
+  for (const std::vector<double>& numbers : cells) {
+    known.push_back(cell_spread(numbers));
+    if (known.back() && !(known.back()->ss > static_cast<double>(known.back()->n) * data.noise))
+      known.back().reset();
+  }
+  return [known = std::move(known), alpha = data.spec.alpha](std::span<const double> weights) {
+    return spread_between_cells(known, weights, alpha);
   };
 }
 

@@ -35,7 +35,7 @@ using SpreadOf = std::function<std::optional<Spread>(std::span<const double>)>;
 SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
                           const std::vector<Group>& cells);
 // Uses all numbers of each cell, which are independent of each other.
-SpreadOf spread_by_numbers(const Prepared& data, std::vector<std::vector<double>> cells);
+SpreadOf spread_by_numbers(const Prepared& data, const std::vector<std::vector<double>>& cells);
 
 // The mean of the subjects' log ratios with Student's interval: the ratio over a suite. Returns
 // nothing below three subjects, or if they do not vary.

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -20,8 +21,29 @@ constexpr std::array<Int128, most_digits + 1> powers = [] {
   return result;
 }();
 
+constexpr std::array<double, powers.size()> double_powers = [] {
+  std::array<double, powers.size()> result{};
+  std::ranges::transform(powers, result.begin(), [](Int128 x) { return static_cast<double>(x); });
+  return result;
+}();
+
 Int128 power(int exponent) {
   return powers[static_cast<std::size_t>(exponent)];
+}
+
+double double_power(int exponent) {
+  return double_powers[static_cast<std::size_t>(exponent)];
+}
+
+// Most numbers have few digits, and computing with 64 bits is much faster.
+bool is_short(Int128 digits) {
+  return digits == static_cast<std::int64_t>(digits);
+}
+
+// The nearest double.
+double rounded(Int128 digits) {
+  return is_short(digits) ? static_cast<double>(static_cast<std::int64_t>(digits))
+                          : static_cast<double>(digits);
 }
 
 bool is_digit(char c) {
@@ -52,6 +74,16 @@ std::optional<Parts> split(std::string_view text, char point) {
   std::size_t at = 0;
   if (at < text.size() && (text[at] == '-' || text[at] == '+')) parts.negative = text[at++] == '-';
   bool any = false;
+  // A number begins with up to 18 digits in most tables; 64 bits hold them.
+  constexpr std::size_t short_digits = 18;
+  std::int64_t first = 0;
+  const std::size_t most = std::min(text.size(), at + short_digits);
+  for (; at < most && is_digit(text[at]); ++at) {
+    any = true;
+    if (first > 0 || text[at] != '0') ++parts.used;
+    first = 10 * first + (text[at] - '0');
+  }
+  parts.digits = first;
   bool after = false;
   for (; at < text.size(); ++at) {
     const char c = text[at];
@@ -83,10 +115,14 @@ std::optional<Decimal> to_decimal(const Parts& parts) {
   Decimal result{.digits = parts.negative ? -parts.digits : parts.digits,
                  .scale = parts.decimals - parts.exponent};
   if (result.digits == 0) return Decimal{};
-  while (result.scale > 0 && result.digits % 10 == 0) {
-    result.digits /= 10;
-    --result.scale;
-  }
+  const auto without_zeros = [&](auto digits) {
+    for (; result.scale > 0 && digits % 10 == 0; --result.scale) digits /= 10;
+    result.digits = digits;
+  };
+  if (is_short(result.digits))
+    without_zeros(static_cast<std::int64_t>(result.digits));
+  else
+    without_zeros(result.digits);
   if (result.scale > most_digits || parts.used - result.scale > most_digits) return std::nullopt;
   if (result.scale < 0) {
     result.digits *= power(-result.scale);
@@ -119,8 +155,8 @@ std::optional<double> to_double(const Parts& parts, std::string_view text, char 
   constexpr Int128 exact_digits = Int128{1} << 53;
   const int scale = parts.decimals - parts.exponent;
   if (parts.whole && parts.digits <= exact_digits && std::abs(scale) <= exact_powers) {
-    const double digits = static_cast<double>(parts.digits);
-    const double factor = static_cast<double>(power(std::abs(scale)));
+    const double digits = rounded(parts.digits);
+    const double factor = double_power(std::abs(scale));
     const double value = scale >= 0 ? digits / factor : digits * factor;
     return parts.negative ? -value : value;
   }
@@ -137,6 +173,7 @@ std::optional<double> to_double(const Parts& parts, std::string_view text, char 
 
 // digits * 10^by, or nothing if it does not fit.
 std::optional<Int128> shifted(Int128 digits, int by) {
+  if (by == 0) return digits;
   Int128 result = 0;
   if (__builtin_mul_overflow(digits, power(by), &result)) return std::nullopt;
   return result;
@@ -161,7 +198,7 @@ std::optional<double> difference(const Decimal& a, const Decimal& b) {
   const auto right = shifted(b.digits, scale - b.scale);
   Int128 result = 0;
   if (!left || !right || __builtin_sub_overflow(*left, *right, &result)) return std::nullopt;
-  return static_cast<double>(result) / static_cast<double>(power(scale));
+  return rounded(result) / double_power(scale);
 }
 
 }  // namespace stab::stats

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "stats/numbers/distribution.h"
 #include "stats/numbers/order.h"
@@ -11,21 +12,21 @@
 namespace stab::stats {
 namespace {
 
-// The distances of a cell's numbers from their median, divided by the mean distance, and the log
-// variance.
+// The distances of a cell's numbers from their median, divided by the mean distance.
 struct Cell {
-  double weight = 0;
-  double log_variance = 0;  // without a constant that all cells share
+  CellSpread summary{};
   std::vector<double> distances{};
 };
 
-std::optional<Cell> cell_of(std::span<const double> values, double weight) {
+std::optional<Cell> cell_of(std::span<const double> values) {
   if (values.size() < least_for_spread) return std::nullopt;
   if (std::ranges::any_of(values, [](double x) { return !std::isfinite(x); })) return std::nullopt;
-  if (!varies(moments(values))) return std::nullopt;
-  Cell cell{.weight = weight};
+  const Moments all = moments(values);
+  if (!varies(all)) return std::nullopt;
+  Cell cell{.summary = {.n = all.n, .ss = all.ss}};
   const double middle = median(values);
   Moments distances;
+  cell.distances.reserve(values.size());
   for (const double x : values) {
     cell.distances.push_back(std::abs(x - middle));
     distances.add(cell.distances.back());
@@ -33,32 +34,31 @@ std::optional<Cell> cell_of(std::span<const double> values, double weight) {
   if (!(distances.mean > 0)) return std::nullopt;
   for (double& distance : cell.distances) distance /= distances.mean;
   const double n = static_cast<double>(values.size());
-  cell.log_variance = 2 * std::log(distances.mean * n / (n - 1));
+  cell.summary.log_variance = 2 * std::log(distances.mean * n / (n - 1));
   return cell;
+}
+
+// The covariance of two cells' mean distances.
+double covariance_of(std::span<const double> a, std::span<const double> b) {
+  const double n = static_cast<double>(a.size());
+  double products = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) products += (a[k] - 1) * (b[k] - 1);
+  return products / (n - 1) / n;
 }
 
 // The covariances of the cells' mean distances, which are 0 if the cells are independent.
 using Matrix = std::vector<std::vector<double>>;
 
-Matrix covariances_of(const std::vector<Cell>& cells, bool in_blocks) {
-  Matrix result(cells.size(), std::vector<double>(cells.size()));
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    for (std::size_t j = 0; j <= i; ++j) {
-      if (i != j && !in_blocks) continue;
-      const double n = static_cast<double>(cells[i].distances.size());
-      double products = 0;
-      for (std::size_t k = 0; k < cells[i].distances.size(); ++k)
-        products += (cells[i].distances[k] - 1) * (cells[j].distances[k] - 1);
-      result[i][j] = result[j][i] = products / (n - 1) / n;
-    }
-  return result;
-}
+struct Weighted {
+  CellSpread cell{};
+  double weight = 0;
+};
 
 // Student's t of the weighted mean distances when each cell is multiplied by exp(weight * shift).
-std::optional<double> statistic(const std::vector<Cell>& cells, const Matrix& covariances,
+std::optional<double> statistic(const std::vector<Weighted>& cells, const Matrix& covariances,
                                 double shift) {
   std::vector<double> factors;
-  for (const Cell& cell : cells) factors.push_back(cell.weight * std::exp(cell.weight * shift));
+  for (const Weighted& each : cells) factors.push_back(each.weight * std::exp(each.weight * shift));
   double sum = 0;
   double variance = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -70,20 +70,21 @@ std::optional<double> statistic(const std::vector<Cell>& cells, const Matrix& co
   return std::isfinite(t) ? std::optional(t) : std::nullopt;
 }
 
-std::optional<Spread> compare(const std::vector<Cell>& cells, bool in_blocks, double alpha) {
+std::optional<Spread> compare(const std::vector<Weighted>& cells, const Matrix& covariances,
+                              double alpha) {
   if (cells.size() < 2) return std::nullopt;
   constexpr double smallest = 1e-6;  // for smaller values, rounding would show in the error
   double difference = 0;
   double squares = 0;
-  std::size_t least = cells.front().distances.size();
-  for (const Cell& cell : cells) {
-    difference += cell.weight * cell.log_variance;
-    squares += cell.weight * cell.weight;
-    least = std::min(least, cell.distances.size());
+  std::size_t least = cells.front().cell.n;
+  for (const auto& [cell, weight] : cells) {
+    difference += weight * cell.log_variance;
+    squares += weight * weight;
+    least = std::min(least, cell.n);
   }
   // Uses the smallest changes of the cells' scales that make the null hypothesis hold.
   const double seen = std::abs(difference) < smallest ? smallest : difference;
-  const auto t = statistic(cells, covariances_of(cells, in_blocks), seen / (2 * squares));
+  const auto t = statistic(cells, covariances, seen / (2 * squares));
   if (!t || *t == 0) return std::nullopt;
   const double error = seen / *t;
   const double df = static_cast<double>(least - 1);
@@ -99,30 +100,43 @@ std::optional<Spread> compare(const std::vector<Cell>& cells, bool in_blocks, do
 
 }  // namespace
 
-std::optional<Spread> spread_within_blocks(std::span<const std::vector<double>> blocks,
+std::optional<Spread> spread_within_blocks(std::span<const std::vector<double>> cells,
                                            std::span<const double> weights, double alpha) {
-  std::vector<Cell> cells;
+  if (cells.size() < weights.size()) return std::nullopt;
+  std::vector<Weighted> compared;
+  std::vector<std::vector<double>> distances;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
-    std::vector<double> values;
-    for (const std::vector<double>& block : blocks) values.push_back(block[i]);
-    const auto cell = cell_of(values, weights[i]);
+    auto cell = cell_of(cells[i]);
     if (!cell) return std::nullopt;
-    cells.push_back(*cell);
+    compared.push_back({.cell = cell->summary, .weight = weights[i]});
+    distances.push_back(std::move(cell->distances));
   }
-  return compare(cells, true, alpha);
+  Matrix covariances(compared.size(), std::vector<double>(compared.size()));
+  for (std::size_t i = 0; i < compared.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      covariances[i][j] = covariances[j][i] = covariance_of(distances[i], distances[j]);
+  return compare(compared, covariances, alpha);
 }
 
-std::optional<Spread> spread_between_cells(std::span<const std::vector<double>> cells,
+std::optional<CellSpread> cell_spread(std::span<const double> values) {
+  auto cell = cell_of(values);
+  if (!cell) return std::nullopt;
+  cell->summary.error = covariance_of(cell->distances, cell->distances);
+  return cell->summary;
+}
+
+std::optional<Spread> spread_between_cells(std::span<const std::optional<CellSpread>> cells,
                                            std::span<const double> weights, double alpha) {
-  std::vector<Cell> compared;
+  std::vector<Weighted> compared;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
-    const auto cell = cell_of(cells[i], weights[i]);
-    if (!cell) return std::nullopt;
-    compared.push_back(*cell);
+    if (!cells[i]) return std::nullopt;
+    compared.push_back({.cell = *cells[i], .weight = weights[i]});
   }
-  return compare(compared, false, alpha);
+  Matrix covariances(compared.size(), std::vector<double>(compared.size()));
+  for (std::size_t i = 0; i < compared.size(); ++i) covariances[i][i] = compared[i].cell.error;
+  return compare(compared, covariances, alpha);
 }
 
 }  // namespace stab::stats

@@ -33,14 +33,25 @@ struct Spread {
 // of noise that were simulated (doc/statistics.md).
 constexpr std::size_t least_for_spread = 6;
 
-// Each row is a block, with a number for each cell; the cells of a block may depend on each other.
-// Returns nothing below `least_for_spread` blocks, or if a cell with a weight does not vary.
-std::optional<Spread> spread_within_blocks(std::span<const std::vector<double>> blocks,
+// Takes the numbers of each cell, one for each block, in the same order; the cells of a block may
+// depend on each other. Returns nothing below `least_for_spread` blocks, or if a cell with a weight
+// does not vary.
+std::optional<Spread> spread_within_blocks(std::span<const std::vector<double>> cells,
                                            std::span<const double> weights, double alpha);
 
-// Takes the numbers of each cell; all are independent. Returns nothing if a cell with a weight has
-// fewer than `least_for_spread` numbers or does not vary.
-std::optional<Spread> spread_between_cells(std::span<const std::vector<double>> cells,
+// A cell as comparisons of variances see it.
+struct CellSpread {
+  std::size_t n = 0;
+  double ss = 0;            // sum of squared distances from the mean
+  double log_variance = 0;  // without a constant that all cells share
+  double error = 0;  // variance of the mean of the distances, if each is divided by that mean
+};
+// Returns nothing if there are fewer than `least_for_spread` numbers, or if they do not vary.
+std::optional<CellSpread> cell_spread(std::span<const double> values);
+
+// Compares cells whose numbers are all independent. Returns nothing if a cell with a weight is
+// absent.
+std::optional<Spread> spread_between_cells(std::span<const std::optional<CellSpread>> cells,
                                            std::span<const double> weights, double alpha);
 
 }  // namespace stab::stats

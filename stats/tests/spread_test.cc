@@ -57,9 +57,15 @@ Rows transposed(const Rows& rows) {
   return cells;
 }
 
+std::optional<Spread> between_cells(const Rows& cells, const Numbers& weights) {
+  std::vector<std::optional<CellSpread>> known;
+  for (const Numbers& numbers : cells) known.push_back(cell_spread(numbers));
+  return spread_between_cells(known, weights, 0.05);
+}
+
 std::optional<Spread> spread(const Rows& rows, const Numbers& weights, bool blocks) {
-  return blocks ? spread_within_blocks(rows, weights, 0.05)
-                : spread_between_cells(transposed(rows), weights, 0.05);
+  return blocks ? spread_within_blocks(transposed(rows), weights, 0.05)
+                : between_cells(transposed(rows), weights);
 }
 
 bool excludes(const Spread& spread, double ratio) {
@@ -123,7 +129,7 @@ TEST(Spread, AVarianceFourTimesAsLargeIsFoundInThirtyBlocks) {
 
 TEST(Spread, OfTwoCellsIsTheRatioOfSquaredMeanDistances) {
   const Rows cells{{1, 2, 3, 5, 6, 7}, {10, 30, 50, 70, 90, 110}};  // medians 4 and 60
-  const auto result = spread_between_cells(cells, Numbers{-1, 1}, 0.05);
+  const auto result = between_cells(cells, {-1, 1});
   ASSERT_TRUE(result);
   EXPECT_NEAR(result->ratio, 225, 1e-9);  // mean distances 2 and 30
 }
@@ -158,7 +164,7 @@ TEST(Spread, ExchangedSidesGiveTheInverse) {
 
 TEST(Spread, EqualCellsDoNotDiffer) {
   const Rows cells{{1, 2, 3, 5, 6, 9}, {11, 12, 13, 15, 16, 19}};
-  const auto result = spread_between_cells(cells, Numbers{-1, 1}, 0.05);
+  const auto result = between_cells(cells, {-1, 1});
   ASSERT_TRUE(result);
   EXPECT_NEAR(result->ratio, 1, 1e-12);
   EXPECT_NEAR(result->p, 1, 1e-9);
@@ -167,21 +173,21 @@ TEST(Spread, EqualCellsDoNotDiffer) {
 
 TEST(Spread, CellsWithoutWeightDoNotMatter) {
   const Rows cells{{1, 2, 3, 5, 6, 9}, {}, {1, 3, 5, 9, 11, 17}};
-  EXPECT_TRUE(spread_between_cells(cells, Numbers{-1, 0, 1}, 0.05));
+  EXPECT_TRUE(between_cells(cells, {-1, 0, 1}));
 }
 
 TEST(Spread, WhatCannotBeToldIsAbsent) {
   const Numbers some{1, 2, 3, 5, 6, 9};
   const Numbers weights{-1, 1};
   const auto between = [&](Numbers a, Numbers b) {
-    return spread_between_cells(Rows{std::move(a), std::move(b)}, weights, 0.05);
+    return between_cells({std::move(a), std::move(b)}, weights);
   };
   EXPECT_FALSE(between(some, {1, 2, 3, 4, 5}));
   EXPECT_FALSE(between(some, {4, 4, 4, 4, 4, 4}));
   EXPECT_FALSE(between(some, {1, 2, 3, 4, 5, std::nan("")}));
   EXPECT_FALSE(spread_between_cells({}, {}, 0.05));
   EXPECT_FALSE(spread_within_blocks({}, weights, 0.05));
-  EXPECT_FALSE(spread_within_blocks(Rows{{1, 2}, {2, 5}, {4, 1}, {7, 4}, {9, 3}}, weights, 0.05));
+  EXPECT_FALSE(spread_within_blocks(Rows{{1, 2, 4, 7, 9}, {2, 5, 1, 4, 3}}, weights, 0.05));
   // Distances that are all alike leave nothing to test with.
   EXPECT_FALSE(between({1, 1, 1, 3, 3, 3}, {1, 1, 1, 5, 5, 5}));
   EXPECT_FALSE(between(some, {1, 2, 3, 5, 6, 1e308}));
