@@ -573,10 +573,29 @@ std::optional<Estimate> mean_change(const Prepared& data, const Effect& effect,
   return own;
 }
 
+bool may_have_lost(const Prepared& data, std::size_t subject) {
+  if (std::ranges::any_of(data.lost,
+                          [&](const LostTrial& each) { return each.subject == subject; }))
+    return true;
+  if (data.lists_lost) return false;
+  const Subject& one = data.subjects[subject];
+  return has_own_blocks(data) ? !has_all_cells(one, data.design_cells())
+                              : by_cell(one).size() < data.design_cells();
+}
+
+// Returns whether a subject of the scope may have lost trials.
+bool may_have_lost(const Prepared& data, Scope scope, const std::string& subject) {
+  for (std::size_t i = 0; i < data.subjects.size(); ++i)
+    if ((scope != Scope::subject || data.subjects[i].name == subject) && may_have_lost(data, i))
+      return true;
+  return false;
+}
+
 // Sets the effect's loss_* if it lost trials, and takes back a verdict that the lost trials leave
 // open. `family` is the number of comparisons that are corrected together.
 void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
   if (effect.exact) return;
+  if (!is_padding_study(data) && !may_have_lost(data, effect.scope, effect.subject)) return;
   const auto comparison = comparison_of(data, effect);
   if (!comparison) return;
   const Question question = question_of(*comparison);
@@ -634,22 +653,6 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
   withhold(effect, turned ? "the missing trials may reverse the change"
                           : "the missing trials may hide a change");
   if (!lee) note_advice(notes);
-}
-
-bool may_have_lost(const Prepared& data, std::size_t subject) {
-  if (std::ranges::any_of(data.lost,
-                          [&](const LostTrial& each) { return each.subject == subject; }))
-    return true;
-  if (data.lists_lost || !has_own_blocks(data)) return false;
-  return !has_all_cells(data.subjects[subject], data.design_cells());
-}
-
-// Returns whether a subject of the scope may have lost trials.
-bool may_have_lost(const Prepared& data, Scope scope, const std::string& subject) {
-  for (std::size_t i = 0; i < data.subjects.size(); ++i)
-    if ((scope != Scope::subject || data.subjects[i].name == subject) && may_have_lost(data, i))
-      return true;
-  return false;
 }
 
 std::optional<std::uint32_t> term_named(const Prepared& data, const std::string& name) {
