@@ -31,6 +31,7 @@ pkg_check_modules(libmd REQUIRED IMPORTED_TARGET libmd)
 # What pkg-config says of it would compile with other options than those of our precompiled headers.
 find_library(RE2 re2 REQUIRED)
 find_library(LIBELF elf REQUIRED)
+find_library(ZYDIS Zydis REQUIRED)
 
 find_package(LLVM 19.1 REQUIRED CONFIG)
 add_library(stab_llvm INTERFACE)

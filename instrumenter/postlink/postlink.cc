@@ -50,24 +50,23 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
   return summary;
 }
 
-PinsAreKnown decide_what_moves(Program& program, const Decoder& decoder) {
-  Pinning pinning = find_functions(program, decoder);
-  const SymbolsAreSized sizes = find_unsized(program, decoder, pinning);
+PinsAreKnown decide_what_moves(Program& program) {
+  Pinning pinning = find_functions(program);
+  const SymbolsAreSized sizes = find_unsized(program, pinning);
   const FramesAreRead frames = read_frames(program, sizes, pinning);
   const CodeIsKnown code = analyse_code(program, frames, pinning);
   find_address_registers(program, code);
-  const LabelsAreKnown labels = analyse_labels(program, decoder, code, pinning);
+  const LabelsAreKnown labels = analyse_labels(program, code, pinning);
   const TablesAreKnown tables = analyse_data(program, labels, pinning);
   const LandingPadsAreKnown pads = analyse_exceptions(program, code, pinning);
-  const SwitchesAreKnown switches = analyse_switches(program, decoder, pads);
+  const SwitchesAreKnown switches = analyse_switches(program, pads);
   return pin_dependents(program, tables, switches, std::move(pinning));
 }
 
 Program analyse(const ElfFile& file) {
-  const Decoder decoder;
   Program program;
   program.file = &file;
-  analyse_stack(program, decoder, decide_what_moves(program, decoder));
+  analyse_stack(program, decide_what_moves(program));
   return program;
 }
 

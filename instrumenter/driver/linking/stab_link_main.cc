@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stab-link: the post-link step and its explanation. It is separate from szc because it loads LLVM.
+// stab-link: the post-link step and its explanation. It is separate from szc, which a
+// build starts thousands of times.
 #include <fmt/format.h>
 
 #include <algorithm>

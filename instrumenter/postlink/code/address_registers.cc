@@ -7,17 +7,16 @@ namespace {
 // The ABI uses DWARF's register numbers. Among the preserved registers, only rbp has another
 // number in the decoder.
 std::uint32_t registers_of(const DecodedFunction& decoded) {
-  constexpr unsigned rbp_here = 5;
   constexpr unsigned rbp_of_dwarf = 6;
   if (!decoded.complete) return 0;
-  std::uint32_t values = decoded.values & ~(1u << rbp_of_dwarf);
-  values |= (decoded.values >> rbp_here & 1) << rbp_of_dwarf;
+  const std::uint32_t rbp = decoded.values >> rbp_number & 1U;
+  const std::uint32_t values = (decoded.values & ~(1U << rbp_of_dwarf)) | rbp << rbp_of_dwarf;
   return abi::preserved_registers & ~values;
 }
 
 // Hot and cold parts are separate functions here, but they work on the same registers.
 bool joins(const Function& from, const Operand& operand, const Function& to) {
-  return operand.use == Operand::Use::branch && &from != &to && operand.target != to.start;
+  return operand.is_branch() && &from != &to && operand.target != to.start;
 }
 
 }  // namespace

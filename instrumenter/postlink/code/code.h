@@ -20,8 +20,7 @@ class CodeIsKnown {
 
 class LabelsAreKnown {
   LabelsAreKnown() = default;
-  friend LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown code,
-                                       const Pinning& pinning);
+  friend LabelsAreKnown analyse_labels(Program& program, CodeIsKnown code, const Pinning& pinning);
 };
 
 class TablesAreKnown {
@@ -38,8 +37,7 @@ class LandingPadsAreKnown {
 
 class SwitchesAreKnown {
   SwitchesAreKnown() = default;
-  friend SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
-                                           LandingPadsAreKnown pads);
+  friend SwitchesAreKnown analyse_switches(Program& program, LandingPadsAreKnown pads);
 };
 
 class PinsAreKnown {
@@ -57,8 +55,7 @@ void find_address_registers(Program& program, CodeIsKnown code);
 
 // Pins functions whose named labels are used for more than jumps, and functions whose bytes or
 // range the program uses.
-LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown code,
-                              const Pinning& pinning);
+LabelsAreKnown analyse_labels(Program& program, CodeIsKnown code, const Pinning& pinning);
 
 // Finds functions' labels in data, and jump tables.
 TablesAreKnown analyse_data(Program& program, LabelsAreKnown labels, const Pinning& pinning);
@@ -67,8 +64,7 @@ TablesAreKnown analyse_data(Program& program, LabelsAreKnown labels, const Pinni
 LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown code, const Pinning& pinning);
 
 // Finds code that switches stacks.
-SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
-                                  LandingPadsAreKnown pads);
+SwitchesAreKnown analyse_switches(Program& program, LandingPadsAreKnown pads);
 
 // Pins functions that a pinned function jumps into behind their entry: they have to stay as they
 // were linked. This consumes the right to pin, so nothing is pinned afterwards.

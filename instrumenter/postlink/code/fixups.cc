@@ -69,30 +69,17 @@ bool is_setjmp(std::string_view name) {
 // Whether the function begins by pushing all registers that it has to preserve. The pass ensures
 // that.
 bool saves_all_registers(std::span<const std::uint8_t> code) {
-  constexpr std::array<std::uint8_t, 4> landing = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
-  constexpr std::array<std::uint8_t, 3> frame = {0x48, 0x89, 0xe5};          // mov %rsp, %rbp
-  constexpr std::uint8_t push_rbx = 0x53, push_rbp = 0x55, high_register = 0x41;
-  unsigned saved = 0;  // bit n: register n
-  const auto skip = [&code](const auto& bytes) {
-    if (code.size() < bytes.size() || !std::ranges::equal(code.first(bytes.size()), bytes))
-      return false;
-    code = code.subspan(bytes.size());
-    return true;
-  };
-  skip(landing);
-  for (;;) {
-    if (code.size() > 2 && code[0] == high_register && code[1] >= 0x54 && code[1] <= 0x57) {
-      saved |= 1U << (code[1] - 0x50 + 8);
-      code = code.subspan(2);
-    } else if (!code.empty() && (code[0] == push_rbx || code[0] == push_rbp)) {
-      saved |= 1U << (code[0] - 0x50);
-      code = code.subspan(1);
-    } else if (!skip(frame)) {
+  using Does = Instruction::Does;
+  Registers saved = 0;
+  while (const auto next = read_instruction(code, 0)) {
+    const bool makes_frame = next->copies() && next->to == rbp_number && next->from == rsp_number;
+    if (next->does == Does::push && next->number == 8 && has(preserved_by_calls, next->from))
+      saved |= bit(next->from);
+    else if (!makes_frame && next->does != Does::nothing)
       break;
-    }
+    code = code.subspan(next->length);
   }
-  constexpr unsigned all = 1U << 3 | 1U << 5 | 0xfU << 12;  // rbx, rbp, r12 to r15
-  return saved == all;
+  return saved == preserved_by_calls;
 }
 
 // After these calls, code may run on stacks that no list of threads shows.
@@ -135,7 +122,7 @@ class Analysis {
   void run() {
     check_relocations();
     for (const Operand& operand : function_.decoded.operands) {
-      if (operand.use == Operand::Use::branch)
+      if (operand.is_branch())
         add_branch(operand);
       else
         add_reference(operand);
@@ -187,15 +174,14 @@ class Analysis {
   // Notes a direct call of a function that never returns, unless the program defines a function of
   // that name itself.
   void note_end(const Relocation& relocation) {
-    constexpr std::uint8_t call = 0xe8;
-    const std::uint64_t field = relocation.where - function_.start;
+    const Operand* operand = operand_at(relocation.where);
     const auto& symbol = program_.file->symbols()[relocation.symbol];
     if (ends_if_of_libc(name_of(relocation)) && symbol.st_shndx != SHN_UNDEF &&
         !is_runtimes(symbol))
       return;
     if (relocation.type == R_X86_64_PLT32 && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL &&
-        field > 0 && function_.code[field - 1] == call)
-      function_.behind_ends.push_back(static_cast<std::uint32_t>(field + 4));
+        operand != nullptr && operand->use == Operand::Use::call)
+      function_.behind_ends.push_back(operand->offset + operand->size);
   }
 
   // The runtime defines _exit, unless the program has its own.
@@ -248,21 +234,17 @@ class Analysis {
             !has_relocation(operand));
   }
 
-  [[nodiscard]] bool is_call(const Operand& operand) const {
-    constexpr std::uint8_t call = 0xe8;
-    return operand.offset > 0 && function_.code[operand.offset - 1] == call;
-  }
-
   // The program may keep the address that such a call leaves on the stack, or find data by it.
   [[nodiscard]] bool calls_a_label(const Operand& operand) const {
-    return is_call(operand) && operand.target != function_.start &&
+    return operand.use == Operand::Use::call && operand.target != function_.start &&
            function_.contains(operand.target);
   }
 
   // The callee may read data that lie behind the call.
   [[nodiscard]] bool calls_what_takes_its_return_address(const Operand& operand) const {
     const Function* callee = program_.find_code(operand.target);
-    return is_call(operand) && callee != nullptr && callee->decoded.takes_return_address;
+    return operand.use == Operand::Use::call && callee != nullptr &&
+           callee->decoded.takes_return_address;
   }
 
   void add_branch(const Operand& operand) {

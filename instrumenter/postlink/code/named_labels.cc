@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
+#include "instrumenter/postlink/decode/address_uses.h"
 #include "instrumenter/postlink/elf/byte_reader.h"
 
 namespace stab::instrumenter {
@@ -17,8 +18,7 @@ namespace {
 
 class LabelAnalysis {
  public:
-  LabelAnalysis(Program& program, const Decoder& decoder, const Pinning& pinning)
-      : program_(program), decoder_(decoder), pinning_(pinning) {}
+  LabelAnalysis(Program& program, const Pinning& pinning) : program_(program), pinning_(pinning) {}
 
   void run() {
     for (const Elf64_Sym& symbol : program_.file->symbols())
@@ -172,7 +172,7 @@ class LabelAnalysis {
         const auto found = std::ranges::lower_bound(first, last, user.start + field, {}, at);
         return found != last && found->where == user.start + field && works_on_bytes(*found);
       };
-      pin_uses(decoder_.address_uses(user.code, user.start, taken));
+      pin_uses(find_address_uses(user.code, user.start, taken));
     }
   }
 
@@ -219,22 +219,20 @@ class LabelAnalysis {
 
   static bool branches_by(const Function& function, std::uint64_t where) {
     const Operand* operand = operand_at(function, where);
-    return operand != nullptr && operand->use == Operand::Use::branch;
+    return operand != nullptr && operand->is_branch();
   }
 
   void pin(Function& function) { pinning_.pin(function, abi::PinReason::label_reference); }
 
   Program& program_;
-  const Decoder& decoder_;
   const Pinning& pinning_;
   std::unordered_set<std::uint64_t> labels_;
 };
 
 }  // namespace
 
-LabelsAreKnown analyse_labels(Program& program, const Decoder& decoder, CodeIsKnown /*code*/,
-                              const Pinning& pinning) {
-  LabelAnalysis(program, decoder, pinning).run();
+LabelsAreKnown analyse_labels(Program& program, CodeIsKnown /*code*/, const Pinning& pinning) {
+  LabelAnalysis(program, pinning).run();
   return {};
 }
 

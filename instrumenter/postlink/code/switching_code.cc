@@ -27,7 +27,7 @@ bool unwinds(std::string_view name) {
 
 class SwitchAnalysis {
  public:
-  SwitchAnalysis(Program& program, const Decoder& decoder) : program_(program), decoder_(decoder) {}
+  explicit SwitchAnalysis(Program& program) : program_(program) {}
 
   void run() {
     read_compiled();
@@ -72,7 +72,7 @@ class SwitchAnalysis {
     std::iota(group_of_.begin(), group_of_.end(), std::size_t{0});
     for (const Function& function : program_.functions)
       for (const Operand& operand : function.decoded.operands) {
-        if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
+        if (!operand.is_branch() || function.contains(operand.target)) continue;
         const Function* other = program_.find(operand.target);
         if (other == nullptr || (other->start == operand.target && !is_cold_part(other->name)))
           continue;
@@ -93,18 +93,18 @@ class SwitchAnalysis {
   }
 
   bool holds_no_return(const Function& function) {
-    using Kind = StackMove::Kind;
+    using Does = Instruction::Does;
     if (!function.decoded.complete || function.decoded.open_end) return false;
-    const auto moves = decoder_.stack_moves(function.code, function.start);
-    for (const StackMove& move : moves) {
-      const bool leads = move.kind == Kind::jump || move.kind == Kind::branch;
-      if (move.kind == Kind::ret || move.kind == Kind::jump_anywhere) return false;
-      if (leads && !function.contains(move.target) && !ends_at(move.target)) return false;
+    const auto code = read_instructions(function.code, function.start);
+    for (const Instruction& next : code) {
+      const bool leads = next.does == Does::jump || next.does == Does::branch;
+      if (next.does == Does::ret || next.does == Does::jump_anywhere) return false;
+      if (leads && !function.contains(next.target) && !ends_at(next.target)) return false;
     }
-    if (moves.empty()) return false;
-    const StackMove& last = moves.back();
-    return last.kind == Kind::end || last.kind == Kind::jump ||
-           (last.kind == Kind::call &&
+    if (code.empty()) return false;
+    const Instruction& last = code.back();
+    return last.does == Does::end || last.does == Does::jump ||
+           (last.does == Does::call &&
             (ends_at(last.target) ||
              std::ranges::find(function.behind_ends, function.size) != function.behind_ends.end()));
   }
@@ -116,12 +116,10 @@ class SwitchAnalysis {
 
   // Adds the places behind calls of the program's own functions that never return.
   void add_behind_own_ends(const Function& function, std::vector<std::uint32_t>& behind) {
-    constexpr std::uint8_t call = 0xe8;
     for (const Operand& operand : function.decoded.operands)
-      if (operand.use == Operand::Use::branch && operand.offset > 0 && operand.size == 4 &&
-          function.code[operand.offset - 1] == call && !function.contains(operand.target) &&
+      if (operand.use == Operand::Use::call && !function.contains(operand.target) &&
           ends_at(operand.target))
-        behind.push_back(operand.offset + 4);
+        behind.push_back(operand.offset + operand.size);
   }
 
   // Compilers leave jumps to the function's end in blocks that are never reached. If a relocation
@@ -161,17 +159,16 @@ class SwitchAnalysis {
     std::vector<CodePart> parts;
     for (const std::size_t i : members) parts.push_back(part_of(program_.functions[i]));
     const bool compiled = std::ranges::all_of(members, [&](std::size_t i) { return compiled_[i]; });
-    const auto place = find_switch(decoder_, parts, compiled);
+    const auto place = find_switch(parts, compiled);
     if (!place) return;
     const Function* function = program_.find(*place);
     add(*place, function == nullptr ? std::string() : std::string(function->name));
   }
 
   void check_gap(std::uint64_t address, std::span<const std::uint8_t> code) {
-    if (!decoder_.decode(code, address).sets_stack_pointer) return;
+    if (!decode_function(code, address).sets_stack_pointer) return;
     const CodePart part{address, code, true, true, {}};
-    if (const auto place = find_switch(decoder_, {&part, 1}, false))
-      add(*place, name_before(*place));
+    if (const auto place = find_switch({&part, 1}, false)) add(*place, name_before(*place));
   }
 
   // Returns the label that the code at `address`, which has no size, belongs to.
@@ -195,7 +192,6 @@ class SwitchAnalysis {
   }
 
   Program& program_;
-  const Decoder& decoder_;
   std::vector<bool> compiled_;
   std::map<std::uint64_t, bool> ends_;  // start of a function -> whether it never returns
   std::unordered_set<std::uint64_t> targets_;
@@ -205,9 +201,8 @@ class SwitchAnalysis {
 
 }  // namespace
 
-SwitchesAreKnown analyse_switches(Program& program, const Decoder& decoder,
-                                  LandingPadsAreKnown /*pads*/) {
-  SwitchAnalysis(program, decoder).run();
+SwitchesAreKnown analyse_switches(Program& program, LandingPadsAreKnown /*pads*/) {
+  SwitchAnalysis(program).run();
   return {};
 }
 

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "instrumenter/postlink/decode/address_uses.h"
 
-#include <llvm/ADT/STLExtras.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "instrumenter/postlink/decode/decoder_impl.h"
+#include "instrumenter/postlink/decode/instruction.h"
 
 namespace stab::instrumenter {
 namespace {
 
-constexpr std::uint8_t rsi_number = 6;
-// A called function may write to these: rax, rcx, rdx, rsi, rdi, r8 to r11.
-constexpr std::uint32_t call_clobbered = 0b0000'1111'1100'0111;
+using Does = Instruction::Does;
 
 // Pairs of functions; a register may hold the address of either.
 using Pairs = std::set<std::pair<std::uint64_t, std::uint64_t>>;
@@ -44,83 +39,42 @@ struct Holders {
   }
 };
 
-// Whether the answer depends on which of two numbers is larger.
-bool asks_for_order(std::int64_t condition) {
-  constexpr std::int64_t equal = 4;
-  constexpr std::int64_t not_equal = 5;
-  constexpr std::int64_t parity = 10;
-  constexpr std::int64_t no_parity = 11;
-  return condition != equal && condition != not_equal && condition != parity &&
-         condition != no_parity;
-}
-
 // A mask that clears 6 low bits or more may compute a page; other masks only look at a tag.
 bool masks_page(std::int64_t mask) {
   constexpr std::int64_t line = 64;
   return mask < 0 && mask % line == 0;
 }
 
-}  // namespace
-
 // Follows one function, instruction by instruction.
 class AddressFlow {
  public:
-  AddressFlow(const llvm::MCInstrInfo& instructions, const std::vector<std::uint8_t>& numbers,
-              unsigned flags_register, std::uint64_t address, const AddressesTaken& taken)
-      : instructions_(instructions),
-        numbers_(numbers),
-        flags_register_(flags_register),
-        address_(address),
-        taken_(taken) {}
+  explicit AddressFlow(const AddressesTaken& taken) : taken_(taken) {}
 
   Holders now{};
   AddressUses uses{};
   Pairs either{};
-  std::optional<std::uint64_t> goes_to{};  // target of the last instruction, if it jumps directly
-  bool runs_on = true;
 
-  void look_at(const Decoded& at) {
-    instruction_ = &at.instruction;
-    description_ = &instructions_.get(at.instruction.getOpcode());
-    name_ = instructions_.getName(at.instruction.getOpcode());
-    goes_to.reset();
-    runs_on = !description_->isBarrier() && !description_->isReturn();
-    const auto field = taken_.fields.lower_bound(static_cast<std::uint32_t>(at.offset));
-    const bool has_field = field != taken_.fields.end() && field->first < at.offset + at.length;
+  void look_at(const Instruction& next) {
+    if (next.does == Does::nothing) return;
+    const auto field = taken_.fields.lower_bound(next.offset);
+    const bool has_field = field != taken_.fields.end() && field->first < next.end();
     given_ = has_field ? field->second : 0;
-    if (name_.starts_with("NOOP") || name_.starts_with("ENDBR")) return;
-    look_at_memory();
-    if (jumps_directly(name_)) {
-      const std::int64_t distance = immediate_of(*instruction_, 0);
-      goes_to = address_ + at.offset + at.length + static_cast<std::uint64_t>(distance);
-    }
-    look_at_flags();
-    const bool calls = description_->isCall();
-    if (calls || name_ == "JMP_4") look_at_arguments(at);
-    if (calls) return forget_after_call();
-    const std::uint64_t result = look_at_values();
-    for (unsigned i = 0; i < description_->getNumDefs(); ++i) set(reg(i), 0);
-    for (const auto defined : description_->implicit_defs()) {
-      set(numbers_[defined], 0);
-      if (defined == flags_register_) now.at[Holders::flags] = 0;
-    }
-    if (compares_) now.at[Holders::flags] = *compares_;
-    compares_.reset();
-    if (result != 0) set(reg(0), result);
+    if (next.memory) look_at_memory(*next.memory, next.does == Does::address);
+    if (next.asks_for_order) compute(now.at[Holders::flags]);
+    if (next.does == Does::call || next.does == Does::jump) look_at_arguments(next);
+    if (next.does == Does::call) return forget_after_call();
+    const std::uint64_t compared = next.does == Does::compare ? any_read(next) : 0;
+    use_values(next);
+    const std::uint64_t result = result_of(next);
+    for (std::uint8_t i = 0; i < register_count; ++i)
+      if (has(next.writes, i)) now.at[i] = 0;
+    if (next.writes_flags) now.at[Holders::flags] = compared;
+    if (result != 0 && next.to != no_register) now.at[next.to] = result;
   }
 
  private:
-  [[nodiscard]] std::uint8_t reg(unsigned i) const {
-    return i < instruction_->getNumOperands() && instruction_->getOperand(i).isReg()
-               ? numbers_[instruction_->getOperand(i).getReg()]
-               : no_register;
-  }
   [[nodiscard]] std::uint64_t held(std::uint8_t number) const {
     return number == no_register ? 0 : now.at[number];
-  }
-  [[nodiscard]] bool is_general(unsigned i) const { return reg(i) != no_register; }
-  void set(std::uint8_t number, std::uint64_t value) {
-    if (number != no_register) now.at[number] = value;
   }
   void use(std::uint64_t function) {
     if (function != 0) uses.bytes.insert(function);
@@ -135,109 +89,72 @@ class AddressFlow {
   }
 
   // Looks at the registers of the memory operand. A lea only computes with them.
-  void look_at_memory() {
-    const bool lea = name_.starts_with("LEA");
-    memory_ = find_memory_operands(*description_, *instruction_, lea);
-    if (!memory_) return;
+  void look_at_memory(const Memory& memory, bool lea) {
     // A pointer to a member function may be an offset in a vtable, plus 1.
-    const bool member =
-        reg(*memory_ + 2) != no_register && immediate_of(*instruction_, *memory_ + 3) == -1;
+    const bool member = memory.index != no_register && memory.displacement == -1;
     if (member) return;
-    for (const unsigned i : {*memory_, *memory_ + 2})
-      lea ? compute(held(reg(i))) : use(held(reg(i)));
+    for (const std::uint8_t number : {memory.base, memory.index})
+      lea ? compute(held(number)) : use(held(number));
     // In code for a fixed address, the displacement may be the function's address: f(%rax).
-    const bool absolute = given_ != 0 && static_cast<std::uint64_t>(
-                                             immediate_of(*instruction_, *memory_ + 3)) == given_;
+    const bool absolute = given_ != 0 && static_cast<std::uint64_t>(memory.displacement) == given_;
     if (!absolute) return;
     if (!lea) use(given_);
-    if (lea && (is_general(*memory_) || is_general(*memory_ + 2))) compute(given_);
+    if (lea && (memory.base != no_register || memory.index != no_register)) compute(given_);
   }
 
-  [[nodiscard]] bool in_memory_operand(unsigned i) const {
-    return memory_ && i >= *memory_ && i < *memory_ + memory_operands;
-  }
-
-  // Calls `each` for all registers that the instruction reads as numbers, even if it changes them.
+  // Calls `each` for what the instruction's number and the registers that it reads as numbers hold.
   template <class Each>
-  void for_each_read(Each each) const {
-    for (unsigned i = 0; i < instruction_->getNumOperands(); ++i)
-      if (!in_memory_operand(i) && i >= description_->getNumDefs()) each(held(reg(i)));
-    for (const auto read : description_->implicit_uses()) each(held(numbers_[read]));
+  void for_each_read(const Instruction& next, Each each) const {
+    each(given_);
+    for (std::uint8_t i = 0; i < register_count; ++i)
+      if (has(next.reads, i)) each(now.at[i]);
   }
 
-  void look_at_flags() {
-    const std::uint64_t compared = now.at[Holders::flags];
-    if (compared == 0) return;
-    if (name_.starts_with("SBB") || name_.starts_with("ADC")) return compute(compared);
-    const bool conditional =
-        name_.starts_with("JCC") || name_.starts_with("SETCC") || name_.starts_with("CMOV");
-    const unsigned last = instruction_->getNumOperands() - 1;
-    if (conditional && asks_for_order(immediate_of(*instruction_, last))) compute(compared);
+  [[nodiscard]] std::uint64_t any_read(const Instruction& next) const {
+    std::uint64_t any = 0;
+    for_each_read(next, [&](std::uint64_t function) { any = std::max(any, function); });
+    return any;
   }
 
   // Looks at the arguments of a call, or of a jump in the place of a call.
-  void look_at_arguments(const Decoded& at) {
-    constexpr std::uint64_t field = 4;
-    if (at.length <= field ||
-        !taken_.works_on_bytes(static_cast<std::uint32_t>(at.offset + at.length - field)))
-      return;
+  void look_at_arguments(const Instruction& next) {
+    constexpr std::uint32_t field = 4;
+    if (next.length <= field || !taken_.works_on_bytes(next.end() - field)) return;
     use(held(rdi_number));
     use(held(rsi_number));
   }
 
   void forget_after_call() {
     for (std::uint8_t i = 0; i < register_count; ++i)
-      if ((call_clobbered >> i & 1U) != 0) now.at[i] = 0;
+      if (has(lost_by_calls, i)) now.at[i] = 0;
     now.at[Holders::flags] = 0;
   }
 
-  // Whether this is a string instruction, which uses rsi and rdi, once or repeated.
-  [[nodiscard]] bool works_on_strings() const {
-    if (name_.size() != 5 || !llvm::StringRef("BWLQ").contains(name_.back())) return false;
-    return llvm::is_contained({"MOVS", "STOS", "CMPS", "SCAS", "LODS"}, name_.drop_back());
+  void use_values(const Instruction& next) {
+    const bool computes = next.does == Does::add || next.does == Does::subtract;
+    const bool takes_bytes = next.does == Does::string || next.does == Does::shift_right ||
+                             (next.does == Does::mask && masks_page(next.number.value_or(0)));
+    if (computes) for_each_read(next, [&](std::uint64_t function) { compute(function); });
+    if (takes_bytes) for_each_read(next, [&](std::uint64_t function) { use(function); });
   }
 
   // Returns the function whose address the first register holds afterwards, or 0.
-  std::uint64_t look_at_values() {
-    if (name_.starts_with("LEA")) return given_;
-    if (name_.starts_with("MOV64ri") || name_.starts_with("MOV32ri")) return given_;
-    if (name_.starts_with("MOV64rr") || name_.starts_with("MOV32rr")) return held(reg(1));
-    if (name_.starts_with("CMOV")) return one_of(held(reg(1)), held(reg(2)));
-    const unsigned last = instruction_->getNumOperands() - 1;
-    const auto each_read = [&](auto what) {
-      what(given_);
-      for_each_read(what);
-    };
-    if (works_on_strings()) {
-      each_read([&](std::uint64_t function) { use(function); });
-    } else if (name_.starts_with("CMP")) {
-      compares_ = 0;
-      each_read([&](std::uint64_t function) { compares_ = std::max(*compares_, function); });
-    } else if (name_.starts_with("ADD") || name_.starts_with("SUB")) {
-      each_read([&](std::uint64_t function) { compute(function); });
-    } else if (name_.starts_with("SHR") ||
-               (name_.starts_with("AND") && masks_page(immediate_of(*instruction_, last)))) {
-      each_read([&](std::uint64_t function) { use(function); });
-    }
-    return 0;
+  std::uint64_t result_of(const Instruction& next) {
+    if (next.does == Does::address) return given_;
+    if (next.does == Does::move_if) return one_of(held(next.to), held(next.from));
+    if (next.does != Does::move || next.bits < 32 || next.to == no_register) return 0;
+    return next.number ? given_ : held(next.from);
   }
 
-  const llvm::MCInstrInfo& instructions_;
-  const std::vector<std::uint8_t>& numbers_;
-  const unsigned flags_register_;
-  const std::uint64_t address_;
   const AddressesTaken& taken_;
-  const llvm::MCInst* instruction_ = nullptr;
-  const llvm::MCInstrDesc* description_ = nullptr;
-  llvm::StringRef name_;
-  std::optional<unsigned> memory_;
-  std::optional<std::uint64_t> compares_;
   std::uint64_t given_ = 0;
 };
 
-AddressUses Decoder::address_uses(std::span<const std::uint8_t> code, std::uint64_t address,
-                                  const AddressesTaken& taken) const {
-  AddressFlow flow(*impl_->instructions, impl_->general_numbers, impl_->flags, address, taken);
+}  // namespace
+
+AddressUses find_address_uses(std::span<const std::uint8_t> code, std::uint64_t address,
+                              const AddressesTaken& taken) {
+  AddressFlow flow(taken);
   std::map<std::uint64_t, Holders> at_targets;
   // A loop carries what is known at its end to its beginning. More rounds would find little.
   constexpr unsigned rounds = 3;
@@ -245,12 +162,13 @@ AddressUses Decoder::address_uses(std::span<const std::uint8_t> code, std::uint6
   for (unsigned round = 0; changed && round < rounds; ++round) {
     changed = false;
     flow.now = {};
-    (void)impl_->read(code, address, [&](const Decoded& at) {
-      if (const auto known = at_targets.find(address + at.offset); known != at_targets.end())
+    for_each_instruction(code, address, [&](const Instruction& next) {
+      if (const auto known = at_targets.find(next.address); known != at_targets.end())
         flow.now.join(known->second, flow.either);
-      flow.look_at(at);
-      if (flow.goes_to) changed |= at_targets[*flow.goes_to].join(flow.now, flow.either);
-      if (!flow.runs_on) flow.now = {};
+      flow.look_at(next);
+      if (next.does == Does::jump || next.does == Does::branch)
+        changed |= at_targets[next.target].join(flow.now, flow.either);
+      if (next.ends_here()) flow.now = {};
     });
   }
   // If one of two functions that a register may hold is used, neither moves.

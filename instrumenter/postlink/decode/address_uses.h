@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 
 namespace stab::instrumenter {
 
@@ -25,5 +26,10 @@ struct AddressUses {
   std::set<std::uint64_t> bytes{};  // code reads or writes the bytes there, or computes their page
   std::set<std::uint64_t> range{};  // code compares it by order, adds to it or subtracts from it
 };
+
+// Follows the addresses of functions in registers, along all paths through this code. It does not
+// follow addresses that the program keeps in memory.
+AddressUses find_address_uses(std::span<const std::uint8_t> code, std::uint64_t address,
+                              const AddressesTaken& taken);
 
 }  // namespace stab::instrumenter

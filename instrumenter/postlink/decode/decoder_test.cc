@@ -12,9 +12,8 @@ namespace {
 constexpr std::uint64_t here = 0x1000;
 
 DecodedFunction decode(std::initializer_list<std::uint8_t> bytes) {
-  static const Decoder decoder;
   const std::vector<std::uint8_t> code(bytes);
-  return decoder.decode(code, here);
+  return decode_function(code, here);
 }
 
 struct Seen {
@@ -40,9 +39,9 @@ TEST(Decoder, FindsCallsAndJumps) {
   const auto f = decode({0xe8, 0x10, 0, 0, 0, 0x0f, 0x85, 5, 0, 0, 0, 0xeb, 0x00, 0xc3});
   EXPECT_TRUE(f.complete);
   EXPECT_FALSE(f.open_end);
-  EXPECT_THAT(operands(f), ElementsAre(Seen{1, 4, here + 5 + 0x10, Use::branch},
-                                       Seen{7, 4, here + 11 + 5, Use::branch},
-                                       Seen{12, 1, here + 13, Use::branch}));
+  EXPECT_THAT(operands(f),
+              ElementsAre(Seen{1, 4, here + 5 + 0x10, Use::call},
+                          Seen{7, 4, here + 11 + 5, Use::jump}, Seen{12, 1, here + 13, Use::jump}));
 }
 
 TEST(Decoder, FindsRegistersThatGetMoreThanAddresses) {
@@ -129,7 +128,7 @@ TEST(Decoder, FindsFieldsOfVectorInstructions) {
 TEST(Decoder, FindsACallBehindPrefixes) {
   // addr32 call, as a relaxed call through the GOT; ret
   EXPECT_THAT(operands(decode({0x67, 0xe8, 1, 0, 0, 0, 0xc3})),
-              ElementsAre(Seen{2, 4, here + 7, Use::branch}));
+              ElementsAre(Seen{2, 4, here + 7, Use::call}));
 }
 
 TEST(Decoder, MarksStartsOfInstructions) {

@@ -3,13 +3,13 @@
 
 #include <span>
 
-#include "instrumenter/postlink/decode/stack_moves.h"
+#include "instrumenter/postlink/decode/instruction.h"
 
 namespace stab::instrumenter {
 
 // Whether a function that begins like this uses its return address for more than returning: it
 // reads the bytes there, returns behind it, or passes it to its caller. Looks no further than the
 // first call, jump or return.
-bool takes_return_address(std::span<const StackMove> moves);
+bool takes_return_address(std::span<const Instruction> instructions);
 
 }  // namespace stab::instrumenter

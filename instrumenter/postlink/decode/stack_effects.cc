@@ -4,19 +4,14 @@
 namespace stab::instrumenter {
 namespace {
 
-using Kind = StackMove::Kind;
+using Does = Instruction::Does;
 
-constexpr std::uint16_t lost_by_calls = 0b0000'1111'1100'0111;  // rax, rcx, rdx, rsi, rdi, r8-r11
-constexpr std::uint16_t arguments = 0b0000'0011'1100'0110;      // rdi, rsi, rdx, rcx, r8, r9
-
-bool has(std::uint16_t set, std::size_t number) {
-  return (set >> number & 1U) != 0;
-}
+constexpr Registers arguments = 0b0000'0011'1100'0110;  // rdi, rsi, rdx, rcx, r8, r9
 
 class Step {
  public:
-  Step(const StackMove& move, std::uint32_t own_base, bool compiled, StackState& state)
-      : move_(move), own_base_(own_base), compiled_(compiled), state_(state) {}
+  Step(const Instruction& next, std::uint32_t own_base, bool compiled, StackState& state)
+      : next_(next), own_base_(own_base), compiled_(compiled), state_(state) {}
 
   // Returns false if the stack pointer may belong to another stack.
   bool run() {
@@ -34,48 +29,50 @@ class Step {
 
   // Returns the address of the memory operand, as far as it involves the function's own stack.
   [[nodiscard]] StackValue place() const {
-    const StackValue base = value_of(move_.base);
-    const StackValue index = value_of(move_.index);
-    if (move_.foreign) return {};
-    if (move_.index == no_register) return base.plus(move_.displacement);
+    if (!next_.memory || next_.memory->foreign) return {};
+    const Memory& memory = *next_.memory;
+    const StackValue base = value_of(memory.base);
+    const StackValue index = value_of(memory.index);
+    if (!memory.is_indexed()) return base.plus(memory.displacement);
     if (base.is_own()) return StackValue::somewhere(base.base);
     return index.is_own() ? StackValue::somewhere(index.base) : mix(base, index);
   }
 
   void apply() {
-    switch (move_.kind) {
-      case Kind::copy:
-        return set(move_.to, value_of(move_.from));
-      case Kind::load:
-        return set(move_.to, is_bottom(place()) ? StackValue{} : state_.words.read(place()));
-      case Kind::store:
-        return store();
-      case Kind::address:
-        return set(move_.to, address());
-      case Kind::add:
-        return set(move_.to, value_of(move_.to).plus(move_.value));
-      case Kind::align:
-        if (value_of(move_.to).is_own()) begin_base(own_base_ | StackValue::aligned);
+    switch (next_.does) {
+      case Does::nothing:
+      case Does::ret:
         return;
-      case Kind::lower:
-        return lower();
-      case Kind::push:
+      case Does::push:
         return push();
-      case Kind::pop:
+      case Does::pop:
         return pop();
-      case Kind::leave:
+      case Does::leave:
         state_.rsp() = value_of(rbp_number);
-        return pop_to(rbp_number);
-      case Kind::call:
+        return pop_to(rbp_number, 8);
+      case Does::call:
         return call();
       default:
-        return do_other();
+        break;
     }
+    if (next_.copies()) return set(next_.to, value_of(next_.from));
+    if (next_.loads())
+      return set(next_.to, is_bottom(place()) ? StackValue{} : state_.words.read(place()));
+    if (next_.stores()) return store();
+    if (next_.is_whole(Does::address)) return set(next_.to, address());
+    if (const auto number = next_.added()) return set(next_.to, value_of(next_.to).plus(*number));
+    if (next_.alignment()) return align();
+    if (next_.lowers()) return lower();
+    do_other();
+  }
+
+  void align() {
+    if (value_of(next_.to).is_own()) begin_base(own_base_ | StackValue::aligned);
   }
 
   // A stack pointer that the function saves in its frame is not the address of an object.
   void store() {
-    const StackValue value = value_of(move_.from);
+    const StackValue value = value_of(next_.from);
     if (value != state_.rsp() || !place().is_own()) give_away(value);
     write_memory();
     if (place().is_place()) state_.words.write(place(), value, is_like_push(value));
@@ -95,9 +92,9 @@ class Step {
 
   void write_memory() {
     const StackValue where = place();
-    const bool by_itself = where.is_own() && move_.index == no_register && !compiled_;
+    const bool by_itself = where.is_own() && !next_.memory->is_indexed() && !compiled_;
     if (where.is_place() || by_itself)
-      state_.words.overwrite(where, move_.stored_bytes);
+      state_.words.overwrite(where, next_.stored());
     else if (!compiled_)
       overwrite_unknown(where);
   }
@@ -112,37 +109,37 @@ class Step {
   }
 
   [[nodiscard]] StackValue address() const {
-    if (move_.index == no_register) return place();
-    return mix(value_of(move_.base), value_of(move_.index));
+    const Memory& memory = *next_.memory;
+    return memory.is_indexed() ? mix(value_of(memory.base), value_of(memory.index)) : place();
   }
 
   void begin_base(std::uint32_t base) {
     state_.forget_base(base);
-    set(move_.to, StackValue::at(base, 0));
+    set(next_.to, StackValue::at(base, 0));
   }
 
   void lower() {
-    const StackValue number = value_of(move_.from);
-    const StackValue before = value_of(move_.to);
+    const StackValue number = value_of(next_.from);
+    const StackValue before = value_of(next_.to);
     if (before.is_own() && !number.is_involved()) return begin_base(own_base_);
-    set(move_.to, mix(before, number));
+    set(next_.to, mix(before, number));
   }
 
   void push() {
-    const StackValue value = value_of(move_.from);
+    const StackValue value = value_of(next_.from);
     if (value != state_.rsp()) give_away(value);
-    state_.rsp() = state_.rsp().plus(-move_.value);
-    state_.words.write(state_.rsp(), move_.value == 8 ? value : StackValue{}, true);
+    state_.rsp() = state_.rsp().plus(-*next_.number);
+    state_.words.write(state_.rsp(), *next_.number == 8 ? value : StackValue{}, true);
   }
 
   void pop() {
-    pop_to(move_.to);
-    if (move_.has_memory) write_memory();
+    pop_to(next_.to, *next_.number);
+    if (next_.memory) write_memory();
   }
 
-  void pop_to(std::uint8_t number) {
-    const StackValue value = state_.words.read(state_.rsp());
-    state_.rsp() = state_.rsp().plus(8);
+  void pop_to(std::uint8_t number, std::int64_t bytes) {
+    const StackValue value = bytes == 8 ? state_.words.read(state_.rsp()) : StackValue{};
+    state_.rsp() = state_.rsp().plus(bytes);
     set(number, value);
   }
 
@@ -156,22 +153,22 @@ class Step {
   }
 
   void do_other() {
+    const bool is_kernel = next_.does == Does::kernel;
     for (std::size_t i = 0; i < register_count; ++i) {
-      if (has(move_.stores_by, i) && !compiled_) overwrite_unknown(state_.registers[i]);
-      const bool passed = move_.passes_on && has(move_.reads, i);
-      if (passed || (move_.kernel && (has(arguments, i) || i == 10)))
-        give_away(state_.registers[i]);
+      if (has(next_.stores_by, i) && !compiled_) overwrite_unknown(state_.registers[i]);
+      const bool passed = next_.passes_on && has(next_.reads, i);
+      if (passed || (is_kernel && (has(arguments, i) || i == 10))) give_away(state_.registers[i]);
     }
-    if (move_.kernel) state_.words.overwrite_given_away();
-    if (move_.stored_bytes != 0) write_memory();
+    if (is_kernel) state_.words.overwrite_given_away();
+    if (next_.stored() != 0) write_memory();
     StackValue made;
     for (std::size_t i = 0; i < register_count; ++i)
-      if (has(move_.reads, i)) made = mix(made, state_.registers[i]);
+      if (has(next_.reads, i)) made = mix(made, state_.registers[i]);
     for (std::size_t i = 0; i < register_count; ++i)
-      if (has(move_.writes, i)) state_.registers[i] = made;
+      if (has(next_.writes, i)) state_.registers[i] = made;
   }
 
-  const StackMove& move_;
+  const Instruction& next_;
   const std::uint32_t own_base_;
   const bool compiled_;
   StackState& state_;
@@ -179,8 +176,9 @@ class Step {
 
 }  // namespace
 
-bool carry_out(const StackMove& move, std::uint32_t own_base, bool compiled, StackState& state) {
-  return Step(move, own_base, compiled, state).run();
+bool carry_out(const Instruction& instruction, std::uint32_t own_base, bool compiled,
+               StackState& state) {
+  return Step(instruction, own_base, compiled, state).run();
 }
 
 }  // namespace stab::instrumenter

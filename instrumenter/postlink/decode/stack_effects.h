@@ -9,6 +9,7 @@ namespace stab::instrumenter {
 // afterwards. `own_base` is the base that the instruction creates if it aligns or lowers the stack
 // pointer. `compiled` promises that code that gets the address of an object in the frame writes to
 // no other word of the frame.
-bool carry_out(const StackMove& move, std::uint32_t own_base, bool compiled, StackState& state);
+bool carry_out(const Instruction& instruction, std::uint32_t own_base, bool compiled,
+               StackState& state);
 
 }  // namespace stab::instrumenter

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "instrumenter/postlink/decode/stack_moves.h"
+#include "instrumenter/postlink/decode/instruction.h"
 
 namespace stab::instrumenter {
 

@@ -10,24 +10,23 @@
 namespace stab::instrumenter {
 namespace {
 
-using Kind = StackMove::Kind;
+using Does = Instruction::Does;
 
 class Search {
  public:
-  Search(const Decoder& decoder, std::span<const CodePart> parts, bool compiled)
-      : compiled_(compiled) {
+  Search(std::span<const CodePart> parts, bool compiled) : compiled_(compiled) {
     for (const CodePart& part : parts) {
-      const std::size_t first = moves_.size();
-      for (const StackMove& move : decoder.stack_moves(part.code, part.start))
-        moves_.push_back(move);
-      if (first == moves_.size()) continue;
+      const std::size_t first = code_.size();
+      for_each_instruction(part.code, part.start,
+                           [&](const Instruction& next) { code_.push_back(next); });
+      if (first == code_.size()) continue;
       starts_.push_back(first);
       if (part.is_entered) entries_.push_back(first);
       has_functions_ |= part.has_functions;
     }
-    states_.resize(moves_.size());
-    waiting_.resize(moves_.size());
-    for (std::size_t i = 0; i < moves_.size(); ++i) numbers_[moves_[i].address] = i;
+    states_.resize(code_.size());
+    waiting_.resize(code_.size());
+    for (std::size_t i = 0; i < code_.size(); ++i) numbers_[code_[i].address] = i;
     for (const CodePart& part : parts)
       for (const std::uint32_t offset : part.jump_targets)
         if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
@@ -45,8 +44,8 @@ class Search {
     work();
     run_on_behind_ends();
     // Only a jump through a table or an exception can reach the rest.
-    for (std::size_t i = 0; i < moves_.size(); ++i) {
-      if (states_[i] || moves_[i].padding || is_dead(i)) continue;
+    for (std::size_t i = 0; i < code_.size(); ++i) {
+      if (states_[i] || code_[i].padding || is_dead(i)) continue;
       seeds_.push_back(i);
       reach(i, state_of_seeds(i));
       work();
@@ -65,8 +64,8 @@ class Search {
     std::ranges::sort(void_ends_);
     std::ranges::sort(behind_ends_);
     all_jumps_known_ = std::ranges::all_of(parts, &CodePart::landings_known) &&
-                       std::ranges::none_of(moves_, [](const StackMove& move) {
-                         return move.kind == Kind::jump_anywhere;
+                       std::ranges::none_of(code_, [](const Instruction& next) {
+                         return next.does == Does::jump_anywhere;
                        });
   }
 
@@ -77,11 +76,11 @@ class Search {
   // clang leaves a jump to the function's end behind such a call. Neither a table nor an exception
   // leads to that jump.
   [[nodiscard]] bool is_dead(std::size_t i) const {
-    return all_jumps_known_ && is_behind_end(i) && moves_[i].kind == Kind::jump;
+    return all_jumps_known_ && is_behind_end(i) && code_[i].does == Does::jump;
   }
 
   void reach(std::size_t i, const StackState& state) {
-    if (i >= moves_.size()) return;
+    if (i >= code_.size()) return;
     if (!states_[i]) {
       states_[i] = state;
     } else {
@@ -110,38 +109,38 @@ class Search {
     while (!ending_calls_.empty()) {
       const auto [call, state] = ending_calls_.back();
       ending_calls_.pop_back();
-      if (call + 1 >= moves_.size() || states_[call + 1]) continue;
+      if (call + 1 >= code_.size() || states_[call + 1]) continue;
       run_on(call, state);
       work();
     }
   }
 
   void report(std::size_t i) {
-    if (!found_ || moves_[i].address < *found_) found_ = moves_[i].address;
+    if (!found_ || code_[i].address < *found_) found_ = code_[i].address;
   }
 
   void go_on(std::size_t i) {
-    const StackMove& move = moves_[i];
+    const Instruction& next = code_[i];
     StackState state = *states_[i];
-    if (!carry_out(move, static_cast<std::uint32_t>(i) + 1, compiled_, state)) {
+    if (!carry_out(next, static_cast<std::uint32_t>(i) + 1, compiled_, state)) {
       report(i);
       state.rsp() = StackValue::somewhere(StackValue::no_base);
     }
-    switch (move.kind) {
-      case Kind::end:
+    switch (next.does) {
+      case Does::end:
         return;
-      case Kind::ret:
+      case Does::ret:
         return leave(i, state);
-      case Kind::jump:
+      case Does::jump:
         return go_to(i, state);
-      case Kind::branch:
+      case Does::branch:
         go_to(i, state);
         return run_on(i, state);
-      case Kind::jump_anywhere:
+      case Does::jump_anywhere:
         return jump_anywhere(state);
-      case Kind::call:
+      case Does::call:
         call_inside(i, *states_[i]);
-        land(move.address, state);
+        land(next.address, state);
         add_to_pool(call_pool_, state);
         if (is_behind_end(i + 1))
           note_ending_call(i, state);
@@ -154,7 +153,7 @@ class Search {
   }
 
   void run_on(std::size_t i, const StackState& state) {
-    if (i + 1 < moves_.size() && moves_[i + 1].address == moves_[i].address + moves_[i].length)
+    if (i + 1 < code_.size() && code_[i + 1].address == code_[i].address + code_[i].length)
       reach(i + 1, state);
   }
 
@@ -172,8 +171,8 @@ class Search {
   }
 
   void go_to(std::size_t i, const StackState& state) {
-    if (std::ranges::binary_search(void_ends_, moves_[i].target)) return;
-    const auto target = numbers_.find(moves_[i].target);
+    if (std::ranges::binary_search(void_ends_, code_[i].target)) return;
+    const auto target = numbers_.find(code_[i].target);
     if (target == numbers_.end()) return leave(i, state);
     reach(target->second, state);
   }
@@ -186,8 +185,8 @@ class Search {
   // A call of a place inside the function learns where the code is, or acts as a jump. A call of a
   // part's start is recursion and does not count.
   void call_inside(std::size_t i, StackState state) {
-    const auto target = numbers_.find(moves_[i].target);
-    if (moves_[i].target == 0 || target == numbers_.end() ||
+    const auto target = numbers_.find(code_[i].target);
+    if (code_[i].target == 0 || target == numbers_.end() ||
         std::ranges::find(starts_, target->second) != starts_.end() || has_functions_)
       return;
     state.rsp() = state.rsp().plus(-8);
@@ -220,7 +219,7 @@ class Search {
 
   const bool compiled_;
   bool has_functions_ = false;
-  std::vector<StackMove> moves_;
+  std::vector<Instruction> code_;
   std::unordered_map<std::uint64_t, std::size_t> numbers_;
   std::vector<std::size_t> starts_;
   std::vector<std::size_t> entries_;
@@ -246,9 +245,8 @@ class Search {
 
 }  // namespace
 
-std::optional<std::uint64_t> find_switch(const Decoder& decoder, std::span<const CodePart> parts,
-                                         bool compiled) {
-  return Search(decoder, parts, compiled).run();
+std::optional<std::uint64_t> find_switch(std::span<const CodePart> parts, bool compiled) {
+  return Search(parts, compiled).run();
 }
 
 }  // namespace stab::instrumenter

@@ -12,8 +12,6 @@
 #include <span>
 #include <vector>
 
-#include "instrumenter/postlink/decode/decoder.h"
-
 namespace stab::instrumenter {
 
 // Calls from `begin` to `end` may continue at `pad`. All three count from the start of a part.
@@ -38,7 +36,6 @@ struct CodePart {
 // Searches a function together with its parts elsewhere. Returns the address of the first
 // instruction that is not proved to keep the stack. `compiled`: a word of the frame that holds the
 // stack pointer is never an object of the program.
-std::optional<std::uint64_t> find_switch(const Decoder& decoder, std::span<const CodePart> parts,
-                                         bool compiled);
+std::optional<std::uint64_t> find_switch(std::span<const CodePart> parts, bool compiled);
 
 }  // namespace stab::instrumenter

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "instrumenter/postlink/decode/decoder.h"
 #include "instrumenter/postlink/elf/elf_file.h"
 
 namespace stab::instrumenter {
@@ -32,12 +33,11 @@ class Switches : public testing::Test {
     EXPECT_EQ(std::system(command.c_str()), 0);
     const auto file = ElfFile::parse(*read_file(output, std::size_t{1} << 20));
     const Elf64_Shdr* text = file->section(".text");
-    const Decoder decoder;
     CodePart part = more;
     part.start = text->sh_addr;
     part.code = file->contents(*text);
-    const bool interesting = decoder.decode(part.code, part.start).sets_stack_pointer;
-    return interesting && find_switch(decoder, {&part, 1}, compiled).has_value();
+    const bool interesting = decode_function(part.code, part.start).sets_stack_pointer;
+    return interesting && find_switch({&part, 1}, compiled).has_value();
   }
 
   std::filesystem::path folder_;

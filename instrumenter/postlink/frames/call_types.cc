@@ -27,7 +27,7 @@ bool is_absolute(std::uint32_t type) {
 void find_taken_addresses(Program& program) {
   for (const Function& function : program.functions)
     for (const Operand& operand : function.decoded.operands)
-      if (operand.use != Operand::Use::branch) take(program, operand.target);
+      if (!operand.is_branch()) take(program, operand.target);
   for (std::size_t i = 0; i < program.file->sections().size(); ++i) {
     if ((program.file->sections()[i].sh_flags & SHF_ALLOC) == 0) continue;
     for (const Relocation& relocation : program.file->relocations(i)) {

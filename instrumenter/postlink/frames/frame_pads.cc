@@ -24,10 +24,10 @@ constexpr unsigned only_spilled_below = 4;
 struct Record {
   std::uint64_t address = 0;
   unsigned flags = 0;
-  StackStep place;  // lea object, %rax; it has no base if the place is not known
+  std::optional<Memory> place;  // lea object, %rax
 };
 
-std::vector<Record> read_records(const Program& program, const Decoder& decoder) {
+std::vector<Record> read_records(const Program& program) {
   std::vector<Record> records;
   const Elf64_Shdr* section = program.file->section(abi::frames_section);
   if (section == nullptr) return records;
@@ -39,9 +39,9 @@ std::vector<Record> read_records(const Program& program, const Decoder& decoder)
     record.flags = reader.byte();
     const std::uint8_t length = reader.byte();
     if (!reader.ok() || length > bytes.size() - reader.position()) break;
-    const auto steps = decoder.stack_steps(bytes.subspan(reader.position(), length), 0);
+    const auto lea = read_instruction(bytes.subspan(reader.position(), length), 0);
     reader.skip(length);
-    if (steps.size() == 1) record.place = steps.front();
+    if (lea && lea->length == length) record.place = lea->memory;
     records.push_back(record);
   }
   return records;
@@ -77,7 +77,7 @@ std::unordered_set<std::uint64_t> entered_inside(Program& program) {
   std::unordered_set<std::uint64_t> found;
   for (const Function& function : program.functions)
     for (const Operand& operand : function.decoded.operands) {
-      if (operand.use != Operand::Use::branch || function.contains(operand.target)) continue;
+      if (!operand.is_branch() || function.contains(operand.target)) continue;
       const Function* other = program.find(operand.target);
       if (other != nullptr && other->start != operand.target) found.insert(other->start);
     }
@@ -92,9 +92,8 @@ struct Removal {
 
 class PadAnalysis {
  public:
-  PadAnalysis(Program& program, const Decoder& decoder, Function& function)
-      : program_(program), function_(function) {
-    steps_ = decoder.stack_steps(function.code, function.start);
+  PadAnalysis(Program& program, Function& function) : program_(program), function_(function) {
+    steps_ = read_instructions(function.code, function.start);
     cfa_ = read_cfa(program, function);
   }
 
@@ -116,7 +115,7 @@ class PadAnalysis {
 
  private:
   PadReason analyse(const std::vector<const Record*>& records) {
-    if (steps_.empty()) return PadReason::unclear_flow;
+    if (!function_.decoded.complete) return PadReason::unclear_flow;
     if (cfa_.rows.empty()) return PadReason::no_description;
     flow_ = follow_frame(steps_, function_, cfa_);
     if (flow_.reason != PadReason::none) return flow_.reason;
@@ -155,31 +154,16 @@ class PadAnalysis {
 
   // Returns where the object begins, counted from where the stack pointer is inside.
   [[nodiscard]] std::optional<std::int64_t> place_of(const Record& record) const {
-    if (record.place.indexed) return std::nullopt;
-    if (record.place.base == StackStep::Base::rbp && flow_.shape == FrameShape::framed)
-      return record.place.displacement + flow_.size + flow_.upper - flow_.base;
-    if (record.place.base != StackStep::Base::rsp || flow_.shape == FrameShape::framed)
-      return std::nullopt;
+    if (!record.place || record.place->is_indexed()) return std::nullopt;
+    if (record.place->base == rbp_number && flow_.shape == FrameShape::framed)
+      return record.place->displacement + flow_.size + flow_.upper - flow_.base;
+    if (record.place->base != rsp_number || flow_.shape == FrameShape::framed) return std::nullopt;
     const auto offset = static_cast<std::uint32_t>(record.address - function_.start);
-    const auto step = std::ranges::lower_bound(steps_, offset, {}, &StackStep::offset);
+    const auto step = std::ranges::lower_bound(steps_, offset, {}, &Instruction::offset);
     if (step == steps_.end() || step->offset != offset) return std::nullopt;
     const auto depth = flow_.depths[static_cast<std::size_t>(step - steps_.begin())];
     if (!depth) return std::nullopt;
-    return record.place.displacement - *depth;
-  }
-
-  // Returns the place of the 32-bit displacement in an instruction whose operand rbp alone
-  // reaches, if exactly one place looks like it.
-  [[nodiscard]] std::optional<std::uint32_t> displacement_field(const StackStep& step) const {
-    std::optional<std::uint32_t> found;
-    for (std::uint32_t i = step.offset + 2; i + 4 <= step.offset + step.length; ++i) {
-      std::int32_t number = 0;
-      std::memcpy(&number, function_.code.data() + i, sizeof number);
-      if (number != step.displacement || (function_.code[i - 1] & 0xc7) != 0x85) continue;
-      if (found) return std::nullopt;
-      found = i;
-    }
-    return found;
+    return record.place->displacement - *depth;
   }
 
   // If only spilled values lie below the object and rbp alone reaches all of them, returns the
@@ -188,14 +172,15 @@ class PadAnalysis {
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> spilled_below(std::int64_t place) const {
     const std::int64_t above = flow_.size + flow_.upper - flow_.base;
     std::vector<std::uint32_t> fields;
-    for (const StackStep& step : steps_) {
-      if (step.base != StackStep::Base::rbp || step.displacement + above >= place + static_pad)
-        continue;
-      if (step.indexed || step.is_address || step.displacement + above >= place)
+    for (const Instruction& step : steps_) {
+      if (!step.memory || step.memory->base != rbp_number) continue;
+      const Memory& memory = *step.memory;
+      const std::int64_t reached = memory.displacement + above;
+      if (reached >= place + static_pad) continue;
+      const bool is_address = step.does == Instruction::Does::address;
+      if (memory.is_indexed() || is_address || reached >= place || memory.field.size != 4)
         return std::nullopt;
-      const auto field = displacement_field(step);
-      if (!field) return std::nullopt;
-      fields.push_back(*field);
+      fields.push_back(step.offset + memory.field.at);
     }
     return fields;
   }
@@ -253,7 +238,7 @@ class PadAnalysis {
 
   Program& program_;
   Function& function_;
-  std::vector<StackStep> steps_;
+  std::vector<Instruction> steps_;
   CfaTable cfa_;
   FrameFlow flow_;
   std::vector<CfaField> fields_;
@@ -261,8 +246,8 @@ class PadAnalysis {
 
 }  // namespace
 
-void analyse_stack(Program& program, const Decoder& decoder, PinsAreKnown /*pins*/) {
-  const std::vector<Record> records = read_records(program, decoder);
+void analyse_stack(Program& program, PinsAreKnown /*pins*/) {
+  const std::vector<Record> records = read_records(program);
   std::map<std::uint32_t, std::vector<const Record*>> by_function;
   for (const Record& record : records)
     if (const Function* function = program.find(record.address); function != nullptr)
@@ -278,7 +263,7 @@ void analyse_stack(Program& program, const Decoder& decoder, PinsAreKnown /*pins
       function.pad.reason = PadReason::entered_inside;
       continue;
     }
-    PadAnalysis(program, decoder, function).run(own);
+    PadAnalysis(program, function).run(own);
     if (recursive[index] || program.small_stacks)
       function.pad.most = std::min(
           function.pad.most, std::max(abi::modest_pad / function.pad.step, 1u) * function.pad.step);

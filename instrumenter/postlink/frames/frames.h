@@ -12,7 +12,7 @@ FramesAreRead read_frames(Program& program, SymbolsAreSized sizes, const Pinning
 
 // Finds the fields that hold the size of a frame, and removes the pass's static pads again where
 // that is certainly right.
-void analyse_stack(Program& program, const Decoder& decoder, PinsAreKnown pins);
+void analyse_stack(Program& program, PinsAreKnown pins);
 
 std::string_view describe(abi::PadReason reason);
 

@@ -17,7 +17,7 @@ class Components {
       for (const abi::Fixup& fixup : function.fixups)
         if (abi::kind_of(fixup) == abi::FixupKind::branch) callees_[f].push_back(fixup.value);
       for (const Operand& operand : function.decoded.operands)
-        if (operand.use == Operand::Use::branch && operand.target == function.start)
+        if (operand.is_branch() && operand.target == function.start)
           callees_[f].push_back(static_cast<std::uint32_t>(f));
       for (const std::uint32_t type : function.called_types) {
         const std::uint32_t node = node_of(type);

@@ -8,8 +8,73 @@ namespace stab::instrumenter {
 namespace {
 
 using abi::PadReason;
-using Kind = StackStep::Kind;
-using Base = StackStep::Base;
+using Does = Instruction::Does;
+
+// The change of the frame's size by an instruction.
+struct Effect {
+  enum class Kind : std::uint8_t {
+    none,
+    push,      // or pop: adds `value` to the stack pointer
+    add,       // adds `value` to the stack pointer
+    align,     // rounds the stack pointer to a multiple of `value`
+    save,      // rbp = rsp
+    restore,   // rsp = rbp + `value`
+    leave,     // rsp = rbp, pop rbp
+    set,       // rsp = anything
+    set_base,  // rbp = anything
+    unknown,   // does something else to the stack pointer
+  };
+  Kind kind = Kind::none;
+  std::int64_t value = 0;
+  std::uint32_t field = 0;  // place of the value, if it has 32 bits
+};
+using Kind = Effect::Kind;
+
+std::uint32_t wide_field(const Instruction& step, NumberField field) {
+  return field.size == 4 ? step.offset + field.at : 0;
+}
+
+Effect effect_of_address(const Instruction& step) {
+  const Memory& memory = *step.memory;
+  const bool by_rsp = memory.base == rsp_number;
+  if (memory.is_indexed() || (!by_rsp && memory.base != rbp_number)) return {Kind::set};
+  return {by_rsp ? Kind::add : Kind::restore, memory.displacement, wide_field(step, memory.field)};
+}
+
+Effect effect_of_value(const Instruction& step) {
+  const bool to_rsp = step.to == rsp_number && step.bits == 64;
+  if (to_rsp && step.copies()) return {step.from == rbp_number ? Kind::restore : Kind::set};
+  if (step.copies() && step.from == rsp_number)
+    return {step.to == rbp_number ? Kind::save : Kind::none};
+  if (to_rsp && step.does == Does::address) return effect_of_address(step);
+  if (to_rsp && step.added())
+    return {Kind::add, *step.added(), wide_field(step, step.number_field)};
+  if (to_rsp && step.alignment()) return {Kind::align, *step.alignment()};
+  if (to_rsp && step.writes == bit(rsp_number)) return {Kind::set};
+  if (has(step.reads | step.writes, rsp_number)) return {Kind::unknown};
+  return {has(step.writes, rbp_number) ? Kind::set_base : Kind::none};
+}
+
+Effect effect_of(const Instruction& step) {
+  switch (step.does) {
+    case Does::nothing:
+    case Does::call:
+    case Does::jump:
+    case Does::branch:
+    case Does::jump_anywhere:
+    case Does::ret:
+    case Does::end:
+      return {};
+    case Does::push:
+      return {step.from == rsp_number ? Kind::unknown : Kind::push, -*step.number};
+    case Does::pop:
+      return {step.to == rsp_number ? Kind::unknown : Kind::push, *step.number};
+    case Does::leave:
+      return {Kind::leave};
+    default:
+      return effect_of_value(step);
+  }
+}
 
 struct Flow {
   bool inside = false;
@@ -20,10 +85,11 @@ struct Flow {
 
 class Follower {
  public:
-  Follower(const std::vector<StackStep>& steps, const Function& function, const CfaTable& cfa)
+  Follower(const std::vector<Instruction>& steps, const Function& function, const CfaTable& cfa)
       : steps_(steps), function_(function), cfa_(cfa), states_(steps.size()) {
     for (std::size_t i = 0; i < steps.size(); ++i) numbers_[steps[i].offset] = i;
-    varies_ = std::ranges::any_of(steps, [](const StackStep& s) { return s.kind == Kind::set; });
+    varies_ = std::ranges::any_of(
+        steps, [](const Instruction& step) { return effect_of(step).kind == Kind::set; });
   }
 
   FrameFlow run() {
@@ -87,21 +153,22 @@ class Follower {
 
   void go_on(std::size_t i) {
     Flow state = *states_[i];
-    const StackStep& step = steps_[i];
-    apply(i, state);
+    const Instruction& step = steps_[i];
+    apply(step, state);
     if (!ok()) return;
-    switch (step.kind) {
-      case Kind::end:
+    switch (step.does) {
+      case Does::end:
+      case Does::jump_anywhere:
         return;
-      case Kind::ret:
+      case Does::ret:
         if (state.inside || state.depth != 0) fail(PadReason::unclear_flow);
         return;
-      case Kind::jump:
+      case Does::jump:
         return go_to(step, state);
-      case Kind::branch:
+      case Does::branch:
         go_to(step, state);
         return add(i + 1, state, jumps_);
-      case Kind::call:
+      case Does::call:
         if (i + 1 < steps_.size()) add(i + 1, state, returns_);
         return;
       default:
@@ -110,14 +177,14 @@ class Follower {
   }
 
   // Compilers leave jumps to the function's end in blocks that are never reached.
-  [[nodiscard]] bool goes_nowhere(const StackStep& step) const {
+  [[nodiscard]] bool goes_nowhere(const Instruction& step) const {
     return step.target == function_.end() &&
            std::ranges::none_of(function_.fixups, [&](const abi::Fixup& fixup) {
              return abi::offset_of(fixup) - step.offset < step.length;
            });
   }
 
-  void go_to(const StackStep& step, const Flow& state) {
+  void go_to(const Instruction& step, const Flow& state) {
     const std::uint64_t target = step.target;
     if (goes_nowhere(step)) return;
     if (!function_.contains(target)) {
@@ -131,22 +198,22 @@ class Follower {
   }
 
   // Applies what the instruction does to the stack pointer.
-  void apply(std::size_t i, Flow& state) {
-    const StackStep& step = steps_[i];
-    switch (step.kind) {
+  void apply(const Instruction& step, Flow& state) {
+    const Effect effect = effect_of(step);
+    switch (effect.kind) {
+      case Kind::none:
+        return;
       case Kind::push:
-        return add_to(i, state, -step.value);
-      case Kind::pop:
-        if (step.pops_base) popped_base(state);
-        return add_to(i, state, step.value);
+        if (step.to == rbp_number) popped_base(state);
+        return add_to(step, effect, state);
       case Kind::add:
-        return add_to(i, state, step.value);
+        return add_to(step, effect, state);
       case Kind::align:
-        return align(state, step.value);
+        return align(state, effect.value);
       case Kind::save:
         return save(state);
       case Kind::restore:
-        return restore(state, step.value);
+        return restore(state, effect.value);
       case Kind::leave:
         restore(state, 0);
         if (ok()) state.depth -= 8;
@@ -160,8 +227,6 @@ class Follower {
         return;
       case Kind::unknown:
         return fail(PadReason::unclear_stack);
-      default:
-        return;
     }
   }
 
@@ -169,33 +234,33 @@ class Follower {
     if (has_base_ && state.inside) fail(PadReason::unclear_stack);
   }
 
-  void add_to(std::size_t i, Flow& state, std::int64_t value) {
+  void add_to(const Instruction& step, const Effect& effect, Flow& state) {
     if (state.dynamic) {
-      if (value >= result_.size) fail(PadReason::unclear_stack);
+      if (effect.value >= result_.size) fail(PadReason::unclear_stack);
       return;
     }
-    if (!state.inside) return add_outside(i, state, value);
-    const std::int64_t depth = state.depth - value;
+    if (!state.inside) return add_outside(step, effect, state);
+    const std::int64_t depth = state.depth - effect.value;
     if (depth >= 0) {
       state.depth = depth;
       return;
     }
     // It must remove the whole frame, with what was pushed for a call before.
-    if (value != result_.size + state.depth) return fail(PadReason::unclear_stack);
-    note_field(i);
+    if (effect.value != result_.size + state.depth) return fail(PadReason::unclear_stack);
+    note_field(effect);
     state = {false, false, result_.upper};
   }
 
-  void add_outside(std::size_t i, Flow& state, std::int64_t value) {
-    const StackStep& step = steps_[i];
-    if (step.kind != Kind::add) {
+  void add_outside(const Instruction& step, const Effect& effect, Flow& state) {
+    const std::int64_t value = effect.value;
+    if (effect.kind != Kind::add) {
       state.depth -= value;
       if (state.depth < 0) fail(PadReason::unclear_stack);
       return;
     }
     if (value >= 0) return fail(PadReason::unclear_stack);
     // The number in `lea -K(%rsp), %rsp` would have to become smaller.
-    if (step.field == 0 || steps_[i].length < 7 || is_lea(i)) return fail(PadReason::no_number);
+    if (effect.field == 0 || step.does == Does::address) return fail(PadReason::no_number);
     const bool first = !has_size_;
     if (first) {
       has_size_ = true;
@@ -204,18 +269,14 @@ class Follower {
     }
     if (result_.size != -value || result_.upper != state.depth)
       return fail(PadReason::unclear_stack);
-    note_field(i);
+    note_field(effect);
     state = {true, false, 0};
   }
 
-  [[nodiscard]] bool is_lea(std::size_t i) const {
-    return function_.code[steps_[i].offset + 1] == 0x8d;
-  }
-
-  void note_field(std::size_t i) {
-    if (steps_[i].field == 0) return fail(PadReason::no_number);
-    if (std::ranges::find(result_.fields, steps_[i].field) == result_.fields.end())
-      result_.fields.push_back(steps_[i].field);
+  void note_field(const Effect& effect) {
+    if (effect.field == 0) return fail(PadReason::no_number);
+    if (std::ranges::find(result_.fields, effect.field) == result_.fields.end())
+      result_.fields.push_back(effect.field);
   }
 
   void align(Flow& state, std::int64_t to) {
@@ -278,25 +339,30 @@ class Follower {
       if (!states_[i]) continue;
       const Flow& state = *states_[i];
       if (state.inside && !state.dynamic) result_.depths[i] = state.depth;
-      const StackStep& step = steps_[i];
-      if (step.base == Base::rsp) check_by_rsp(step, state);
-      if (step.base == Base::rbp && has_base_) check_by_rbp(step, state);
+      const Instruction& step = steps_[i];
+      const bool moves_rsp = step.does == Does::address && step.to == rsp_number;
+      if (!step.memory || moves_rsp) continue;
+      if (step.memory->base == rsp_number) check_by_rsp(step, state);
+      if (step.memory->base == rbp_number && has_base_) check_by_rbp(*step.memory, state);
     }
     if (result_.shape == FrameShape::framed && result_.highest_by_rsp >= result_.lowest_by_rbp)
       fail(PadReason::mixed_access);
   }
 
-  void check_by_rsp(const StackStep& step, const Flow& state) {
+  void check_by_rsp(const Instruction& step, const Flow& state) {
     if (!state.inside) return fail(PadReason::outside_access);
+    // The address of what a pop stores counts from the stack pointer after the pop.
+    const std::int64_t displacement =
+        step.memory->displacement + (step.does == Does::pop ? *step.number : 0);
     if (state.dynamic) {
       // In a framed function, only a large displacement reaches the locals from so far down. In a
       // realigned one, another register reaches them.
-      if (step.displacement >= 4096 && result_.shape == FrameShape::framed)
+      if (displacement >= 4096 && result_.shape == FrameShape::framed)
         fail(PadReason::mixed_access);
       return;
     }
-    const std::int64_t place = step.displacement - state.depth;
-    if (step.indexed) {
+    const std::int64_t place = displacement - state.depth;
+    if (step.memory->is_indexed()) {
       result_.highest_indexed_by_rsp = std::max(result_.highest_indexed_by_rsp, place + 1);
       result_.lowest_indexed_by_rsp = std::min(result_.lowest_indexed_by_rsp, place);
       return;
@@ -306,19 +372,20 @@ class Follower {
     result_.highest_by_rsp = std::max(result_.highest_by_rsp, place + 1);
   }
 
-  void check_by_rbp(const StackStep& step, const Flow& state) {
-    if (step.displacement >= 0 || !state.inside) return;
-    const std::int64_t place = step.displacement + result_.size + result_.upper - result_.base;
-    if (step.indexed) {
+  void check_by_rbp(const Memory& memory, const Flow& state) {
+    if (memory.displacement >= 0 || !state.inside) return;
+    const std::int64_t place = memory.displacement + result_.size + result_.upper - result_.base;
+    if (memory.is_indexed()) {
       result_.lowest_indexed = std::min(result_.lowest_indexed, place);
       return;
     }
-    if (result_.shape == FrameShape::realigned && step.displacement < result_.base - result_.upper)
+    if (result_.shape == FrameShape::realigned &&
+        memory.displacement < result_.base - result_.upper)
       return fail(PadReason::mixed_access);
     result_.lowest_by_rbp = std::min(result_.lowest_by_rbp, place);
   }
 
-  const std::vector<StackStep>& steps_;
+  const std::vector<Instruction>& steps_;
   const Function& function_;
   const CfaTable& cfa_;
   std::unordered_map<std::uint32_t, std::size_t> numbers_;
@@ -333,7 +400,7 @@ class Follower {
 
 }  // namespace
 
-FrameFlow follow_frame(const std::vector<StackStep>& steps, const Function& function,
+FrameFlow follow_frame(const std::vector<Instruction>& steps, const Function& function,
                        const CfaTable& cfa) {
   return Follower(steps, function, cfa).run();
 }

@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "instrumenter/postlink/decode/decoder.h"
+#include "instrumenter/postlink/decode/instruction.h"
 #include "instrumenter/postlink/frames/cfa.h"
 
 namespace stab::instrumenter {
@@ -46,7 +46,7 @@ struct FrameFlow {
   std::vector<std::optional<std::int64_t>> depths;  // by step
 };
 
-FrameFlow follow_frame(const std::vector<StackStep>& steps, const Function& function,
+FrameFlow follow_frame(const std::vector<Instruction>& steps, const Function& function,
                        const CfaTable& cfa);
 
 }  // namespace stab::instrumenter

@@ -78,29 +78,28 @@ std::set<std::uint64_t> named_places(const ElfFile& file) {
 }
 
 // Whether only filler bytes and instructions that do nothing lie there.
-bool is_padding(const ElfFile& file, const Decoder& decoder, std::uint64_t begin,
-                std::uint64_t end) {
+bool is_padding(const ElfFile& file, std::uint64_t begin, std::uint64_t end) {
   constexpr std::uint64_t longest = 15;  // bytes of an instruction
   while (begin < end) {
     auto code = file.at(begin, longest);
     if (code.empty()) code = file.at(begin, end - begin);
     if (code.empty()) return false;
-    const auto moves = decoder.stack_moves(code, begin);
+    const auto next = read_instruction(code, begin);
     const bool is_filler = code[0] == 0;
-    if (!is_filler && (moves.empty() || !moves.front().padding)) return false;
-    begin += is_filler ? 1 : moves.front().length;
+    if (!is_filler && (!next || !next->padding)) return false;
+    begin += is_filler ? 1 : next->length;
   }
   return true;
 }
 
-bool has_room(const ElfFile& file, const Decoder& decoder, const Function& function,
+bool has_room(const ElfFile& file, const Function& function,
               const std::set<std::uint64_t>& places) {
   const std::uint64_t end = function.start + abi::entry_bytes;
   if (function.start % abi::entry_bytes != 0) return false;
   const Elf64_Shdr& section = file.sections()[function.section];
   if (end > section.sh_addr + section.sh_size) return false;
   const auto next = places.upper_bound(function.start);
-  return (next == places.end() || *next >= end) && is_padding(file, decoder, function.end(), end);
+  return (next == places.end() || *next >= end) && is_padding(file, function.end(), end);
 }
 
 bool starts_program(std::string_view name) {
@@ -141,11 +140,11 @@ Span go_code(const ElfFile& file) {
   return any ? Span{0, UINT64_MAX} : Span{};
 }
 
-void complete(const ElfFile& file, const Decoder& decoder, Function& function,
-              const std::set<std::uint64_t>& places, const Span& of_go, const Pinning& pinning) {
+void complete(const ElfFile& file, Function& function, const std::set<std::uint64_t>& places,
+              const Span& of_go, const Pinning& pinning) {
   const auto code = file.at(function.start, function.size);
   function.code.assign(code.begin(), code.end());
-  function.keeps_entry = !has_room(file, decoder, function, places);
+  function.keeps_entry = !has_room(file, function, places);
   if (function.size > abi::fixup_offset_mask / 2 || code.empty())
     pinning.pin(function, PinReason::too_large);
   if (starts_program(function.name)) pinning.pin(function, PinReason::startup);
@@ -179,22 +178,20 @@ std::vector<Gap> code_without_function(const Program& program) {
   return found;
 }
 
-Pinning find_functions(Program& program, const Decoder& decoder) {
+Pinning find_functions(Program& program) {
   Pinning pinning;
-  add_functions(program, decoder, without_overlap(functions_of_symbols(*program.file), pinning),
-                pinning);
+  add_functions(program, without_overlap(functions_of_symbols(*program.file), pinning), pinning);
   for (Function& function : program.functions)
-    function.decoded = decoder.decode(function.code, function.start);
+    function.decoded = decode_function(function.code, function.start);
   return pinning;
 }
 
-void add_functions(Program& program, const Decoder& decoder, std::vector<Function> more,
-                   const Pinning& pinning) {
+void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning) {
   if (more.empty()) return;
   const auto places = named_places(*program.file);
   const Span of_go = go_code(*program.file);
   for (Function& function : more) {
-    complete(*program.file, decoder, function, places, of_go, pinning);
+    complete(*program.file, function, places, of_go, pinning);
     program.functions.push_back(std::move(function));
   }
   std::ranges::sort(program.functions, {}, &Function::start);

@@ -183,23 +183,21 @@ class Pinning {
 
  private:
   Pinning() = default;
-  friend Pinning find_functions(Program& program, const Decoder& decoder);
+  friend Pinning find_functions(Program& program);
 };
 static_assert(!std::is_copy_constructible_v<Pinning> && !std::is_default_constructible_v<Pinning>);
 
 class SymbolsAreSized {
   SymbolsAreSized() = default;
-  friend SymbolsAreSized find_unsized(Program& program, const Decoder& decoder,
-                                      const Pinning& pinning);
+  friend SymbolsAreSized find_unsized(Program& program, const Pinning& pinning);
 };
 
 // Finds and decodes the sized functions of the file's executable sections. Functions that cannot
 // be told apart are pinned.
-Pinning find_functions(Program& program, const Decoder& decoder);
+Pinning find_functions(Program& program);
 
 // Adds functions, which must not overlap any other.
-void add_functions(Program& program, const Decoder& decoder, std::vector<Function> more,
-                   const Pinning& pinning);
+void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning);
 
 struct Gap {
   std::uint64_t start = 0;
@@ -212,7 +210,7 @@ std::vector<Gap> code_without_function(const Program& program);
 
 // Turns that code into functions if it shows their sizes. The rest goes to Program::unsized,
 // unless it is only padding.
-SymbolsAreSized find_unsized(Program& program, const Decoder& decoder, const Pinning& pinning);
+SymbolsAreSized find_unsized(Program& program, const Pinning& pinning);
 
 std::string_view describe(abi::PinReason reason);
 std::string_view describe(abi::HideReason reason);

@@ -17,7 +17,8 @@ Reference to(Kind kind, std::uint64_t target, std::uint64_t from) {
 
 Kind kind_of(Operand::Use use) {
   switch (use) {
-    case Operand::Use::branch:
+    case Operand::Use::call:
+    case Operand::Use::jump:
       return Kind::branch;
     case Operand::Use::address:
       return Kind::address;

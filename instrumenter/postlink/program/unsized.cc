@@ -59,15 +59,16 @@ void drop_filler(Piece& piece) {
   keep(piece, begin, std::max(begin, end));
 }
 
-void drop_padding(Piece& piece, const Decoder& decoder) {
-  const std::vector<StackStep> steps = decoder.stack_steps(piece.code, piece.function.start);
-  if (steps.empty()) return drop_filler(piece);
-  const auto first = std::ranges::find(steps, false, &StackStep::padding);
-  if (first == steps.end()) return keep(piece, piece.code.size(), piece.code.size());
-  std::size_t end = 0;
-  for (const StackStep& step : steps)
-    if (!step.padding) end = step.offset + step.length;
-  keep(piece, first->offset, end);
+void drop_padding(Piece& piece) {
+  std::size_t begin = piece.code.size();
+  std::size_t end = begin;
+  const bool complete =
+      for_each_instruction(piece.code, piece.function.start, [&](const Instruction& next) {
+        if (next.padding) return;
+        begin = std::min<std::size_t>(begin, next.offset);
+        end = next.end();
+      });
+  complete ? keep(piece, begin, end) : drop_filler(piece);
 }
 
 std::vector<Piece> split(const Gap& gap, std::span<const Elf64_Sym> beginnings,
@@ -92,7 +93,7 @@ std::vector<Piece> split(const Gap& gap, std::span<const Elf64_Sym> beginnings,
   return pieces;
 }
 
-std::vector<Piece> find_pieces(const Program& program, const Decoder& decoder) {
+std::vector<Piece> find_pieces(const Program& program) {
   std::vector<Elf64_Sym> beginnings;
   for (const Elf64_Sym& symbol : program.file->symbols())
     if (begins_function(*program.file, symbol)) beginnings.push_back(symbol);
@@ -102,12 +103,12 @@ std::vector<Piece> find_pieces(const Program& program, const Decoder& decoder) {
   std::vector<Piece> found;
   for (const Gap& gap : code_without_function(program))
     for (Piece& piece : split(gap, beginnings, *program.file)) {
-      drop_padding(piece, decoder);
+      drop_padding(piece);
       if (piece.code.empty()) continue;
       Function& function = piece.function;
       function.size = static_cast<std::uint32_t>(piece.code.size());
       function.code.assign(piece.code.begin(), piece.code.end());
-      function.decoded = decoder.decode(piece.code, function.start);
+      function.decoded = decode_function(piece.code, function.start);
       found.push_back(std::move(piece));
     }
   std::ranges::sort(found, {}, &Piece::limit);
@@ -115,14 +116,14 @@ std::vector<Piece> find_pieces(const Program& program, const Decoder& decoder) {
 }
 
 // Whether the jump goes through a word at a fixed place, as jumps to another image do.
-bool jumps_through_one_word(const StackMove& move) {
-  return move.has_memory && !move.foreign && move.base == no_register && move.index == no_register;
+bool jumps_through_one_word(const Instruction& jump) {
+  return jump.memory && !jump.memory->foreign && jump.memory->base == no_register &&
+         !jump.memory->is_indexed();
 }
 
 class Judge {
  public:
-  Judge(Program& program, const Decoder& decoder, std::vector<Piece>& pieces)
-      : program_(program), decoder_(decoder), pieces_(pieces) {}
+  Judge(Program& program, std::vector<Piece>& pieces) : program_(program), pieces_(pieces) {}
 
   void run() {
     for (Piece& piece : pieces_) piece.stays |= !is_whole(piece) || !leads_to_starts(piece);
@@ -160,25 +161,22 @@ class Judge {
     const Function& function = piece.function;
     if (function.name.empty() || !function.decoded.complete || function.decoded.open_end)
       return false;
-    const std::vector<StackMove> moves = decoder_.stack_moves(piece.code, function.start);
-    using Kind = StackMove::Kind;
-    const auto is_clear = [&](const StackMove& move) {
-      if (move.kind == Kind::jump_anywhere) return jumps_through_one_word(move);
+    const std::vector<Instruction> code = read_instructions(piece.code, function.start);
+    using Does = Instruction::Does;
+    const auto is_clear = [&](const Instruction& next) {
+      if (next.does == Does::jump_anywhere) return jumps_through_one_word(next);
       // The code may learn its own place by this call, or the callee may find data behind the
       // call.
-      return move.kind != Kind::call || move.target == function.start || !is_piece(move.target);
+      return next.does != Does::call || next.target == function.start || !is_piece(next.target);
     };
     // A call at the end may return.
-    const bool ends =
-        !moves.empty() && moves.back().kind != Kind::call && moves.back().kind != Kind::other;
-    return ends && std::ranges::all_of(moves, is_clear);
+    return !code.empty() && code.back().ends_here() && std::ranges::all_of(code, is_clear);
   }
 
   [[nodiscard]] bool leads_to_starts(const Piece& piece) const {
     return std::ranges::all_of(piece.function.decoded.operands, [&](const Operand& operand) {
       const std::uint64_t target = operand.target;
-      if (operand.use != Operand::Use::branch) return true;
-      if (operand.size == 2) return false;  // processors differ in what such a branch does
+      if (!operand.is_branch()) return true;
       if (piece.function.contains(target)) return true;
       if (const Function* other = program_.find(target)) return other->start == target;
       const Piece* other = find(target);
@@ -256,21 +254,20 @@ class Judge {
   }
 
   Program& program_;
-  const Decoder& decoder_;
   std::vector<Piece>& pieces_;
 };
 
 }  // namespace
 
-SymbolsAreSized find_unsized(Program& program, const Decoder& decoder, const Pinning& pinning) {
-  std::vector<Piece> pieces = find_pieces(program, decoder);
-  Judge(program, decoder, pieces).run();
+SymbolsAreSized find_unsized(Program& program, const Pinning& pinning) {
+  std::vector<Piece> pieces = find_pieces(program);
+  Judge(program, pieces).run();
   std::vector<Function> whole;
   for (Piece& piece : pieces) {
     if (piece.stays) pinning.pin(piece.function, abi::PinReason::unsized);
     (piece.stays ? program.unsized : whole).push_back(std::move(piece.function));
   }
-  add_functions(program, decoder, std::move(whole), pinning);
+  add_functions(program, std::move(whole), pinning);
   return {};
 }
 
