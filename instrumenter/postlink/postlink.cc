@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 
 #include "base/fd.h"
+#include "instrumenter/postlink/code/code.h"
 #include "instrumenter/postlink/frames/frames.h"
 #include "instrumenter/postlink/output.h"
 
@@ -50,23 +52,17 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
   return summary;
 }
 
-PinsAreKnown decide_what_moves(Program& program) {
-  Pinning pinning = find_functions(program);
-  const SymbolsAreSized sizes = find_unsized(program, pinning);
-  const FramesAreRead frames = read_frames(program, sizes, pinning);
-  const CodeIsKnown code = analyse_code(program, frames, pinning);
-  find_address_registers(program, code);
-  const LabelsAreKnown labels = analyse_labels(program, code, pinning);
-  const TablesAreKnown tables = analyse_data(program, labels, pinning);
-  const LandingPadsAreKnown pads = analyse_exceptions(program, code, pinning);
-  const SwitchesAreKnown switches = analyse_switches(program, pads);
-  return pin_dependents(program, tables, switches, std::move(pinning));
-}
+// Each stage uses what the stages above it have found.
+constexpr std::array stages = {
+    find_functions,         find_unsized,   read_frames,   analyse_code,
+    find_address_registers, analyse_labels, analyse_data,  analyse_exceptions,
+    analyse_switches,       pin_dependents, analyse_stack,
+};
 
 Program analyse(const ElfFile& file) {
   Program program;
   program.file = &file;
-  analyse_stack(program, decide_what_moves(program));
+  for (const auto stage : stages) stage(program);
   return program;
 }
 

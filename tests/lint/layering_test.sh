@@ -65,9 +65,8 @@ allowed() {
     instrumenter/postlink/elf) echo "base runtime/abi/byte_reader.h" ;;
     instrumenter/postlink/decode) echo "" ;;
     instrumenter/postlink/program) echo "runtime/abi instrumenter/postlink/elf instrumenter/postlink/decode" ;;
-    instrumenter/postlink/code) echo "$below_stages" ;;
-    instrumenter/postlink/frames) echo "$below_stages instrumenter/postlink/code" ;;
-    instrumenter/postlink) echo "base $below_stages instrumenter/postlink/frames instrumenter/postlink/code/lsda.h" ;;
+    instrumenter/postlink/code | instrumenter/postlink/frames) echo "$below_stages" ;;
+    instrumenter/postlink) echo "base $below_stages instrumenter/postlink/*" ;;
     instrumenter/driver) echo "base instrumenter/link_flags.h" ;;
     instrumenter/driver/linking) echo "base instrumenter/link_flags.h instrumenter/driver instrumenter/postlink/postlink.h" ;;
     # Messages know no program, and a worker knows only messages: no daemon, no client, no report.

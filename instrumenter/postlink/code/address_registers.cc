@@ -21,7 +21,7 @@ bool joins(const Function& from, const Operand& operand, const Function& to) {
 
 }  // namespace
 
-void find_address_registers(Program& program, CodeIsKnown /*code*/) {
+void find_address_registers(Program& program) {
   for (Function& function : program.functions)
     function.address_registers = registers_of(function.decoded);
   for (const Function& function : program.unsized)

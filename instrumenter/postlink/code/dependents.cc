@@ -14,7 +14,7 @@ bool may_lead(const Function& from, const Function& to, std::uint64_t target) {
 
 // Returns whether it pinned a function. The branches of a function that moves lead to copies,
 // except for branches to code between functions.
-bool pin_those_entered_by(const Function& function, Program& program, const Pinning& pinning) {
+bool pin_those_entered_by(const Function& function, Program& program) {
   bool any = false;
   references_of(function, [&](const Reference& reference) {
     if (reference.kind != Reference::Kind::branch || function.contains(reference.first)) return;
@@ -22,7 +22,7 @@ bool pin_those_entered_by(const Function& function, Program& program, const Pinn
     Function* other = program.find_overwritten(reference.first);
     if (other == nullptr || !other->movable()) return;
     if (!may_lead(function, *other, reference.first)) return;
-    pinning.pin(*other, abi::PinReason::label_reference);
+    program.pin(*other, abi::PinReason::label_reference);
     any = true;
   });
   return any;
@@ -30,15 +30,14 @@ bool pin_those_entered_by(const Function& function, Program& program, const Pinn
 
 }  // namespace
 
-PinsAreKnown pin_dependents(Program& program, TablesAreKnown /*tables*/,
-                            SwitchesAreKnown /*switches*/, Pinning pinning) {
-  for (const Function& function : program.unsized) pin_those_entered_by(function, program, pinning);
+void pin_dependents(Program& program) {
+  for (const Function& function : program.unsized) pin_those_entered_by(function, program);
   for (bool changed = true; changed;) {
     changed = false;
     for (const Function& function : program.functions)
-      changed |= pin_those_entered_by(function, program, pinning);
+      changed |= pin_those_entered_by(function, program);
   }
-  return {};
+  program.pins_are_final = true;
 }
 
 }  // namespace stab::instrumenter

@@ -115,9 +115,8 @@ bool never_returns(std::string_view name) {
 // Analyses one function, with the relocations that lie in it.
 class Analysis {
  public:
-  Analysis(Program& program, const Pinning& pinning, Function& function,
-           std::span<const Relocation> relocations)
-      : program_(program), pinning_(pinning), function_(function), relocations_(relocations) {}
+  Analysis(Program& program, Function& function, std::span<const Relocation> relocations)
+      : program_(program), function_(function), relocations_(relocations) {}
 
   void run() {
     check_relocations();
@@ -219,7 +218,7 @@ class Analysis {
       return;
     Function* other = program_.find(relocation.target);
     if (other != nullptr && other->start != relocation.target)
-      pinning_.pin(*other, PinReason::label_reference);
+      program_.pin(*other, PinReason::label_reference);
   }
 
   void add(FixupKind kind, const Operand& operand, std::uint32_t value) {
@@ -268,11 +267,11 @@ class Analysis {
     const bool at_entry = other != nullptr && other->start == operand.target;
     if (!at_entry && !has_relocation(operand)) return pin(PinReason::relocation_mismatch);
     if (other != nullptr && !at_entry && operand.use == Operand::Use::address)
-      pinning_.pin(*other, PinReason::label_reference);
+      program_.pin(*other, PinReason::label_reference);
     // The program would access our jump instead of these bytes.
     if (other != nullptr && operand.use == Operand::Use::access &&
         operand.target < other->start + abi::entry_bytes)
-      pinning_.pin(*other, PinReason::used_bytes);
+      program_.pin(*other, PinReason::used_bytes);
     add_shift(operand);
   }
 
@@ -293,10 +292,9 @@ class Analysis {
         program_.label(function_, static_cast<std::uint32_t>(operand.target - function_.start)));
   }
 
-  void pin(PinReason reason) { pinning_.pin(function_, reason); }
+  void pin(PinReason reason) { program_.pin(function_, reason); }
 
   Program& program_;
-  const Pinning& pinning_;
   Function& function_;
   std::span<const Relocation> relocations_;
 };
@@ -309,10 +307,10 @@ std::span<const Relocation> inside(std::span<const Relocation> all, const Functi
 
 }  // namespace
 
-CodeIsKnown analyse_code(Program& program, FramesAreRead /*frames*/, const Pinning& pinning) {
+void analyse_code(Program& program) {
   for (Function& function : program.functions) {
-    if (!function.decoded.complete) pinning.pin(function, PinReason::undecodable);
-    if (function.decoded.open_end) pinning.pin(function, PinReason::falls_through);
+    if (!function.decoded.complete) program.pin(function, PinReason::undecodable);
+    if (function.decoded.open_end) program.pin(function, PinReason::falls_through);
   }
   std::size_t section = 0;
   std::vector<Relocation> relocations;
@@ -321,9 +319,8 @@ CodeIsKnown analyse_code(Program& program, FramesAreRead /*frames*/, const Pinni
       section = function.section;
       relocations = program.file->relocations(section);
     }
-    Analysis(program, pinning, function, inside(relocations, function)).run();
+    Analysis(program, function, inside(relocations, function)).run();
   }
-  return {};
 }
 
 }  // namespace stab::instrumenter

@@ -20,7 +20,7 @@ using abi::PinReason;
 
 class DataAnalysis {
  public:
-  DataAnalysis(Program& program, const Pinning& pinning) : program_(program), pinning_(pinning) {}
+  explicit DataAnalysis(Program& program) : program_(program) {}
 
   void run() {
     collect_vtables();
@@ -75,14 +75,14 @@ class DataAnalysis {
           function->starts_instruction(relocation.target))
         add_slot(relocation.where, *function, relocation.target, section);
       else
-        pinning_.pin(*function, PinReason::label_reference);
+        program_.pin(*function, PinReason::label_reference);
     }
   }
 
   // This is not a jump table but a list of other places, each as a distance from its own entry.
   void pin_at(std::uint64_t place) {
     if (Function* function = program_.find(place); function && function->start != place)
-      pinning_.pin(*function, PinReason::label_reference);
+      program_.pin(*function, PinReason::label_reference);
   }
 
   // If the function does not jump to labels by their addresses, the program may compare this place
@@ -91,7 +91,7 @@ class DataAnalysis {
     Function* function = program_.find(place);
     if (function == nullptr) function = program_.find(place - 1);
     if (function != nullptr && function->start != place && !jumps_to_labels(*function))
-      pinning_.pin(*function, PinReason::label_reference);
+      program_.pin(*function, PinReason::label_reference);
   }
 
   // Tables of distances to strings and the like often stand beside jump tables.
@@ -213,7 +213,7 @@ class DataAnalysis {
       if (place == placed.end()) {
         std::vector<std::uint32_t> offsets;
         const Shape shape = read_table(function, operand.target, offsets);
-        if (shape == Shape::unclear) return pinning_.pin(function, PinReason::label_reference);
+        if (shape == Shape::unclear) return program_.pin(function, PinReason::label_reference);
         if (shape == Shape::something_else) continue;
         place = placed.emplace(operand.target, append_table(function, offsets)).first;
       }
@@ -242,7 +242,6 @@ class DataAnalysis {
   }
 
   Program& program_;
-  const Pinning& pinning_;
   std::map<std::uint64_t, std::uint64_t> vtables_;  // start -> end
   std::unordered_set<std::uint64_t> named_;         // places whose address others may compare
   std::unordered_set<std::uint64_t> distances_;     // places of 32-bit distances in data
@@ -251,9 +250,8 @@ class DataAnalysis {
 
 }  // namespace
 
-TablesAreKnown analyse_data(Program& program, LabelsAreKnown /*labels*/, const Pinning& pinning) {
-  DataAnalysis(program, pinning).run();
-  return {};
+void analyse_data(Program& program) {
+  DataAnalysis(program).run();
 }
 
 }  // namespace stab::instrumenter

@@ -143,12 +143,10 @@ class ExceptionWriter {
 
 }  // namespace
 
-LandingPadsAreKnown analyse_exceptions(Program& program, CodeIsKnown /*code*/,
-                                       const Pinning& pinning) {
+void analyse_exceptions(Program& program) {
   for (Function& function : program.functions)
     if (function.movable() && function.frame.lsda != 0 && !ExceptionReader(program, function).run())
-      pinning.pin(function, abi::PinReason::unwind_info);
-  return {};
+      program.pin(function, abi::PinReason::unwind_info);
 }
 
 std::vector<std::uint8_t> write_exceptions(

@@ -18,7 +18,7 @@ namespace {
 
 class LabelAnalysis {
  public:
-  LabelAnalysis(Program& program, const Pinning& pinning) : program_(program), pinning_(pinning) {}
+  explicit LabelAnalysis(Program& program) : program_(program) {}
 
   void run() {
     for (const Elf64_Sym& symbol : program_.file->symbols())
@@ -145,7 +145,7 @@ class LabelAnalysis {
     }
     Function* function = program_.find(symbol.st_value);
     if (function != nullptr && place != symbol.st_value && place > function->start)
-      pinning_.pin(*function, abi::PinReason::used_bytes);
+      program_.pin(*function, abi::PinReason::used_bytes);
   }
 
   // Finds how this section's functions use the addresses of functions, whatever compiler made
@@ -180,7 +180,7 @@ class LabelAnalysis {
   void pin_uses(const AddressUses& uses) {
     for (const std::uint64_t place : uses.bytes)
       if (Function* function = program_.find(place))
-        pinning_.pin(*function, abi::PinReason::used_bytes);
+        program_.pin(*function, abi::PinReason::used_bytes);
     if (!uses.range.empty()) pin_between(*uses.range.begin(), *uses.range.rbegin());
   }
 
@@ -197,7 +197,7 @@ class LabelAnalysis {
   void pin_between(std::uint64_t first, std::uint64_t last) {
     for (Function& function : program_.functions)
       if (function.start <= last && function.end() > first)
-        pinning_.pin(function, abi::PinReason::used_bytes);
+        program_.pin(function, abi::PinReason::used_bytes);
   }
 
   // Whether the field there belongs to a jump or a call.
@@ -222,18 +222,16 @@ class LabelAnalysis {
     return operand != nullptr && operand->is_branch();
   }
 
-  void pin(Function& function) { pinning_.pin(function, abi::PinReason::label_reference); }
+  void pin(Function& function) { program_.pin(function, abi::PinReason::label_reference); }
 
   Program& program_;
-  const Pinning& pinning_;
   std::unordered_set<std::uint64_t> labels_;
 };
 
 }  // namespace
 
-LabelsAreKnown analyse_labels(Program& program, CodeIsKnown /*code*/, const Pinning& pinning) {
-  LabelAnalysis(program, pinning).run();
-  return {};
+void analyse_labels(Program& program) {
+  LabelAnalysis(program).run();
 }
 
 }  // namespace stab::instrumenter

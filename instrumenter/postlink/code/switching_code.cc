@@ -201,9 +201,8 @@ class SwitchAnalysis {
 
 }  // namespace
 
-SwitchesAreKnown analyse_switches(Program& program, LandingPadsAreKnown /*pads*/) {
+void analyse_switches(Program& program) {
   SwitchAnalysis(program).run();
-  return {};
 }
 
 }  // namespace stab::instrumenter

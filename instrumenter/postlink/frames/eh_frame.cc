@@ -93,11 +93,8 @@ bool knows_landing_base(std::string_view personality) {
 
 class FrameReader {
  public:
-  FrameReader(Program& program, const Pinning& pinning, const Elf64_Shdr& section)
-      : program_(program),
-        pinning_(pinning),
-        address_(section.sh_addr),
-        bytes_(program.file->contents(section)) {}
+  FrameReader(Program& program, const Elf64_Shdr& section)
+      : program_(program), address_(section.sh_addr), bytes_(program.file->contents(section)) {}
 
   void run() {
     std::size_t at = 0;
@@ -122,7 +119,7 @@ class FrameReader {
   }
 
   void pin_all() {
-    for (Function& function : program_.functions) pinning_.pin(function, PinReason::unwind_info);
+    for (Function& function : program_.functions) program_.pin(function, PinReason::unwind_info);
   }
 
   void read_cie(std::size_t at, std::uint32_t size) {
@@ -207,11 +204,11 @@ class FrameReader {
     if (function == nullptr || range == 0) return;
     if (function->start != begin || range > function->size || function->frame.fde != 0 ||
         !cie.understood)
-      return pinning_.pin(*function, PinReason::unwind_info);
+      return program_.pin(*function, PinReason::unwind_info);
     function->frame = {address_ + at, size, cie.index, 0, 0, 0};
-    if (!read_lsda(at, size, cie, function->frame)) pinning_.pin(*function, PinReason::unwind_info);
+    if (!read_lsda(at, size, cie, function->frame)) program_.pin(*function, PinReason::unwind_info);
     if (function->frame.lsda != 0 && !cie.knows_landing_base)
-      pinning_.pin(*function, PinReason::foreign_exceptions);
+      program_.pin(*function, PinReason::foreign_exceptions);
   }
 
   // If one description covers several functions, only the first of them can take it along.
@@ -219,7 +216,7 @@ class FrameReader {
     auto& functions = program_.functions;
     auto next = std::ranges::upper_bound(functions, begin, {}, &Function::start);
     for (; next != functions.end() && next->start < end; ++next)
-      pinning_.pin(*next, PinReason::unwind_info);
+      program_.pin(*next, PinReason::unwind_info);
   }
 
   bool read_lsda(std::size_t at, std::uint32_t size, const Cie& cie, FrameInfo& frame) {
@@ -256,7 +253,6 @@ class FrameReader {
   }
 
   Program& program_;
-  const Pinning& pinning_;
   std::uint64_t address_;
   std::span<const std::uint8_t> bytes_;
   std::map<std::size_t, Cie> cies_;
@@ -264,10 +260,9 @@ class FrameReader {
 
 }  // namespace
 
-FramesAreRead read_frames(Program& program, SymbolsAreSized /*sizes*/, const Pinning& pinning) {
+void read_frames(Program& program) {
   if (const Elf64_Shdr* section = program.file->section(".eh_frame"))
-    FrameReader(program, pinning, *section).run();
-  return {};
+    FrameReader(program, *section).run();
 }
 
 }  // namespace stab::instrumenter

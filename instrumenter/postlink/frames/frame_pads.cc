@@ -246,7 +246,7 @@ class PadAnalysis {
 
 }  // namespace
 
-void analyse_stack(Program& program, PinsAreKnown /*pins*/) {
+void analyse_stack(Program& program) {
   const std::vector<Record> records = read_records(program);
   std::map<std::uint32_t, std::vector<const Record*>> by_function;
   for (const Record& record : records)

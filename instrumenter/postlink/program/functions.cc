@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <tuple>
 
@@ -50,7 +51,7 @@ std::vector<Function> functions_of_symbols(const ElfFile& file) {
 
 // Aliases and folded functions are one function. A symbol inside another function makes the two
 // one pinned function.
-std::vector<Function> without_overlap(std::vector<Function> sorted, const Pinning& pinning) {
+std::vector<Function> without_overlap(std::vector<Function> sorted, const Program& program) {
   std::vector<Function> result;
   for (Function& function : sorted) {
     if (!result.empty() && function.start < result.back().end()) {
@@ -58,7 +59,7 @@ std::vector<Function> without_overlap(std::vector<Function> sorted, const Pinnin
       if (function.start == previous.start && function.size == previous.size) continue;
       previous.size =
           static_cast<std::uint32_t>(std::max(previous.end(), function.end()) - previous.start);
-      pinning.pin(previous, PinReason::overlaps);
+      program.pin(previous, PinReason::overlaps);
       continue;
     }
     result.push_back(std::move(function));
@@ -140,21 +141,22 @@ Span go_code(const ElfFile& file) {
   return any ? Span{0, UINT64_MAX} : Span{};
 }
 
-void complete(const ElfFile& file, Function& function, const std::set<std::uint64_t>& places,
-              const Span& of_go, const Pinning& pinning) {
+void complete(const Program& program, Function& function, const std::set<std::uint64_t>& places,
+              const Span& of_go) {
+  const ElfFile& file = *program.file;
   const auto code = file.at(function.start, function.size);
   function.code.assign(code.begin(), code.end());
   function.keeps_entry = !has_room(file, function, places);
   if (function.size > abi::fixup_offset_mask / 2 || code.empty())
-    pinning.pin(function, PinReason::too_large);
-  if (starts_program(function.name)) pinning.pin(function, PinReason::startup);
+    program.pin(function, PinReason::too_large);
+  if (starts_program(function.name)) program.pin(function, PinReason::startup);
   if (file.name(file.sections()[function.section]) == abi::fixed_section)
-    pinning.pin(function, PinReason::marked);
+    program.pin(function, PinReason::marked);
   if (is_large(file.name(file.sections()[function.section])))
-    pinning.pin(function, PinReason::large_model);
+    program.pin(function, PinReason::large_model);
   if (function.start >= of_go.begin && function.start < of_go.end)
-    pinning.pin(function, PinReason::go_code);
-  if (near_runtime(file, function)) pinning.pin(function, PinReason::runtime_page);
+    program.pin(function, PinReason::go_code);
+  if (near_runtime(file, function)) program.pin(function, PinReason::runtime_page);
 }
 
 }  // namespace
@@ -178,23 +180,26 @@ std::vector<Gap> code_without_function(const Program& program) {
   return found;
 }
 
-Pinning find_functions(Program& program) {
-  Pinning pinning;
-  add_functions(program, without_overlap(functions_of_symbols(*program.file), pinning), pinning);
+void find_functions(Program& program) {
+  add_functions(program, without_overlap(functions_of_symbols(*program.file), program));
   for (Function& function : program.functions)
     function.decoded = decode_function(function.code, function.start);
-  return pinning;
 }
 
-void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning) {
+void add_functions(Program& program, std::vector<Function> more) {
   if (more.empty()) return;
   const auto places = named_places(*program.file);
   const Span of_go = go_code(*program.file);
   for (Function& function : more) {
-    complete(*program.file, function, places, of_go, pinning);
+    complete(program, function, places, of_go);
     program.functions.push_back(std::move(function));
   }
   std::ranges::sort(program.functions, {}, &Function::start);
+}
+
+void Program::pin(Function& function, PinReason reason) const {
+  if (pins_are_final) std::abort();
+  if (function.movable()) function.pin_ = reason;
 }
 
 Function* Program::find(std::uint64_t address) {

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -110,7 +109,7 @@ class Function {
   }
 
  private:
-  friend class Pinning;
+  friend struct Program;
   abi::PinReason pin_ = abi::PinReason::none;
 };
 
@@ -153,6 +152,11 @@ struct Program {
   std::vector<Patch> patches;
   std::vector<EntryPad> entry_pads;  // sorted by start, without overlap
 
+  // Pins the function, which may belong to the program later. The first reason stays. Aborts if the
+  // pins are final.
+  void pin(Function& function, abi::PinReason reason) const;
+  bool pins_are_final = false;  // pin_dependents (code/code.h) has looked at all pins
+
   // Returns the function that contains this address.
   [[nodiscard]] Function* find(std::uint64_t address);
   [[nodiscard]] std::uint32_t index(const Function& function) const {
@@ -170,34 +174,12 @@ struct Program {
   void hides_by(const Function& function, abi::HideReason reason);
 };
 
-// The right to pin functions. There is only one, and pin_dependents (code/code.h) takes it, so
-// nothing is pinned afterwards.
-class Pinning {
- public:
-  Pinning(Pinning&&) = default;
-
-  // The first reason stays.
-  void pin(Function& function, abi::PinReason reason) const {
-    if (function.movable()) function.pin_ = reason;
-  }
-
- private:
-  Pinning() = default;
-  friend Pinning find_functions(Program& program);
-};
-static_assert(!std::is_copy_constructible_v<Pinning> && !std::is_default_constructible_v<Pinning>);
-
-class SymbolsAreSized {
-  SymbolsAreSized() = default;
-  friend SymbolsAreSized find_unsized(Program& program, const Pinning& pinning);
-};
-
 // Finds and decodes the sized functions of the file's executable sections. Functions that cannot
 // be told apart are pinned.
-Pinning find_functions(Program& program);
+void find_functions(Program& program);
 
 // Adds functions, which must not overlap any other.
-void add_functions(Program& program, std::vector<Function> more, const Pinning& pinning);
+void add_functions(Program& program, std::vector<Function> more);
 
 struct Gap {
   std::uint64_t start = 0;
@@ -210,7 +192,7 @@ std::vector<Gap> code_without_function(const Program& program);
 
 // Turns that code into functions if it shows their sizes. The rest goes to Program::unsized,
 // unless it is only padding.
-SymbolsAreSized find_unsized(Program& program, const Pinning& pinning);
+void find_unsized(Program& program);
 
 std::string_view describe(abi::PinReason reason);
 std::string_view describe(abi::HideReason reason);

@@ -259,16 +259,15 @@ class Judge {
 
 }  // namespace
 
-SymbolsAreSized find_unsized(Program& program, const Pinning& pinning) {
+void find_unsized(Program& program) {
   std::vector<Piece> pieces = find_pieces(program);
   Judge(program, pieces).run();
   std::vector<Function> whole;
   for (Piece& piece : pieces) {
-    if (piece.stays) pinning.pin(piece.function, abi::PinReason::unsized);
+    if (piece.stays) program.pin(piece.function, abi::PinReason::unsized);
     (piece.stays ? program.unsized : whole).push_back(std::move(piece.function));
   }
-  add_functions(program, std::move(whole), pinning);
-  return {};
+  add_functions(program, std::move(whole));
 }
 
 }  // namespace stab::instrumenter
