@@ -135,8 +135,13 @@ std::string plan_of(std::uint64_t seed) {
 
 // Also a daemon that is killed and started anew, at any step.
 TEST(SessionWalk, WhateverHappensItEndsWithEachTrialOnce) {
-  std::map<std::string, int> ends;
-  const std::uint64_t walks = std::getenv("STAB_CAMPAIGN") != nullptr ? 5000 : 300;
+  std::map<std::string, std::uint64_t> ends;
+#if __has_feature(address_sanitizer)
+  constexpr std::uint64_t usual = 90;
+#else
+  constexpr std::uint64_t usual = 300;
+#endif
+  const std::uint64_t walks = std::getenv("STAB_CAMPAIGN") != nullptr ? 5000 : usual;
   for (std::uint64_t seed = 0; seed < walks; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -170,9 +175,9 @@ TEST(SessionWalk, WhateverHappensItEndsWithEachTrialOnce) {
     ++ends[around.row().state];
   }
   // The walks come to every end, or they show little.
-  EXPECT_GT(ends["done"], 20);
-  EXPECT_GT(ends["failed"], 5);
-  EXPECT_GT(ends["cancelled"], 20);
+  EXPECT_GT(ends["done"], usual / 15);
+  EXPECT_GT(ends["failed"], usual / 60);
+  EXPECT_GT(ends["cancelled"], usual / 15);
 }
 
 }  // namespace
