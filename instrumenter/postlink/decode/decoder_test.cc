@@ -150,6 +150,7 @@ TEST(Decoder, SeesWhereCodeRunsOn) {
 TEST(Decoder, SaysWhenBytesAreNoInstruction) {
   EXPECT_FALSE(decode({0x06, 0xc3}).complete);
   EXPECT_FALSE(decode({0xc3, 0xe8, 0, 0}).complete);  // cut off
+  EXPECT_FALSE(decode({'O', 'G', 'A', 'M', 'S'}).complete);
   EXPECT_TRUE(decode({}).complete);
 }
 

@@ -149,6 +149,7 @@ class Reader {
   }
 
   std::optional<Instruction> read() {
+    if (has_useless_rex()) return std::nullopt;
     to_.padding = from_.mnemonic == ZYDIS_MNEMONIC_NOP || from_.mnemonic == ZYDIS_MNEMONIC_INT3;
     if (to_.does == Does::nothing) return to_;
     for (const ZydisDecodedOperand& operand : operands_)
@@ -160,6 +161,15 @@ class Reader {
   }
 
  private:
+  // Processors ignore a REX prefix that another prefix follows. Assemblers never write one, but
+  // text looks like that.
+  [[nodiscard]] bool has_useless_rex() const {
+    constexpr unsigned rex = 0x40;
+    for (unsigned i = 0; i + 1U < from_.raw.prefix_count; ++i)
+      if ((from_.raw.prefixes[i].value & 0xf0U) == rex) return true;
+    return false;
+  }
+
   static bool reads(const ZydisDecodedOperand& operand) {
     // An operand that is written only on a condition may keep what it held.
     constexpr auto any = ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_CONDWRITE;
@@ -186,8 +196,8 @@ class Reader {
       to_.passes_on = true;
   }
 
-  // Calls and pushes use the stack, which Instruction::does tells already. Otherwise
-  // memory that the encoding doesn't name is where a register leads.
+  // Calls and pushes use the stack, which Instruction::does tells already. Otherwise memory that
+  // the encoding doesn't name is where a register leads.
   bool read_memory(const ZydisDecodedOperand& operand) {
     const bool is_named = operand.encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM ||
                           operand.encoding == ZYDIS_OPERAND_ENCODING_DISP16_32_64;
@@ -218,7 +228,7 @@ class Reader {
     return true;
   }
 
-  // Such an instruction moves its pointers on. Zydis lists that of some of them only.
+  // Such an instruction moves its pointers on, which Zydis says of some of them only.
   [[nodiscard]] bool works_on_strings() const {
     return from_.meta.category == ZYDIS_CATEGORY_STRINGOP ||
            from_.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
