@@ -45,6 +45,18 @@ TEST(Csv, LevelsThatAreNumbersAreSortedBySize) {
   EXPECT_THAT(data.columns.at(0).levels, ElementsAre("-1", "9", "10", "1e1", "x"));
 }
 
+TEST(Csv, ThousandsOfLevelsKeepTheirCodes) {
+  constexpr int levels = 3000;
+  std::string text = "opt,y\n";
+  for (int row = 0; row < 2 * levels; ++row)
+    text += "level " + std::to_string(row % levels) + "," + std::to_string(row) + "\n";
+  const Dataset data = good(text).data;
+  const Column& column = data.columns.at(0);
+  ASSERT_EQ(column.levels.size(), std::size_t{levels});
+  for (std::size_t row = 0; row < column.codes.size(); ++row)
+    ASSERT_EQ(column.levels[column.codes[row]], "level " + std::to_string(row % levels));
+}
+
 TEST(Csv, ByteOrderMarkCarriageReturnsQuotesAndEmptyLinesAreRead) {
   const Dataset data =
       good("\xEF\xBB\xBF\"y\",\"opt\"\r\n\r\n1,\"a,\"\"b\"\"\nc\"\r\n\"2\",plain\r\n\n").data;

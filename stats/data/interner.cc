@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <tuple>
 
@@ -25,13 +26,29 @@ std::size_t slot_of(std::string_view text, std::size_t slots) {
 std::uint32_t Interner::code(std::string_view text) {
   Slot& slot = recent_[slot_of(text, slots)];
   if (slot.text != nullptr && *slot.text == text) return slot.code;
-  auto known = codes_.find(text);
-  if (known == codes_.end()) {
+  if (2 * texts_.size() >= places_.size()) grow();
+  std::uint32_t& place = places_[place_of(text)];
+  if (place == 0) {
     texts_.emplace_back(text);
-    known = codes_.emplace(texts_.back(), static_cast<std::uint32_t>(texts_.size() - 1)).first;
+    place = static_cast<std::uint32_t>(texts_.size());
   }
-  slot = {.text = &texts_[known->second], .code = known->second};
+  slot = {.text = &texts_[place - 1], .code = place - 1};
   return slot.code;
+}
+
+std::size_t Interner::place_of(std::string_view text) const {
+  std::size_t at = std::hash<std::string_view>()(text);
+  for (;; ++at) {
+    at &= places_.size() - 1;
+    if (places_[at] == 0 || texts_[places_[at] - 1] == text) return at;
+  }
+}
+
+void Interner::grow() {
+  constexpr std::size_t least = 256;
+  places_.assign(std::max(least, 4 * places_.size()), 0);
+  for (std::uint32_t code = 0; code < texts_.size(); ++code)
+    places_[place_of(texts_[code])] = code + 1;
 }
 
 std::vector<std::string> Interner::sorted(std::vector<std::uint32_t>& renumber) const {

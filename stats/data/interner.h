@@ -7,7 +7,6 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace stab::stats {
@@ -23,6 +22,9 @@ class Interner {
   [[nodiscard]] std::vector<std::string> sorted(std::vector<std::uint32_t>& renumber) const;
 
  private:
+  [[nodiscard]] std::size_t place_of(std::string_view text) const;  // of the text, or a free one
+  void grow();
+
   // Most columns have few levels, so the last text of each slot is compared before the map is
   // searched.
   static constexpr std::size_t slots = 64;
@@ -32,7 +34,10 @@ class Interner {
   };
   std::array<Slot, slots> recent_{};
   std::deque<std::string> texts_;  // their addresses must not change
-  std::unordered_map<std::string_view, std::uint32_t> codes_;
+  // A hash table: each place has a code plus 1, or 0. A text is at the place of its hash, or at the
+  // next free place behind it. At most half of the places are taken, and their number is a power of
+  // two.
+  std::vector<std::uint32_t> places_;
 };
 
 }  // namespace stab::stats

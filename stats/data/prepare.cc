@@ -28,7 +28,11 @@ struct Collected {
 // Collects groups by a mixed-radix key, in an array if the key space is small, otherwise in a map.
 class Collector {
  public:
-  explicit Collector(std::size_t keys) : direct_(keys <= direct_limit ? keys : 0, unused) {}
+  // Room for the largest possible number of groups costs nothing while it is not used.
+  Collector(std::uint64_t keys, std::size_t rows)
+      : direct_(keys <= direct_limit ? keys : 0, unused) {
+    groups_.reserve(std::min<std::uint64_t>(keys, rows));
+  }
 
   // Returns the place of the key's group, in the order in which groups first appear.
   std::uint32_t at(std::uint64_t key, const Group& fresh) {
@@ -96,7 +100,7 @@ Collected collect(const Dataset& data, std::span<const Row> rows, const Views& v
                   std::uint64_t keys, Prepared& out) {
   std::uint64_t cells = 1;
   for (const View& treatment : views.treatments) cells *= treatment.used;
-  Collector collector(keys);
+  Collector collector(keys, rows.size());
   Collected result;
   result.trials.reserve(rows.size());
   double largest = 0;
