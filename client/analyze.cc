@@ -11,12 +11,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "client/foreign/measured.h"
-#include "client/foreign/table.h"
+#include "client/foreign.h"
+#include "client/foreign_table.h"
 #include "client/input.h"
+#include "client/interpret_table.h"
 #include "client/output.h"
-#include "client/own_export.h"
-#include "client/table_design.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "stats/analyse/analyse.h"

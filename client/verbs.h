@@ -41,6 +41,9 @@ Result<int> resume(const Common& common, const std::vector<std::int64_t>& ids, b
 // Measures again what did not succeed in experiments that have ended. Experiments that failed or
 // were cancelled also continue with the trials that they have not run.
 Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids);
+// Prints the output of builds and trials and the events, for any user who may see the experiment.
+// `follow`: until the experiment ends, which needs a daemon.
+Result<int> logs(const Common& common, std::int64_t id, bool follow);
 // Here and below, `id` may be 0, and `ids` empty, if Common::state names a folder with one
 // experiment. Without `fail_on`, no finding of the report is a failure.
 Result<int> report(const Common& common, std::int64_t id, const std::string& format,

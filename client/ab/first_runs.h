@@ -1,16 +1,46 @@
 // SPDX-License-Identifier: MIT
 // Runs the versions before they are measured, to find out whether they work, how long they take,
-// and whether their heaps can be random.
+// and whether their heaps can be random. Pairs of first runs, one without the layer above the
+// programs' allocators and one with it, show what the layer changes and costs.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "client/ab/versions.h"
 
 namespace stab::client::ab {
+
+// The resources that one run used, as far as the layer could change them.
+struct Run {
+  double cpu_ns = 0;
+  double faults = 0;
+  std::optional<double> peak{};  // bytes
+};
+
+// The runs of one version. Each vector has one run of each pair.
+struct Pairs {
+  std::vector<Run> without;
+  std::vector<Run> with;
+};
+
+// A clause that says what the layer changes in this version: page faults or peak memory by more
+// than 5 %, or CPU time by more than 10 % (25 % with fewer than three pairs), in addition to what
+// loading the layer costs any program. "" if it changes none of these.
+std::string what_changes(const std::string& version, const Pairs& pairs);
+
+// A clause that says that the layer costs the second version a larger or smaller share of its time
+// than the first. For this, the difference of the logarithms must be significant at 5 %, and at
+// least 1 % and 1 ms of the shorter time; otherwise returns "".
+std::string what_costs_more(const std::string& first, const Pairs& of_first,
+                            const std::string& second, const Pairs& of_second);
+
+// The cost for all versions together. Nothing if no run took measurable time.
+std::optional<HeapCost> cost_of(const std::vector<Pairs>& all);
 
 // The surroundings in which trials run.
 struct Surroundings {
@@ -31,7 +61,7 @@ std::chrono::nanoseconds most_of(const Pace& pace);
 // allows more runs, runs the versions with and without a layer above their allocators, which places
 // small blocks at random, in turns and for at most a fifth of the budget. The versions will be
 // measured without the layer if one of them does not run with it, does not say that its blocks are
-// random, or is changed by it (layer_check.h). Sets `heap` and what belongs to it. If Heap::always
+// random, or is changed by it (what_changes). Sets `heap` and what belongs to it. If Heap::always
 // is wanted, changes are allowed, and other problems with the layer are errors. Then, unless pads
 // are unwanted, runs the versions once with pads in their stack frames, and sets `pads` likewise.
 Result<Pace> first_runs(Comparison& comparison, Surroundings around,

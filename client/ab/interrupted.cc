@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "client/ab/prepare.h"
-#include "client/run/folder.h"
+#include "client/run_folder.h"
 #include "client/stored.h"
 #include "protocol/codec.h"
 #include "revisions/git.h"

@@ -2,10 +2,24 @@
 #include "client/check/words.h"
 
 #include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <variant>
+
+#include "base/duration.h"
+#include "design/fractional.h"
+#include "machine/migrations.h"
+#include "machine/quality/calm.h"
+#include "machine/quality/observer.h"
+#include "plan/quantities.h"
+#include "report/or_null.h"
+#include "results/exclusion/judge.h"
 
 namespace stab::client {
 namespace {
@@ -122,6 +136,214 @@ void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families
                      {"error_df", error.df}});
   root["families"] = all;
   root["warnings"] = warnings(plan, families, detectable);
+}
+
+namespace {
+
+// Why rules with this quantity can't be applied; "" if they can.
+std::string why_absent(const plan::Quantity& quantity, std::span<const counters::Reading> here) {
+  constexpr std::int64_t any_time = 1'000'000'000;
+  const auto value = exclusion::value_of(quantity, here, any_time);
+  return value ? "" : value.error();
+}
+
+// Whether the kernel counts the reading in its own ticks; other times are exact to the microsecond.
+bool is_in_ticks(const plan::Quantity& quantity) {
+  return quantity.reading == "steal-ns" || quantity.reading == "other-cpus-busy-ns";
+}
+
+// Names the duration of a trial in which a single event or tick would reach the rule's limit.
+std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quantity) {
+  const bool upper = rule.bound == plan::Bound::above || rule.bound == plan::Bound::at_least;
+  if (!upper || rule.limit <= 1e-5) return "";
+  const auto time = [&](double one_ns) {
+    return format_duration(
+        std::chrono::nanoseconds(static_cast<std::int64_t>(one_ns / rule.limit)));
+  };
+  if (quantity.take == plan::Take::per_second)
+    return fmt::format("one event alone exceeds the limit in a trial of {}", time(1e9));
+  if (quantity.take != plan::Take::share || !is_in_ticks(quantity)) return "";
+  const std::chrono::nanoseconds tick(1'000'000'000 / sysconf(_SC_CLK_TCK));
+  return fmt::format(
+      "the kernel counts in ticks of {}: one tick alone exceeds the limit in a trial of {}",
+      format_duration(tick), time(static_cast<double>(tick.count())));
+}
+
+}  // namespace
+
+std::vector<counters::Reading> readings_here() {
+  std::vector<counters::Reading> readings;
+  machine::Observer observer(machine::CpuSet{static_cast<unsigned>(std::max(sched_getcpu(), 0))});
+  observer.before();
+  observer.after(readings);
+  // The kernel counts these for every process.
+  for (const char* name : {"page-faults-minor", "page-faults-major", "context-switches-voluntary",
+                           "context-switches-involuntary"})
+    readings.push_back(counters::counted(name, "", 0));
+  readings.push_back(
+      machine::migrations_of(getpid())
+          ? counters::counted("cpu-migrations", "", 0)
+          : counters::absent("cpu-migrations", "", "this kernel does not show /proc/PID/sched"));
+  return readings;
+}
+
+std::vector<std::string> exclusion_lines(const plan::Plan& plan,
+                                         std::span<const counters::Reading> here) {
+  std::vector<std::string> lines;
+  for (const plan::Exclusion& rule : plan.exclude) {
+    const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
+    lines.push_back(fmt::format("excluded where {} ({})", plan::describe(rule), quantity.meaning));
+    if (const std::string one = words_of_one(rule, quantity); !one.empty())
+      lines.push_back("  " + one);
+    if (const std::string why = why_absent(quantity, here); !why.empty())
+      lines.push_back(fmt::format("  warning: this rule excludes nothing here: {}", why));
+  }
+  if (!lines.empty())
+    lines.push_back(
+        plan.exclude_repeats == 0
+            ? std::string("excluded trials are not repeated (exclude_repeats = 0)")
+            : fmt::format(
+                  "excluded trials are repeated at the end of their block, up to {} time{} each",
+                  plan.exclude_repeats, plan.exclude_repeats == 1 ? "" : "s"));
+  return lines;
+}
+
+nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
+                                      std::span<const counters::Reading> here) {
+  if (plan.exclude.empty()) return nullptr;
+  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
+  for (const plan::Exclusion& rule : plan.exclude) {
+    const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
+    const std::string why = why_absent(quantity, here);
+    rules.push_back({{"when", plan::describe(rule)},
+                     {"meaning", quantity.meaning},
+                     {"absent_here", why.empty() ? nlohmann::ordered_json(nullptr)
+                                                 : nlohmann::ordered_json(why)}});
+  }
+  return {{"rules", rules}, {"repeats", plan.exclude_repeats}};
+}
+
+namespace {
+
+template <class Visit>
+void for_each_revision(const plan::Plan& plan, const Visit& visit) {
+  for (const plan::Factor& factor : plan.factors)
+    if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
+      for (const plan::Level& level : fixed->levels)
+        if (!level.revision.empty()) visit(factor, level);
+}
+
+}  // namespace
+
+std::vector<std::string> revision_lines(const plan::Plan& plan) {
+  std::vector<std::string> lines;
+  for_each_revision(plan, [&](const plan::Factor& factor, const plan::Level& level) {
+    lines.push_back(
+        fmt::format("{} {}: {}", factor.name, level.name,
+                    level.revision == plan::working_tree
+                        ? "the working tree, with uncommitted changes, as it is when it is built"
+                        : "commit " + level.revision));
+  });
+  return lines;
+}
+
+nlohmann::ordered_json revisions_json(const plan::Plan& plan) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for_each_revision(plan, [&](const plan::Factor& factor, const plan::Level& level) {
+    list.push_back({{"factor", factor.name},
+                    {"level", level.name},
+                    {"commit", level.revision == plan::working_tree
+                                   ? nlohmann::ordered_json(nullptr)
+                                   : nlohmann::ordered_json(level.revision)}});
+  });
+  return list;
+}
+
+namespace {
+
+using plan::DesignKind;
+
+std::string calibration_words(const plan::Plan& plan) {
+  const std::uint32_t comparisons = plan.design.comparisons;
+  return fmt::format(
+      "A/A comparisons: {} of each benchmark, of {} blocks each; the model below is for one of "
+      "them",
+      comparisons, plan.benchmarks.front().repetitions / comparisons);
+}
+
+std::string padding_words(const plan::Plan& plan) {
+  for (const plan::Factor& factor : plan.factors)
+    if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
+      return fmt::format(
+          "both arms get the same {} seeds of {}, {} runs each; each seed gives one value",
+          seeds->seeds, factor.name, seeds->runs);
+  return "";
+}
+
+std::string causal_words(const plan::Plan& plan) {
+  return fmt::format(
+      "causal profile: each trial is a run under the profiler, in experiments of {}{}; virtual "
+      "pauses make the run longer",
+      plan.causal.end_to_end ? "a run" : format_duration(plan.causal.experiment),
+      plan.causal.end_to_end ? "" : " and more");
+}
+
+std::vector<std::string> fraction_words(const plan::FractionalDesign& design) {
+  std::vector<std::string> lines{
+      fmt::format("fraction: {} of {} cells, resolution {}", design.cells.size(),
+                  std::size_t{1} << design.treatments.size(), design.resolution)};
+  for (const std::string& line : plan::defining_relation(design)) lines.push_back("  " + line);
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> study_words(const plan::Plan& plan) {
+  if (plan.design.kind == DesignKind::calibration) return {calibration_words(plan)};
+  if (plan.design.kind == DesignKind::padding_study) return {padding_words(plan)};
+  if (plan.is_causal()) return {causal_words(plan)};
+  if (const auto design = plan::fraction(plan)) return fraction_words(*design);
+  return {};
+}
+
+namespace {
+
+// Looks at the current CPU for a moment to find out which sources are missing on this machine.
+std::vector<std::string> missing_here(const plan::QuietWait& wait) {
+  machine::Calm calm({static_cast<unsigned>(std::max(sched_getcpu(), 0))},
+                     {.load = wait.load,
+                      .temperature_c = wait.temperature_c,
+                      .frequency_khz = wait.frequency_khz});
+  calm.begin();
+  static_cast<void>(calm.end(std::chrono::seconds(1)));
+  return calm.missing();
+}
+
+}  // namespace
+
+std::vector<std::string> wait_lines(const plan::Plan& plan) {
+  if (!plan.wait_for_quiet) return {};
+  const plan::QuietWait& wait = *plan.wait_for_quiet;
+  std::string line = fmt::format(
+      "before each block, trials wait up to {} for a quiet machine: other programs use at most "
+      "{:g} % of the CPUs",
+      format_duration(wait.most), 100 * wait.load);
+  if (wait.temperature_c) line += fmt::format(", at most {:g} C", *wait.temperature_c);
+  if (wait.frequency_khz) line += fmt::format(", at least {:g} kHz", *wait.frequency_khz);
+  std::vector<std::string> lines{line};
+  for (const std::string& each : missing_here(wait))
+    lines.push_back("  warning: trials cannot wait for a quiet machine here: " + each);
+  return lines;
+}
+
+nlohmann::ordered_json wait_json(const plan::Plan& plan) {
+  if (!plan.wait_for_quiet) return nullptr;
+  const plan::QuietWait& wait = *plan.wait_for_quiet;
+  return {{"most_ns", wait.most.count()},
+          {"load", wait.load},
+          {"temperature_c", report::or_null(wait.temperature_c)},
+          {"frequency_khz", report::or_null(wait.frequency_khz)},
+          {"absent_here", missing_here(wait)}};
 }
 
 }  // namespace stab::client

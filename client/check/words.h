@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The lines and JSON of `stabctl check` about the comparisons: how many are corrected together,
-// their error's degrees of freedom, and the smallest changes that they find.
+// The lines and JSON of `stabctl check`, apart from the design's own. First the comparisons: how many
+// are corrected together, their error's degrees of freedom, and the smallest changes that they find.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "client/check/comparisons.h"
 #include "client/check/detectable.h"
+#include "counters/reading.h"
+#include "plan/plan.h"
 
 namespace stab::client {
 
@@ -33,5 +37,34 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
 // Adds the fields of check's JSON with the same content.
 void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
                      const std::vector<Detectable>& detectable, nlohmann::ordered_json& root);
+
+// The rules that exclude trials.
+
+// The readings of a trial on this machine. They show only which readings are absent here.
+std::vector<counters::Reading> readings_here();
+
+// Describes the rules, and warns about rules that can't be applied to these readings. Empty if the
+// plan has no rules.
+std::vector<std::string> exclusion_lines(const plan::Plan& plan,
+                                         std::span<const counters::Reading> here);
+
+// The field of check's JSON with the same content; null if the plan has no rules.
+nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
+                                      std::span<const counters::Reading> here);
+
+// The commits that a plan compares: one line for each level with a revision: "version old: commit 1a2b..."
+std::vector<std::string> revision_lines(const plan::Plan& plan);
+nlohmann::ordered_json revisions_json(const plan::Plan& plan);
+
+// Calibrations, padding studies, causal profiles and fractional designs, in addition to their cells
+// and models. Empty for other designs.
+std::vector<std::string> study_words(const plan::Plan& plan);
+
+// Waiting for a quiet machine: one line, and a warning for each limit whose value this machine doesn't show. Empty if the plan
+// does not wait.
+std::vector<std::string> wait_lines(const plan::Plan& plan);
+
+// The field of check's JSON with the same content; null if the plan does not wait.
+nlohmann::ordered_json wait_json(const plan::Plan& plan);
 
 }  // namespace stab::client

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "client/web/connection.h"
+#include "client/web/server.h"
 #include "protocol/messages.h"
 
 namespace stab::client::web {

@@ -5,15 +5,66 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "client/web/connection.h"
+#include "client/web/request.h"
 
 namespace stab::client::web {
+
+using Clock = std::chrono::steady_clock;
+
+struct Answer {
+  std::string head{};
+  std::shared_ptr<const std::string> body{};
+  bool last = false;  // whether the page will not change any more
+};
+using Answers = std::function<Answer(const Request&)>;
+
+// The limits for the whole request, for a pause in which the browser takes nothing of the answer,
+// and for the whole connection.
+inline constexpr std::chrono::seconds time_to_ask{5};
+inline constexpr std::chrono::seconds time_to_take{20};
+inline constexpr std::chrono::minutes time_in_all{5};
+
+// A connection of one browser, which makes one request and gets one answer. It never blocks, and
+// its time is limited.
+class Connection {
+ public:
+  Connection(Fd socket, Clock::time_point now);
+  // Does everything that is possible without waiting. `path`: the only path that exists.
+  void go_on(const Answers& answers, std::string_view path, Clock::time_point now);
+  [[nodiscard]] bool is_over() const { return !socket_; }
+  // Whether the final page was sent completely.
+  [[nodiscard]] bool took_last() const { return took_last_; }
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] short events() const;
+  [[nodiscard]] Clock::time_point until() const { return until_; }
+
+ private:
+  void read_some(const Answers& answers, std::string_view path, Clock::time_point now);
+  void write_some(Clock::time_point now);
+  void drain();
+  [[nodiscard]] std::string_view rest() const;
+
+  enum class Stage { asking, taking, leaving };
+  Fd socket_;
+  Stage stage_ = Stage::asking;
+  Clock::time_point until_;
+  Clock::time_point end_;
+  std::string asked_{};
+  Answer answer_{};
+  std::size_t sent_ = 0;
+  bool took_last_ = false;
+};
 
 // Further connections wait until one of these ends.
 inline constexpr std::size_t most_connections = 16;

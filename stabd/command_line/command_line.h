@@ -14,12 +14,12 @@
 #include "client/ab/ab.h"
 #include "client/ab/demo.h"
 #include "client/analyze.h"
-#include "client/causal/causal.h"
-#include "client/causal/verify.h"
-#include "client/database/database_verbs.h"
-#include "client/history/history.h"
-#include "client/machine/machine_verbs.h"
-#include "client/replay/replay.h"
+#include "client/causal.h"
+#include "client/causal_verify.h"
+#include "client/database.h"
+#include "client/history.h"
+#include "client/machine.h"
+#include "client/replay.h"
 #include "client/verbs.h"
 
 namespace CLI {

@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 
-#include "client/database/database_verbs.h"
+#include "client/database.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+#include "client/causal.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "causal/run/map_text.h"
+#include "causal/run/prepare_program.h"
+#include "causal/run/read_session.h"
+#include "causal/run/run_program.h"
+#include "causal/run/session_file.h"
+#include "client/causal_loads.h"
+#include "client/exit_code.h"
+#include "client/input.h"
+#include "client/output.h"
+#include "report/json_causal.h"
+#include "report/json_loads.h"
+#include "report/sections/causal.h"
+#include "report/words/causal.h"
+#include "report/words/loads.h"
+#include "stats/causal/analyse.h"
+#include "stats/causal/arrival_loads.h"
+#include "stats/causal/coz.h"
+
+namespace stab::client::causal {
+namespace {
+
+using stab::causal::Ended;
+using stab::causal::Program;
+using stab::causal::Seen;
+using stab::causal::SessionFile;
+using stab::causal::Settings;
+using stats::causal::Profile;
+
+constexpr std::uint64_t short_run_ns = 1'000'000'000;
+
+template <class T>
+T now_of(const T& shared) {
+  return __atomic_load_n(&shared, __ATOMIC_RELAXED);
+}
+
+Result<std::uint64_t> duration_of(const char* option, const std::string& text,
+                                  std::chrono::nanoseconds least, std::chrono::nanoseconds most) {
+  const auto read = parse_duration(text);
+  if (read && *read >= least && *read <= most) return static_cast<std::uint64_t>(read->count());
+  return fail(fmt::format("{} needs a time from {} to {}, not '{}'", option, format_duration(least),
+                          format_duration(most), one_line(text, 60)));
+}
+
+Result<void> read_times(const CausalOptions& options, Settings& settings) {
+  using namespace std::chrono_literals;
+  const auto sample = duration_of("--sample-period", options.sample_period, 100us, 1s);
+  if (!sample) return std::unexpected(sample.error());
+  const auto experiment = duration_of("--experiment", options.experiment, 10ms, 10min);
+  if (!experiment) return std::unexpected(experiment.error());
+  settings.sample_ns = *sample;
+  settings.experiment_ns = *experiment;
+  if (options.arrival_speedup.empty()) return {};
+  if (!options.load.empty())
+    return fail(
+        "give either --load or --arrival-speedup: --load already determines how much faster "
+        "arrivals are");
+  const auto arrival = duration_of("--arrival-speedup", options.arrival_speedup, 1ns, 10s);
+  if (!arrival) return std::unexpected(arrival.error());
+  settings.arrival_ns = *arrival;
+  return {};
+}
+
+Result<std::chrono::nanoseconds> read_timeout(const std::string& text) {
+  using namespace std::chrono_literals;
+  if (text.empty()) return 0ns;
+  const auto read = duration_of("--timeout", text, 1s, 24h);
+  if (!read) return std::unexpected(read.error());
+  return std::chrono::nanoseconds(*read);
+}
+
+Result<Settings> settings_of(const CausalOptions& options, const Program& program) {
+  Settings settings{.is_end_to_end = options.end_to_end};
+  if (auto read = read_times(options, settings); !read) return std::unexpected(read.error());
+  if (!options.line.empty()) {
+    const auto line = find_line(*program.map, options.line);
+    if (!line) return fail("--line: " + line.error().message);
+    settings.fixed_line = *line;
+  }
+  for (const std::string& name : options.progress) {
+    const auto line = find_line(*program.map, name);
+    if (!line) return fail("--progress: " + line.error().message);
+    settings.sampled.push_back(*line);
+  }
+  return settings;
+}
+
+constexpr const char* did_not_begin =
+    "libstabcausal.so did not start in the program: the program may have dropped LD_PRELOAD, or "
+    "may not be allowed to read this process's files.";
+
+std::string end_words(const Ended& ended) {
+  if (ended.timed_out) return "took longer than --timeout and was killed";
+  return ended.signal != 0 ? fmt::format("was killed by {}", strsignal(ended.signal))
+                           : fmt::format("exited with {}", ended.exit_code);
+}
+
+bool has_failed(const Ended& ended) {
+  return ended.interrupted == 0 && (ended.timed_out || ended.signal != 0 || ended.exit_code != 0);
+}
+
+class Runs {
+ public:
+  Runs(const CausalOptions& options, Program program, std::string library, Settings settings,
+       std::optional<std::int32_t> speedup, std::chrono::nanoseconds timeout)
+      : options_(options),
+        program_(std::move(program)),
+        library_(std::move(library)),
+        settings_(std::move(settings)),
+        speedup_(speedup),
+        timeout_(timeout) {}
+
+  Result<Profiled> run_all(const std::vector<double>& loads) {
+    if (!loads.empty())
+      if (auto measured = measure(loads); !measured) return std::unexpected(measured.error());
+    for (unsigned block = 0; block < options_.runs; ++block)
+      for (const std::size_t load : order_of(block)) {
+        if (made_.interrupted != 0 || is_in_vain_) break;
+        if (auto ran = run(block, load); !ran) return std::unexpected(ran.error());
+        // Further runs would not visit a progress point either.
+        is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
+      }
+    if (made_.profile.runs.empty() && made_.interrupted == 0)
+      return fail("the program failed in all runs, so no run is kept");
+    remark();
+    return std::move(made_);
+  }
+
+ private:
+  [[nodiscard]] stab::causal::Command command() const {
+    return {
+        .path = program_.path, .argv = options_.command, .library = library_, .timeout = timeout_};
+  }
+
+  // In each pair of runs, one has speedup 0; the seed decides which one.
+  std::int32_t speedup_of(unsigned run) const {
+    if (!speedup_) return stab::causal::drawn;
+    const bool is_second_faster = derive(options_.seed, "causal pair", {run / 2}) % 2 == 0;
+    return (run % 2 == 1) == is_second_faster ? *speedup_ : 0;
+  }
+
+  // Measures the arrivals of a whole run, because they may differ between the program's phases.
+  Result<void> measure(const std::vector<double>& loads) {
+    Settings settings = settings_;
+    settings.fixed_speedup = 0;
+    const auto session = SessionFile::make(*program_.map, settings);
+    if (!session) return std::unexpected(session.error());
+    const auto ended = run_watched("run before the others", *session);
+    if (!ended) return std::unexpected(ended.error());
+    made_.interrupted = ended->interrupted;
+    if (has_failed(*ended))
+      return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
+    Profile without;
+    const Seen seen = add_run(session->layout(), program_.map->lines, settings.is_end_to_end,
+                              session->bytes(), ended->passed_ns, without);
+    has_begun_ = seen.has_begun;
+    if (made_.interrupted != 0) return {};
+    if (!has_begun_) return fail(did_not_begin);
+    for (const double load : loads) {
+      const auto speedup = speedup_for(load, seen.arrivals);
+      if (!speedup) return std::unexpected(speedup.error());
+      made_.profile.loads.push_back({.asked = load, .speedup_ns = *speedup});
+    }
+    made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
+    const std::size_t threads = seen.arrivals.size();
+    tell(fmt::format("run before the others: {} thread{} arrival points, each every {}", threads,
+                     threads == 1 ? " passes" : "s pass",
+                     format_duration(mean_gap(seen.arrivals))));
+    return {};
+  }
+
+  // Loads take turns in a new order in each block, so that changes over time affect all alike.
+  [[nodiscard]] std::vector<std::size_t> order_of(unsigned block) const {
+    std::vector<std::size_t> order(std::max<std::size_t>(made_.profile.loads.size(), 1));
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    Random(derive(options_.seed, "causal loads", {block})).shuffle(std::span(order));
+    return order;
+  }
+
+  // "run 2 of 5", and with loads "run 2 of 10 at 1.25x".
+  [[nodiscard]] std::string run_name(unsigned number, std::size_t load) const {
+    const auto& loads = made_.profile.loads;
+    if (loads.empty()) return fmt::format("run {} of {}", number + 1, options_.runs);
+    return fmt::format("run {} of {} at {}x", number + 1, options_.runs * loads.size(),
+                       loads[load].asked);
+  }
+
+  Result<void> run(unsigned block, std::size_t load) {
+    const unsigned number = begun_++;
+    Settings settings = settings_;
+    if (!made_.profile.loads.empty()) settings.arrival_ns = made_.profile.loads[load].speedup_ns;
+    settings.seed = derive(options_.seed, "causal run", {number});
+    settings.fixed_speedup = speedup_of(block);
+    const auto session = SessionFile::make(*program_.map, settings);
+    if (!session) return std::unexpected(session.error());
+    const auto ended = run_watched(run_name(number, load), *session);
+    if (!ended) return std::unexpected(ended.error());
+    made_.interrupted = ended->interrupted;
+    take(number, block, load, *ended, *session);
+    return {};
+  }
+
+  Result<Ended> run_watched(const std::string& name, const SessionFile& session) {
+    last_visits_ = 0;
+    looks_without_ = 0;
+    unsigned looks = 0;
+    return run_program(command(), session, [&] {
+      if (++looks % 5 == 0) look(name, session);
+      if (looks == 2) look_for_points(session);
+    });
+  }
+
+  // Tells users early that the program seems to have no progress points.
+  void look_for_points(const SessionFile& session) {
+    if (options_.end_to_end || begun_ > 1) return;
+    for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
+      if (now_of(session.counters()[i].count) != 0) return;
+    tell(
+        "No progress point was visited in the first 2 s: if the program has none, stop it with "
+        "Ctrl-C, then add one or use --progress FILE:LINE or --end-to-end.");
+  }
+
+  void look(const std::string& name, const SessionFile& session) {
+    std::uint64_t visits = 0;
+    for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
+      visits += now_of(session.counters()[i].count);
+    tell(fmt::format("{}: {} experiments, {:.0f} visits per second", name,
+                     now_of(session.head().experiments),
+                     static_cast<double>(visits - last_visits_) / 5));
+    looks_without_ = visits == last_visits_ ? looks_without_ + 1 : 0;
+    last_visits_ = visits;
+    if (looks_without_ != 2 || options_.end_to_end) return;
+    tell(
+        "No progress point was visited for 10 s: if the program hangs, stop it with Ctrl-C, or "
+        "give each run a --timeout.");
+  }
+
+  void take(unsigned number, unsigned block, std::size_t load, const Ended& ended,
+            const SessionFile& session) {
+    left_behind_ = left_behind_ || ended.others_go_on;
+    if (has_failed(ended)) {
+      tell(fmt::format("{}: the program {}; the run is left out", run_name(number, load),
+                       end_words(ended)));
+      return;
+    }
+    const Seen seen = add_run(session.layout(), program_.map->lines, settings_.is_end_to_end,
+                              session.bytes(), ended.passed_ns, made_.profile);
+    made_.profile.runs.back().load = load;
+    made_.profile.runs.back().block = block;
+    if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
+    has_begun_ = has_begun_ || seen.has_begun;
+    all_.experiments += seen.experiments;
+    all_.visits += seen.visits;
+    all_.damaged += seen.damaged;
+    all_.timeless += seen.timeless;
+    all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
+    tell(fmt::format("{}: {} experiments, {} visits in {:.1f} s", run_name(number, load),
+                     seen.experiments, seen.visits, static_cast<double>(seen.duration_ns) / 1e9));
+  }
+
+  // Tells the user about problems that make the result worse, and what to change.
+  void remark() const {
+    if (!has_begun_) {
+      tell(did_not_begin);
+      return;
+    }
+    if (left_behind_)
+      tell(
+          "The profile does not cover processes that were still running when the program ended. "
+          "Let the program wait for the processes that it starts, and run servers in the "
+          "foreground.");
+    if (all_.visits == 0 && !options_.end_to_end)
+      tell(
+          "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
+          "COZ_PROGRESS of coz.h where a piece of work is finished, or use --progress FILE:LINE or "
+          "--end-to-end.");
+    if (empty_ != 0 && all_.duration_ns < short_run_ns)
+      tell(
+          fmt::format("The program runs for {} ms, which is too short: give it more work, or "
+                      "shorten the experiments with --experiment.",
+                      all_.duration_ns / 1'000'000));
+    for (const std::string& each :
+         report::sampling_remarks(made_.profile, std::chrono::nanoseconds(settings_.sample_ns),
+                                  {.scope = "--scope and --binary", .experiment = "--experiment"}))
+      tell(each);
+    if (all_.timeless != 0)
+      tell(
+          fmt::format("{} experiments are left out because arrivals gained more time in them than "
+                      "passed. To keep all experiments, use a smaller --load or --arrival-speedup.",
+                      all_.timeless));
+    if (all_.damaged != 0)
+      tell(fmt::format("{} records are left out, because the program overwrote them.",
+                       all_.damaged));
+  }
+
+  const CausalOptions& options_;
+  Program program_;
+  std::string library_;
+  Settings settings_;
+  std::optional<std::int32_t> speedup_;
+  std::chrono::nanoseconds timeout_;  // 0: no timeout
+  Profiled made_;
+  Seen all_;
+  std::uint64_t last_visits_ = 0;
+  unsigned looks_without_ = 0;  // consecutive looks without a new visit
+  unsigned begun_ = 0;
+  unsigned empty_ = 0;
+  bool has_begun_ = false;
+  bool left_behind_ = false;
+  bool is_in_vain_ = false;  // a run has ended without a visit to a progress point
+};
+
+}  // namespace
+
+Result<Profiled> profile_program(const CausalOptions& options) {
+  std::vector<double> loads;
+  if (!options.load.empty()) {
+    auto read = read_loads(options.load);
+    if (!read) return std::unexpected(read.error());
+    loads = std::move(*read);
+    if (loads.size() > 1 && !options.coz.empty())
+      return fail(
+          "--coz: the file format does not record the load of a run; profile one load at a time");
+  }
+  const auto timeout = read_timeout(options.timeout);
+  if (!timeout) return std::unexpected(timeout.error());
+  std::optional<std::int32_t> speedup;
+  if (!options.speedup.empty()) {
+    const auto percent = read_speedup(options.speedup);
+    if (!percent) return std::unexpected(percent.error());
+    if (!options.end_to_end || options.line.empty())
+      return fail(
+          "--speedup needs --end-to-end and --line: other experiments choose their speedups at "
+          "random, because each run needs some at 0");
+    speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
+  }
+  auto companions = stab::causal::find_companions();
+  if (!companions) return std::unexpected(companions.error());
+  stab::causal::Programs programs(*std::move(companions));
+  auto program = programs.prepare(
+      {.word = options.command.front(), .scope = options.scope, .binaries = options.binaries});
+  if (!program) return std::unexpected(program.error());
+  auto settings = settings_of(options, *program);
+  if (!settings) return std::unexpected(settings.error());
+  return Runs(options, std::move(*program), programs.library(), std::move(*settings), speedup,
+              *timeout)
+      .run_all(loads);
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+using stats::causal::AtLoad;
+using stats::causal::Loads;
+
+Result<Profiled> read_all(const std::vector<std::string>& paths) {
+  Profile profile;
+  for (const std::string& path : paths) {
+    const auto input = Input::open(path);
+    if (!input) return std::unexpected(input.error());
+    if (auto read = stats::causal::read_coz(input->text(), profile); !read)
+      return fail(fmt::format("{}: {}", one_line(path, 500), read.error().message));
+  }
+  return Profiled{.profile = std::move(profile)};
+}
+
+std::string dumped(const ordered_json& object) {
+  return json_text(object, 2) + "\n";
+}
+
+Result<std::string> words_of(const CausalOptions& options, const Profile& profile) {
+  const auto made = stats::causal::analyse(profile, {.alpha = options.alpha, .seed = options.seed});
+  if (!made) return std::unexpected(made.error());
+  if (!options.json) return report::causal_text(profile, *made, options.alpha);
+  return dumped(report::causal_json(profile, *made, options.alpha));
+}
+
+// One JSON object for all loads: their totals, and each load's points with the load.
+ordered_json all_of(const Profile& profile, const Loads& loads, double alpha) {
+  stats::causal::Analysis all{.is_end_to_end = true};
+  std::vector<std::size_t> load_of;  // parallel to all.points
+  for (const AtLoad& at : loads.loads) {
+    const stats::causal::Analysis& one = at.analysis;
+    all.runs += one.runs;
+    all.experiments += one.experiments;
+    all.hours += one.hours;
+    all.runs_are_clusters = all.runs_are_clusters && one.runs_are_clusters;
+    all.is_end_to_end = all.is_end_to_end && one.is_end_to_end;
+    all.is_phase_known = all.is_phase_known && one.is_phase_known;
+    all.points.insert(all.points.end(), one.points.begin(), one.points.end());
+    load_of.resize(all.points.size(), at.load);
+  }
+  ordered_json made = report::causal_json(profile, all, alpha);
+  for (std::size_t i = 0; i < load_of.size(); ++i)
+    made["points"][i]["load"] = report::asked_json(profile.loads[load_of[i]]);
+  made.update(report::loads_json(profile, loads));
+  return made;
+}
+
+Result<std::string> load_words(const CausalOptions& options, const Profile& profile) {
+  const auto made =
+      stats::causal::analyse_loads(profile, {.alpha = options.alpha, .seed = options.seed});
+  if (!made) return std::unexpected(made.error());
+  if (options.json) return dumped(all_of(profile, *made, options.alpha));
+  std::string text = report::loads_text(profile, *made);
+  for (const AtLoad& at : made->loads)
+    text += fmt::format("\nAt a load of {}\n\n{}", report::load_name(profile.loads[at.load]),
+                        report::causal_text(profile, at.analysis, options.alpha));
+  return text;
+}
+
+Result<int> show(const CausalOptions& options, const Profile& profile) {
+  const auto text =
+      profile.loads.empty() ? words_of(options, profile) : load_words(options, profile);
+  if (!text) return std::unexpected(text.error());
+  if (auto written = write_output(*text, options.output, Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+}  // namespace
+
+Result<double> read_speedup(std::string_view text) {
+  double percent = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, percent);
+  if (error != std::errc{} || std::string_view(at, end) != "%" || !(percent > 0) || percent > 100)
+    return fail(fmt::format("--speedup needs a share of the line's time like 25%, not '{}'",
+                            one_line(text, 60)));
+  return percent;
+}
+
+Result<int> show_causal(const CausalOptions& options) {
+  if (options.read.empty() == options.command.empty())
+    return fail(
+        "give either --read FILE or, after --, a program to run; 'stabctl causal --help' has "
+        "examples");
+  if (!options.read.empty() && !options.load.empty())
+    return fail(
+        "--load needs a program to run: a file does not contain the load at which it was recorded");
+  auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
+  if (!made) return std::unexpected(made.error());
+  // The file is written first, so that the user can look at a profile that can't be analysed.
+  if (!options.coz.empty()) {
+    const std::string text = stats::causal::as_coz(made->profile);
+    if (auto written = write_output(text, options.coz, Colours::none); !written)
+      return std::unexpected(written.error());
+  }
+  const auto shown = show(options, made->profile);
+  if (made->interrupted == 0) return shown;
+  if (!shown) tell("stabctl: " + shown.error().message);
+  return exit_interrupted + made->interrupted;
+}
+
+}  // namespace stab::client::causal

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+#include "client/database.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/base64.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "client/client.h"
+#include "client/output.h"
+#include "protocol/paths.h"
+#include "report/csv.h"
+#include "stabd/archive/archive.h"
+#include "stabd/archive/intake.h"
+#include "stabd/archive/spool.h"
+#include "stabd/upkeep/upkeep.h"
+#include "store/copy.h"
+#include "store/query/query.h"
+#include "store/recovery/recover.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string as_json(const std::string& database, const std::string& file,
+                    const std::vector<store::Damage>& damage) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const store::Damage& each : damage)
+    rows.push_back({{"table", each.table}, {"row", each.row}, {"problem", each.problem}});
+  const nlohmann::json all{{"database", database}, {"file", file}, {"damage", rows}};
+  return json_text(all, 2);
+}
+
+}  // namespace
+
+Result<std::string> database_of(const Common& common) {
+  if (!common.state.empty()) return database_named(common.state);
+  auto client = Client::connect(common.sockets);
+  if (!client) return std::unexpected(client.error());
+  const auto answer = client->ask(protocol::VersionRequest{});
+  if (!answer) return std::unexpected(answer.error());
+  return answer->state + "/stabd.db";
+}
+
+std::string database_named(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) ? (fs::path(path) / "stabd.db").string() : path;
+}
+
+Result<int> backup(const Common& common, const std::string& file) {
+  const auto database = database_of(common);
+  if (!database) return std::unexpected(database.error());
+  if (access(database->c_str(), R_OK) != 0)
+    return fail_errno(
+        fmt::format("cannot read {}, which only root and stabd's own user may copy", *database));
+  const auto damage = store::back_up(*database, file);
+  if (!damage) return fail(damage.error().message);
+  if (common.json) {
+    if (auto printed = write_json(as_json(*database, file, *damage)); !printed)
+      return std::unexpected(printed.error());
+  } else {
+    fmt::print("{} is a copy of {}\n", file, *database);
+    for (const store::Damage& each : *damage)
+      fmt::print("row {} of {}: {}\n", each.row, each.table, for_terminal(each.problem));
+  }
+  if (damage->empty()) return exit_ok;
+  tell(
+      "stabctl: the copy is damaged like the original: 'stabctl recover' makes a new database from "
+      "what is readable");
+  return exit_failed;
+}
+
+// Exports and imports archives. With a daemon, only the bytes pass through it, and stabctl opens
+// the files as its user; with --folder, stabctl does everything itself.
+
+namespace {
+
+// Removes what an unfinished import left. Returns "", or text that says why it could not.
+std::string remove_unfinished(store::Store& store) {
+  upkeep::Upkeep upkeep(store);
+  auto done = upkeep.load();
+  while (done && upkeep.has_work()) done = upkeep.step();
+  return done ? "" : "; stabd removes its parts when it starts: " + done.error().message;
+}
+
+Result<void> fetch_archive(const Common& common, std::int64_t id, const std::string& file) {
+  auto client = Client::connect(common.sockets);
+  if (!client) return std::unexpected(client.error());
+  const auto reply = client->ask(protocol::ExportRequest{.id = id, .format = "archive"});
+  if (!reply) return std::unexpected(reply.error());
+  const auto bytes = from_base64(reply->text);
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto kept = store::keep_database(*bytes, file);
+  return kept ? Result<void>() : fail(kept.error().message);
+}
+
+Result<std::int64_t> send_archive(const Common& common, const std::string& file) {
+  const Fd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return fail_errno(fmt::format("cannot read {}", file));
+  auto client = Client::connect(common.sockets);
+  if (!client) return std::unexpected(client.error());
+  std::error_code error;
+  const std::string name = fs::absolute(file, error).lexically_normal().string();
+  for (;;) {
+    const auto piece = read_piece(opened, protocol::bytes_of_piece);
+    if (!piece) return std::unexpected(piece.error());
+    const bool last = piece->size() < protocol::bytes_of_piece;
+    const auto reply = client->ask(
+        protocol::ImportRequest{.piece = to_base64(*piece), .last = last, .file = name});
+    if (!reply) return std::unexpected(reply.error());
+    if (last) return reply->id;
+  }
+}
+
+Result<std::int64_t> take_in(const std::string& file, const std::string& state) {
+  umask(077);  // only its user may read a new database
+  std::error_code error;
+  const fs::path folder(state);
+  if (folder.filename() == "stabd.db" ||
+      (fs::exists(folder, error) && !fs::is_directory(folder, error)))
+    return fail(fmt::format("{} is not a folder: --folder needs the folder of a database", state));
+  fs::create_directories(folder, error);
+  if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
+  auto store = store::Store::open(database_named(state));
+  if (!store) return fail(store.error().message);
+  // Removes what a killed import or removal left. No daemon has this database open.
+  remove_unfinished(**store);
+  archive::Spool::remove_left(state);
+  const auto spool = archive::Spool::make(state);
+  if (!spool) return std::unexpected(spool.error());
+  auto apart = archive::take_apart(
+      file, {.uid = geteuid(), .gid = getegid(), .believed = true, .name = file},
+      (*spool)->parts());
+  if (!apart) return std::unexpected(apart.error());
+  auto intake = archive::Intake::open((*spool)->parts());
+  if (!intake) return fail(intake.error().message);
+  for (;;) {
+    const auto more = intake->step(**store);
+    if (!more)
+      return fail(fmt::format("{} is not imported: {}{}", file, more.error().message,
+                              remove_unfinished(**store)));
+    if (!*more) return intake->id();
+  }
+}
+
+}  // namespace
+
+Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file) {
+  if (common.state.empty() && id == 0)
+    return fail("name an experiment by its number ('stabctl list' shows the numbers)");
+  auto written = common.state.empty() ? fetch_archive(common, id, file)
+                                      : archive::write(database_named(common.state), id, file);
+  if (!written) return std::unexpected(written.error());
+  if (common.json)
+    fmt::print("{{\"id\":{}}}\n", id);
+  else
+    fmt::print("{} holds experiment {}; 'stabctl import' reads it\n", for_terminal(file), id);
+  return exit_ok;
+}
+
+Result<int> import_archive(const Common& common, const std::string& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error))
+    return fail(fmt::format(
+        "there is no file {}: name an archive written by 'stabctl export ID --archive FILE'",
+        file));
+  const auto id = common.state.empty() ? send_archive(common, file) : take_in(file, common.state);
+  if (!id) return std::unexpected(id.error());
+  if (common.json)
+    fmt::print("{{\"id\":{}}}\n", *id);
+  else if (common.state.empty())
+    fmt::print("it is now experiment {}\n", *id);
+  else
+    fmt::print("it is now experiment {} of {}\n", *id, for_terminal(common.state));
+  return exit_ok;
+}
+
+namespace {
+
+std::string as_json(const std::string& from, const std::string& to, const store::Recovered& found) {
+  using nlohmann::json;
+  json tables = json::array();
+  for (const auto& each : found.tables)
+    tables.push_back({{"table", each.name},
+                      {"kept", each.kept},
+                      {"lost", each.lost},
+                      {"more_may_be_lost", each.more}});
+  json experiments = json::array();
+  for (const auto& each : found.experiments)
+    experiments.push_back({{"id", each.id}, {"name", each.name}, {"problem", each.problem}});
+  const json all{{"from", from},
+                 {"to", to},
+                 {"lost_nothing", found.lost_nothing()},
+                 {"tables", tables},
+                 {"experiments", experiments}};
+  return json_text(all, 2);
+}
+
+void print(const std::string& to, const store::Recovered& found) {
+  for (const auto& each : found.tables)
+    fmt::print("{:<12} {:>8} kept {:>8} lost{}\n", each.name, each.kept, each.lost,
+               each.more ? ", and more may be lost" : "");
+  for (const auto& each : found.experiments)
+    fmt::print("experiment {}{}{}: {}\n", each.id, each.name.empty() ? "" : " ",
+               one_line(each.name, 100), each.problem);
+  fmt::print("{} is complete{}\n", for_terminal(to),
+             found.lost_nothing() ? ", and nothing was lost" : "");
+}
+
+}  // namespace
+
+Result<int> recover(const Common& common, const std::string& from, const std::string& to) {
+  const std::string source = database_named(from);
+  const std::string target = database_named(to);
+  const auto found = store::recover(source, target);
+  if (!found) return fail(found.error().message);
+  if (common.json) {
+    if (auto printed = write_json(as_json(source, target, *found)); !printed)
+      return std::unexpected(printed.error());
+  } else {
+    print(target, *found);
+  }
+  return found->lost_nothing() ? exit_ok : exit_failed;
+}
+
+namespace {
+
+Result<void> print(const Common& common, const protocol::RemoveReply& gone, bool dry) {
+  if (common.json)
+    fmt::print("{}\n", protocol::to_text(gone, -1));
+  else
+    fmt::print("experiment {} ({}) {}: {} trials, {} builds, {} events\n", gone.id,
+               one_line(gone.name, 100), dry ? "would be removed" : "is removed", gone.trials,
+               gone.builds, gone.events);
+  return flush_output();
+}
+
+// Fails if the experiment has not ended.
+Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t id) {
+  const auto found = store.experiment(id);
+  if (!found) return fail(found.error().message);
+  if (!*found) return fail(fmt::format("there is no experiment {}", id));
+  if ((*found)->ended_ns == 0)
+    return fail(fmt::format(
+        "experiment {} has not ended: the 'stabctl run' that started it can continue it", id));
+  const auto content = store.content(id);
+  if (!content) return fail(content.error().message);
+  return protocol::RemoveReply{.id = id,
+                               .name = (*found)->name,
+                               .trials = content->trials,
+                               .builds = content->builds,
+                               .events = content->events};
+}
+
+Result<protocol::RemoveReply> remove_stored(store::Store& store, std::int64_t id) {
+  auto gone = what_would_go(store, id);
+  if (!gone) return gone;
+  const auto found = store.experiment(id);
+  upkeep::Upkeep upkeep(store);
+  if (auto begun = upkeep.remove(**found, fmt::format("by user {}", geteuid())); !begun)
+    return fail(begun.error().message);
+  while (upkeep.has_work())
+    if (auto done = upkeep.step(); !done) return fail(done.error().message);
+  return gone;
+}
+
+using Remover = std::function<Result<protocol::RemoveReply>(std::int64_t id)>;
+
+Result<int> remove_each(const Common& common, const std::vector<std::int64_t>& ids, bool dry,
+                        const Remover& remove_one) {
+  for (const std::int64_t id : ids) {
+    const auto gone = remove_one(id);
+    if (!gone) return std::unexpected(gone.error());
+    if (auto printed = print(common, *gone, dry); !printed) return std::unexpected(printed.error());
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, bool dry) {
+  if (common.state.empty()) {
+    auto client = Client::connect(common.sockets);
+    if (!client) return std::unexpected(client.error());
+    return remove_each(common, ids, dry, [&](std::int64_t id) {
+      return client->ask(protocol::RemoveRequest{.id = id, .dry = dry});
+    });
+  }
+  const std::string database = database_named(common.state);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(database, error))
+    return fail(fmt::format("there is no database {}", database));
+  if (dry) {
+    auto reader = store::Reader::open(database);
+    if (!reader) return fail(reader.error().message);
+    return remove_each(common, ids, dry,
+                       [&](std::int64_t id) { return what_would_go(**reader, id); });
+  }
+  auto store = store::Store::open(database);
+  if (!store) return fail(store.error().message);
+  return remove_each(common, ids, dry, [&](std::int64_t id) { return remove_stored(**store, id); });
+}
+
+namespace {
+
+constexpr std::size_t widest_cell = 200;
+
+struct AsText {
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
+  std::string operator()(double number) const { return fmt::format("{}", number); }
+  std::string operator()(const std::string& text) const { return text; }
+};
+
+struct AsJson {
+  nlohmann::json operator()(std::monostate) const { return nullptr; }
+  template <class T>
+  nlohmann::json operator()(const T& value) const {
+    return value;
+  }
+};
+
+std::vector<std::string> cells_of(const std::vector<store::Value>& row) {
+  std::vector<std::string> cells;
+  for (const store::Value& each : row) cells.push_back(std::visit(AsText(), each));
+  return cells;
+}
+
+std::string as_json(const store::Table& table) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& row : table.rows) {
+    nlohmann::json cells = nlohmann::json::array();
+    for (const store::Value& each : row) cells.push_back(std::visit(AsJson(), each));
+    rows.push_back(std::move(cells));
+  }
+  const nlohmann::json all{{"columns", table.columns}, {"rows", std::move(rows)}};
+  return json_text(all) + "\n";
+}
+
+std::string as_csv(const store::Table& table) {
+  std::string text = report::csv_line(table.columns);
+  for (const auto& row : table.rows) text += report::csv_line(cells_of(row));
+  return text;
+}
+
+// Aligns the columns, with two spaces between them; each cell becomes one line.
+std::string as_table(const store::Table& table) {
+  std::vector<std::vector<std::string>> lines{table.columns};
+  for (const auto& row : table.rows) lines.push_back(cells_of(row));
+  std::vector<std::size_t> widths(table.columns.size());
+  for (auto& line : lines)
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      line[i] = one_line(line[i], widest_cell);
+      widths[i] = std::max(widths[i], line[i].size());
+    }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string shown;
+    for (std::size_t i = 0; i < line.size(); ++i)
+      shown += fmt::format("{}{:<{}}", i == 0 ? "" : "  ", line[i], widths[i]);
+    shown.erase(shown.find_last_not_of(' ') + 1);
+    text += shown + "\n";
+  }
+  return text;
+}
+
+// One of SQLite's functions can run almost forever on a long text without checking the query's
+// limit, so this handler ends the process.
+void end_at_once(int /*signal*/) {
+  constexpr std::string_view words =
+      "stabctl: the query takes longer than its time limit: ask for less, or raise --time-limit\n";
+  const auto ignored = write(STDERR_FILENO, words.data(), words.size());
+  static_cast<void>(ignored);
+  _exit(exit_error);
+}
+
+// Ends the process soon after the query's own limit. The query writes nothing, so nothing is left
+// half done.
+void end_after(std::chrono::seconds time) {
+  struct sigaction action{};
+  action.sa_handler = end_at_once;
+  sigaction(SIGALRM, &action, nullptr);
+  alarm(static_cast<unsigned>(std::min<std::int64_t>(time.count() + 1, INT32_MAX)));
+}
+
+}  // namespace
+
+Result<int> sql(const Common& common, const SqlOptions& options) {
+  const std::string folder = common.state.empty() ? default_state_directory() : common.state;
+  const std::string path = options.database.empty() ? folder + "/stabd.db" : options.database;
+  if (access(path.c_str(), R_OK) != 0)
+    return fail(fmt::format(
+        "cannot read {} ({}): name the folder of a database with --folder ('stabctl runs' lists "
+        "some), or a file with --database",
+        path, std::strerror(errno)));
+  end_after(std::chrono::seconds(options.seconds));
+  const auto table =
+      store::query(path, options.statement, {.time = std::chrono::seconds(options.seconds)});
+  if (!table) return fail(table.error().message);
+  const std::string text = common.json   ? as_json(*table)
+                           : options.csv ? as_csv(*table)
+                                         : as_table(*table);
+  if (auto written = write_output(text, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+}  // namespace stab::client

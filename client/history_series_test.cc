@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+#include "client/history_series.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "client/history_words.h"
+
+namespace stab::client::history {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Experiment experiment(std::int64_t id, double mean) {
+  return {.id = id,
+          .name = "nightly",
+          .at_ns = id * 1'000'000'000,
+          .machine = "lab: a CPU, 2 CPUs, Linux 6.1, Debian",
+          .hardware = "lab: a CPU, 2 CPUs",
+          .settings = {"CC = clang-19"},
+          .response = "wall",
+          .unit = stats::Unit::nanoseconds,
+          .log_scale = true,
+          .means = {{.n = 30, .mean = mean, .low = mean * 0.99, .high = mean * 1.01}}};
+}
+
+std::vector<Experiment> step(double after) {
+  std::vector<Experiment> all;
+  for (int i = 1; i <= 16; ++i)
+    all.push_back(experiment(i, (i <= 9 ? 1e6 : 1e6 * after) * (1 + (i * 5 % 7) / 1000.0)));
+  return all;
+}
+
+double normal(Random& random) {
+  const auto uniform = [&] { return (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53; };
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
+TEST(History, AStepIsAChangeWithItsSize) {
+  const History history = make_history("sort", step(1.05), {});
+  ASSERT_EQ(history.series.size(), 1U);
+  ASSERT_EQ(history.series[0].changes.size(), 1U);
+  const Change& change = history.series[0].changes[0];
+  EXPECT_EQ(change.at, 9U);
+  EXPECT_NEAR(change.ratio.value_or(0), 1.05, 0.002);
+  EXPECT_LE(change.p, 0.01);
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, HasSubstr("sort, wall: 16 experiments on lab: a CPU"));
+  EXPECT_THAT(text, HasSubstr(" % more from 10 on, worse (p = 0.00"));
+  EXPECT_THAT(text, HasSubstr("seed 1, alpha 0.05)"));
+  const json object = json::parse(as_json(history));
+  EXPECT_EQ(object["series"][0]["changes"][0]["id"], 10);
+  EXPECT_EQ(object["seed"], 1);
+  EXPECT_EQ(object["permutations"], 999);
+}
+
+TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
+  std::vector<Experiment> all;
+  for (const double size : {1000.0, 1000.0, 1016.0})
+    all.push_back(experiment(static_cast<std::int64_t>(all.size()) + 1, size));
+  for (Experiment& each : all) {
+    each.response = "code-size";
+    each.unit = stats::Unit::bytes;
+    each.facts = true;
+    each.means[0].low = each.means[0].high = std::nullopt;
+  }
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].changes.size(), 1U);
+  EXPECT_EQ(history.series[0].changes[0].at, 2U);
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, HasSubstr("The same in all trials of each; less is better"));
+  EXPECT_THAT(text, HasSubstr("change: 1.6 % more from 3 on, worse (exactly)"));
+  EXPECT_THAT(text, HasSubstr(" 1016 B "));
+  EXPECT_THAT(text, Not(HasSubstr("too short")));
+  EXPECT_THAT(text, Not(HasSubstr("positions of functions")));
+  const json series = json::parse(as_json(history))["series"][0];
+  EXPECT_EQ(series["exact"], true);
+  EXPECT_TRUE(series["changes"][0]["p"].is_null());
+  // Sizes that vary, as those of random builds, are tested as ever.
+  all[1].means[0] = {.n = 30, .mean = 1004, .low = 1001, .high = 1007};
+  EXPECT_FALSE(make_history("sort", all, {}).series[0].exact);
+}
+
+TEST(History, MoreIsBetterWhereThePlanSaysSo) {
+  std::vector<Experiment> all = step(1.05);
+  for (Experiment& each : all) each.higher_is_better = true;
+  EXPECT_THAT(as_text(make_history("sort", all, {})), HasSubstr(" % more from 10 on, better (p"));
+}
+
+TEST(History, NumbersOfAnySignHaveDifferences) {
+  std::vector<Experiment> all = step(1.05);
+  for (Experiment& each : all) each.means[0] = {.n = 3, .mean = each.means[0].mean - 1.03e6};
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].changes.size(), 1U);
+  EXPECT_FALSE(history.series[0].changes[0].ratio);
+  EXPECT_NEAR(history.series[0].changes[0].difference, 0.05e6, 2000);
+}
+
+TEST(History, ExperimentsAreInTheOrderOfTimeAndEachCellIsASeries) {
+  std::vector<Experiment> all = step(1.05);
+  std::ranges::reverse(all);
+  for (Experiment& each : all) {
+    each.means[0].levels = {{"opt", "O2"}};
+    each.means.push_back({.levels = {{"opt", "O3"}}, .n = 30, .mean = 7e5});
+  }
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series.size(), 2U);
+  EXPECT_EQ(history.experiments.front().id, 1);
+  EXPECT_EQ(history.series[0].changes.size(), 1U);
+  EXPECT_TRUE(history.series[1].changes.empty()) << "it never changes";
+  EXPECT_DOUBLE_EQ(history.alpha_of_each, 0.025);
+  EXPECT_THAT(as_text(history), HasSubstr("0.05 for all of them together"));
+}
+
+TEST(History, WhatIsNotComparableWithTheLatestIsLeftOutWithTheReason) {
+  std::vector<Experiment> all = step(1);
+  all[0].machine = "other: a CPU, 2 CPUs, Linux 6.1, Debian";
+  all[0].hardware = "other: a CPU, 2 CPUs";
+  all[1].response = "user";
+  all[2].simulated = true;
+  all[3].log_scale = false;
+  all[4].unit = stats::Unit::bytes;
+  all[5].machine = "";
+  const History history = make_history("sort", all, {});
+  EXPECT_EQ(history.experiments.size(), 10U);
+  std::vector<std::string> reasons;
+  for (const LeftOut& each : history.left_out) reasons.push_back(each.reason);
+  EXPECT_THAT(reasons,
+              ElementsAre("another machine: other: a CPU, 2 CPUs, Linux 6.1, Debian",
+                          "its response is user", "its trials ran under a simulator",
+                          "its means are arithmetic", "its response is wall in another unit",
+                          "another machine: not known"));
+  EXPECT_THAT(as_text(history),
+              HasSubstr("Experiment 2 (nightly) is left out: its response is user."));
+}
+
+TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
+  std::vector<Experiment> all = step(1);
+  for (int i = 5; i < 16; ++i) all[i].settings = {"CC = clang-20"};
+  for (int i = 7; i < 16; ++i) all[i].machine = "lab: a CPU, 2 CPUs, Linux 6.2, Debian";
+  const History history = make_history("sort", all, {});
+  EXPECT_EQ(history.experiments.size(), 16U);
+  for (std::size_t i = 0; i < 16; ++i) {
+    std::vector<std::string> expected;
+    if (i == 5) expected.push_back("different settings than before: CC = clang-20");
+    if (i == 7) expected.push_back("different kernel or system than before");
+    EXPECT_EQ(history.remarks[i], expected) << i;
+  }
+}
+
+TEST(History, MissingTrialsAreSaidBesideTheMeanThatLacksThem) {
+  std::vector<Experiment> all = step(1);
+  report::Document document;
+  document.trials = {.planned = 40, .ok = 36, .failed = 2, .skipped = 1, .disturbed = 1};
+  const Experiment counted = experiment_in(document, "sort");
+  for (const std::size_t i : {0U, 4U}) {
+    all[i].trials = counted.trials;
+    all[i].missing = counted.missing;
+  }
+  const History history = make_history("sort", all, {});
+  for (std::size_t i = 0; i < 16; ++i)
+    EXPECT_EQ(history.remarks[i], i == 0 || i == 4
+                                      ? std::vector<std::string>{"4 of 40 trials are missing"}
+                                      : std::vector<std::string>())
+        << i;
+  EXPECT_THAT(as_text(history), HasSubstr("nightly; 4 of 40 trials are missing"));
+}
+
+TEST(History, TrialsThatTimeOutCanRaiseAnAlarm) {
+  std::vector<Experiment> all = step(1);
+  Mean& last = all.back().means[0];
+  last.missing = 4;
+  last.loss_low = 1.2 * last.mean;
+  last.loss_interval_low = 1.1 * last.mean;
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].alarms.size(), 1U) << "the mean of the other trials is as before";
+  EXPECT_EQ(history.series[0].alarms[0].at, 15U);
+  EXPECT_THAT(as_text(history), HasSubstr("; with the 4 missing, the mean is at least 1.2"));
+  EXPECT_THAT(as_text(history),
+              HasSubstr(" ms or more), so only a change to more can be an alarm (see 'stabctl logs "
+                        "16')"));
+  EXPECT_THAT(as_text(history), HasSubstr(" ms (interval 1.1"));
+  const json point = json::parse(as_json(history))["series"][0]["points"][15];
+  EXPECT_EQ(point["missing"], 4);
+  EXPECT_EQ(point["loss_low"], 1.2 * last.mean);
+  EXPECT_FALSE(point.contains("loss_high"));
+  EXPECT_EQ(point["loss_interval_low"], 1.1 * last.mean);
+  EXPECT_FALSE(point.contains("loss_interval_high"));
+}
+
+TEST(History, TrialsThatTimedOutBeforeAChangeMayHaveBeenAsSlow) {
+  std::vector<Experiment> all = step(1.2);
+  ASSERT_TRUE(make_history("sort", all, {}).series[0].changes[0].stands);
+  std::ranges::rotate(all, all.begin() + 3);  // 6 quick, 7 slow, 3 quick
+  for (std::size_t i = 0; i < 16; ++i) all[i].at_ns = static_cast<std::int64_t>(i + 1) * 1000;
+  for (std::size_t i = 0; i < 6; ++i) all[i].means[0].missing = 1;
+  for (std::size_t i = 0; i < 6; ++i) all[i].means[0].loss_low = all[i].means[0].mean;
+  for (const Change& each : make_history("sort", all, {}).series[0].changes)
+    EXPECT_EQ(each.stands, each.at != 6U) << each.at;
+}
+
+TEST(History, TrialsLostWithoutALimitMakeNoAlarm) {
+  std::vector<Experiment> all = step(1);
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].mean *= 1.2;
+  const History complete = make_history("sort", all, {});
+  ASSERT_EQ(complete.series[0].alarms.size(), 1U);
+  EXPECT_EQ(complete.series[0].alarms[0].at, 11U);
+  ASSERT_EQ(complete.series[0].changes.size(), 1U);
+  EXPECT_TRUE(complete.series[0].changes[0].stands);
+  EXPECT_THAT(as_json(complete), Not(HasSubstr("missing")));
+  EXPECT_THAT(as_json(complete), Not(HasSubstr("stands")));
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].missing = 2;
+  const History open = make_history("sort", all, {});
+  EXPECT_TRUE(open.series[0].alarms.empty());
+  ASSERT_EQ(open.series[0].changes.size(), 1U);
+  EXPECT_FALSE(open.series[0].changes[0].stands);
+  const std::string text = as_text(open);
+  EXPECT_THAT(text, HasSubstr("with the 2 missing, the mean may be anything, so it can't be an "
+                              "alarm (see 'stabctl logs 16')"));
+  EXPECT_THAT(text, HasSubstr(" % more from 12 on, but missing trials may be the reason (p"));
+  EXPECT_EQ(json::parse(as_json(open))["series"][0]["changes"][0]["stands"], false);
+  // Failed trials took at most their timeout, which says nothing against a slower program.
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_high = 2e6;
+  EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty());
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_low = 1.1e6;
+  const History bounded = make_history("sort", all, {});
+  ASSERT_EQ(bounded.series[0].alarms.size(), 1U);
+  EXPECT_TRUE(bounded.series[0].changes[0].stands);
+  EXPECT_THAT(as_text(bounded), HasSubstr("; with the 2 missing, the mean is 1.10"));
+  for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_low = 1.0e6;
+  EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty()) << "as before";
+}
+
+TEST(History, AMissingTrialLongAgoDoesNotHideALaterChange) {
+  std::vector<Experiment> all = step(1);
+  for (std::size_t i = 12; i < 16; ++i) all[i].means[0].mean *= 1.2;
+  all[4].means[0].missing = 1;
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].alarms.size(), 1U);
+  EXPECT_EQ(history.series[0].alarms[0].at, 12U);
+  EXPECT_TRUE(history.series[0].changes[0].stands);
+}
+
+TEST(History, AShortSeriesIsShownAndNotTested) {
+  std::vector<Experiment> all = step(2);
+  all.erase(all.begin() + 11, all.end());
+  all.erase(all.begin(), all.begin() + 6);
+  ASSERT_EQ(all.size(), 5U);
+  const History history = make_history("sort", all, {});
+  EXPECT_FALSE(history.series[0].tested);
+  EXPECT_TRUE(history.series[0].changes.empty());
+  EXPECT_THAT(
+      as_text(history),
+      HasSubstr(
+          "1 of 1 series is too short to be tested for changes: with fewer than 6 experiments"));
+  EXPECT_TRUE(json::parse(as_json(history))["alpha_of_each"].is_null());
+}
+
+// Many cells, of which the first two have a step in the middle.
+std::vector<Experiment> steps_of(int cells, int length) {
+  Random random(29);
+  std::vector<Experiment> all;
+  for (int i = 1; i <= length; ++i) {
+    all.push_back(experiment(i, 0));
+    all.back().means.clear();
+    for (int cell = 0; cell < cells; ++cell)
+      all.back().means.push_back(
+          {.levels = {{"x", std::to_string(cell)}},
+           .n = 30,
+           .mean = (cell > 1 || 2 * i <= length ? 1e6 : 2e6) * std::exp(0.01 * normal(random))});
+  }
+  return all;
+}
+
+TEST(History, ManySeriesAndASmallAlphaGetThePermutationsThatFindAChange) {
+  const History history = make_history("sort", steps_of(24, 24), {.alpha = 0.001});
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_TRUE(history.series[i].tested);
+    ASSERT_EQ(history.series[i].changes.size(), i < 2 ? 1U : 0U);
+    if (i < 2) EXPECT_LE(history.series[i].changes[0].p, history.alpha_of_each);
+  }
+}
+
+TEST(History, WhatNoPermutationsCanFindIsNotCalledTested) {
+  const History history = make_history("sort", steps_of(60, 200), {.alpha = 0.001});
+  EXPECT_TRUE(history.too_many);
+  EXPECT_EQ(history.permutations, 0U);
+  EXPECT_TRUE(std::ranges::none_of(history.series, &Series::tested));
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, HasSubstr("60 of 60 series are not tested for changes: an alpha of 1.7e-05"));
+  EXPECT_THAT(text, Not(HasSubstr("E-divisive")));
+  EXPECT_TRUE(json::parse(as_json(history))["alpha_of_each"].is_null());
+}
+
+TEST(History, LayoutsThatStayAreSaid) {
+  std::vector<Experiment> all = step(1);
+  EXPECT_THAT(as_text(make_history("sort", all, {})),
+              HasSubstr("In 16 of 16 experiments the positions of functions were not random"));
+  for (Experiment& each : all) each.all_moved = true;
+  EXPECT_THAT(as_text(make_history("sort", all, {})), Not(HasSubstr("were not random")));
+}
+
+// Three cells that do not change: any change at all is a false alarm.
+TEST(History, FalseAlarmsAreAsRareAsAlphaSaysForAllSeriesTogether) {
+  Random random(23);
+  constexpr int rounds = 400;
+  int alarms = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<Experiment> all;
+    for (int i = 1; i <= 14; ++i) {
+      all.push_back(experiment(i, 0));
+      all.back().means.clear();
+      for (const char* level : {"a", "b", "c"})
+        all.back().means.push_back(
+            {.levels = {{"x", level}}, .n = 30, .mean = 1e6 * std::exp(0.01 * normal(random))});
+    }
+    const History history = make_history("sort", std::move(all), {.seed = random.next()});
+    const auto changes = [](const Series& each) { return !each.changes.empty(); };
+    alarms += std::ranges::any_of(history.series, changes) ? 1 : 0;
+  }
+  // 5 % and four standard deviations.
+  EXPECT_LE(alarms, 20 + 4 * 4.4);
+  EXPECT_GE(alarms, 4) << "a test that finds too little";
+}
+
+TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
+  report::Document document{.layouts = {.randomized = 3}};
+  document.analysis.spec.treatments = {"opt", "heap"};
+  document.analysis.means = {{.subject = "sort", .levels = {"O2", "on"}, .n = 4, .mean = 2},
+                             {.subject = "sort", .levels = {"O3", "on"}, .n = 4, .mean = NAN},
+                             {.subject = "zip", .levels = {"O2", "on"}, .n = 4, .mean = 3}};
+  document.analysis.means[0].low = 1;
+  document.analysis.means[0].high = INFINITY;
+  document.analysis.means[0].lost = 2;
+  document.analysis.means[0].loss_low = 1.5;
+  document.analysis.means[0].loss_interval_low = 1.25;
+  document.analysis.means[0].loss_interval_high = INFINITY;
+  const Experiment found = experiment_in(document, "sort");
+  ASSERT_EQ(found.means.size(), 1U) << "a number that is not finite is no mean";
+  EXPECT_EQ(found.means[0].levels, (Levels{{"heap", "on"}, {"opt", "O2"}}));
+  EXPECT_EQ(found.means[0].low, 1);
+  EXPECT_EQ(found.means[0].high, std::nullopt);
+  EXPECT_EQ(found.means[0].missing, 2U);
+  EXPECT_EQ(found.means[0].loss_low, 1.5);
+  EXPECT_EQ(found.means[0].loss_high, std::nullopt);
+  EXPECT_EQ(found.means[0].loss_interval_low, 1.25);
+  EXPECT_EQ(found.means[0].loss_interval_high, std::nullopt);
+  EXPECT_THAT(found.others, ElementsAre("zip"));
+  EXPECT_TRUE(found.all_moved);
+  document.layouts.without_runtime = 1;
+  EXPECT_FALSE(experiment_in(document, "sort").all_moved);
+}
+
+TEST(History, OnlyASizeWithVerdictsIsAFact) {
+  report::Document document;
+  document.analysis.spec.response = "code-size";
+  EXPECT_TRUE(experiment_in(document, "sort").facts);
+  document.analysis.effects = {{.verdict = stats::Verdict::faster}, {}};
+  EXPECT_FALSE(experiment_in(document, "sort").facts);
+  document.analysis.effects.pop_back();
+  EXPECT_TRUE(experiment_in(document, "sort").facts);
+  document.analysis.spec.response = "wall";
+  EXPECT_FALSE(experiment_in(document, "sort").facts);
+}
+
+}  // namespace
+}  // namespace stab::client::history

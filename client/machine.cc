@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#include "client/machine.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "client/exit_code.h"
+#include "client/output.h"
+#include "machine/program.h"
+#include "machine/quiet/doctor.h"
+#include "machine/quiet/keeper.h"
+#include "protocol/paths.h"
+
+namespace stab::client {
+namespace {
+
+// `grade`: the machine's grade, which does not depend on the programs.
+std::string as_json(machine::Grade grade, std::span<const machine::Finding> findings) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const machine::Finding& finding : findings)
+    rows.push_back({{"name", finding.name},
+                    {"grade", machine::to_string(finding.grade)},
+                    {"found", finding.found},
+                    {"meaning", finding.meaning},
+                    {"mend", finding.mend}});
+  const nlohmann::json all{{"grade", machine::to_string(grade)}, {"findings", rows}};
+  return json_text(all, 2) + "\n";
+}
+
+std::string as_text(machine::Grade grade, std::span<const machine::Finding> findings) {
+  std::string text =
+      fmt::format("This machine is {} for measurements.\n\n", machine::to_string(grade));
+  for (const machine::Finding& finding : findings) {
+    text += fmt::format("{}  {:<19} {}\n", machine::to_string(finding.grade), finding.name,
+                        finding.found);
+    if (!finding.meaning.empty()) text += fmt::format("{:26}{}\n", "", finding.meaning);
+    if (!finding.mend.empty()) text += fmt::format("{:26}mend: {}\n", "", finding.mend);
+  }
+  return text;
+}
+
+// Finds out which parts of this program's layout can be random.
+Result<machine::Finding> look_at(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  const auto file = machine::find_program(
+      program, {fmt::format("PATH={}", path == nullptr ? "/usr/bin:/bin" : path)}, ".");
+  if (!file) return std::unexpected(file.error());
+  machine::Finding finding{
+      .name = "program", .grade = machine::Grade::fair, .found = {}, .meaning = {}, .mend = {}};
+  if (const std::string why = machine::why_in_place(*file); !why.empty()) {
+    finding.found = fmt::format("{}: {}", program, why);
+    finding.meaning =
+        "its functions, stack frames and heap blocks are in the same places in every trial; stabd "
+        "refuses plans that ask for a random layout";
+    finding.mend =
+        "build it with szc, without -static, -static-pie or BOLT; or use link_order and "
+        "link_padding";
+  } else if (!machine::has_szc_note(*file)) {
+    finding.found = fmt::format("{}: szc did not build the program", program);
+    finding.meaning = "its functions and stack frames are in the same places in every trial";
+    finding.mend = "build it with CC=szc CXX=szc++";
+  } else {
+    finding.grade = machine::Grade::good;
+    finding.found = fmt::format(
+        "{}: szc built the program; 'szc --stab-explain' lists the functions that stay in place",
+        program);
+  }
+  return finding;
+}
+
+}  // namespace
+
+Result<int> doctor(const MachineOptions& options) {
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::unexpected(topology.error());
+  auto findings = machine::examine(*topology, options.root);
+  const machine::Grade grade = machine::overall(findings);
+  for (const std::string& program : options.programs) {
+    auto found = look_at(program);
+    if (!found) return std::unexpected(found.error());
+    findings.push_back(*std::move(found));
+  }
+  if (auto written = write_output(
+          options.json ? as_json(grade, findings) : as_text(grade, findings), "", Colours::none);
+      !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+Result<int> compilers(const CompilerOptions& options) {
+  if (options.added && options.added->empty())
+    return fail("name the clang that gets a pass: stabctl compiler add /path/to/clang");
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string beside = self.parent_path() / "szc";
+  const std::string szc = !error && access(beside.c_str(), X_OK) == 0 ? beside : "szc";
+  const std::string command =
+      shell_quote(szc) + " " +
+      (options.added ? "--stab-add-compiler " + shell_quote(*options.added) : "--stab-compilers") +
+      (options.json ? " --json" : "");
+  FILE* output = popen(command.c_str(), "re");
+  if (output == nullptr) return fail_errno("cannot start szc");
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), output)) > 0;)
+    text.append(buffer.data(), got);
+  const int status = pclose(output);
+  constexpr int not_found = 127;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == not_found)
+    return fail("there is no szc beside stabctl or in PATH: install the package 'szc'");
+  fmt::print("{}", text);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+namespace {
+
+using machine::Outcome;
+
+// All daemons share the machine's knobs, so there is one folder of logs for the machine.
+std::string folder_of_logs(const MachineOptions& options) {
+  return options.root + default_state_directory();
+}
+
+std::string log_of(const MachineOptions& options) {
+  if (!options.log.empty()) return options.log;
+  return machine::log_by_hand(folder_of_logs(options));
+}
+
+// Puts back what an experiment of a killed daemon changed. A call with its own log does not touch
+// experiments.
+Result<std::vector<Outcome>> recovered(const MachineOptions& options) {
+  if (!options.log.empty()) return {};
+  return machine::recover(folder_of_logs(options), options.root);
+}
+
+Result<machine::CpuChoice> cpus_of(const MachineOptions& options) {
+  const auto topology = machine::Topology::load();
+  if (!topology) return std::unexpected(topology.error());
+  return topology->choose_cpus(options.trial_cpus);
+}
+
+std::string as_json(std::span<const Outcome> outcomes) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Outcome& outcome : outcomes)
+    rows.push_back({{"knob", outcome.knob},
+                    {"file", outcome.file},
+                    {"outcome", machine::to_string(outcome.what)},
+                    {"found", outcome.found},
+                    {"value", outcome.value},
+                    {"reason", outcome.reason}});
+  return json_text(rows, 2) + "\n";
+}
+
+// One line for each file, except that files which are already quiet share one line per knob.
+std::string as_text(std::span<const Outcome> outcomes) {
+  std::string text;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    std::string line = fmt::format("{:<9} {:<18} ", machine::to_string(outcome.what), outcome.knob);
+    if (outcome.what == Outcome::What::quiet) {
+      std::size_t count = 1;
+      for (; i + 1 < outcomes.size() && outcomes[i + 1].what == outcome.what &&
+             outcomes[i + 1].knob == outcome.knob;
+           ++i)
+        ++count;
+      line += count == 1 ? outcome.file : fmt::format("{} and {} more", outcome.file, count - 1);
+    } else {
+      line += outcome.file;
+    }
+    if (outcome.found != outcome.value)
+      line += fmt::format(": {} -> {}", outcome.found, outcome.value);
+    else if (!outcome.found.empty())
+      line += ": " + outcome.found;
+    if (!outcome.reason.empty()) line += (outcome.file.empty() ? "" : "; ") + outcome.reason;
+    text += line + "\n";
+  }
+  return text;
+}
+
+Result<int> show(const MachineOptions& options, std::span<const Outcome> outcomes, int code) {
+  const std::string text = options.json ? as_json(outcomes) : as_text(outcomes);
+  if (auto written = write_output(text, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return code;
+}
+
+bool any(std::span<const Outcome> outcomes, Outcome::What what) {
+  return std::ranges::find(outcomes, what, &Outcome::what) != outcomes.end();
+}
+
+nlohmann::json as_row(const machine::Knob& knob, const machine::Setting& setting,
+                      const std::string& state) {
+  return {{"knob", knob.name},      {"file", setting.file},   {"state", state},
+          {"value", setting.found}, {"quiet", setting.quiet}, {"needs", knob.needs},
+          {"effect", knob.effect},  {"reason", setting.error}};
+}
+
+}  // namespace
+
+Result<int> quiesce_status(const MachineOptions& options) {
+  const auto chosen = machine::choose_knobs(options.knobs);
+  if (!chosen) return std::unexpected(chosen.error());
+  const auto cpus = cpus_of(options);
+  if (!cpus) return std::unexpected(cpus.error());
+  nlohmann::json rows = nlohmann::json::array();
+  std::string text;
+  for (const machine::Knob* knob : *chosen) {
+    const auto settings = machine::read_knob(*knob, *cpus, options.root);
+    if (settings.empty()) {
+      text += fmt::format("absent    {}\n", knob->name);
+      machine::Setting none;
+      none.error = "this machine has no such setting";
+      rows.push_back(as_row(*knob, none, "absent"));
+    }
+    for (const machine::Setting& setting : settings) {
+      const std::string state = !setting.error.empty() ? "unknown"
+                                : setting.is_quiet()   ? "quiet"
+                                                       : "loud";
+      rows.push_back(as_row(*knob, setting, state));
+      text += fmt::format(
+          "{:<9} {:<18} {}: {}{}\n", state, knob->name, setting.file, setting.found,
+          state == "loud" ? fmt::format(" (the quiet value is {})", setting.quiet) : setting.error);
+    }
+    // A quiet knob needs nothing more.
+    if (settings.empty() || !std::ranges::all_of(settings, &machine::Setting::is_quiet))
+      text += fmt::format("{:29}needs {}\n", "", knob->needs);
+  }
+  const std::string shown = options.json ? json_text(rows, 2) + "\n" : text;
+  if (auto written = write_output(shown, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+Result<int> quiesce_apply(const MachineOptions& options) {
+  const auto chosen = machine::choose_knobs(options.knobs);
+  if (!chosen) return std::unexpected(chosen.error());
+  for (const machine::Knob* knob : *chosen)
+    if (machine::is_for_experiments(*knob))
+      return fail(fmt::format(
+          "{} can be made quiet only during an experiment{}: name it in a plan's machine.knobs",
+          knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
+  const auto cpus = cpus_of(options);
+  if (!cpus) return std::unexpected(cpus.error());
+  auto log = machine::UndoLog::open(log_of(options), options.root);
+  if (!log) return std::unexpected(log.error());
+  // First undo what a killed daemon changed, or this call would record those values as the ones to
+  // restore.
+  if (auto left = recovered(options); !left) return std::unexpected(left.error());
+  const machine::UndoLog::Mark before = log->mark();
+  const auto outcomes = machine::quiesce(*log, *chosen, *cpus, options.root);
+  if (outcomes && (!options.strict || !any(*outcomes, Outcome::What::refused)))
+    return show(options, *outcomes, exit_ok);
+  // Undo the changes of this call.
+  const auto back = machine::restore(*log, options.root, before);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  if (!back) return std::unexpected(back.error());
+  (void)show(options, *outcomes, exit_error);
+  if (any(*back, Outcome::What::refused))
+    return fail(
+        "--strict: some settings cannot be made quiet, and some of the others could not be put "
+        "back: try 'stabctl quiesce restore'");
+  return fail("--strict: some settings cannot be made quiet, so all are as they were");
+}
+
+Result<int> quiesce_restore(const MachineOptions& options) {
+  // Undo an experiment's changes first, because it made them on top of the changes made by hand.
+  auto outcomes = recovered(options);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  auto log = machine::UndoLog::open(log_of(options), options.root);
+  if (!log) return std::unexpected(log.error());
+  const auto by_hand = machine::restore(*log, options.root);
+  if (!by_hand) return std::unexpected(by_hand.error());
+  outcomes->insert(outcomes->end(), by_hand->begin(), by_hand->end());
+  if (outcomes->empty() && !options.json) {
+    fmt::print("there is nothing to put back\n");
+    return exit_ok;
+  }
+  return show(options, *outcomes, any(*outcomes, Outcome::What::refused) ? exit_error : exit_ok);
+}
+
+}  // namespace stab::client

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+#include "client/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/describe.hpp>
+#include <charconv>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <ranges>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "client/output.h"
+#include "client/stored.h"
+#include "client/verbs.h"
+#include "plan/reading/reader.h"
+#include "protocol/codec.h"
+#include "protocol/paths.h"
+
+namespace stab::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string file_name(const std::string& name) {
+  std::string safe;
+  for (const char c : name)
+    safe += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_'
+                ? c
+                : '-';
+  return safe;
+}
+
+// The file that holds the digest of the run's plan until the run has ended.
+std::string mark_of(const std::string& folder) {
+  return folder + "/unfinished";
+}
+
+std::string digest_of(const RunOf& run) {
+  Sha256 hash;
+  // A run that an earlier version began continues with the defaults of that version, so the digest
+  // leaves defaults out.
+  hash.add_field(plan::without_defaults(run.plan));
+  hash.add_field(run.directory);
+  return hash.hex();
+}
+
+bool has_mark(const std::string& folder, const std::string& digest) {
+  const auto mark = read_file(mark_of(folder), 4096);
+  return mark && *mark == digest;
+}
+
+// Empty if the run is of another plan, or a process uses the folder.
+std::optional<RunFolder> interrupted_in(const std::string& folder, const std::string& digest) {
+  if (!has_mark(folder, digest)) return std::nullopt;
+  Fd claim(open(mark_of(folder).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!claim || flock(claim.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  return RunFolder{.path = folder, .claim = std::move(claim)};
+}
+
+// Folders with a mark, newest first.
+std::vector<std::string> marked_folders(const std::string& runs) {
+  std::error_code error;
+  std::set<std::pair<fs::file_time_type, std::string>> marks;
+  for (const auto& entry : fs::directory_iterator(runs, error)) {
+    std::error_code none;
+    const auto time = fs::last_write_time(mark_of(entry.path()), none);
+    if (!none) marks.emplace(time, entry.path().string());
+  }
+  std::vector<std::string> folders;
+  for (auto each = marks.rbegin(); each != marks.rend(); ++each) folders.push_back(each->second);
+  return folders;
+}
+
+std::optional<RunFolder> newest_interrupted(const std::string& runs, const std::string& digest) {
+  for (const std::string& folder : marked_folders(runs))
+    if (auto found = interrupted_in(folder, digest)) return found;
+  return std::nullopt;
+}
+
+Result<RunFolder> new_folder(const std::string& runs, const RunOf& run, const std::string& digest) {
+  std::error_code error;
+  const std::string stem = fmt::format("{}/{}-{:%Y%m%d-%H%M%S}", runs, file_name(run.experiment),
+                                       fmt::localtime(std::time(nullptr)));
+  fs::create_directories(runs, error);
+  RunFolder folder{.path = stem, .claim = Fd()};
+  for (int i = 2; !error && !fs::create_directory(folder.path, error) && !error; ++i)
+    folder.path = fmt::format("{}-{}", stem, i);
+  if (error) return fail(fmt::format("cannot create {}: {}", folder.path, error.message()));
+  folder.claim = Fd(open(mark_of(folder.path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!folder.claim) return fail_errno("cannot write " + mark_of(folder.path));
+  flock(folder.claim.get(), LOCK_EX);
+  if (auto written = write_all(folder.claim.get(), digest); !written)
+    return std::unexpected(written.error());
+  return folder;
+}
+
+}  // namespace
+
+std::string folder_of_runs() {
+  return fs::absolute(default_state_directory() + "/runs").string();
+}
+
+bool is_unfinished(const std::string& folder, const RunOf& run) {
+  return has_mark(folder, digest_of(run));
+}
+
+std::vector<std::string> interrupted_runs() {
+  std::vector<std::string> folders = marked_folders(folder_of_runs());
+  std::erase_if(folders, [](const std::string& folder) {
+    const Fd mark(open(mark_of(folder).c_str(), O_RDONLY | O_CLOEXEC));
+    return !mark || flock(mark.get(), LOCK_EX | LOCK_NB) != 0;
+  });
+  return folders;
+}
+
+Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again) {
+  if (!wanted.empty()) {
+    std::error_code error;
+    fs::create_directories(wanted, error);
+    if (error) return fail(fmt::format("cannot create {}: {}", wanted, error.message()));
+    return RunFolder{.path = fs::absolute(wanted).string(), .claim = Fd()};
+  }
+  const std::string runs = folder_of_runs();
+  const std::string digest = digest_of(run);
+  if (!again)
+    if (auto found = newest_interrupted(runs, digest)) return std::move(*found);
+  return new_folder(runs, run, digest);
+}
+
+void mark_ended(const RunFolder& folder) {
+  unlink(mark_of(folder.path).c_str());
+}
+
+// Lists the runs in the folders that `stabctl run` and `stabctl ab` created.
+
+// An experiment, or a folder without a readable experiment.
+struct LeftRun {
+  std::string folder{};
+  std::optional<std::int64_t> id{};  // absent: no experiment could be read
+  std::string name{};
+  std::string state{};  // as its row says
+  std::string reason{};
+  std::uint64_t trials = 0;             // of its plan
+  std::optional<std::uint64_t> done{};  // trials that ended in any way; absent if damage hides it
+  std::int64_t submitted_ns = 0;
+  std::optional<std::int64_t> ended_ns{};
+  bool running = false;               // a daemon is using it now
+  bool goes_on = false;               // the command that began it would continue it
+  std::optional<std::string> verb{};  // of that command, if goes_on: "run" or "ab"
+  std::string problem{};              // why something is missing here; "": nothing is missing
+};
+BOOST_DESCRIBE_STRUCT(LeftRun, (),
+                      (folder, id, name, state, reason, trials, done, submitted_ns, ended_ns,
+                       running, goes_on, verb, problem))
+
+// The runs in the folders below `runs`, oldest first. Empty if `runs` does not exist.
+Result<std::vector<LeftRun>> left_runs(const std::string& runs);
+
+namespace {
+
+// Looks for the process that the database's lock file names. It does not try the lock, because a
+// daemon that starts at this moment would then find the lock taken.
+bool is_in_use(const std::string& folder) {
+  const auto text = read_file(folder + "/stabd.db.lock", 64);
+  if (!text) return false;
+  int pid = 0;
+  std::from_chars(text->data(), text->data() + text->size(), pid);
+  const auto name = read_file(fmt::format("/proc/{}/comm", pid), 64);
+  return pid > 0 && name && *name == "stabd\n";
+}
+
+void count_trials(store::Reader& reader, LeftRun& run) {
+  const auto progress = reader.progress(*run.id);
+  if (!progress) {
+    run.problem = progress.error().message;
+    return;
+  }
+  run.done = std::ranges::count_if(*progress, &store::Reader::Progress::done);
+}
+
+LeftRun run_of(store::Reader& reader, const std::string& folder, const store::Experiment& row) {
+  LeftRun run{.folder = folder,
+              .id = row.id,
+              .name = row.name,
+              .state = row.state,
+              .reason = row.reason,
+              .trials = row.trials,
+              .submitted_ns = row.submitted_ns,
+              .running = is_in_use(folder)};
+  if (row.ended_ns != 0) run.ended_ns = row.ended_ns;
+  run.goes_on =
+      !run.running && row.ended_ns == 0 &&
+      is_unfinished(folder, {.experiment = row.name, .plan = row.plan, .directory = row.directory});
+  std::error_code error;
+  if (run.goes_on) run.verb = fs::exists(folder + "/" + ab_mark, error) ? "ab" : "run";
+  count_trials(reader, run);
+  return run;
+}
+
+void add_runs_in(const std::string& folder, std::vector<LeftRun>& runs) {
+  const auto stored = open_stored(folder);
+  const auto rows = stored ? stored->reader->experiments()
+                           : store::Outcome<store::Reader::Experiments>(std::unexpected(
+                                 store::StoreError{.message = stored.error().message}));
+  if (!rows) {
+    runs.push_back({.folder = folder, .problem = rows.error().message});
+    return;
+  }
+  for (const store::Experiment& row : rows->intact)
+    runs.push_back(run_of(*stored->reader, folder, row));
+  for (const store::Damage& row : rows->damaged)
+    runs.push_back(
+        {.folder = folder,
+         .state = "damaged",
+         .problem = fmt::format("row {} of table {}: {}", row.row, row.table, row.problem)});
+  if (rows->intact.empty() && rows->damaged.empty())
+    runs.push_back({.folder = folder, .problem = "it holds no experiment"});
+}
+
+}  // namespace
+
+Result<std::vector<LeftRun>> left_runs(const std::string& runs) {
+  std::error_code error;
+  std::vector<LeftRun> found;
+  if (!fs::exists(runs, error)) return found;
+  for (auto each = fs::directory_iterator(runs, error); !error && each != fs::directory_iterator();
+       each.increment(error)) {
+    std::error_code ignored;
+    if (each->is_directory(ignored)) add_runs_in(each->path().string(), found);
+  }
+  if (error) return fail(fmt::format("cannot read {}: {}", runs, error.message()));
+  std::ranges::sort(found, {}, [](const LeftRun& run) {
+    return std::tuple(run.submitted_ns, run.folder, run.id);
+  });
+  return found;
+}
+
+namespace {
+
+// If the daemon was killed, the row still says `running`.
+std::string state_of(const LeftRun& run) {
+  if (run.running || run.ended_ns || !run.id) return run.state;
+  return "interrupted";
+}
+
+std::string line_of(const LeftRun& run) {
+  std::string line = fmt::format(
+      "{:<11}  {:>7} of {:>7} trials  {:<19}  {}  {}", state_of(run),
+      run.done ? std::to_string(*run.done) : "?", run.trials, local_time(run.submitted_ns),
+      run.name.empty() ? "?" : one_line(run.name, 100), for_terminal(run.folder));
+  if (run.verb) line += fmt::format("  (run the same 'stabctl {}' to continue)", *run.verb);
+  if (!run.problem.empty()) line += "  (" + one_line(run.problem, 300) + ")";
+  return line;
+}
+
+}  // namespace
+
+Result<int> runs(const Common& common) {
+  const std::string folder = folder_of_runs();
+  const auto found = left_runs(folder);
+  if (!found) return std::unexpected(found.error());
+  if (common.json) {
+    if (auto printed = write_json(protocol::to_text(*found, 2)); !printed)
+      return std::unexpected(printed.error());
+    return exit_ok;
+  }
+  if (found->empty())
+    fmt::print("there are no runs in {}: 'stabctl run plan.toml' makes one\n", folder);
+  for (const LeftRun& run : *found) fmt::print("{}\n", line_of(run));
+  return exit_ok;
+}
+
+std::vector<std::string> completed_folders(const std::string& beginning) {
+  std::vector<std::string> lines;
+  auto found = left_runs(folder_of_runs());
+  if (!found) return lines;
+  for (const LeftRun& run : *found | std::views::reverse)
+    if (run.id && run.folder.starts_with(beginning))
+      lines.push_back(
+          fmt::format("{}\t{} ({})", run.folder, one_line(run.name, 60), one_line(run.state, 20)));
+  return lines;
+}
+
+}  // namespace stab::client
