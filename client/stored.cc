@@ -11,10 +11,10 @@
 #include "protocol/paths.h"
 #include "results/answers.h"
 #include "results/document.h"
-#include "results/exports/export.h"
-#include "results/pages/pages.h"
-#include "results/profiles/profiles.h"
-#include "results/replay.h"
+#include "results/export.h"
+#include "results/pages.h"
+#include "results/profiles.h"
+#include "results/run_request.h"
 
 namespace stab::client {
 namespace {

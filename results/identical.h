@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds binaries that are the same file although their levels differ. Pure.
+// Finds binaries that are the same file although their levels differ, and levels that differ only
+// by noise. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,8 @@
 
 #include "design/expand.h"
 #include "plan/plan.h"
+#include "stats/data/spec.h"
+#include "store/records.h"
 
 namespace stab::results {
 
@@ -32,5 +35,10 @@ std::optional<std::string> find_identical(const plan::Plan& plan, std::span<cons
 // both levels. At least one cell must have both.
 bool are_identical(std::span<const Binary> binaries, std::uint32_t benchmark, std::size_t factor,
                    const std::string& first, const std::string& second);
+
+// Finds levels that build the same binary and run it in the same way: for that benchmark, they
+// differ only by noise. `builds`: the experiment's builds in the store.
+std::vector<stats::Alike> alike_levels(const plan::Plan& plan, const plan::Expansion& expansion,
+                                       std::span<const store::Build> builds);
 
 }  // namespace stab::results

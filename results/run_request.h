@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Makes the request that tells a worker how to run one trial of a plan.
+// Makes the request that tells a worker how to run one trial of a plan, or a stored trial again.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "design/expand.h"
 #include "plan/plan.h"
 #include "protocol/run.h"
+#include "store/reader.h"
 
 namespace stab::results {
 
@@ -27,5 +30,18 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
 // Checks that each trial, build and wait of the plan ends within `turn`; the error says what to
 // change. A turn of 0 means that there is no limit.
 Result<void> fits_a_turn(const plan::Plan& plan, std::chrono::nanoseconds turn);
+
+struct WhichTrial {
+  std::uint32_t position = 0;
+  std::optional<std::uint32_t> attempt{};  // nothing means the last attempt
+};
+
+Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& experiment,
+                                WhichTrial which);
+
+// `cache`: the folder of the experiment's builds. Fails if the attempt never ran.
+Result<protocol::ReplayReply> answer_replay(store::Reader& store,
+                                            const store::Experiment& experiment,
+                                            const std::string& cache, WhichTrial which);
 
 }  // namespace stab::results

@@ -20,7 +20,7 @@
 #include "plan/measures/simulated.h"
 #include "plan/quantities.h"
 #include "plan/reading/key_list.h"
-#include "results/sums/within_trials.h"
+#include "results/sums.h"
 
 namespace stab::results {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "design/expand.h"
 #include "plan/reading/testing.h"
-#include "results/exclusion/judge.h"
+#include "results/exclusion.h"
 #include "stabd/daemon/session/schedule.h"
 #include "store/test_support.h"
 #include "tests/system/lab.h"

@@ -19,7 +19,7 @@
 #include "machine/quality/observer.h"
 #include "plan/quantities.h"
 #include "report/or_null.h"
-#include "results/exclusion/judge.h"
+#include "results/exclusion.h"
 
 namespace stab::client {
 namespace {

@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "plan/reading/reader.h"
-#include "results/exclusion/judge.h"
+#include "results/exclusion.h"
 #include "results/trials.h"
 #include "stabd/archive/parts.h"
 #include "store/copy.h"

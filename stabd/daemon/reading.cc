@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "results/answers.h"
-#include "results/exports/export.h"
+#include "results/export.h"
 #include "stabd/daemon/daemon.h"
 
 namespace stab::daemon {

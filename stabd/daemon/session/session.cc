@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "machine/topology.h"
-#include "results/exclusion/judge.h"
+#include "results/exclusion.h"
 #include "results/run_request.h"
 #include "store/stranger.h"
 

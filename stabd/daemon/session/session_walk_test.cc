@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "results/exclusion/judge.h"
+#include "results/exclusion.h"
 #include "stabd/daemon/session/testing.h"
 
 namespace stab::daemon {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/exports/export.h"
+#include "results/export.h"
 
 #include <gmock/gmock.h>
 

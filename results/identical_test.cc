@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/alike.h"
+#include "results/identical.h"
 
 #include <gtest/gtest.h>
 

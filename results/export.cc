@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "results/exports/export.h"
+#include "results/export.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "report/csv.h"
 #include "results/trials.h"
 #include "store/trial_columns.h"
@@ -343,6 +346,44 @@ Result<void> export_samples_csv(store::Reader& store, const store::Experiment& e
 Result<void> export_samples_json(store::Reader& store, const store::Experiment& experiment,
                                  const Sink& sink) {
   return write_json(store, experiment, table_of_samples, sink);
+}
+
+// Finds the function for each export format by the format's name in the protocol.
+
+namespace {
+
+Export* find_export(std::string_view format) {
+  static constexpr std::array<std::pair<std::string_view, Export*>, 6> exports{
+      {{"csv", export_csv},
+       {"json", export_json},
+       {"samples", export_samples_csv},
+       {"samples-json", export_samples_json},
+       {"hyperfine", export_hyperfine},
+       {"benchstat", export_benchstat}}};
+  const auto found =
+      std::ranges::find(exports, format, [](const auto& each) { return each.first; });
+  return found == exports.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+Result<void> check_export(const ExportAsked& asked) {
+  if (asked.format == "coz") return {};
+  if (find_export(asked.format) == nullptr)
+    return fail(
+        fmt::format("there is no export format '{}': the formats are csv, json, samples, "
+                    "samples-json, hyperfine, benchstat, coz and archive",
+                    one_line(asked.format, 50)));
+  if (!asked.cell.empty())
+    return fail("--cell works only with --format coz: leave out --cell, or --json");
+  return {};
+}
+
+Result<void> write_export(store::Reader& store, const store::Experiment& experiment,
+                          const ExportAsked& asked, const Sink& sink) {
+  if (auto known = check_export(asked); !known) return known;
+  if (asked.format == "coz") return export_coz(store, experiment, asked.cell, sink);
+  return find_export(asked.format)(store, experiment, sink);
 }
 
 }  // namespace stab::results

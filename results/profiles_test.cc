@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "results/profiles/profiles.h"
+#include "results/profiles.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "results/profiles/words.h"
 #include "results/testing.h"
 
 namespace stab::results {

@@ -1,28 +1,125 @@
 // SPDX-License-Identifier: MIT
-#include "results/profiles/difference.h"
+#include "results/profiles.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "plan/plan.h"
+#include "plan/reading/reader.h"
+#include "protocol/run.h"
 #include "report/or_null.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
-#include "results/profiles/words.h"
+#include "results/run_request.h"
 #include "results/trials.h"
+#include "stats/numbers/summary.h"
 #include "stats/tests/estimate.h"
 #include "stats/tests/student.h"
 #include "stats/verdicts/decide.h"
+#include "store/reader.h"
+#include "toml/problems.h"
 
 namespace stab::results {
+
+std::string readable(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && name != nullptr ? std::string(name.get()) : symbol;
+}
+
+std::string one_symbol(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;
+  const std::string name = readable(symbol);
+  std::string found = symbol;
+  for (std::size_t at = 2; at + 1 < found.size(); ++at) {
+    if ((found[at] != 'C' && found[at] != 'D') || found[at + 1] != '2') continue;
+    std::string other = found;
+    other[at + 1] = '1';
+    // "C2" or "D2" may be part of an identifier instead; then changing it changes the readable
+    // name.
+    if (readable(other) == name) found = std::move(other);
+  }
+  return found;
+}
+
+std::string amount(double value, const std::string& unit) {
+  const auto step = report::unit_step(
+      std::abs(value), unit == "ns" ? stats::Unit::nanoseconds : stats::Unit::number);
+  const double size = value / step.factor;
+  const int decimals = std::abs(size) >= 100 ? 0 : std::abs(size) >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f}{}{}", size, decimals, *step.name == '\0' ? "" : " ", step.name);
+}
+
+std::string change(double value, const std::string& unit) {
+  return (value < 0 ? "" : "+") + amount(value, unit);
+}
+
 namespace {
+
+// Finds the functions that take longer in one cell of the plan than in another. The units are
+// blocks, never samples: each cell's mean in a block is one number, and the test is on their
+// differences.
+
+struct FunctionChange {
+  std::string function{};
+  std::string object{};
+  std::optional<double> first{};  // mean per trial; absent if no trial of the cell has the function
+  std::optional<double> second{};
+  double difference = 0;  // second - first; a cell without the function counts as 0
+  std::optional<stats::Interval> interval{};
+  std::optional<double> p{};
+  std::optional<double> p_adjusted{};  // corrected for all functions together
+};
+
+// Sums up the profiles of two cells.
+class CellDifference {
+ public:
+  // `is_first`: whether the trial belongs to the first cell. The trial must have a profile.
+  void add(const store::Trial& trial, bool is_first);
+
+  // The number of blocks in which both cells have a profile; only these blocks count.
+  [[nodiscard]] std::size_t blocks() const;
+  // The functions, largest difference first. With fewer than two blocks there are no tests.
+  [[nodiscard]] std::vector<FunctionChange> functions(double alpha) const;
+  // The change in the sum over all functions.
+  [[nodiscard]] FunctionChange all(double alpha) const;
+
+ private:
+  using Function = std::pair<std::string, std::string>;  // name, object
+  struct Trials {
+    std::size_t count = 0;
+    std::map<Function, double> sums;
+  };
+  struct Block {
+    Trials first;
+    Trials second;
+  };
+  [[nodiscard]] std::vector<const Block*> complete() const;
+  [[nodiscard]] FunctionChange change_of(const std::vector<const Block*>& blocks,
+                                         const Function& function, double alpha) const;
+
+  std::map<std::uint32_t, Block> blocks_;
+};
 
 // This key holds the sum over all functions of a trial.
 const std::pair<std::string, std::string> everything{"", ""};
@@ -161,8 +258,6 @@ std::string json_of(const Cells& cells, const plan::Plan& plan,
   return json_text(whole, 2) + "\n";
 }
 
-}  // namespace
-
 void CellDifference::add(const store::Trial& trial, bool is_first) {
   Block& block = blocks_[trial.block];
   Trials& trials = is_first ? block.first : block.second;
@@ -241,6 +336,8 @@ FunctionChange CellDifference::all(double alpha) const {
   return change_of(complete(), everything, alpha);
 }
 
+// Answers a request as text or JSON. If a cell has no successful trial, the error lists the cells
+// that do.
 Result<std::string> difference_of_cells(store::Reader& store, const store::Experiment& experiment,
                                         const plan::Plan& plan,
                                         const protocol::ProfileRequest& request) {
@@ -248,6 +345,117 @@ Result<std::string> difference_of_cells(store::Reader& store, const store::Exper
   if (!cells) return std::unexpected(cells.error());
   if (auto good = check_cells(*cells, plan, request); !good) return std::unexpected(good.error());
   return request.format == "json" ? json_of(*cells, plan, request) : text_of(*cells, plan, request);
+}
+
+using counters::Profile;
+using counters::ProfiledFunction;
+
+std::uint64_t samples_in(const Profile& profile) {
+  std::uint64_t samples = 0;
+  for (const ProfiledFunction& each : profile.functions) samples += each.samples;
+  return samples;
+}
+
+double weight_in(const Profile& profile) {
+  double weight = 0;
+  for (const ProfiledFunction& each : profile.functions) weight += static_cast<double>(each.weight);
+  return weight;
+}
+
+double share_of(const ProfiledFunction& function, double all) {
+  return all > 0 ? static_cast<double>(function.weight) / all : 0;
+}
+
+// Why the trial has no profile; "" if it has one.
+std::string reason_of(const Profile& profile) {
+  return profile.is_wanted() ? profile.reason : "its program did not run";
+}
+
+std::string text_of(const store::Trial& trial, const std::string& cell, bool colour) {
+  const Profile& profile = trial.profile;
+  const double all = weight_in(profile);
+  const std::string reason = reason_of(profile);
+  std::string text =
+      fmt::format("Trial {} of experiment {}: {}, block {}, {}\n", trial.position, trial.experiment,
+                  cell, trial.block, store::to_string(trial.status));
+  if (!reason.empty()) return text + fmt::format("It has no profile: {}\n", one_line(reason, 500));
+  text += fmt::format("{} samples of {}, {} per second requested: {}\n", samples_in(profile),
+                      profile.event, profile.hz, amount(all, profile.unit));
+  if (profile.lost > 0)
+    text += fmt::format(
+        "The kernel had no room for {} records: samples after the first of these count as {}.\n",
+        profile.lost, counters::unknown_function);
+  report::Grid grid;
+  grid.column("share", report::Align::right);
+  grid.column("samples", report::Align::right);
+  grid.column(profile.unit == "ns" ? "time" : profile.event, report::Align::right);
+  grid.column("function", report::Align::left);
+  grid.column("in", report::Align::left);
+  for (const ProfiledFunction& each : profile.functions)
+    grid.row({{.text = fmt::format("{:.1f} %", 100 * share_of(each, all))},
+              {.text = fmt::format("{}", each.samples)},
+              {.text = amount(static_cast<double>(each.weight), profile.unit)},
+              {.text = one_line(readable(each.name), 200)},
+              {.text = one_line(each.object, 100)}});
+  return text + "\n" + grid.render(colour);
+}
+
+std::string json_of(const store::Trial& trial, const std::string& cell) {
+  using Json = nlohmann::ordered_json;
+  const Profile& profile = trial.profile;
+  const double all = weight_in(profile);
+  Json functions = Json::array();
+  for (const ProfiledFunction& each : profile.functions)
+    functions.push_back({{"function", readable(each.name)},
+                         {"symbol", each.name},
+                         {"object", each.object},
+                         {"samples", each.samples},
+                         {"weight", each.weight},
+                         {"share", share_of(each, all)}});
+  const Json whole{{"experiment", trial.experiment},
+                   {"position", trial.position},
+                   {"attempt", trial.attempt},
+                   {"block", trial.block},
+                   {"cell", cell},
+                   {"status", store::to_string(trial.status)},
+                   {"event", profile.event},
+                   {"unit", profile.unit},
+                   {"hz", profile.hz},
+                   {"reason", reason_of(profile)},
+                   {"lost", profile.lost},
+                   {"samples", samples_in(profile)},
+                   {"functions", functions}};
+  return json_text(whole, 2) + "\n";
+}
+
+Result<std::string> of_trial(store::Reader& store, const store::Experiment& experiment,
+                             const plan::Plan& plan, const protocol::ProfileRequest& request) {
+  const auto trial = find_trial(
+      store, experiment, {.position = request.position.value_or(0), .attempt = request.attempt});
+  if (!trial) return std::unexpected(trial.error());
+  const std::string cell = cell_text(plan, *trial);
+  return request.format == "json" ? json_of(*trial, cell) : text_of(*trial, cell, request.colour);
+}
+
+}  // namespace
+
+Result<protocol::ProfileReply> answer_profile(store::Reader& store,
+                                              const store::Experiment& experiment,
+                                              const protocol::ProfileRequest& request) {
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan) return fail(toml::describe(plan.error(), experiment.name));
+  if (plan->profile.empty())
+    return fail(fmt::format(
+        "experiment {} has no profiles: its plan has no 'measure.profile', as in profile = "
+        "\"task-clock:u\"",
+        experiment.id));
+  if (request.position.has_value() != request.cells.empty() ||
+      (!request.cells.empty() && request.cells.size() != 2))
+    return fail("which profile? Give the position of a trial, or two cells (--cells A B)");
+  auto text = request.cells.empty() ? of_trial(store, experiment, *plan, request)
+                                    : difference_of_cells(store, experiment, *plan, request);
+  if (!text) return std::unexpected(text.error());
+  return protocol::ProfileReply{.text = std::move(*text)};
 }
 
 }  // namespace stab::results

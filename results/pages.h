@@ -4,10 +4,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "plan/plan.h"
 #include "protocol/messages.h"
 #include "report/html/background.h"
+#include "report/model.h"
 #include "results/document.h"
 #include "store/reader.h"
 
@@ -30,5 +33,16 @@ Result<protocol::ReportReply> answer_any_report(store::Reader& store,
                                                 const store::Experiment& experiment,
                                                 const std::string& database,
                                                 const protocol::ReportRequest& request);
+
+// Lists everything that may differ between trials. Conditions that no factor randomizes are listed
+// as not random.
+std::vector<report::html::Chance> chances_of(const plan::Plan& plan,
+                                             const report::Document& document);
+
+// Reads from the stored trials the single numbers that a page shows. Reads the trials in one pass,
+// and in bounded memory whatever is stored. The same experiment always gives the same shots.
+store::Outcome<report::html::Shots> read_shots(store::Reader& store,
+                                               const store::Experiment& experiment,
+                                               const plan::Plan& plan);
 
 }  // namespace stab::results

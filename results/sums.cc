@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+#include "results/sums.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "plan/measures/regions.h"
+#include "plan/measures/simulated.h"
+#include "stats/numbers/order.h"
+#include "stats/tests/variance_components.h"
+
+namespace stab::results {
+
+using counters::Reading;
+using counters::Status;
+
+static_assert(counters::least_coverage == 0.5,
+              "the report says 'less than half' of what is left out");
+
+std::vector<std::string> measure_names(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  if (plan.simulated)
+    names.insert(names.end(), plan::simulated_names.begin(), plan::simulated_names.end());
+  for (const plan::OutputMeasure& each : plan.outputs) names.push_back(each.name);
+  for (const plan::DerivedMeasure& each : plan.derived) names.push_back(each.name);
+  return names;
+}
+
+CounterCounter::CounterCounter(const std::vector<std::string>& names, Missing missing)
+    : missing_(missing) {
+  for (const std::string& name : names) counters_.push_back({.name = name});
+  values_.resize(counters_.size());
+}
+
+void CounterCounter::look_for_regions(const std::vector<Reading>& readings) {
+  for (const Reading& reading : readings) {
+    if (!plan::region_of(reading.name) || regions_ == most_regions ||
+        std::ranges::find(counters_, reading.name, &report::Counter::name) != counters_.end())
+      continue;
+    counters_.push_back({.name = reading.name});
+    values_.emplace_back();
+    ++regions_;
+  }
+}
+
+void CounterCounter::add(const std::vector<Reading>& readings) {
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    report::Counter& counter = counters_[i];
+    const auto reading = std::ranges::find(readings, counter.name, &Reading::name);
+    if (reading == readings.end() && missing_ == Missing::not_meant) continue;
+    if (reading == readings.end() || reading->status == Status::absent) {
+      ++counter.absent;
+      if (counter.reason.empty())
+        counter.reason =
+            reading == readings.end() ? "the trial has no such reading" : reading->reason;
+      continue;
+    }
+    counter.unit = reading->unit;
+    if (reading->status == Status::scaled) {
+      ++counter.scaled;
+      counter.least_coverage = std::min(counter.least_coverage, reading->coverage);
+    } else {
+      ++counter.counted;
+    }
+    if (const auto value = counters::comparable(*reading))
+      values_[i].push_back(counters::to_double(*value));
+    else if (reading->coverage < counters::least_coverage)
+      ++counter.left_out;
+  }
+}
+
+std::vector<report::Counter> CounterCounter::result() const {
+  std::vector<report::Counter> counters = counters_;
+  for (std::size_t i = 0; i < counters.size(); ++i)
+    if (!values_[i].empty()) counters[i].median = stats::median(values_[i]);
+  return counters;
+}
+
+namespace {
+
+std::optional<std::int64_t> count_of(const store::Trial& trial, std::string_view name) {
+  const auto found = std::ranges::find(trial.readings, name, &counters::Reading::name);
+  if (found == trial.readings.end() || found->status == counters::Status::absent)
+    return std::nullopt;
+  const auto* value = std::get_if<std::int64_t>(&found->value);
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
+// A program that sleeps or waits for a file gives up its CPU itself, so its wall time can't tell
+// whether others kept it waiting.
+std::optional<bool> was_kept_waiting(const store::Trial& trial) {
+  constexpr std::int64_t few = 10;
+  constexpr double much = 0.05;
+  constexpr double start_and_end_ns = 2e6;
+  const auto own = count_of(trial, "context-switches-voluntary");
+  if (!own || *own > few || !trial.wall_ns || !trial.user_ns || !trial.system_ns)
+    return std::nullopt;
+  const double cpu = static_cast<double>(*trial.user_ns) + static_cast<double>(*trial.system_ns);
+  return static_cast<double>(*trial.wall_ns) > (1 + much) * cpu + start_and_end_ns;
+}
+
+}  // namespace
+
+void LoadCounter::add(const store::Trial& trial) {
+  if (!trial.wall_ns || *trial.wall_ns <= 0) return;
+  // The kernel charges whole ticks, and reading the counts before and after a trial takes time,
+  // too. Without this tick, a short trial could seem to share the machine with more CPUs than there
+  // are.
+  constexpr double tick_ns = 1e7;
+  constexpr double many_ticks = 10;
+  auto wall = static_cast<double>(*trial.wall_ns);
+  if (wall < many_ticks * tick_ns) wall += tick_ns;
+  const auto add_share = [&](Share& share, std::string_view name) {
+    const auto part = count_of(trial, name);
+    if (!part) return;
+    share.part_ns += static_cast<double>(*part);
+    share.wall_ns += wall;
+  };
+  add_share(others_, "other-cpus-busy-ns");
+  add_share(stolen_, "steal-ns");
+  if (const auto waiting = was_kept_waiting(trial)) {
+    ++load_.known;
+    load_.kept_waiting += *waiting ? 1 : 0;
+  }
+}
+
+report::Load LoadCounter::result() const {
+  report::Load load = load_;
+  if (others_.wall_ns > 0) load.others = others_.part_ns / others_.wall_ns;
+  if (stolen_.wall_ns > 0) load.stolen = stolen_.part_ns / stolen_.wall_ns;
+  return load;
+}
+
+namespace {
+
+// With more distinct outputs than this, their exact number does not matter.
+constexpr std::size_t most_digests = 10'000;
+
+}  // namespace
+
+void OutputCounter::Group::add(const std::string& digest) {
+  if (trials++ == 0) first = digest;
+  differs = differs || digest != first;
+}
+
+OutputCounter::OutputCounter(const plan::Plan& plan) : are_measured_(!plan.outputs.empty()) {
+  for (const plan::Factor& factor : plan.factors) factors_.push_back(factor.name);
+}
+
+void OutputCounter::add(const store::Trial& trial, const std::string& cell) {
+  const std::string& digest = trial.stdout_sha256;
+  if (digest.empty()) return;
+  auto found = std::ranges::find(benchmarks_, trial.benchmark, &Benchmark::name);
+  if (found == benchmarks_.end())
+    found = benchmarks_.insert(found, Benchmark{.name = trial.benchmark});
+  found->all.add(digest);
+  if (found->digests.size() < most_digests) found->digests.insert(std::hash<std::string>()(digest));
+  found->cells[cell].add(digest);
+  for (const std::string& factor : factors_)
+    if (const auto level = trial.levels.find(factor); level != trial.levels.end())
+      found->factors[factor][level->second].add(digest);
+}
+
+// Whether the levels decide what is printed: all trials of a level print the same. This means
+// nothing unless some level has two trials.
+bool OutputCounter::decides(const Groups& levels) {
+  bool repeated = false;
+  for (const auto& [level, group] : levels) {
+    if (group.differs) return false;
+    repeated = repeated || group.trials > 1;
+  }
+  return repeated && levels.size() > 1;
+}
+
+report::Outputs OutputCounter::outputs_of(const Benchmark& benchmark) const {
+  report::Outputs outputs{.benchmark = benchmark.name,
+                          .trials = benchmark.all.trials,
+                          .different = benchmark.digests.size(),
+                          .cells = benchmark.cells.size()};
+  for (const auto& [cell, group] : benchmark.cells) outputs.varying_cells += group.differs ? 1 : 0;
+  for (const std::string& factor : factors_)
+    if (const auto levels = benchmark.factors.find(factor);
+        levels != benchmark.factors.end() && decides(levels->second))
+      outputs.factors.push_back(factor);
+  return outputs;
+}
+
+std::vector<report::Outputs> OutputCounter::result() const {
+  std::vector<report::Outputs> all;
+  for (const Benchmark& benchmark : benchmarks_) {
+    if (!benchmark.all.differs) continue;
+    report::Outputs outputs = outputs_of(benchmark);
+    // A program that prints its own measurements prints different numbers in every trial.
+    if (are_measured_ && outputs.factors.empty() && outputs.varying_cells > 0) continue;
+    all.push_back(std::move(outputs));
+  }
+  return all;
+}
+
+namespace {
+
+std::optional<double> median(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(stats::median(values));
+}
+
+}  // namespace
+
+void LayoutCounter::add(const store::Layout& layout) {
+  if (!layout.randomized) {
+    ++counts_.without_runtime;
+    if (layout.note.empty()) return;
+    constexpr std::size_t most_reasons = 2;
+    ++counts_.in_place;
+    if (in_place_.size() < most_reasons) in_place_.insert(layout.note);
+    return;
+  }
+  if (!*layout.randomized) {
+    ++counts_.unrandomized;
+    return;
+  }
+  ++counts_.randomized;
+  counts_.random_code += layout.random_code.value_or(false) ? 1 : 0;
+  counts_.random_stack += layout.random_stack.value_or(false) ? 1 : 0;
+  counts_.random_heap += layout.random_heap.value_or(false) ? 1 : 0;
+  kinds_.insert(layout.kind);
+  if (layout.moved_bytes && layout.text_bytes.value_or(0) > 0)
+    shares_.push_back(static_cast<double>(*layout.moved_bytes) /
+                      static_cast<double>(*layout.text_bytes));
+  if (layout.heap_fixed_bytes && layout.heap_bytes.value_or(0) > 0) {
+    fixed_.push_back(static_cast<double>(*layout.heap_fixed_bytes) /
+                     static_cast<double>(*layout.heap_bytes));
+    if (fixed_.back() > 0.5) ++counts_.fixed_heaps;
+  }
+  if (!layout.epochs) return;
+  epochs_.push_back(static_cast<double>(*layout.epochs));
+  if (layout.repeated.value_or(false) && *layout.epochs < report::enough_epochs)
+    ++counts_.few_epochs;
+}
+
+report::Layouts LayoutCounter::result() const {
+  report::Layouts layouts = counts_;
+  layouts.kinds = fmt::format("{}", fmt::join(kinds_, ", "));
+  layouts.why_in_place = fmt::format("{}", fmt::join(in_place_, "; "));
+  layouts.median_share = median(shares_);
+  if (!shares_.empty()) layouts.least_share = std::ranges::min(shares_);
+  layouts.median_epochs = median(epochs_);
+  layouts.median_fixed = median(fixed_);
+  return layouts;
+}
+
+namespace {
+
+constexpr std::size_t most_shown = 10 * most_subjects;
+
+}  // namespace
+
+std::string subject_of(const store::Trial& trial, const counters::Samples& samples) {
+  return samples.subject.empty() ? trial.benchmark : trial.benchmark + "/" + samples.subject;
+}
+
+SampleSums::SampleSums(const plan::Plan& plan)
+    : response_(plan.analysis.response),
+      log_scale_(plan.analysis.log_scale),
+      alpha_(plan.analysis.alpha) {}
+
+void SampleSums::add(const store::Trial& trial, const std::string& cell) {
+  for (const counters::Samples& each : trial.samples) {
+    if (each.measure != response_ || each.values.empty()) continue;
+    stats::Moments moments;
+    for (const double value : each.values) moments.add(log_scale_ ? std::log(value) : value);
+    if (!std::isfinite(moments.mean) || !std::isfinite(moments.ss)) continue;
+    const std::string subject = subject_of(trial, each);
+    auto place = places_.find(subject);
+    if (place == places_.end()) {
+      if (subjects_.size() == most_shown) continue;
+      place = places_.emplace(subject, subjects_.size()).first;
+      subjects_.emplace_back(subject, std::map<std::string, Trials>());
+    }
+    subjects_[place->second].second[cell].push_back(moments);
+  }
+}
+
+std::vector<report::WithinTrials> SampleSums::result() const {
+  std::vector<report::WithinTrials> result;
+  for (const auto& [subject, by_cell] : subjects_) {
+    std::vector<Trials> cells;
+    double trials = 0;
+    double samples = 0;
+    for (const auto& [cell, groups] : by_cell) {
+      cells.push_back(groups);
+      for (const stats::Moments& each : groups) samples += static_cast<double>(each.n);
+      trials += static_cast<double>(groups.size());
+    }
+    const auto known = stats::variance_components(cells, alpha_);
+    if (!known) continue;
+    const double per_trial = samples / trials;
+    const double of_mean = known->within / per_trial;
+    report::WithinTrials within{.subject = subject,
+                                .samples = per_trial,
+                                .between = known->between,
+                                .between_low = known->between_interval.low,
+                                .between_high = known->between_interval.high,
+                                .within = known->within,
+                                .within_low = known->within_interval.low,
+                                .within_high = known->within_interval.high};
+    if (known->between + of_mean > 0) within.share = of_mean / (known->between + of_mean);
+    result.push_back(std::move(within));
+  }
+  return result;
+}
+
+}  // namespace stab::results
