@@ -19,7 +19,7 @@
 #include "client/stored.h"
 #include "protocol/document.h"
 #include "protocol/messages.h"
-#include "report/json_causal.h"
+#include "report/json.h"
 #include "report/model.h"
 #include "report/words/causal.h"
 #include "stats/verdicts/decide.h"

@@ -14,9 +14,8 @@
 #include "base/text.h"
 #include "client/output.h"
 #include "report/words/answer.h"
-#include "report/words/changes.h"
 #include "report/words/grid.h"
-#include "report/words/interval_axis.h"
+#include "report/words/quantity.h"
 
 namespace stab::client {
 namespace {

@@ -13,7 +13,6 @@
 #include "report/sections/words.h"
 #include "report/text.h"
 #include "report/words/answer.h"
-#include "report/words/changes.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"

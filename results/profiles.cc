@@ -25,7 +25,7 @@
 #include "plan/plan.h"
 #include "plan/reading/reader.h"
 #include "protocol/run.h"
-#include "report/or_null.h"
+#include "report/json.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 #include "results/run_request.h"

@@ -18,7 +18,7 @@
 #include "machine/quality/calm.h"
 #include "machine/quality/observer.h"
 #include "plan/quantities.h"
-#include "report/or_null.h"
+#include "report/json.h"
 #include "results/exclusion.h"
 
 namespace stab::client {

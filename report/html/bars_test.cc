@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "report/drawing/canvas.h"
-#include "report/drawing/figure.h"
-#include "report/drawing/testing.h"
+#include "report/html/canvas.h"
+#include "report/html/markup.h"
 #include "report/html/page.h"
+#include "report/html/parsing_testing.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/html/testing.h"

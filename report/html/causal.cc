@@ -10,12 +10,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "report/drawing/axis.h"
-#include "report/drawing/canvas.h"
+#include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/sections/causal.h"
-#include "report/words/loads.h"
 
 namespace stab::report::html {
 namespace {

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "report/drawing/axis.h"
-#include "report/drawing/canvas.h"
+#include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "stats/numbers/order.h"

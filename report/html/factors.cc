@@ -8,8 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "report/drawing/axis.h"
-#include "report/drawing/canvas.h"
+#include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/words/answer.h"

@@ -7,14 +7,13 @@
 #include <span>
 #include <utility>
 
-#include "report/drawing/axis.h"
-#include "report/drawing/canvas.h"
+#include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
 #include "report/words/answer.h"
-#include "report/words/changes.h"
+#include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::report::html {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "report/drawing/markup.h"
 #include "report/html/background.h"
+#include "report/html/markup.h"
 
 namespace stab::report::html {
 

@@ -9,8 +9,8 @@
 
 #include "base/base64.h"
 #include "base/hash.h"
-#include "report/drawing/testing.h"
 #include "report/html/page.h"
+#include "report/html/parsing_testing.h"
 #include "report/html/parts.h"
 #include "report/sample_document.h"
 

@@ -6,20 +6,210 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "report/drawing/figure.h"
-#include "report/drawing/markup.h"
+#include "base/text.h"
 #include "report/html/groups.h"
-#include "report/html/head.h"
+#include "report/html/markup.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/sections/sections.h"
+#include "report/text.h"
 #include "report/words/answer.h"
 
 namespace stab::report::html {
+
+// Sections of the report and their tables.
+
+Table page_table(const Part& part) {
+  Table table;
+  const Shown shown = shown_columns(part, true);
+  for (const std::size_t i : shown.fields)
+    table.columns.push_back(
+        {*(*shown.headings)[i].heading, (*shown.headings)[i].align == Align::right});
+  for (const Row& row : part.rows) {
+    if (row.empty()) continue;
+    auto& cells = table.rows.emplace_back();
+    for (const std::size_t i : shown.fields) cells.push_back(text_on_page(row[i]));
+  }
+  return table;
+}
+
+Markup section_part(Literal id, const Section& section) {
+  Markup markup;
+  if (section.parts.empty()) return markup;
+  markup.open("section", {{"id", std::string(id.text())}}).leaf("h2", section.title);
+  markup.leaf("p", section.words, {{"class", "words"}});
+  const std::size_t shown = std::min(section.parts.size(), most_lines);
+  for (const Part& part : std::span(section.parts).first(shown)) {
+    if (part.is_for_text) continue;
+    if (!part.title.empty()) markup.leaf("h3", title_of(part, part.title.size()));
+    if (!part.rows.empty()) markup.add(table(page_table(part)));
+    for (const std::string& each : part.below) markup.leaf("p", each, {{"class", "words"}});
+  }
+  if (shown < section.parts.size())
+    markup.leaf("p",
+                fmt::format("The page shows the first {} of {} tables; the text report shows all.",
+                            shown, section.parts.size()));
+  return std::move(markup.close());
+}
+
+// The first screen of the page: the question, the answer and how much to trust it.
+
+namespace {
+
+// Splits the answer into its sentences, which are its lines.
+std::vector<std::string> sentences(const Document& document) {
+  std::vector<std::string> found;
+  std::string rest = answer_of(document);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (end > 0) found.push_back(rest.substr(0, end));
+    rest.erase(0, end + 1);
+  }
+  return found;
+}
+
+// The CSS classes of the answer, from all verdicts together.
+std::string kind_of(const Document& document) {
+  const stats::Findings findings = document.findings();
+  if (!document.compares || document.analysis.effects.empty()) return "answer";
+  if (findings.regressed) return "answer worse";
+  if (findings.unsure) return "answer";
+  const bool better = std::ranges::any_of(
+      document.analysis.effects,
+      [](const stats::Effect& effect) { return effect.verdict == stats::Verdict::faster; });
+  return better ? "answer better" : "answer alike";
+}
+
+// More items than this are hidden until the user opens them.
+constexpr std::size_t most_open = 3;
+
+void add_list(Markup& markup, std::string_view title, const std::vector<std::string>& items) {
+  if (items.empty()) return;
+  const auto list = [&](std::span<const std::string> part) {
+    markup.open("ul", {{"class", "notes"}});
+    for (const std::string& each : part) markup.leaf("li", each);
+    markup.close();
+  };
+  markup.leaf("h3", title);
+  const std::size_t open = items.size() <= most_open + 1 ? items.size() : most_open;
+  list(std::span(items).first(open));
+  if (open == items.size()) return;
+  markup.open("details").leaf("summary", fmt::format("{} more", items.size() - open));
+  list(std::span(items).subspan(open));
+  markup.close();
+}
+
+void add_trust(Markup& markup, const Document& document) {
+  markup.leaf("h3", "How much to trust this result").open("dl");
+  for (const KnownFact& each : known_facts(document))
+    if (each.where != Where::text)
+      markup.leaf("dt", each.label).leaf("dd", one_line(each.text, longest));
+  markup.close();
+}
+
+}  // namespace
+
+Markup summary_part(const Document& document) {
+  Markup markup;
+  markup.open("header").leaf("h1",
+                             fmt::format("{} (experiment {})", document.experiment, document.id));
+  if (!document.question.empty()) markup.leaf("p", document.question, {{"class", "question"}});
+  markup.open("div", {{"class", kind_of(document)}});
+  for (const std::string& each : sentences(document)) markup.leaf("p", each);
+  markup.close();
+  add_trust(markup, document);
+  add_list(markup, "Failures", document.failures);
+  add_list(markup, "Notes", document.analysis.notes);
+  markup.close();
+  return markup;
+}
+
+// The origin of the numbers: the machine, the random and fixed conditions, the plan, and how to run
+// it again.
+
+namespace {
+
+void folded_text(Markup& markup, std::string_view line, std::string_view text) {
+  markup.open("details").leaf("summary", line).leaf("pre", text, {{"tabindex", "0"}}).close();
+}
+
+Table builds_table(const Background& background) {
+  Table table{.columns = {{"benchmark"}, {"command"}, {"result"}, {"SHA-256 of the program"}}};
+  for (const BuildLine& each : background.builds)
+    table.rows.push_back(
+        {each.benchmark, each.command, each.status, each.binary_sha256.substr(0, 16)});
+  return table;
+}
+
+}  // namespace
+
+Markup machine_part(const Document& document, const Background& background) {
+  Markup markup;
+  markup.open("section", {{"id", "machine"}}).leaf("h2", "Machine");
+  markup.leaf("p", document.machine.empty() ? "Not known." : document.machine);
+  if (!document.versions.empty()) markup.leaf("p", document.versions);
+  if (const std::string quiet = quiet_text(document.quietness); !quiet.empty())
+    markup.leaf("p", quiet);
+  if (!background.machine.empty()) {
+    Table table{.columns = {{"property"}, {"value"}}};
+    for (const Fact& each : background.machine) table.rows.push_back({each.name, each.value});
+    markup.add(folded_table(table, "Everything stored about this machine"));
+  }
+  markup.close();
+  return markup;
+}
+
+Markup chance_part(const Background& background) {
+  Markup markup;
+  if (background.chances.empty()) return markup;
+  markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
+  markup.leaf("p",
+              "A condition that is chosen at random cannot always favour the same version. A fixed "
+              "condition can favour one version in every trial, so the result is valid only for "
+              "this condition.",
+              {{"class", "words"}});
+  Table table{.columns = {{"what"}, {"random"}, {"how"}}};
+  for (const Chance& each : background.chances)
+    table.rows.push_back({each.what, each.random ? "yes" : "no", each.how});
+  markup.add(html::table(table)).close();
+  return markup;
+}
+
+Markup plan_part(const Document& document, const Background& background) {
+  Markup markup;
+  markup.open("section", {{"id", "plan"}}).leaf("h2", "Plan, builds and how to run it again");
+  markup.open("dl")
+      .leaf("dt", "Seed")
+      .leaf("dd", fmt::format("{}; every random choice derives from it", document.seed));
+  if (!background.directory.empty()) markup.leaf("dt", "Folder").leaf("dd", background.directory);
+  if (!document.database.empty()) markup.leaf("dt", "Database").leaf("dd", document.database);
+  markup.leaf("dt", "Replay a trial").open("dd");
+  markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
+      .text(
+          " (tables of trials in order list the positions; after 'stabctl run' add --folder "
+          "FOLDER)");
+  markup.close().close();
+  if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
+  folded_text(markup, "The plan as it was submitted", background.plan);
+  markup.close();
+  return markup;
+}
+
+Markup text_part(const Document& document) {
+  Markup markup;
+  markup.open("section", {{"id", "text"}}).leaf("h2", "The whole report as text");
+  folded_text(markup, "All tables, tests of assumptions and other tests",
+              text(document, {.full = true}));
+  markup.close();
+  return markup;
+}
+
 namespace {
 
 std::string first_words(std::size_t shown, std::size_t all, const std::string& what) {

@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <string>
 
-#include "report/drawing/figure.h"
-#include "report/drawing/markup.h"
 #include "report/html/background.h"
+#include "report/html/markup.h"
 #include "report/model.h"
 #include "report/sections/section.h"
 
@@ -50,5 +49,8 @@ Markup chance_part(const Background& background);
 Markup plan_part(const Document& document, const Background& background);
 // The whole text report, which also has the tables that have no part of their own on the page.
 Markup text_part(const Document& document);
+
+// The head of each page: its policy (P1 of page.h), its title and its style.
+void add_head(Markup& markup, const std::string& title);
 
 }  // namespace stab::report::html

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "report/drawing/figure.h"
 #include "report/html/background.h"
 #include "report/html/groups.h"
+#include "report/html/markup.h"
 #include "report/model.h"
 
 namespace stab::report::html {

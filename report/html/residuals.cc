@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "report/drawing/axis.h"
-#include "report/drawing/canvas.h"
+#include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "stats/numbers/tails.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "report/drawing/testing.h"
+#include "report/html/parsing_testing.h"
 #include "report/html/parts.h"
-#include "report/json_analysis.h"
+#include "report/json.h"
 #include "report/sample_document.h"
 #include "report/sections/sections.h"
 

@@ -6,8 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "report/drawing/axis.h"
-#include "report/drawing/canvas.h"
+#include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 

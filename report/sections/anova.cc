@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
+// The tables of the model: variance by factors, their interactions, what a fractional design cannot
+// tell apart, and the components of variance.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
+#include "report/words/grid.h"
 #include "report/words/quantity.h"
 
 namespace stab::report {
@@ -100,6 +104,124 @@ Section anova_section(const stats::Analysis& analysis) {
   for (const stats::AnovaTable& table : analysis.tables)
     section.parts.push_back(anova_part(analysis, table));
   return section;
+}
+
+Section interactions_section(const stats::Analysis& analysis) {
+  if (analysis.interactions.empty()) return {};
+  const bool log_scale = analysis.spec.log_scale;
+  const bool family = analysis.interactions.size() > 1;
+  const auto p = [](std::optional<double> value) { return value ? p_text(*value) : "-"; };
+  Part part;
+  for (const stats::Interaction& each : analysis.interactions) {
+    const Scale scale = difference_scale(analysis, each.subject, each.low, each.high);
+    const std::string change = log_scale ? change_text(each.ratio, each.low, each.high)
+                                         : difference_text(each.difference, scale);
+    const std::string interval =
+        log_scale ? interval_text(each.low, each.high) : range_text(each.low, each.high, scale);
+    part.rows.push_back({
+        subject_column(analysis, each.subject, each.scope),
+        json_only("programs", known(scope_word(each.scope))),
+        column("term", each.term, "interaction", each.term).named(60),
+        json_only("aliases", known(each.aliases)),
+        json_only("ratio", known(each.ratio)),
+        json_only("difference", known(each.difference)),
+        shown_only(log_scale ? "change" : "difference", change).in(Style::bold),
+        shown_only(level_text(analysis.spec.alpha) + " interval", interval),
+        json_only("low", known(each.low)),
+        json_only("high", known(each.high)),
+        column("p", known(each.p), "p", p(each.p)),
+        column("p_adjusted", known(each.p_adjusted), "adjusted p", family ? p(each.p_adjusted) : "")
+            .rare(),
+        json_only("loss_low", known(each.loss_low)),
+        json_only("loss_high", known(each.loss_high)),
+        json_only("reason", known(each.reason)),
+        json_only("variance", spread_value(each.spread)),
+    });
+  }
+  std::string words =
+      log_scale ? "An interaction is how much one treatment's change depends on the level of the "
+                  "other treatment; 0 % means no interaction."
+                : "An interaction is how much the effect of one treatment depends on the level of "
+                  "the other treatment; 0 means no interaction.";
+  if (family)
+    words += fmt::format(
+        " The p-values of all interactions are adjusted together: the probability that any "
+        "adjusted p is wrongly below {0:.4g} is at most {1:.4g} %.",
+        analysis.spec.alpha, 100 * analysis.spec.alpha);
+  return {.title = "Interactions", .words = words, .parts = {std::move(part)}};
+}
+
+// The effects that a fractional design cannot tell apart.
+
+namespace {
+
+std::string effect_name(const stats::Spec& spec, std::uint32_t effect) {
+  std::string text;
+  for (std::size_t i = 0; i < spec.treatments.size(); ++i)
+    if ((effect >> i & 1U) != 0) text += (text.empty() ? "" : ":") + spec.treatments[i];
+  return text;
+}
+
+}  // namespace
+
+std::string aliases_section(const stats::Analysis& analysis, const TextOptions& options) {
+  const stats::Spec& spec = analysis.spec;
+  if (std::ranges::all_of(spec.chains, [](const auto& chain) { return chain.aliases.empty(); }))
+    return "";
+  std::string text = heading(
+      "Aliases",
+      fmt::format(
+          "The design runs only {} of {} cells, so it cannot tell the effects in a row apart: what "
+          "looks like the first effect may come from the other effects of the row.",
+          spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
+      options);
+  for (const stats::AliasChain& chain : spec.chains)
+    if (options.full || std::has_single_bit(chain.effect))
+      text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),
+                        one_line(chain.aliases, 500), options.width);
+  return text + "\n";
+}
+
+// Nested designs: the variance between seeds and the variance between the runs of a seed.
+
+Section components_section(const stats::Analysis& analysis) {
+  const auto sd = [&](std::optional<double> variance) {
+    if (!variance) return std::string("-");
+    return analysis.spec.log_scale ? fmt::format("{:.3g} %", 100 * std::sqrt(*variance))
+                                   : short_number(std::sqrt(*variance));
+  };
+  const auto with_range = [&](std::optional<double> variance, std::optional<double> low,
+                              std::optional<double> high) {
+    return sd(variance) + (low && high ? fmt::format(" ({} to {})", sd(low), sd(high)) : "");
+  };
+  Part part;
+  for (const stats::VarianceComponents& c : analysis.components) {
+    const bool has_share = c.between && c.within && *c.between + *c.within > 0;
+    part.rows.push_back({
+        subject_column(analysis, c.subject, stats::Scope::subject),
+        json_only("factor", c.seed),
+        column("between", known(c.between), "sd between seeds",
+               with_range(c.between, c.between_low, c.between_high)),
+        json_only("between_low", known(c.between_low)),
+        json_only("between_high", known(c.between_high)),
+        column("within", known(c.within), "sd between runs of a seed",
+               with_range(c.within, c.within_low, c.within_high)),
+        json_only("within_low", known(c.within_low)),
+        json_only("within_high", known(c.within_high)),
+        shown_only(
+            "seeds' share of the variance",
+            has_share ? fmt::format("{:.0f} %", 100 * *c.between / (*c.between + *c.within)) : "-"),
+        column("p", known(c.p), "p", c.p ? p_text(*c.p) : "-"),
+    });
+  }
+  if (part.rows.empty()) return {};
+  return {
+      .title = "Sources of variance",
+      .words = fmt::format(
+          "The table shows how much of the variance the random factor {} explains within one level "
+          "of the treatments. The p-value tests the hypothesis that the seed makes no difference.",
+          name(analysis.spec.seed)),
+      .parts = {std::move(part)}};
 }
 
 }  // namespace stab::report

@@ -18,7 +18,6 @@
 #include "report/words/answer.h"
 #include "report/words/causal.h"
 #include "report/words/grid.h"
-#include "report/words/loads.h"
 #include "report/words/quantity.h"
 
 namespace stab::report {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/json_analysis.h"
+#include "report/json.h"
 
 namespace stab::report {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "report/words/changes.h"
-
+// The changes between levels: of the first response, under each seed of a padding study, and of
+// further responses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 #include "report/sections/words.h"
 #include "report/words/answer.h"
 #include "report/words/grid.h"
-#include "report/words/interval_axis.h"
+#include "report/words/quantity.h"
+#include "stats/numbers/summary.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::report {
@@ -324,6 +325,138 @@ std::string effects_section(const Analysis& analysis, const TextOptions& options
     text += fmt::format("  and {} more comparisons of a single {}: see --full\n\n", hidden,
                         name(analysis.spec.subject));
   return text + paragraph("  ", changes_legend(analysis, options.full), options.width) + "\n";
+}
+
+// The change under each seed of a padding study.
+
+namespace {
+
+std::string change(double percent) {
+  return fmt::format("{:+.2f} %", percent);
+}
+
+}  // namespace
+
+std::vector<Row> seed_rows(const stats::PaddingSeeds& study) {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < std::min(study.seeds.size(), study.percent.size()); ++i)
+    rows.push_back({column("seed", study.seeds[i], "seed", study.seeds[i]).left(),
+                    column("percent", study.percent[i], "change", change(study.percent[i]))});
+  return rows;
+}
+
+Section padding_section(const stats::Analysis& analysis) {
+  if (analysis.padding.empty()) return {};
+  Part part;
+  for (const stats::PaddingSeeds& study : analysis.padding) {
+    const stats::Moments percent = stats::moments(study.percent);
+    part.rows.push_back({
+        subject_column(analysis, study.subject, stats::Scope::subject),
+        json_only("treatment", study.treatment),
+        json_only("baseline", study.baseline),
+        json_only("level", study.level),
+        json_only("factor", analysis.spec.seed),
+        json_only("seeds", seed_rows(study)),
+        shown_only("from -> to", name(study.baseline) + " -> " + name(study.level)).left(),
+        shown_only("seeds", fmt::format("{}", study.percent.size())),
+        shown_only("mean change", change(percent.mean)).in(Style::bold),
+        shown_only("sd of the seeds",
+                   fmt::format("{:.2f} %", std::sqrt(percent.variance().value_or(0)))),
+        shown_only("smallest", change(std::ranges::min(study.percent))),
+        shown_only("largest", change(std::ranges::max(study.percent))),
+    });
+  }
+  return {
+      .title = "Padding study",
+      .words = fmt::format(
+          "The table shows how much the mean changes under each seed of {}, in percent; both "
+          "levels use the same seeds. Each seed counts as one value, no matter how many runs it "
+          "has. With a single seed, you could have measured the smallest or the largest of these "
+          "changes.",
+          name(analysis.spec.seed)),
+      .parts = {std::move(part)}};
+}
+
+namespace {
+
+bool is_time(const Analysis& analysis) {
+  return analysis.spec.unit == stats::Unit::nanoseconds;
+}
+
+// Whether one of the two is faster and the other one is slower.
+bool are_opposed(const Effect& a, const Effect& b) {
+  return (a.verdict == Verdict::faster && b.verdict == Verdict::slower) ||
+         (a.verdict == Verdict::slower && b.verdict == Verdict::faster);
+}
+
+std::string change_of(const Analysis& analysis, const Effect& effect) {
+  return fmt::format("{} by {}", name(analysis.spec.response),
+                     change_words(analysis, effect).change);
+}
+
+void add_disagreements(const Analysis& time, const Analysis& count,
+                       std::vector<std::string>& sentences) {
+  for (const Effect& of_time : time.effects) {
+    const auto of_count = std::ranges::find_if(
+        count.effects, [&](const Effect& each) { return is_same_comparison(each, of_time); });
+    if (of_count == count.effects.end() || !are_opposed(of_time, *of_count)) continue;
+    const std::string where =
+        has_subjects(time) ? label_of(time, of_time.subject, of_time.scope) + ", " : "";
+    sentences.push_back(fmt::format(
+        "{}{}: {} -> {} changes {}, and {}: the time and the count disagree about which is better.",
+        where, name(of_time.treatment), name(of_time.baseline), name(of_time.level),
+        change_of(time, of_time), change_of(count, *of_count)));
+  }
+}
+
+// The notes about a further response that the first response does not have.
+std::string own_notes(const Analysis& other, const Analysis& first, std::size_t width) {
+  std::string text;
+  for (const std::string& note : other.notes)
+    if (std::ranges::find(first.notes, note) == first.notes.end())
+      text += paragraph("  - ", one_line(note, longest), width);
+  return text.empty() ? "" : text + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> disagreements(const Document& document) {
+  std::vector<const Analysis*> all{&document.analysis};
+  for (const Analysis& other : document.others) all.push_back(&other);
+  std::vector<std::string> sentences;
+  for (const Analysis* time : all)
+    for (const Analysis* count : all)
+      if (is_time(*time) && document.counts.contains(count->spec.response))
+        add_disagreements(*time, *count, sentences);
+  return sentences;
+}
+
+std::string responses_section(const Document& document, const TextOptions& options) {
+  std::string text;
+  for (const Analysis& other : document.others) {
+    const std::string table =
+        effects_section(other, options, "Changes of " + name(other.spec.response));
+    text += table.empty() ? heading("Changes of " + name(other.spec.response),
+                                    "There is nothing to compare.", options) +
+                                "\n"
+                          : table;
+    text += own_notes(other, document.analysis, options.width);
+  }
+  if (!document.others.empty())
+    text +=
+        paragraph("",
+                  "The p-values and intervals of each response are corrected for the comparisons "
+                  "of this response, but not for the comparisons of other responses. " +
+                      name(document.analysis.spec.response) + " decides.",
+                  options.width) +
+        "\n";
+  const auto opposed = disagreements(document);
+  if (opposed.empty()) return text;
+  text += styled("Times and counts disagree", Style::bold, options.colour) + "\n";
+  for (const std::string& sentence : opposed)
+    text += paragraph("  - ", one_line(sentence, longest), options.width);
+  return text + paragraph("  ", "doc/statistics.md says when to trust which.", options.width) +
+         "\n";
 }
 
 }  // namespace stab::report

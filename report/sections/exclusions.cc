@@ -7,7 +7,7 @@
 #include "report/sections/sections.h"
 #include "report/sections/words.h"
 #include "report/words/answer.h"
-#include "report/words/changes.h"
+#include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::report {

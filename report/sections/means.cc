@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+// The means of cells, and how much their trials and the samples within trials vary.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "report/sections/sections.h"
@@ -75,6 +77,97 @@ Section means_section(const Analysis& analysis) {
               "{} means; {}. sd: standard deviation of the trials, as a percentage of the mean.",
               spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
           .parts = {std::move(part)}};
+}
+
+namespace {
+
+// Shows two digits of the interval's half width, but at least three digits of the ratio.
+std::string ratio_text(double ratio, const stats::Spread& spread) {
+  const double half = (spread.high - spread.low) / 2;
+  if (!(half > 0) || half > ratio / 10) return fmt::format("{:.3g}", ratio);
+  return fmt::format("{:.{}f}", ratio,
+                     std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6));
+}
+
+Row spread_row(const Analysis& analysis, const std::string& subject, const std::string& treatment,
+               const std::string& levels, const stats::Spread& spread) {
+  return {
+      subject_column(analysis, subject, model_scope(analysis, subject)),
+      shown_only("treatment", treatment).named(longest_name),
+      shown_only("from -> to", levels).left(),
+      shown_only("variance ratio", ratio_text(spread.ratio, spread)).in(Style::bold),
+      shown_only(
+          level_text(analysis.spec.alpha) + " interval",
+          fmt::format("{} to {}", ratio_text(spread.low, spread), ratio_text(spread.high, spread))),
+      shown_only("p", p_text(spread.p)),
+  };
+}
+
+}  // namespace
+
+Value spread_value(const std::optional<stats::Spread>& spread) {
+  if (!spread) return {};
+  return Row{json_only("ratio", spread->ratio), json_only("low", spread->low),
+             json_only("high", spread->high), json_only("p", spread->p)};
+}
+
+Section spread_section(const Analysis& analysis) {
+  Part part;
+  for (const stats::Effect& effect : analysis.effects)
+    if (effect.spread)
+      part.rows.push_back(spread_row(analysis, effect.subject, effect.treatment,
+                                     name(effect.baseline) + " -> " + name(effect.level),
+                                     *effect.spread));
+  for (const stats::Interaction& each : analysis.interactions)
+    if (each.spread)
+      part.rows.push_back(
+          spread_row(analysis, each.subject, each.term, "(interaction)", *each.spread));
+  if (part.rows.empty()) return {};
+  const bool nested = analysis.spec.design == stats::Design::nested;
+  return {.title = "Changes of the variance",
+          .words = fmt::format(
+              "The variance ratio compares the variance of {} within a cell at one level with the "
+              "variance at the other level; 1 means no change.",
+              nested ? "the means of seeds" : "the trials"),
+          .parts = {std::move(part)}};
+}
+
+// Samples within trials: says whether more samples or more trials would help.
+
+Section samples_section(const Document& document) {
+  if (document.samples.empty()) return {};
+  const stats::Spec& spec = document.analysis.spec;
+  const auto sd = [&](double variance) {
+    return spec.log_scale ? fmt::format("{:.3g} %", 100 * std::sqrt(variance))
+                          : short_number(std::sqrt(variance));
+  };
+  Part part;
+  for (const WithinTrials& each : document.samples)
+    part.rows.push_back({
+        column("benchmark", each.subject, name(spec.subject), each.subject)
+            .named(longest_name)
+            .in(Style::bold),
+        column("samples_per_trial", each.samples, "samples a trial",
+               fmt::format("{:.3g}", each.samples)),
+        column("between", each.between, "sd between trials",
+               fmt::format("{} ({} to {})", sd(each.between), sd(each.between_low),
+                           sd(each.between_high))),
+        json_only("between_low", each.between_low),
+        json_only("between_high", each.between_high),
+        column("within", each.within, "sd within a trial", sd(each.within)),
+        json_only("within_low", each.within_low),
+        json_only("within_high", each.within_high),
+        column("share_within", known(each.share), "share from within",
+               each.share ? fmt::format("{:.0f} %", 100 * *each.share) : "-"),
+    });
+  return {
+      .title = "Samples within trials",
+      .words = fmt::format(
+          "Samples of {}. A trial counts as one value (the mean of its samples), no matter how "
+          "many samples it has. More samples per trial reduce the variance of a trial's value by "
+          "at most the share in the last column; only more trials reduce the rest of the variance.",
+          name(spec.response)),
+      .parts = {std::move(part)}};
 }
 
 }  // namespace stab::report

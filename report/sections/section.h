@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A section of a report as a value. It is built once from the results, and rendered as text
 // (section_text), as a part of the page (section_part in report/html/parts.h), as JSON (rows_json
-// in report/json_analysis.h) and in Markdown. To add a column, add a Field in the function that
+// in report/json.h) and in Markdown. To add a column, add a Field in the function that
 // makes the section's rows.
 #pragma once
 

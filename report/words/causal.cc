@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/duration.h"
 #include "base/text.h"
 
 namespace stab::report {
@@ -124,6 +125,17 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
                     "longer with {}.",
                     all.lost, keys.experiment));
   return said;
+}
+
+std::string load_name(const stats::causal::Load& load) {
+  return load.asked > 0 ? fmt::format("{}x", load.asked)
+                        : format_duration(std::chrono::nanoseconds(load.speedup_ns));
+}
+
+std::string measured_words(const stats::causal::Measured& measured, double unit) {
+  if (!measured.interval) return fmt::format("{:.4g}", measured.value / unit);
+  return fmt::format("{:.4g} [{:.4g}, {:.4g}]", measured.value / unit,
+                     measured.interval->low / unit, measured.interval->high / unit);
 }
 
 }  // namespace stab::report

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stats/causal/analyse.h"
+#include "stats/causal/arrival_loads.h"
 #include "stats/causal/profile.h"
 
 namespace stab::report {
@@ -37,5 +38,13 @@ std::string causal_percent(double share);
 std::string causal_gain(const stats::causal::Gain& gain);
 // A line's name, cut at the front if it is long.
 std::string short_line(const std::string& name);
+
+// Words about a causal profile at several loads.
+
+// "1.25x" if the plan asked for a load, else the time by which arrivals are faster: "250us".
+std::string load_name(const stats::causal::Load& load);
+
+// "250.1 [249.0, 251.2]" in multiples of `unit`; only the number if there is no interval.
+std::string measured_words(const stats::causal::Measured& measured, double unit = 1);
 
 }  // namespace stab::report

@@ -47,8 +47,7 @@ allowed() {
     machine/quiet) echo "base counters machine machine/quality/observer.h" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
-    report/drawing) echo "base" ;;
-    report/html) echo "base stats/* report/drawing report/words report/sections report/model.h report/text.h" ;;
+    report/html) echo "base stats/* report/words report/sections report/model.h report/text.h" ;;
     report) echo "base stats/* report/words report/sections" ;;
     store) echo "base plan counters" ;;
     runtime | runtime/base) echo "" ;;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "report/drawing/testing.h"
+#include "report/html/parsing_testing.h"
 #include "tests/system/ab_testing.h"
 #include "tests/system/lab.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/drawing/markup.h"
+#include "report/html/markup.h"
 
 #include <gtest/gtest.h>
 
