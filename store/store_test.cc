@@ -316,7 +316,7 @@ TEST_F(StoreTest, OfCalibrationsAllOrNoneAreStored) {
   EXPECT_TRUE(store_->calibrations(machine)->empty());
 }
 
-// All pieces of a retry (stabd/upkeep/retry.h); how many attempts stand no longer.
+// All pieces of a retry (stabd/upkeep.h); how many attempts stand no longer.
 std::uint64_t open_again(Store& store, const Experiment& row) {
   const std::uint64_t failed = store.failed(row.id, {}).value().count;
   EXPECT_TRUE(store.begin_retry(row, store.experiment(row.id).value()->state));

@@ -14,9 +14,8 @@
 #include "client/output.h"
 #include "client/web/web.h"
 #include "protocol/paths.h"
-#include "stabd/command_line/examples.h"
-#include "stabd/command_line/exit_codes.h"
-#include "stabd/manual/manual.h"
+#include "stabd/command_line/help.h"
+#include "stabd/manual.h"
 
 namespace stab::command_line {
 

@@ -120,18 +120,22 @@ class CommandLine {
   void full_flag(CLI::App* verb);
   void web_flag(CLI::App* verb);
   CLI::Option* json_flag(CLI::App* verb);
-  void add_ab();                // ab_verb.cc
-  void add_plan_verbs();        // plan_verbs.cc
-  void add_experiment_verbs();  // experiment_verbs.cc
-  void add_result_verbs();      // result_verbs.cc
+  // measure_verbs.cc
+  void add_ab();
+  void add_plan_verbs();
+  void add_experiment_verbs();
+  // result_verbs.cc
+  void add_result_verbs();
   void add_replay();
   void add_profile();
   void add_history();
-  void add_analyze();         // analyze_verb.cc
-  void add_causal();          // causal_verb.cc
-  void add_database_verbs();  // machine_verbs.cc
+  void add_analyze();
+  void add_causal();
+  // machine_verbs.cc
+  void add_database_verbs();
   void add_machine_verbs();
-  void add_help_verbs();  // help_verbs.cc
+  // help.cc
+  void add_help_verbs();
   void add_examples(CLI::App& app, const std::string& name);
   Action on_machine(Result<int> (*what)(const MachineOptions&));
   void machine_options(CLI::App* verb);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "stabd/command_line/examples.h"
+#include "stabd/command_line/help.h"
 
 namespace stab::command_line {
 namespace {

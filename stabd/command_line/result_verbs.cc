@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string>
 
 #include "client/database.h"
 #include "stabd/command_line/command_line.h"
@@ -192,6 +193,249 @@ void CommandLine::add_replay() {
   replay->add_option("--folder,--state", a.common.state,
                      "Folder of a 'stabctl run' (see 'stabctl runs'); needs no daemon");
   json_flag(replay);
+}
+
+namespace {
+
+// Accepts the averages, and also quantiles, because analyze() refuses those with a reason.
+CLI::Validator an_average() {
+  return {[](const std::string& text) -> std::string {
+            if (is_quantile(text)) return "";
+            return CLI::IsMember({"mean", "typical", "median"})(text);
+          },
+          "{mean,typical,median}"};
+}
+
+}  // namespace
+
+void CommandLine::add_analyze() {
+  AnalyzeOptions& a = arguments_.analyze;
+  CLI::App* analyze = verb(
+      "analyze", "Analyse a CSV file, or results of hyperfine or Google Benchmark; needs no daemon",
+      [this] {
+        arguments_.analyze.json = arguments_.common.json;
+        arguments_.analyze.full = arguments_.common.full;
+        return client::analyze(arguments_.analyze);
+      });
+  analyze
+      ->add_option("files", a.files,
+                   "CSV with a header and one row per trial, or JSON from either hyperfine "
+                   "(--export-json) or Google Benchmark (--benchmark_out_format=json); use - for "
+                   "stdin. If there are several files, each file is a level of a factor")
+      ->required();
+  analyze->add_option(
+      "--metric,--response", a.response,
+      "Column of the measured values; lower is better unless you give --higher-is-better. Not "
+      "needed for JSON: hyperfine's time or Google Benchmark's real_time is used");
+  analyze
+      ->add_option("--input-format", a.format,
+                   "auto (detect from the files), csv, hyperfine or google-benchmark")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
+  analyze->add_option("--factor", a.file_factor,
+                      "Name of the factor and of each file's level, as in version=old,new; by "
+                      "default the factor is 'file' and the levels are the file names");
+  analyze
+      ->add_option("--factors", a.factors,
+                   "Columns of the treatments, separated by commas, as in a,b")
+      ->delimiter(',');
+  analyze->add_option("--block", a.block, "Column with each trial's block (round)");
+  analyze->add_option("--subject", a.subject,
+                      "Column with each trial's subject (program): y ~ a + Error(subject/a)");
+  analyze->add_option("--random", a.random,
+                      "Column of a random factor within the treatments (layout seeds): y ~ a + "
+                      "Error(a:seed)");
+  analyze->add_option(
+      "--order", a.order,
+      "Column that says when each row was measured: a time (a number or ISO 8601) or a sequence "
+      "number; rows are sorted by this column. The correlation between neighbouring rows is "
+      "tested only with this option. Files from stabctl export have started_ns, which needs no "
+      "option");
+  analyze
+      ->add_option(
+          "--seeds", a.seeds,
+          "With --random: nested if each cell has its own seeds, crossed if a seed is one layout "
+          "that several cells share. auto means nested, and is an error if cells share a seed")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "nested", "crossed"}));
+  analyze
+      ->add_option(
+          "--generators", a.generators,
+          "Generators of a fractional design, separated by commas, as in d=a:b:c; by default they "
+          "are detected if the table is a regular fraction of all combinations of two levels")
+      ->delimiter(',');
+  analyze
+      ->add_option("--estimand", a.estimand,
+                   "The average that verdicts are about: mean (over all blocks), typical (the "
+                   "mean without the lowest and the highest fifth of the blocks) or median (the "
+                   "change that half of the blocks exceed). All three are shown")
+      ->capture_default_str()
+      ->check(an_average());
+  analyze->add_flag("--independent-blocks", a.independent_blocks,
+                    "Assume that blocks are not correlated with their neighbours in time. "
+                    "Intervals are narrower, and wrong if the assumption fails");
+  analyze->add_flag(
+      "--order-drawn", a.order_drawn,
+      "State that the trials ran in random order (within each block, if there are "
+      "blocks). With this option, a verdict also needs a randomization test. Files from stabctl "
+      "export state the order themselves");
+  analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
+      ->capture_default_str();
+  analyze
+      ->add_option("--losses", a.losses,
+                   "Assumption about lost trials: extremes (any value that their limits permit), "
+                   "monotone (one level loses every trial that the other would lose, and some "
+                   "more: Lee's bounds) or random (losses do not depend on the levels)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"extremes", "monotone", "random"}));
+  analyze->add_option("--lost-at-least", a.lost_at_least,
+                      "The smallest value that a row without a value may have had, such as the "
+                      "timeout that ended the trial");
+  analyze->add_option("--lost-at-most", a.lost_at_most,
+                      "The largest value that a row without a value may have had");
+  analyze
+      ->add_option("--resolution", a.resolution,
+                   "Resolution of the clock, in the unit of the response; intervals allow for it, "
+                   "and 0 means that the values are exact. Without this option, the resolution is "
+                   "detected from repeated values")
+      ->check(CLI::NonNegativeNumber);
+  analyze->add_option("--baseline", a.baselines,
+                      "The level to compare with, as factor=level; by default the first level");
+  CLI::Option* log = analyze->add_flag_callback(
+      "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
+  analyze
+      ->add_flag_callback(
+          "--raw", [&a] { a.scale = "raw"; }, "Analyse the values themselves (default)")
+      ->excludes(log);
+  analyze->add_option("--alpha", a.alpha, "Significance level of the tests")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 0.499));
+  analyze->add_option("--margin,--equivalence", a.equivalence,
+                      "Smallest change that matters, as in 1%; makes 'same' a possible verdict");
+  analyze->add_option("--type", a.sums_of_squares, "Sums of squares of type 2 or 3")
+      ->capture_default_str()
+      ->check(CLI::IsMember({2, 3}));
+  analyze
+      ->add_option("--method", a.method,
+                   "standard, or stabilizer: the procedure of Curtsinger and Berger (2013)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"standard", "stabilizer"}));
+  analyze
+      ->add_option("--error", a.error,
+                   "own: test each comparison against its own variation from block to block; "
+                   "pooled: against the residuals of y ~ block + a")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"own", "pooled"}));
+  analyze
+      ->add_option("--programs", a.programs,
+                   "With --subject, what the answer is about: these programs, or programs like "
+                   "these (both are shown)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"these", "like-these"}));
+  analyze->add_option("--pairs", a.pairs, "Compare each level with the baseline, or all pairs")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"baseline", "all"}));
+  analyze->add_flag("--higher-is-better", a.higher_is_better,
+                    "A higher response is better, as with throughput");
+  analyze->add_option("--unit", a.unit, "Unit of the response, ns or bytes")
+      ->check(CLI::IsMember({"ns", "bytes"}));
+  analyze->add_option("-o,--output", a.output, "File to write; by default stdout");
+  fail_on_option(analyze);
+  full_flag(analyze);
+  json_flag(analyze);
+}
+
+namespace {
+
+void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
+  const auto repeated = [&](const char* name, std::vector<std::string>& values, const char* help) {
+    causal->add_option(name, values, help)->expected(1)->take_all();
+  };
+  repeated("--scope", of.scope,
+           "Pattern of source files whose lines are tried; by default, files below the current "
+           "directory");
+  repeated("--binary", of.binaries,
+           "Pattern of other files (libraries) whose lines are also tried");
+  repeated(
+      "--progress", of.progress,
+      "FILE:LINE whose samples count as progress points, for programs without progress points");
+  causal->add_option("--line", of.line, "FILE:LINE: try only this line");
+  causal->add_flag("--end-to-end", of.end_to_end,
+                   "Treat each run as one experiment, whose end is the progress point");
+  causal->add_option(
+      "--speedup", of.speedup,
+      "With --end-to-end and --line: the virtual speedup of every other run, as in 25%");
+  causal->add_option("--arrival-speedup", of.arrival_speedup,
+                     "How much time each visit of STAB_ARRIVAL saves its thread, as in 250us");
+  causal->add_option("--load", of.load,
+                     "How much work arrives at STAB_ARRIVAL, relative to normal: 1.25x, or several "
+                     "loads: 1x,1.5x");
+  causal->add_option("--runs", of.runs, "How many times the program runs at each load")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+  causal->add_option("--sample-period", of.sample_period, "CPU time between samples")
+      ->capture_default_str();
+  causal
+      ->add_option("--experiment", of.experiment,
+                   "How long the first experiment of a run lasts; later experiments get longer "
+                   "until each has some visits to a progress point")
+      ->capture_default_str();
+  causal->add_option(
+      "--timeout", of.timeout,
+      "End a run that takes longer, as in 5min, and leave it out; by default runs are not limited");
+}
+
+void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
+  verify->add_option("id", of.id, "Number of the experiment with the causal profile")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  verify
+      ->add_option("plan", of.plan,
+                   "Plan file that compares the program before and after the change")
+      ->required();
+  verify->add_option("--cell", of.cell, "Cell of the profile, as reports name it");
+  verify->add_option("--line", of.line,
+                     "FILE:LINE that was changed; by default, the line that helps most");
+  verify->add_option("--speedup", of.speedup, "How much less time the changed line takes now")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void CommandLine::add_causal() {
+  Arguments& a = arguments_;
+  CLI::App* causal = verb("causal",
+                          "Find the line of a program that is worth making faster, by running the "
+                          "program or from causal profiles",
+                          [&a] {
+                            if (!a.verify.plan.empty())
+                              return client::causal::verify(a.common, a.verify);
+                            a.causal.json = a.common.json;
+                            return client::causal::show_causal(a.causal);
+                          });
+  causal
+      ->add_option("--read", a.causal.read,
+                   "Profiles in coz's format, all of one program; - is stdin")
+      ->expected(1, 1000);
+  causal->add_option("program", a.causal.command,
+                     "After --: the program to profile, and its arguments");
+  add_run_options(causal, a.causal);
+  causal->add_option("--coz", a.causal.coz,
+                     "Write all runs to one file, for coz's viewer; - is stdout");
+  causal->add_option(
+      "--output", a.causal.output,
+      "File for the answer; by default, the answer follows the program's own output");
+  causal->add_option("--alpha", a.causal.alpha, "Probability that an interval or finding is wrong")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 0.499));
+  causal->add_option("--seed", a.causal.seed, "Seed of every random choice")->capture_default_str();
+  json_flag(causal);
+  CLI::App* verify = causal->add_subcommand(
+      "verify", "Compare the gain that a causal plan predicted with the gain of the real change");
+  add_verify_options(verify, a.verify);
+  verify->add_option(
+      "--folder,--state", a.common.state,
+      "Folder of the profile's database, as from 'stabctl run'; no daemon is needed");
 }
 
 }  // namespace stab::command_line

@@ -11,7 +11,7 @@
 #include "plan/reading/reader.h"
 #include "results/run_request.h"
 #include "stabd/daemon/folders.h"
-#include "stabd/daemon/host/own_cpus.h"
+#include "stabd/daemon/host.h"
 #include "stabd/daemon/requests.h"
 #include "toml/problems.h"
 

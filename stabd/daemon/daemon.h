@@ -21,9 +21,7 @@
 #include "protocol/reading.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/ending.h"
-#include "stabd/daemon/host/accounts.h"
-#include "stabd/daemon/host/quieting.h"
-#include "stabd/daemon/leavings.h"
+#include "stabd/daemon/host.h"
 #include "stabd/daemon/loop.h"
 #include "stabd/daemon/machine_turn.h"
 #include "stabd/daemon/maintenance.h"
@@ -32,12 +30,11 @@
 #include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/retries.h"
-#include "stabd/daemon/room_for_readers.h"
 #include "stabd/daemon/session/session.h"
 #include "stabd/daemon/supervision.h"
 #include "stabd/daemon/workshop.h"
-#include "stabd/service/manager.h"
-#include "stabd/settings/settings.h"
+#include "stabd/service.h"
+#include "stabd/settings.h"
 #include "store/store.h"
 
 namespace stab::daemon {
@@ -72,7 +69,7 @@ class Daemon final : private Ending::Steps {
   [[nodiscard]] const Queue& queue() const { return queue_; }
   // Answers the client when a reader has read its plan. `line` is a request that may submit one.
   void read_submission(Connection& client, const std::string& line);
-  // Sends progress to the clients that watch an experiment (progress.cc).
+  // Sends progress to the clients that watch an experiment (requests.cc).
   void publish_soon();
   // The row as clients see it, which may differ from the stored row.
   [[nodiscard]] store::Experiment shown(store::Experiment row) const;
@@ -104,7 +101,7 @@ class Daemon final : private Ending::Steps {
   [[nodiscard]] Result<void> may_be_removed(const store::Experiment& experiment);
   // The client gets its answer later (retries.h).
   Result<void> retry(Connection& client, const store::Experiment& experiment);
-  // Takes one piece of an archive (archives.cc). Returns nothing after the last piece: the client
+  // Takes one piece of an archive (requests.cc). Returns nothing after the last piece: the client
   // gets that answer later.
   Result<std::optional<protocol::ImportReply>> import(Connection& client,
                                                       const protocol::ImportRequest& request);
@@ -145,7 +142,7 @@ class Daemon final : private Ending::Steps {
   void forget_session_reading();
   void verify_trials();
   void heed_damage(const std::vector<store::Damage>& damage);
-  // Archives that clients send (archives.cc).
+  // Archives that clients send (requests.cc).
   void verify_import(Connection& client, std::string name);
   Result<void> begin_import(Connection& client);
   void tell_company();

@@ -3,10 +3,80 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <ctime>
 #include <utility>
 
 namespace stab::daemon {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Four sizes lie between a power of two and the next.
+std::size_t size_of(std::uint64_t ns) {
+  if (ns < 4) return ns;
+  const auto power = static_cast<std::size_t>(std::bit_width(ns)) - 1;
+  return 4 * (power - 1) + ((ns >> (power - 2)) & 3U);
+}
+
+// The longest time of that size.
+std::uint64_t end_of(std::size_t size) {
+  if (size < 4) return size;
+  const std::size_t power = size / 4 + 1;
+  return (std::uint64_t{4 + size % 4 + 1} << (power - 2)) - 1;
+}
+
+std::uint64_t cpu_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+void Durations::add(nanoseconds time) {
+  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  ++counts_[std::min(size_of(ns), sizes - 1)];
+  ++count_;
+  longest_ = std::max(longest_, time);
+}
+
+nanoseconds Durations::below(unsigned of_thousand) const {
+  const std::uint64_t wanted = (count_ * of_thousand + 999) / 1000;
+  std::uint64_t seen = 0;
+  for (std::size_t size = 0; size < sizes && count_ > 0; ++size) {
+    seen += counts_[size];
+    if (seen >= wanted)
+      return std::min(longest_, nanoseconds(static_cast<std::int64_t>(end_of(size))));
+  }
+  return longest_;
+}
+
+void LoopTime::watch(uv_loop_t* loop) {
+  uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
+  uv_prepare_init(loop, &prepare_);
+  prepare_.data = this;
+  uv_prepare_start(&prepare_,
+                   [](uv_prepare_t* handle) { static_cast<LoopTime*>(handle->data)->turn(); });
+  uv_unref(reinterpret_cast<uv_handle_t*>(&prepare_));
+}
+
+// Called right before the loop waits for events.
+void LoopTime::turn() {
+  const std::uint64_t cpu = cpu_time();
+  const std::uint64_t wall = uv_hrtime();
+  const std::uint64_t idle = uv_metrics_idle_time(prepare_.loop);
+  const auto computed = static_cast<std::int64_t>(cpu - std::exchange(cpu_, cpu));
+  const auto passed = static_cast<std::int64_t>(wall - std::exchange(wall_, wall));
+  const auto idled = static_cast<std::int64_t>(idle - std::exchange(idle_, idle));
+  if (!std::exchange(begun_, true)) return;
+  computing_.add(nanoseconds(computed));
+  waiting_.add(nanoseconds(std::max<std::int64_t>(passed - idled - computed, 0)));
+}
+
 namespace {
 
 using std::chrono::milliseconds;

@@ -2,11 +2,66 @@
 #include "stabd/daemon/loop.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace stab::daemon {
 namespace {
 
 using namespace std::chrono_literals;
+
+TEST(LoopTime, SharesOfDurationsAreAtMostAQuarterOff) {
+  Durations times;
+  EXPECT_EQ(times.below(999), 0ns);
+  for (int i = 1; i <= 1000; ++i) times.add(std::chrono::microseconds(i));
+  EXPECT_EQ(times.count(), 1000U);
+  EXPECT_EQ(times.longest(), 1ms);
+  EXPECT_GE(times.below(500), 500us);
+  EXPECT_LE(times.below(500), 625us);
+  EXPECT_GE(times.below(999), 999us);
+  EXPECT_LE(times.below(999), 1ms);
+  times.add(10h);
+  EXPECT_EQ(times.longest(), 10h);
+  EXPECT_LE(times.below(999), 1250us);
+  EXPECT_EQ(times.below(1000), 10h);
+}
+
+std::chrono::nanoseconds cpu_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+// A turn that computes is told apart from one that waits.
+TEST(LoopTime, ComputingAndWaitingAreTwoThings) {
+  uv_loop_t loop;
+  uv_loop_init(&loop);
+  LoopTime time;
+  time.watch(&loop);
+  uv_timer_t timer;
+  uv_timer_init(&loop, &timer);
+  int turns = 0;
+  timer.data = &turns;
+  uv_timer_start(
+      &timer,
+      [](uv_timer_t* handle) {
+        int& turn = *static_cast<int*>(handle->data);
+        if (++turn == 2) {
+          const auto until = cpu_time() + 300ms;
+          while (cpu_time() < until) continue;
+        }
+        if (turn == 3) usleep(300'000);
+        if (turn == 5) uv_timer_stop(handle);
+      },
+      1, 1);
+  uv_run(&loop, UV_RUN_DEFAULT);
+  EXPECT_GE(time.computing().count(), 4U);
+  EXPECT_GT(time.computing().longest(), 200ms);
+  EXPECT_GE(time.waiting().longest(), 250ms);
+  EXPECT_LT(time.computing().below(500), 100ms);
+  uv_walk(&loop, [](uv_handle_t* handle, void*) { uv_close(handle, nullptr); }, nullptr);
+  uv_run(&loop, UV_RUN_DEFAULT);
+  EXPECT_EQ(uv_loop_close(&loop), 0);
+}
 
 TEST(Loop, ATimerRingsUntilItIsStopped) {
   const auto loop = Loop::open().value();

@@ -1,25 +1,80 @@
 // SPDX-License-Identifier: MIT
-// Work on the database that is done in pieces while no trial runs: removals of experiments and of
-// old data, and imports, whose clients wait. Between two pieces the loop turns, so that clients are
-// answered meanwhile.
+// Work on the disk that is done in pieces, so that clients are answered in between: removals,
+// imports, and large files that have no name any more.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/fd.h"
+#include "base/turns.h"
+#include "stabd/archive.h"
 #include "stabd/daemon/asker.h"
 #include "stabd/daemon/clock.h"
-#include "stabd/daemon/imports.h"
-#include "stabd/settings/settings.h"
-#include "stabd/upkeep/upkeep.h"
+#include "stabd/settings.h"
+#include "stabd/spool.h"
+#include "stabd/upkeep.h"
 #include "store/store.h"
 
 namespace stab::daemon {
 
+// Frees the space of large files that have no name any more.
+class Leavings {
+ public:
+  explicit Leavings(Clock& clock);
+
+  // Takes over the files of a spool. The function must not outlive this object.
+  archive::Spool::Leave take() {
+    return [this](Fd file) { add(std::move(file)); };
+  }
+
+ private:
+  void add(Fd file);
+  void free_some();
+
+  std::deque<Fd> files_;
+  std::unique_ptr<Timer> timer_;  // runs while there are files
+};
+
+// Imports of archives that a reader has verified and split into parts. The store takes the parts
+// piece by piece, and users take turns.
+class Imports {
+ public:
+  // An import that is given up leaves its rows to `upkeep`.
+  Imports(store::Store& store, upkeep::Upkeep& upkeep) : store_(store), upkeep_(upkeep) {}
+
+  // Adds the import of a client's archive. `spool` has the archive's parts. It is the client's own
+  // one, which is released when the client is answered.
+  Result<void> begin(Asker& client, std::uint32_t uid, std::shared_ptr<archive::Spool>& spool);
+  // Call this if the client goes before its answer.
+  void give_up(const Asker& client);
+  [[nodiscard]] bool empty() const { return imports_.empty(); }
+  // Does a piece of the work; requires !empty(). The client is answered after the last piece.
+  // Returns only errors that may pass with time; all others are the answer to the client.
+  store::Outcome<void> go_on();
+
+ private:
+  struct Import {
+    Asker* client;
+    std::uint32_t uid;
+    std::shared_ptr<archive::Spool>* spool;
+    archive::Intake intake;
+  };
+
+  store::Store& store_;
+  upkeep::Upkeep& upkeep_;
+  Turns<Import> imports_;
+};
+
+// Work on the database that is done in pieces while no trial runs: removals of experiments and of
+// old data, and imports, whose clients wait. Between two pieces the loop turns, so that clients are
+// answered meanwhile.
 class Maintenance {
  public:
   // `changed` is called whenever import_runs_beside() may have changed.
@@ -34,7 +89,7 @@ class Maintenance {
 
   // Hides the experiment at once and removes it later. It must have ended or never begun.
   store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
-  // Imports a client's archive, whose parts are in the client's `spool` (imports.h). The client
+  // Imports a client's archive, whose parts are in the client's `spool`. The client
   // gets its answer later.
   Result<void> import(Asker& client, std::uint32_t uid, std::shared_ptr<archive::Spool>& spool);
 

@@ -19,10 +19,10 @@
 
 #include "machine/containment.h"
 #include "plan/plan.h"
-#include "stabd/daemon/children/notifier.h"
+#include "stabd/daemon/children.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/schedule.h"
-#include "stabd/settings/settings.h"
+#include "stabd/settings.h"
 #include "store/store.h"
 
 namespace stab::daemon {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "stabd/settings/settings.h"
+#include "stabd/settings.h"
 #include "store/records.h"
 
 namespace stab::daemon {

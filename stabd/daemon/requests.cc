@@ -9,18 +9,117 @@
 #include <map>
 #include <optional>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"
-#include "stabd/daemon/connection.h"
+#include "stabd/daemon/clients.h"
 #include "stabd/daemon/daemon.h"
-#include "stabd/daemon/progress.h"
 #include "stabd/daemon/reading.h"
+#include "stabd/daemon/session/session.h"
+#include "store/records.h"
 #include "store/summaries/summaries.h"
 
 namespace stab::daemon {
+namespace {
+
+// The functions until Daemon::publish_progress() are about an experiment as clients see it.
+
+constexpr std::uint64_t progress_ms = 100;
+
+bool is_active(const uv_timer_t& timer) {
+  return uv_is_active(reinterpret_cast<const uv_handle_t*>(&timer)) != 0;
+}
+
+std::optional<std::int64_t> unless_0(std::int64_t ns) {
+  return ns == 0 ? std::nullopt : std::optional(ns);
+}
+
+// The summary of a stored row.
+protocol::Summary summary_of(const store::Experiment& experiment) {
+  return {.id = experiment.id,
+          .name = experiment.name,
+          .state = experiment.state,
+          .reason = experiment.reason,
+          .directory = experiment.directory,
+          .uid = experiment.uid,
+          .trials = experiment.trials,
+          .submitted_ns = experiment.submitted_ns,
+          .started_ns = unless_0(experiment.started_ns),
+          .ended_ns = unless_0(experiment.ended_ns),
+          .duration_ns = experiment.duration_ns,
+          .priority = experiment.priority,
+          .held_by = experiment.held_by,
+          .stopped_by = experiment.stopped_by,
+          .trial_cpus = experiment.trial_cpus};
+}
+
+// Without a session the result has only what is in the row.
+protocol::Progress progress_of(const store::Experiment& experiment, const Session* session) {
+  const auto state = state_from(experiment.state);
+  const bool ended = !state || is_final(*state);
+  protocol::Progress line{
+      .id = experiment.id, .state = experiment.state, .reason = experiment.reason, .final = ended};
+  if (session == nullptr) return line;
+  const Counts& counts = session->counts();
+  const Session::Progress progress = session->progress();
+  line.total = counts.total;
+  line.done = counts.finished();
+  line.ok = counts.ok;
+  line.failed = counts.failed;
+  line.skipped = counts.skipped;
+  line.disturbed = counts.disturbed;
+  line.builds = progress.builds;
+  line.builds_done = progress.builds_done;
+  line.builds_cached = progress.builds_cached;
+  line.activity = progress.activity;
+  line.fewest = progress.fewest;
+  line.look = progress.look;
+  line.changes = progress.changes;
+  if (progress.left) line.left_ns = progress.left->count();
+  return line;
+}
+
+}  // namespace
+
+store::Experiment Daemon::shown(store::Experiment row) const {
+  if (session_ && session_->experiment().id == row.id) return session_->shown();
+  if (row.state == store::being_retried) row.state = to_string(State::queued);
+  const auto state = state_from(row.state);
+  if (state && !is_final(*state) && !store_->refusal().empty()) row.reason = store_->refusal();
+  return row;
+}
+
+void Daemon::publish_soon() {
+  if (!is_active(progress_))
+    uv_timer_start(
+        &progress_,
+        [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->publish_progress(); }, 0,
+        progress_ms);
+}
+
+void Daemon::publish_progress() {
+  const auto all = store_->summaries();
+  clients_.for_each_watcher([&](Connection& client) {
+    if (client.awaits_answer()) return;
+    const bool current = session_ && session_->experiment().id == client.watched;
+    if (!current && !store_->refusal().empty()) {
+      // The experiment can't continue, so the end that the client waits for would never come.
+      client.send(protocol::encode_refusal(store_->refusal()));
+      client.watched = 0;
+      return;
+    }
+    const store::Summary* const watched = all ? (*all)->find(client.watched) : nullptr;
+    const auto row = shown(watched == nullptr ? store::Experiment() : watched->experiment);
+    client.send(protocol::encode(progress_of(row, current ? session_.get() : nullptr)));
+    const auto state = state_from(row.state);
+    if (!state || is_final(*state)) client.watched = 0;
+  });
+  if (!clients_.anyone_watches()) uv_timer_stop(&progress_);
+}
+
 namespace {
 
 // The two ends of a request.
@@ -317,6 +416,59 @@ void handle_request(Daemon& daemon, Connection& connection, const std::string& l
   auto reply =
       std::visit([&](const auto& each) { return reply_to(context, each, line); }, *request);
   if (reply) connection.send(std::move(*reply));
+}
+
+// Archives that clients send: they come in pieces, a reader verifies them and splits them into parts,
+// and the store takes the parts (maintenance.h).
+
+Result<std::optional<protocol::ImportReply>> Daemon::import(
+    Connection& client, const protocol::ImportRequest& request) {
+  const auto piece = from_base64(request.piece);
+  if (!piece) return std::unexpected(piece.error());
+  if (auto may = clients_.may_send(client, piece->size()); !may) {
+    client.spool.reset();
+    return std::unexpected(may.error());
+  }
+  if (!client.spool) {
+    auto made = archive::Spool::make(options_.state_directory, leavings_.take());
+    if (!made) return std::unexpected(made.error());
+    client.spool = std::move(*made);
+  }
+  if (auto kept = client.spool->add(*piece); !kept) {
+    client.spool.reset();
+    return std::unexpected(kept.error());
+  }
+  if (!request.last) return protocol::ImportReply{};
+  verify_import(client, request.file);
+  return std::nullopt;
+}
+
+void Daemon::verify_import(Connection& client, std::string name) {
+  const Peer& peer = client.peer();
+  const archive::Spool* const spool = client.spool.get();
+  const protocol::ReadRequest request{.reading = protocol::Reading::import,
+                                      .file = spool->file(),
+                                      .parts = spool->parts(),
+                                      .name = std::move(name),
+                                      .uid = peer.uid,
+                                      .gid = peer.gid,
+                                      .believed = queue_.is_trusted(peer.uid)};
+  const auto ticket = readers_->ask(
+      accounts_.of(peer.uid), protocol::encode(request), [this, &client](const Result<Fd>& answer) {
+        const auto found = findings_in(answer);
+        if (auto begun = found ? begin_import(client) : fail(found.error().message); !begun) {
+          client.spool.reset();
+          client.answer(protocol::encode_refusal(begun.error().message));
+        }
+        after_session_step();
+      });
+  client.await_answer([this, ticket] { readers_->forget(ticket); });
+}
+
+Result<void> Daemon::begin_import(Connection& client) {
+  const std::uint32_t uid = client.peer().uid;
+  if (auto may = may_store(uid, client.spool->bytes()); !may) return may;
+  return maintenance_.import(client, uid, client.spool);
 }
 
 }  // namespace stab::daemon

@@ -14,9 +14,9 @@
 #include "base/turns.h"
 #include "stabd/daemon/asker.h"
 #include "stabd/daemon/clock.h"
-#include "stabd/daemon/host/accounts.h"
+#include "stabd/daemon/host.h"
 #include "stabd/daemon/queue.h"
-#include "stabd/upkeep/retry.h"
+#include "stabd/upkeep.h"
 #include "store/store.h"
 
 namespace stab::daemon {

@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "stabd/daemon/clock.h"
 #include "stabd/daemon/session/state.h"
-#include "stabd/service/manager.h"
+#include "stabd/service.h"
 #include "store/records.h"
 
 namespace stab::daemon {

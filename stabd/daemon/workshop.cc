@@ -12,8 +12,7 @@
 
 #include "base/hash.h"
 #include "stabd/daemon/folders.h"
-#include "stabd/daemon/host/own_cpus.h"
-#include "stabd/daemon/host/quieting.h"
+#include "stabd/daemon/host.h"
 
 namespace stab::daemon {
 namespace {

@@ -1,23 +1,137 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/reader/reader.h"
+#include "plan/reading/reader.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 
+#include "base/base64.h"
+#include "base/fd.h"
 #include "base/text.h"
+#include "design/expand.h"
 #include "machine/processes.h"
+#include "machine/quiet/quiet.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
 #include "protocol/reading.h"
-#include "stabd/reader/answer_file.h"
+#include "results/run_request.h"
+#include "revisions/of_plan.h"
+#include "stabd/archive.h"
 #include "stabd/reader/answers.h"
 #include "stabd/reader/bounds.h"
+#include "stabd/reader/reader.h"
+#include "toml/problems.h"
 
 namespace stab::reader {
+namespace {
+
+using protocol::Reading;
+using protocol::ReadRequest;
+
+constexpr std::size_t at_once = std::size_t{3} << 16;
+
+Result<void> write_text(const std::string& path, AnswerFile& answer) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno("cannot read the archive");
+  for (;;) {
+    const auto piece = read_piece(file, at_once);
+    if (!piece) return std::unexpected(piece.error());
+    if (piece->empty()) return {};
+    if (auto added = answer.add(to_base64(*piece)); !added) return added;
+  }
+}
+
+}  // namespace
+
+bool is_of_archive(Reading reading) {
+  return reading == Reading::archive || reading == Reading::import;
+}
+
+Result<void> answer_of_archive(const ReadRequest& request, AnswerFile& file) {
+  if (request.reading == Reading::import) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(request.file, error);
+    if (error) return fail("cannot read the archive: " + error.message());
+    keep_within(bounds_for(bytes));
+    auto taken = archive::take_apart(request.file,
+                                     {.uid = request.uid,
+                                      .gid = request.gid,
+                                      .believed = request.believed,
+                                      .name = request.name},
+                                     request.parts);
+    return taken ? file.add(protocol::encode(protocol::FindingsReply())) : taken;
+  }
+  if (request.experiments.empty()) return fail("the request names no experiment");
+  auto made = archive::write(request.database, request.experiments.front().id, request.file);
+  if (!made) return made;
+  return file.add_around(protocol::encode(protocol::ExportReply()),
+                         [&] { return write_text(request.file, file); });
+}
+
+// Reads a submitted plan in a process that can do nothing but compute.
+
+namespace {
+
+using protocol::SubmitRequest;
+
+Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRequest& user) {
+  if (!submitted.directory.starts_with('/'))
+    return fail("the plan's directory must be an absolute path");
+  if (submitted.priority > 0 && !user.goes_first)
+    return fail("only root and the user of stabd may give a priority above 0");
+  const auto plan = plan::read_plan(submitted.plan);
+  if (!plan) return fail(toml::describe(plan.error(), one_line(submitted.file, 500)));
+  if (const std::string what = revisions::unresolved(*plan); !what.empty())
+    return fail(fmt::format(
+        "{} is not a commit yet: stabctl submits plans with a table [revisions] of the commits",
+        what));
+  if (auto fits = results::fits_a_turn(*plan, user.turn); !fits)
+    return std::unexpected(fits.error());
+  if (plan->privileges && user.uid != 0)
+    return fail("'experiment.privileges' is only for plans that root submits: leave it out");
+  const auto knobs = machine::choose_knobs(plan->knobs);
+  if (!knobs) return std::unexpected(knobs.error());
+  const std::string& forbidden =
+      machine::moves_processes(*knobs) ? user.may_not_move : user.may_not_quiesce;
+  if (plan->quiesce == plan::Quiesce::strict && !forbidden.empty())
+    return fail(forbidden +
+                ": use machine.quiesce = \"best-effort\" or \"off\", or have that changed");
+  return protocol::PlanReply{.name = plan->name,
+                             .directory = submitted.directory,
+                             .priority = submitted.priority,
+                             .branch = submitted.branch,
+                             .commit = submitted.commit,
+                             .trials = plan::count_trials(*plan),
+                             .counters = plan->counters,
+                             .rotated = plan->rotated,
+                             .profile = plan->profile};
+}
+
+}  // namespace
+
+Result<void> answer_of_plan(const ReadRequest& request, std::string_view line, AnswerFile& file) {
+  const auto asked = protocol::decode_request(line);
+  if (!asked) return std::unexpected(asked.error());
+  const auto* submitted = std::get_if<SubmitRequest>(&*asked);
+  if (submitted == nullptr)
+    return fail(fmt::format("a request that does not submit a plan has at most {}",
+                            format_bytes(protocol::most_decoded)));
+  const auto reply = checked(*submitted, request);
+  if (!reply) return std::unexpected(reply.error());
+  if (auto added = file.add(protocol::encode(*reply) + "\n"); !added) return added;
+  return file.add(submitted->plan);
+}
+
 namespace {
 
 constexpr int request_fd = 3;

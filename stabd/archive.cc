@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/archive.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "plan/reading/reader.h"
+#include "results/exclusion.h"
+#include "results/trials.h"
+#include "store/copy.h"
+#include "store/stranger.h"
+#include "toml/problems.h"
+
+namespace stab::archive {
+namespace {
+
+constexpr std::array<std::string_view, 3> final_states{"done", "failed", "cancelled"};
+// The largest part, because clients wait while a store adds one.
+constexpr Most in_one_go{.trials = 100, .others = 100, .bytes = std::size_t{256} << 10};
+constexpr std::size_t in_one_transaction = 200;
+
+bool has_ended(const store::Experiment& experiment) {
+  return std::ranges::find(final_states, experiment.state) != final_states.end();
+}
+
+// Makes the parts in an empty database (P1).
+class Parts {
+ public:
+  Parts(store::Store& to, const store::Experiment& row, const Most& most) : to_(to), most_(most) {
+    value_of(to_.add_experiment(row));
+    row_of_part_.state = row.state;
+  }
+
+  void add(const store::Trial& trial) {
+    trials_.push_back(trial);
+    trials_.back().experiment = part(of_trials_, most_.trials, store::bytes_of(trial));
+    if (trials_.size() == in_one_transaction) finish();
+  }
+  void add(store::Build build) {
+    build.experiment = part(of_builds_, most_.others, store::bytes_of(build));
+    value_of(to_.add_build(build));
+  }
+  void add(store::Event event) {
+    event.experiment = part(of_events_, most_.others, store::bytes_of(event));
+    value_of(to_.add_event(event));
+  }
+  void finish() {
+    value_of(to_.add_trials(trials_));
+    trials_.clear();
+  }
+
+ private:
+  // The last part that has trials, builds or events.
+  struct Filled {
+    store::Id id = whole;
+    std::size_t rows = 0;
+    std::size_t bytes = 0;
+  };
+
+  // Returns the part for the next row.
+  store::Id part(Filled& filled, std::size_t most_rows, std::size_t bytes) {
+    const bool full = filled.rows == most_rows || filled.bytes + bytes > most_.bytes;
+    if (full && filled.rows > 0) filled = {.id = filled.id + 1};
+    ++filled.rows;
+    filled.bytes += bytes;
+    for (; last_ < filled.id; ++last_) value_of(to_.add_experiment(row_of_part_));
+    return filled.id;
+  }
+
+  store::Store& to_;
+  Most most_;
+  store::Experiment row_of_part_;  // empty except for its state
+  store::Id last_ = whole;
+  std::vector<store::Trial> trials_;
+  Filled of_trials_;
+  Filled of_builds_;
+  Filled of_events_;
+};
+
+// Copies an experiment. `row` is its new row, and `said` becomes its last event.
+void copy_experiment(store::Reader& from, const store::Experiment& source, store::Store& to,
+                     const store::Experiment& row, const store::Event& said, const Most& most) {
+  Parts parts(to, row, most);
+  for (const store::Build& each : value_of(from.builds(source.id))) parts.add(each);
+  value_of(results::for_each_trial(from, source, [&](const store::Trial& trial) {
+    if (trial.position >= source.trials)
+      refuse(fmt::format("trial {} is not one of its {}", trial.position, source.trials));
+    parts.add(trial);
+    return true;
+  }));
+  for (const store::Event& each : value_of(from.events(source.id))) parts.add(each);
+  parts.add(said);
+  parts.finish();
+}
+
+void write_archive(const std::string& database, store::Id id, const std::string& file) {
+  const auto from = value_of(store::Reader::open(database));
+  const auto found = value_of(from->experiment(id));
+  if (!found) refuse(fmt::format("it has no experiment {}", id));
+  if (!has_ended(*found))
+    refuse(fmt::format("experiment {} has not ended yet; it is {}", id, found->state));
+  store::remove_left_beside(file);
+  const std::string folder = store::unfinished_folder(file);
+  if (mkdir(folder.c_str(), 0700) != 0)
+    refuse(fmt::format("cannot make a folder next to {}: {}", file, std::strerror(errno)));
+  const Fd held(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  flock(held.get(), LOCK_EX | LOCK_NB);
+  const std::shared_ptr<void> removed(nullptr, [&](void*) {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+  });
+  const std::string made = folder + "/stabd.db";
+  {
+    const auto to = value_of(store::Store::open(made));
+    store::Experiment row = *found;
+    row.machine = copy_machine(*from, found->machine, *to);
+    copy_experiment(*from, *found, *to, row,
+                    {.at_ns = wall_clock_ns(),
+                     .kind = "export",
+                     .text = fmt::format("written to an archive from experiment {} of {}", id,
+                                         one_line(database, 500))},
+                    {});
+  }
+  if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
+}
+
+// Checks the rows. The names of benchmarks must be the plan's, because they are shown and are part
+// of file names of builds. The status of each trial must follow from the plan's rules and the
+// trial's readings.
+void check_rows(store::Reader& archive, const store::Experiment& experiment,
+                const plan::Plan& plan) {
+  std::set<std::string_view> known;
+  for (const auto& each : plan.benchmarks) known.insert(each.name);
+  const auto check = [&known](const std::string& name, const char* table) {
+    if (!known.contains(name))
+      refuse(
+          fmt::format("the column benchmark of table {} contains {}, which the plan does not have",
+                      table, one_line(name, 100)));
+  };
+  for (const store::Build& each : value_of(archive.builds(experiment.id)))
+    check(each.benchmark, "build");
+  value_of(archive.for_each_trial(experiment.id, [&](const store::Trial& trial) {
+    check(trial.benchmark, "trial");
+    if (const std::string why = store::refusal_of(trial); !why.empty())
+      refuse(fmt::format("trial {}: {}", trial.position, why));
+    if (!exclusion::is_marked_right(plan.exclude, trial))
+      refuse(
+          fmt::format("attempt {} at trial {} is {}, which contradicts the plan's 'exclude' rules "
+                      "and the attempt's readings",
+                      trial.attempt, trial.position, to_string(trial.status)));
+    return true;
+  }));
+}
+
+// The times must lie in the past, apart from the difference between two clocks.
+void check_times(store::Reader& archive, const store::Experiment& experiment) {
+  // How far another machine's clock may be ahead.
+  constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;
+  const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
+  if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
+    refuse("its experiment has a time in the future: check the clocks of both machines");
+  for (const store::Event& each : value_of(archive.events(experiment.id)))
+    if (each.at_ns > latest)
+      refuse("it has an event in the future: check the clocks of both machines");
+}
+
+// Checks a file from an untrusted source, and returns its only experiment.
+store::Experiment only_experiment(store::Reader& archive) {
+  for (const store::Damage& each : value_of(archive.verify()))
+    refuse(
+        fmt::format("it is damaged: row {} of table {}: {}", each.row, each.table, each.problem));
+  const auto experiments = value_of(archive.experiments());
+  if (experiments.intact.size() != 1 || !experiments.damaged.empty())
+    refuse(
+        fmt::format("it holds {} experiments, but an archive holds exactly one: make one with "
+                    "'stabctl export ID --archive FILE'",
+                    experiments.intact.size() + experiments.damaged.size()));
+  const store::Experiment& experiment = experiments.intact.front();
+  if (!has_ended(experiment))
+    refuse(fmt::format("its experiment has not ended; it is {}", one_line(experiment.state, 50)));
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan)
+    refuse("this version of stabd does not accept its plan: " +
+           toml::describe(plan.error(), "plan"));
+  if (experiment.name != plan->name)
+    refuse(fmt::format("the column name of table experiment differs from the name in its plan, {}",
+                       plan->name));
+  if (!store::is_cpu_list(experiment.trial_cpus))
+    refuse("the column trial_cpus of table experiment is not a list of CPUs");
+  check_rows(archive, experiment, *plan);
+  check_times(archive, experiment);
+  return experiment;
+}
+
+store::Id machine_of(store::Reader& archive, const store::Experiment& source,
+                     const Receiver& receiver, store::Store& to) {
+  if (receiver.believed || source.machine == 0) return copy_machine(archive, source.machine, to);
+  auto found = value_of(archive.machine(source.machine));
+  if (!found) refuse("the row of its machine is missing");
+  found->key += fmt::format("-imported-by-{}", receiver.uid);
+  return value_of(to.add_machine(*found));
+}
+
+// Opens an archive. An archive of an older version is converted in a copy; the file stays as it is.
+std::unique_ptr<store::Reader> open_archive(const std::string& file, const std::string& copy) {
+  const bool old = value_of(store::copy_of_this_version(file, copy));
+  return value_of(store::Reader::open_of_others(old ? copy : file));
+}
+
+void separate(const std::string& file, const Receiver& receiver, const std::string& copy,
+              store::Store& to) {
+  const auto archive = open_archive(file, copy);
+  const store::Experiment source = only_experiment(*archive);
+  store::Experiment row = source;
+  row.machine = machine_of(*archive, source, receiver, to);
+  row.uid = receiver.uid;
+  row.gid = receiver.gid;
+  row.priority = 0;
+  row.held_by.reset();
+  copy_experiment(*archive, source, to, row,
+                  {.at_ns = wall_clock_ns(),
+                   .kind = std::string(store::imported),
+                   .text = fmt::format("imported from {} by user {}", one_line(receiver.name, 500),
+                                       receiver.uid)},
+                  in_one_go);
+}
+
+}  // namespace
+
+store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to) {
+  if (machine == 0) return 0;
+  const auto found = value_of(from.machine(machine));
+  if (!found) refuse("the row of its machine is missing");
+  const store::Id copy = value_of(to.add_machine(*found));
+  auto calibrations = value_of(from.calibrations(machine));
+  const auto known = value_of(to.calibrations(copy));
+  std::erase_if(calibrations, [&](const store::Calibration& each) {
+    return std::ranges::any_of(known, [&](const store::Calibration& here) {
+      return here.at_ns == each.at_ns && here.name == each.name && here.scope == each.scope &&
+             here.benchmark == each.benchmark;
+    });
+  });
+  for (store::Calibration& each : calibrations) {
+    each.machine = copy;
+    each.experiment = 0;
+  }
+  value_of(to.add_calibrations(calibrations));
+  return copy;
+}
+
+Result<void> write(const std::string& database, store::Id id, const std::string& file) {
+  try {
+    write_archive(database, id, file);
+  } catch (const Refused& why) {
+    return fail(fmt::format("this is not an archive: {}", why.what()));
+  }
+  return {};
+}
+
+Result<void> take_apart(const std::string& file, const Receiver& receiver,
+                        const std::string& parts) {
+  try {
+    separate(file, receiver, parts + ".of", *value_of(store::Store::open(parts)));
+  } catch (const Refused& why) {
+    // The message must not show where the daemon keeps the file.
+    std::string words = why.what();
+    for (std::size_t at; (at = words.find(file)) != std::string::npos && file != receiver.name;)
+      words.replace(at, file.size(), "it");
+    return fail(fmt::format("{} is not imported: {}", one_line(receiver.name, 500), words));
+  }
+  return {};
+}
+
+store::Outcome<Intake> Intake::open(const std::string& parts) {
+  auto from = store::Reader::open(parts);
+  if (!from) return std::unexpected(from.error());
+  auto row = (*from)->experiment(whole);
+  if (!row) return std::unexpected(row.error());
+  if (!*row)
+    return std::unexpected(store::StoreError{.message = "the parts contain no experiment"});
+  return Intake(std::move(*from), std::move(**row));
+}
+
+Intake::Intake(std::unique_ptr<store::Reader> from, store::Experiment row)
+    : from_(std::move(from)), row_(std::move(row)), machine_(row_.machine), part_(whole) {
+  row_.id = 0;
+  state_ = std::exchange(row_.state, std::string(store::being_removed));
+}
+
+store::Outcome<void> Intake::begin(store::Store& to) {
+  try {
+    row_.machine = copy_machine(*from_, machine_, to);
+  } catch (const Refused& why) {
+    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
+  }
+  const auto id = to.add_experiment(row_);
+  if (!id) return std::unexpected(id.error());
+  row_.id = *id;
+  return {};
+}
+
+store::Outcome<void> Intake::add_trials(store::Store& to) {
+  std::vector<store::Trial> trials;
+  auto read = from_->for_each_trial(part_, [&](const store::Trial& trial) {
+    trials.push_back(trial);
+    trials.back().experiment = row_.id;
+    return true;
+  });
+  if (read && !trials.empty()) read = to.add_trials(trials);
+  return read;
+}
+
+store::Outcome<void> Intake::add_others(store::Store& to) {
+  auto builds = from_->builds(part_);
+  if (!builds) return std::unexpected(builds.error());
+  auto events = from_->events(part_);
+  if (!events) return std::unexpected(events.error());
+  for (store::Build& each : *builds) each.experiment = row_.id;
+  for (store::Event& each : *events) each.experiment = row_.id;
+  if (builds->empty() && events->empty()) return {};
+  return to.add_builds_and_events(*builds, *events);
+}
+
+// Goes on to the next part. After the last part, makes the experiment visible.
+store::Outcome<bool> Intake::go_on(store::Store& to) {
+  const auto next = from_->experiment(part_ + 1);
+  if (!next) return std::unexpected(next.error());
+  if (*next) {
+    ++part_;
+    stage_ = Stage::trials;
+    return true;
+  }
+  store::Experiment shown = row_;
+  shown.state = state_;
+  if (auto done = to.update_experiment(shown); !done) return std::unexpected(done.error());
+  return false;
+}
+
+store::Outcome<bool> Intake::step(store::Store& to) {
+  if (stage_ == Stage::end_of_part) return go_on(to);
+  const auto done = stage_ == Stage::row      ? begin(to)
+                    : stage_ == Stage::trials ? add_trials(to)
+                                              : add_others(to);
+  if (!done) return std::unexpected(done.error());
+  stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
+  return true;
+}
+
+}  // namespace stab::archive

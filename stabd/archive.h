@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Writes an experiment to a file, which is a database of stabd with nothing else in it, and reads
+// such a file. So an archive has each column that the store has (store/rows/codec.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "base/error.h"
+#include "store/records.h"
+#include "store/store.h"
+
+namespace stab::archive {
+
+// Writes an experiment that has ended to a file that must not exist yet. Somebody else may write to
+// the database meanwhile.
+Result<void> write(const std::string& database, store::Id id, const std::string& file);
+
+// The user to whom an imported experiment belongs.
+struct Receiver {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  // If true, the archive's data about its machine and the machine's calibrations are added to the
+  // same machine here. Otherwise the experiment gets a machine of its own, without calibrations.
+  bool believed = false;
+  std::string name{};  // the file's name in messages
+};
+
+// Verifies a file from an untrusted source and splits its experiment into parts. `parts`
+// is a database that does not exist yet. No other file in its folder may begin with its name, and
+// the folder is removed when the parts have been imported.
+Result<void> take_apart(const std::string& file, const Receiver& receiver,
+                        const std::string& parts);
+
+// The form of an experiment in a database of its own. The functions throw Refused.
+//
+// Invariants
+//  P1  The row with the id 1 is the experiment. This row and each row after it stands for a part,
+//      whose trials, builds and events belong to the experiment and follow those of the previous
+//      part.
+//  P2  An archive has one part.
+
+struct Refused : std::runtime_error {
+  explicit Refused(const std::string& why, bool passes = false)
+      : std::runtime_error(why), temporary(passes) {}
+  bool temporary;  // see StoreError
+};
+
+[[noreturn]] inline void refuse(const std::string& why) {
+  throw Refused(why);
+}
+
+template <class T>
+T value_of(store::Outcome<T> outcome) {
+  if (!outcome) throw Refused(outcome.error().message, outcome.error().temporary);
+  if constexpr (!std::is_void_v<T>) return std::move(*outcome);
+}
+
+// The limits of a part.
+struct Most {
+  std::size_t trials = std::numeric_limits<std::size_t>::max();
+  std::size_t others = std::numeric_limits<std::size_t>::max();  // for builds and for events
+  // The bytes of texts, for trials, builds and events separately. A larger row is a part by itself.
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();
+};
+
+inline constexpr store::Id whole = 1;
+
+// Copies the machine and its calibrations. Rows that `to` has already stay as they are.
+store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to);
+
+// Imports an experiment into a store that is in use, one part at a time.
+//
+// Invariants
+//  I1  Nobody sees the experiment before it is complete (S7 of store.h). If the import is given up,
+//      or its stabd is killed, a removal takes its rows away.
+class Intake {
+ public:
+  // Opens a database that take_apart() made.
+  static store::Outcome<Intake> open(const std::string& parts);
+
+  // Adds a piece of the experiment in one small transaction (Most). Returns false when
+  // the experiment is complete. After a temporary error it may be called again.
+  store::Outcome<bool> step(store::Store& to);
+  // The experiment's id in the store; 0 before the first step.
+  [[nodiscard]] store::Id id() const { return row_.id; }
+  [[nodiscard]] const std::string& name() const { return row_.name; }
+
+ private:
+  Intake(std::unique_ptr<store::Reader> from, store::Experiment row);
+  store::Outcome<void> begin(store::Store& to);
+  store::Outcome<void> add_trials(store::Store& to);
+  store::Outcome<void> add_others(store::Store& to);
+  store::Outcome<bool> go_on(store::Store& to);
+
+  // The next step of the current part.
+  enum class Stage { row, trials, others, end_of_part };
+
+  std::unique_ptr<store::Reader> from_;
+  store::Experiment row_;
+  store::Id machine_;  // the machine's id in the parts' database
+  std::string state_;  // the state that the experiment gets with the last step
+  store::Id part_;     // the current part
+  Stage stage_ = Stage::row;
+};
+
+}  // namespace stab::archive

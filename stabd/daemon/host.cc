@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/host.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace stab::daemon {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{4} << 20;
+
+std::optional<std::uint32_t> number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::uint32_t> known_user(const std::string& name) {
+  const passwd* const known = getpwnam(name.c_str());
+  return known == nullptr ? std::nullopt : std::optional<std::uint32_t>(known->pw_uid);
+}
+
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Accounts::Accounts(std::string path, std::uint32_t owner) : path_(std::move(path)), owner_(owner) {
+  look_again();
+}
+
+Accounts::Accounts(std::string_view text, std::uint32_t owner, const UidOf& uid_of)
+    : owner_(owner) {
+  read(text, uid_of);
+}
+
+void Accounts::look_again() {
+  struct stat now{};
+  if (path_.empty() || stat(path_.c_str(), &now) != 0) return;
+  const auto same = [](const timespec& one, const timespec& other) {
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+  };
+  if (same(now.st_mtim, seen_.st_mtim) && now.st_ino == seen_.st_ino &&
+      now.st_size == seen_.st_size)
+    return;
+  seen_ = now;
+  if (const auto text = read_file(path_, most_bytes)) read(*text, known_user);
+}
+
+// A line is "ada:100000:65536", or has her user id instead of her name. Other lines are skipped.
+void Accounts::read(std::string_view text, const UidOf& uid_of) {
+  ranges_.clear();
+  for (const std::string_view line : parts_of(text, '\n')) {
+    const auto words = parts_of(line, ':');
+    if (words.size() != 3) continue;
+    const auto first = number_in(words[1]);
+    const auto count = number_in(words[2]);
+    if (!first || !count || *count == 0) continue;
+    auto account = number_in(words[0]);
+    if (!account) account = uid_of(std::string(words[0]));
+    if (!account) continue;
+    if (*account == 0 || *account == owner_) account = *first;  // A1
+    const std::uint32_t last = *count - 1 > ~*first ? ~0U : *first + (*count - 1);
+    const auto after = ranges_.upper_bound(last);
+    if (after != ranges_.begin() && std::prev(after)->second.last >= *first) continue;
+    ranges_.emplace(*first, Range{.last = last, .account = *account});
+  }
+}
+
+std::uint32_t Accounts::of(std::uint32_t uid) const {
+  if (uid == 0 || uid == owner_) return uid;
+  const auto after = ranges_.upper_bound(uid);
+  if (after == ranges_.begin()) return uid;
+  const Range& range = std::prev(after)->second;
+  return uid <= range.last ? range.account : uid;
+}
+
+std::vector<unsigned> current_cpus() {
+  cpu_set_t set;
+  std::vector<unsigned> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+void run_on(const std::vector<unsigned>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const unsigned cpu : cpus)
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+  if (!cpus.empty() && sched_setaffinity(0, sizeof set, &set) != 0)
+    spdlog::warn("stabd cannot move off the trials' CPU: {}", std::strerror(errno));
+}
+
+Result<void> may_quiesce(settings::Quiescers who, const Submitter& submitter,
+                         bool moves_processes) {
+  if (moves_processes && !submitter.trusted)
+    return fail(
+        "only plans of root and stabd's own user may move other processes (other_processes)");
+  if (who == settings::Quiescers::all) return {};
+  if (who == settings::Quiescers::owner && submitter.trusted) return {};
+  return fail(fmt::format(
+      "plans of {} may not change settings of this machine, according to stabd's settings "
+      "(machine.quiesce_for = \"{}\")",
+      who == settings::Quiescers::owner ? fmt::format("user {}", submitter.uid) : "anybody",
+      to_string(who)));
+}
+
+Result<std::vector<machine::Outcome>> quiesce_allowed(machine::Keeper& keeper,
+                                                      settings::Quiescers who,
+                                                      const Submitter& submitter,
+                                                      std::span<const machine::Knob* const> knobs,
+                                                      const machine::CpuChoice& cpus) {
+  if (auto may = may_quiesce(who, submitter, false); !may) return std::unexpected(may.error());
+  const auto may_move = may_quiesce(who, submitter, true);
+  std::vector<const machine::Knob*> allowed(knobs.begin(), knobs.end());
+  if (!may_move) std::erase_if(allowed, [](const auto* knob) { return knob->moves_processes; });
+  auto outcomes = keeper.quiesce(allowed, cpus);
+  if (outcomes && allowed.size() < knobs.size())
+    outcomes->push_back(machine::refusal("other_processes", may_move.error().message));
+  return outcomes;
+}
+
+void put_back_what_was_left(const std::string& logs, const std::string& root) {
+  const auto outcomes = machine::recover(logs, root);
+  if (!outcomes) {
+    spdlog::warn("machine settings that an earlier stabd changed are not put back: {}",
+                 outcomes.error().message);
+    return;
+  }
+  for (const machine::Outcome& outcome : *outcomes)
+    spdlog::warn("an earlier stabd left machine settings changed: {} {}{}{}", outcome.file,
+                 machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
+                 outcome.reason);
+}
+
+}  // namespace stab::daemon
