@@ -259,7 +259,7 @@ report::Layouts LayoutCounter::result() const {
 
 namespace {
 
-constexpr std::size_t most_shown = 10 * most_subjects;
+constexpr std::size_t most_shown_subjects = 10 * most_subjects;
 
 }  // namespace
 
@@ -281,7 +281,7 @@ void SampleSums::add(const store::Trial& trial, const std::string& cell) {
     const std::string subject = subject_of(trial, each);
     auto place = places_.find(subject);
     if (place == places_.end()) {
-      if (subjects_.size() == most_shown) continue;
+      if (subjects_.size() == most_shown_subjects) continue;
       place = places_.emplace(subject, subjects_.size()).first;
       subjects_.emplace_back(subject, std::map<std::string, Trials>());
     }
