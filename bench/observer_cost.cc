@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // observer_cost [TRIALS]: what it takes to ask the kernel before and after a trial how quiet the
-// machine is (machine/quality), both together: the median and the 99th percentile of so many (5000).
+// machine is (machine/observer.h), both together: the median and the 99th percentile of so many
+// (5000).
 #include <fmt/format.h>
 #include <time.h>
 
@@ -8,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "machine/quality/observer.h"
+#include "machine/observer.h"
 
 namespace {
 

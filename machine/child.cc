@@ -22,7 +22,7 @@
 #include "machine/migrations.h"
 #include "machine/processes.h"
 #include "machine/program.h"
-#include "machine/starter/start.h"
+#include "machine/starter.h"
 #include "machine/trial_group.h"
 #include "machine/user_limits.h"
 #include "machine/watch_child.h"

@@ -113,4 +113,9 @@ class Topology {
   std::vector<Parts> larger_parts_;  // the smallest kind first
 };
 
+// The CPUs that serve the machine's devices: those that served more than ten interrupts of devices
+// per second. `interrupts` is the text of /proc/interrupts, and `uptime` that of /proc/uptime.
+// Empty if their format is unknown.
+CpuSet cpus_of_devices(std::string_view interrupts, std::string_view uptime);
+
 }  // namespace stab::machine

@@ -31,7 +31,7 @@
 #include "protocol/codec.h"
 #include "worker/binary.h"
 #include "worker/build_cache.h"
-#include "worker/checkout.h"
+#include "worker/sources.h"
 #include "worker/tools.h"
 
 namespace stab::worker {

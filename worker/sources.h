@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "machine/child.h"
 
 namespace stab::worker {
 
@@ -29,5 +30,16 @@ Result<Sources> take_sources(const std::string& directory, const std::vector<std
 
 // Makes a copy to build in. Symbolic links stay links.
 Result<void> copy_tree(const std::string& from, const std::string& to);
+
+struct RevisionOf {
+  std::string directory;  // the plan's folder, in a repository
+  std::string revision;   // a commit's full name, or plan::working_tree
+};
+
+// Like take_sources(), but copies the plan's folder as it is in the revision, with its submodules.
+// The working tree includes uncommitted files, but not the files that git ignores. The repository
+// does not change. `how` says how to run git.
+Result<Sources> take_revision(const RevisionOf& from, const std::vector<std::string>& names,
+                              const std::string& cache, const machine::Launch& how);
 
 }  // namespace stab::worker

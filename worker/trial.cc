@@ -24,7 +24,7 @@
 #include "plan/measures/output.h"
 #include "plan/measures/regions.h"
 #include "plan/measures/simulated.h"
-#include "worker/causal/causal_run.h"
+#include "worker/causal_run.h"
 #include "worker/heap_libraries.h"
 #include "worker/memory_file.h"
 #include "worker/runtime_report.h"

@@ -9,8 +9,8 @@
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
 #include "machine/child.h"
+#include "machine/observer.h"
 #include "machine/processes.h"
-#include "machine/quality/observer.h"
 #include "protocol/work.h"
 #include "worker/binary.h"
 

@@ -14,9 +14,9 @@
 
 #include "base/duration.h"
 #include "design/fractional.h"
+#include "machine/calm.h"
 #include "machine/migrations.h"
-#include "machine/quality/calm.h"
-#include "machine/quality/observer.h"
+#include "machine/observer.h"
 #include "plan/quantities.h"
 #include "report/json.h"
 #include "results/exclusion.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "machine/quality/observer.h"
+#include "machine/observer.h"
 #include "plan/quantities.h"
 #include "plan/reading/testing.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "counters/profiles/space.h"
+#include "counters/profiles/naming.h"
 
 namespace stab::counters {
 namespace {

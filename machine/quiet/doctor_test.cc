@@ -13,7 +13,6 @@
 #include <array>
 #include <cstddef>
 
-#include "machine/quiet/seen.h"
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {

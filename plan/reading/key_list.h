@@ -47,7 +47,7 @@ inline constexpr std::array rules{to_string(StopRule::precision), to_string(Stop
 inline constexpr std::array<std::string_view, 2> on_absent{"record", "refuse"};
 inline constexpr std::array quiesce{to_string(Quiesce::off), to_string(Quiesce::best_effort),
                                     to_string(Quiesce::strict)};
-// The knobs of machine/quiet/knob_table.cc, in the same order.
+// The knobs of machine/quiet/knobs.cc, in the same order.
 inline constexpr std::array<std::string_view, 17> knobs{"governor",       "energy_preference",
                                                         "boost",          "smt",
                                                         "idle_states",    "cpu_dma_latency",

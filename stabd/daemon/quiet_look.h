@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/quality/calm.h"
+#include "machine/calm.h"
 #include "stabd/daemon/clock.h"
 
 namespace stab::daemon {

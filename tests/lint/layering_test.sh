@@ -9,7 +9,7 @@ find_room() {
   local inner=${1#*/}
   case $1 in
     runtime/malloc/*/* | instrumenter/*/*/* | stabd/*/*/*) room=${1%/*} ;;
-    causal/*/* | stats/*/* | report/*/* | plan/*/* | counters/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | worker/*/* | client/*/* | stabd/*/*) room=${1%%/*}/${inner%%/*} ;;
+    causal/*/* | stats/*/* | report/*/* | plan/*/* | counters/*/* | machine/*/* | runtime/*/* | instrumenter/*/* | client/*/* | stabd/*/*) room=${1%%/*}/${inner%%/*} ;;
     # The files beside the folders of stabd/ are rooms of their own: stabd/settings is settings.h, .cc and its tests.
     stabd/*) room=${1%%.*} room=${room%_test} room=${room%_fuzz} ;;
     *) room=${1%%/*} ;;
@@ -43,10 +43,8 @@ allowed() {
     stats/designs) echo "base stats/numbers stats/tests stats/data stats/models stats/verdicts" ;;
     stats/analyse) echo "base stats/*" ;;
     stats/oracle) echo "base stats/data stats/verdicts" ;;
-    machine) echo "base counters machine/starter" ;;
-    machine/starter) echo "base runtime/base" ;;
-    machine/quality) echo "base counters machine machine/quiet/tree_testing.h" ;;
-    machine/quiet) echo "base counters machine machine/quality/observer.h" ;;
+    machine) echo "base counters runtime/base machine/quiet/tree_testing.h" ;;
+    machine/quiet) echo "base counters machine" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;
     report/html) echo "base stats/* report/words report/sections report/model.h report/text.h" ;;
@@ -73,7 +71,7 @@ allowed() {
     # Messages know no program, and a worker knows only messages: no daemon, no client, no report.
     revisions) echo "base plan plan/reading machine" ;;
     protocol) echo "$below_stabd" ;;
-    worker | worker/*) echo "$below_stabd causal/run causal/lines revisions protocol worker worker/causal" ;;
+    worker) echo "$below_stabd causal/run causal/lines revisions protocol" ;;
     results) echo "$below_stabd protocol" ;;
     stabd/settings | stabd/settings_keys) echo "base toml stabd/settings stabd/settings_keys" ;;
     stabd/service) echo "base" ;;

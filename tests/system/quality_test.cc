@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "machine/quality/observer.h"
+#include "machine/observer.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

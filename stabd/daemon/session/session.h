@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "design/expand.h"
-#include "machine/quality/calm.h"
+#include "machine/calm.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/quiet.h"
 #include "machine/topology.h"

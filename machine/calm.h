@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/quality/kernel_text.h"
-#include "machine/quality/observer.h"
+#include "machine/observer.h"
 #include "machine/topology.h"
 
 namespace stab::machine {

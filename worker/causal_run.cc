@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "worker/causal/causal_run.h"
+#include "worker/causal_run.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "machine/quality/calm.h"
+#include "machine/calm.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

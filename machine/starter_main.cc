@@ -19,7 +19,7 @@
 #include <ctime>
 #include <initializer_list>
 
-#include "machine/starter/note.h"
+#include "machine/starter_note.h"
 #include "runtime/base/system_call.h"
 
 namespace {

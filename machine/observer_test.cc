@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "machine/quality/observer.h"
+#include "machine/observer.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,6 @@
 #include <map>
 #include <sstream>
 
-#include "machine/quality/kernel_text.h"
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {

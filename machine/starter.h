@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starts a trial's program in a process that begins in the memory of stab-starter (main.cc) and not
-// as a copy of our process.
+// Starts a trial's program in a process that begins in the memory of stab-starter (starter_main.cc)
+// and not as a copy of our process. stab-starter is embedded in this program as a file in memory.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,21 @@
 #include <vector>
 
 #include "base/error.h"
-#include "machine/starter/note.h"
+#include "base/fd.h"
+#include "machine/starter_note.h"
 
 namespace stab::machine {
+
+// Lower descriptors may be needed for the streams of other processes.
+inline constexpr int first_free = 10;
+
+// Creates a file in memory that can be sealed, with a descriptor of at least first_free. `flags`
+// are passed to memfd_create(). If the kernel refuses, the result is not open and errno is set.
+Fd sealable_file(const char* name, unsigned flags);
+
+// A descriptor for executing stab-starter, the same at each call. If the kernel refuses, returns -1
+// and sets errno.
+int starter_image();
 
 struct Start {
   std::string program;  // path of the program
