@@ -30,8 +30,8 @@
 #include "stabd/spool.h"
 #include "stabd/upkeep.h"
 #include "store/copy.h"
-#include "store/query/query.h"
-#include "store/recovery/recover.h"
+#include "store/query.h"
+#include "store/recover.h"
 
 namespace stab::client {
 namespace {

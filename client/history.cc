@@ -23,7 +23,7 @@ namespace stab::client {
 namespace {
 
 // An experiment in the list.
-struct Listed {
+struct ListedExperiment {
   std::int64_t id = 0;
   std::string name;
   std::string state;
@@ -45,8 +45,8 @@ class Source {
   }
 
   // All experiments, in the order of their numbers.
-  Result<std::vector<Listed>> list() {
-    std::vector<Listed> all;
+  Result<std::vector<ListedExperiment>> list() {
+    std::vector<ListedExperiment> all;
     if (client_) {
       const auto answer = client_->ask(protocol::ListRequest{});
       if (!answer) return std::unexpected(answer.error());
@@ -62,7 +62,7 @@ class Source {
       for (const store::Damage& each : found->damaged)
         all.push_back({.id = each.row, .name = "", .state = "damaged"});
     }
-    std::ranges::sort(all, {}, &Listed::id);
+    std::ranges::sort(all, {}, &ListedExperiment::id);
     return all;
   }
 
@@ -84,15 +84,16 @@ class Collector {
   Collector(Source& source, const Common& common, const HistoryOptions& options)
       : source_(source), options_(options), response_(common.response) {}
 
-  Result<history::History> collect(std::vector<Listed> list) {
+  Result<history::History> collect(std::vector<ListedExperiment> list) {
     if (!options_.experiment.empty())
-      std::erase_if(list, [&](const Listed& each) { return each.name != options_.experiment; });
+      std::erase_if(list,
+                    [&](const ListedExperiment& each) { return each.name != options_.experiment; });
     if (list.size() > options_.last) {
       not_looked_at_ = list.size() - options_.last;
       list.erase(list.begin(), list.end() - static_cast<std::ptrdiff_t>(options_.last));
     }
     std::reverse(list.begin(), list.end());
-    for (const Listed& each : list) look_at(each);
+    for (const ListedExperiment& each : list) look_at(each);
     if (found_.empty()) return nothing();
     auto made = history::make_history(options_.benchmark, std::move(found_),
                                       {.alpha = options_.alpha, .seed = options_.seed});
@@ -104,7 +105,7 @@ class Collector {
  private:
   // Must be called in order from the latest experiment. If the user chose no response, the latest
   // experiment that measured the benchmark determines it.
-  void look_at(const Listed& each) {
+  void look_at(const ListedExperiment& each) {
     if (each.state != "done") {
       if (each.state == "damaged") leave_out(each, "its row is damaged");
       return;
@@ -122,7 +123,7 @@ class Collector {
     if (!read->means.empty()) found_.push_back(std::move(*read));
   }
 
-  void leave_out(const Listed& each, const std::string& reason) {
+  void leave_out(const ListedExperiment& each, const std::string& reason) {
     left_out_.push_back({.id = each.id, .name = each.name, .reason = one_line(reason, 500)});
   }
 

@@ -38,9 +38,9 @@ const char* unit_word(stats::Unit unit) {
 }
 
 // A text axis from the smallest to the largest number of a series.
-class Axis {
+class TextAxis {
  public:
-  explicit Axis(const Series& series) {
+  explicit TextAxis(const Series& series) {
     low_ = high_ = series.points.front().mean.mean;
     for (const Point& each : series.points) {
       low_ = std::min(low_, each.mean.low.value_or(each.mean.mean));
@@ -140,7 +140,7 @@ class Text {
 
   void add(const Series& series) {
     const report::Scale scale = scale_of(history_, series);
-    const Axis axis(series);
+    const TextAxis axis(series);
     text_ += "\n" + (series.levels.empty() ? "" : cell_name(series.levels) + "\n");
     report::Grid grid;
     for (const char* name : {"id", "when", "mean", "trials"})
@@ -167,7 +167,7 @@ class Text {
     }
   }
 
-  [[nodiscard]] std::vector<report::Cell> row_of(const Point& point, const Axis& axis,
+  [[nodiscard]] std::vector<report::Cell> row_of(const Point& point, const TextAxis& axis,
                                                  const report::Scale& scale) const {
     const Experiment& experiment = history_.experiments[point.experiment];
     std::string words = one_line(experiment.name, longest_name);

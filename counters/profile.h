@@ -36,7 +36,7 @@ struct Profile {
 };
 
 // Upper bounds for the size of the text of a function or of a profile
-// (store/profiles/profile_text.h).
+// (store/rows/lists.h).
 inline std::size_t bytes_of(const ProfiledFunction& function) {
   return 48 + 6 * (function.name.size() + function.object.size());
 }

@@ -19,7 +19,7 @@ struct Samples {
   bool operator==(const Samples&) const = default;
 };
 
-// The most bytes that one number takes as text (store/rows/sample_list.h).
+// The most bytes that one number takes as text (store/rows/lists.h).
 inline constexpr std::size_t bytes_of_sample = 26;
 inline std::size_t bytes_of(const Samples& samples) {
   const std::size_t texts =

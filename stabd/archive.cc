@@ -24,7 +24,7 @@
 #include "results/exclusion.h"
 #include "results/trials.h"
 #include "store/copy.h"
-#include "store/stranger.h"
+#include "store/rows/bounds.h"
 #include "toml/problems.h"
 
 namespace stab::archive {

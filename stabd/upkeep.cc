@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 
 namespace stab::upkeep {
 namespace {

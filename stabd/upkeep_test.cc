@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 #include "store/test_support.h"
 
 namespace stab::upkeep {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 #include "store/rows/codec.h"
 #include "store/schema.h"
 #include "store/test_support.h"

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "store/copy.h"
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 #include "store/test_support.h"
 
 namespace stab::store {

@@ -4,21 +4,250 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "store/connection.h"
 #include "store/exceptions.h"
+#include "store/records.h"
 #include "store/rows/bounds.h"
 #include "store/rows/codec.h"
-#include "store/rows/log.h"
-#include "store/rows/many_rows.h"
-#include "store/rows/reading_list.h"
+#include "store/rows/cursor.h"
+#include "store/rows/lists.h"
+#include "store/trial_columns.h"
 #include "store/verify.h"
 
 namespace stab::store {
 namespace {
+
+// Reads trials as records from a cursor; codec.h does this for tables with few rows. Throws (see
+// exceptions.h).
+
+// The trials of an experiment in the order of positions and attempts. Each row's checksum is
+// checked.
+class TrialRows {
+ public:
+  TrialRows(sqlite3* database, Id experiment, Positions positions = {});
+
+  // False after the last one.
+  bool next(Trial& trial);
+
+ private:
+  const std::map<std::string, std::string>& levels(std::string_view text);
+
+  Cursor rows_;
+  std::vector<int> places_;
+  std::vector<int> layout_places_;
+  int levels_ = 0;
+  int readings_ = 0;
+  int reading_list_ = 0;
+  int sample_list_ = 0;
+  int profile_ = 0;
+  int causal_ = 0;
+  // Trials share few distinct texts of levels.
+  std::unordered_map<std::string, std::map<std::string, std::string>> known_levels_;
+};
+
+constexpr const char* trials_sql =
+    "SELECT * FROM trial WHERE experiment = ? AND position >= ? AND position < ? "
+    "ORDER BY position, attempt";
+constexpr std::size_t most_known_levels = 4096;
+
+template <class Status>
+Status known(std::optional<Status> status, std::string_view text) {
+  if (!status) refuse(fmt::format("the status {} is unknown; use the stabd that wrote it", text));
+  return *status;
+}
+
+template <class T>
+  requires std::is_integral_v<T>
+void take(const Cursor& row, int place, T& number) {
+  number = static_cast<T>(row.integer(place));  // unsigned 64-bit numbers are stored as signed
+}
+template <class T>
+void take(const Cursor& row, int place, std::optional<T>& value) {
+  const auto number = row.optional_integer(place);
+  value = number ? std::optional(static_cast<T>(*number)) : std::nullopt;
+}
+void take(const Cursor& row, int place, TrialStatus& status) {
+  status = known(trial_status(row.text(place)), row.text(place));
+}
+void take(const Cursor& row, int place, std::string& text) {
+  text = row.text(place);
+}
+// A text of a layout is empty if its column is NULL.
+void take_layout(const Cursor& row, int place, std::string& text) {
+  text = row.text_or_empty(place);
+}
+template <class T>
+void take_layout(const Cursor& row, int place, std::optional<T>& value) {
+  take(row, place, value);
+}
+
+// Reads the column `levels` as a map from factor to level.
+std::map<std::string, std::string> levels_in(const std::string& text) {
+  return nlohmann::json::parse(text).get<std::map<std::string, std::string>>();
+}
+
+TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
+    : rows_(database, "trial", trials_sql,
+            {experiment, positions.from, static_cast<std::int64_t>(positions.end)}),
+      levels_(rows_.place("levels")),
+      readings_(rows_.place("readings")),
+      reading_list_(rows_.place("reading_list")),
+      sample_list_(rows_.place("sample_list")),
+      profile_(rows_.place("profile")),
+      causal_(rows_.place("causal")) {
+  for_each_trial_column([&](const auto& column) { places_.push_back(rows_.place(column.name)); });
+  for_each_layout_column([&](const LayoutColumn& column, auto) {
+    layout_places_.push_back(rows_.place(column.name));
+  });
+}
+
+const std::map<std::string, std::string>& TrialRows::levels(std::string_view text) {
+  const std::string key(text);
+  if (const auto found = known_levels_.find(key); found != known_levels_.end())
+    return found->second;
+  if (known_levels_.size() >= most_known_levels) known_levels_.clear();
+  return known_levels_.emplace(key, levels_in(key)).first->second;
+}
+
+bool TrialRows::next(Trial& trial) {
+  if (!rows_.step()) return false;
+  rows_.require_intact();
+  auto place = places_.begin();
+  for_each_trial_column([&](const auto& column) { take(rows_, *place++, trial.*column.member); });
+  trial.levels = levels(rows_.text(levels_));
+  std::string problem;
+  try {
+    read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
+    read_sample_list(rows_.text_or_empty(sample_list_), trial.samples);
+    read_profile_text(rows_.text_or_empty(profile_), trial.profile);
+    trial.causal = rows_.text_or_empty(causal_);
+    if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
+      refuse("its causal profile is not JSON");
+    problem =
+        reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
+  } catch (const Failure& failure) {
+    problem = failure.what();  // reported below with the trial's row
+  }
+  if (!problem.empty()) refuse_damaged({.table = "trial", .row = rows_.id(), .problem = problem});
+  place = layout_places_.begin();
+  for_each_layout_column([&](const LayoutColumn&, auto member) {
+    take_layout(rows_, *place++, trial.layout.*member);
+  });
+  return true;
+}
+
+// Reads an experiment's log, which merges three tables by time: the output of builds and trials,
+// and events. Throws (see exceptions.h).
+
+using LogRow = Reader::LogRow;
+
+constexpr std::size_t most_rows = 200;  // of each table in one piece
+
+std::string of_trial(const Row& row) {
+  const std::string& reason = row.text("reason");
+  const std::string& printed = row.text("stderr_tail");
+  return reason + (reason.empty() || printed.empty() ? "" : "\n") + printed;
+}
+
+// The part of a piece that comes from one table.
+struct Part {
+  std::vector<LogRow> rows;
+  Id* next;
+  Id end;  // the last id that was looked at
+  bool is_cut = false;
+
+  // The query asks for one row more than a piece may have. If it is there, the part is cut.
+  void cut() {
+    is_cut = rows.size() > most_rows;
+    if (!is_cut) return;
+    rows.pop_back();
+    end = rows.back().id;
+  }
+  // Drops rows after this time.
+  void keep_until(std::int64_t at_ns) {
+    const auto later =
+        std::ranges::find_if(rows, [&](const LogRow& row) { return row.at_ns > at_ns; });
+    if (later == rows.end()) return;
+    end = later->id - 1;
+    rows.erase(later, rows.end());
+  }
+};
+
+Part part_of(Connection& connection, const char* table, const char* which, Id experiment, Id* next,
+             LogRow (*to_row)(const Row&)) {
+  Part part{.rows = {},
+            .next = next,
+            .end = std::max(*next, connection.number(
+                                       fmt::format("SELECT coalesce(max(id), 0) FROM {}", table)))};
+  // Ids rise, so reading by id never looks at an earlier piece again.
+  connection.select(
+      table,
+      fmt::format("NOT INDEXED WHERE id > ? AND experiment = ? {} ORDER BY id LIMIT {}", which,
+                  most_rows + 1),
+      {*next, experiment}, [&](const Stored& stored) {
+        part.rows.push_back(to_row(stored.row));
+        part.rows.back().id = stored.id;
+        return true;
+      });
+  part.cut();
+  return part;
+}
+
+Reader::Log log_of(Connection& connection, Id experiment, Reader::LogPlace after) {
+  Reader::Log log{.rows = {}, .next = after};
+  std::array parts{
+      part_of(connection, "build", "AND output <> ''", experiment, &log.next.build,
+              [](const Row& row) {
+                return LogRow{.kind = "build",
+                              .benchmark = row.text("benchmark"),
+                              .text = row.text("output")};
+              }),
+      part_of(connection, "trial", "AND (stderr_tail <> '' OR reason <> '')", experiment,
+              &log.next.trial,
+              [](const Row& row) {
+                return LogRow{.at_ns = row.integer("started_ns") +
+                                       row.optional_integer("wall_ns").value_or(0),
+                              .kind = "trial",
+                              .benchmark = row.text("benchmark"),
+                              .position = static_cast<std::uint32_t>(row.integer("position")),
+                              .attempt = static_cast<std::uint32_t>(row.integer("attempt")),
+                              .text = of_trial(row)};
+              }),
+      part_of(connection, "event", "", experiment, &log.next.event, [](const Row& row) {
+        return LogRow{
+            .at_ns = row.integer("at_ns"), .kind = row.text("kind"), .text = row.text("text")};
+      })};
+  std::int64_t until = std::numeric_limits<std::int64_t>::max();
+  for (const Part& part : parts) {
+    if (!part.is_cut) continue;
+    log.more = true;
+    until = std::min(until, part.rows.back().at_ns);
+  }
+  for (Part& part : parts) {
+    // Rows that are later than the last row of a cut table wait for the next piece, too.
+    if (!part.is_cut) part.keep_until(until);
+    *part.next = part.end;
+    std::ranges::move(part.rows, std::back_inserter(log.rows));
+  }
+  std::ranges::sort(log.rows, {}, [](const LogRow& row) {
+    return std::tuple(row.at_ns, row.position.has_value(), row.id);
+  });
+  return log;
+}
 
 template <class F>
 auto collect(Connection& connection, std::string_view table, std::string_view rest,

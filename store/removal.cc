@@ -15,7 +15,7 @@
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"
 #include "store/store.h"
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 
 namespace stab::store {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 #include "store/test_support.h"
 
 namespace stab::store {

@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "store/exceptions.h"
-#include "store/rows/reading_list.h"
+#include "store/rows/lists.h"
 
 namespace stab::store {
 namespace {

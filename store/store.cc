@@ -14,7 +14,7 @@
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"
 #include "store/schema.h"
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 #include "store/verify.h"
 
 namespace stab::store {

@@ -15,7 +15,7 @@
 #include "results/document.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/reading.h"
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 
 namespace stab::daemon {
 namespace {

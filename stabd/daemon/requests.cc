@@ -20,7 +20,7 @@
 #include "stabd/daemon/reading.h"
 #include "stabd/daemon/session/session.h"
 #include "store/records.h"
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 
 namespace stab::daemon {
 namespace {

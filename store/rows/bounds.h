@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Limits for files that anybody may have made. stabd itself always stores less than that. Throws
-// (see exceptions.h).
+// Limits for files that anybody may have made, and for trials that a worker or an archive sends.
+// stabd itself always stores less than that.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "store/records.h"
 
 namespace stab::store {
 
@@ -27,7 +31,17 @@ struct TableBound {
 };
 std::span<const TableBound> table_bounds();
 
-// Refuses a file that exceeds a limit; the error names table, row, column and limit.
+// Refuses a file that exceeds a limit; the error names table, row, column and limit. Throws (see
+// exceptions.h).
 void check_bounds(SQLite::Database& database);
+
+// A worker or an archive may send anything as a trial. This decides whether it is stored.
+
+// Why these are not stored: a name is not a single line without control characters, or they are too
+// large. "" if they are stored.
+std::string refusal_of(const std::vector<counters::Reading>& readings);
+// The same for everything that a worker reports of a trial. Every stored trial can be exported and
+// imported again.
+std::string refusal_of(const Trial& trial);
 
 }  // namespace stab::store

@@ -8,9 +8,7 @@
 #include <type_traits>
 
 #include "store/exceptions.h"
-#include "store/profiles/profile_text.h"
-#include "store/rows/reading_list.h"
-#include "store/rows/sample_list.h"
+#include "store/rows/lists.h"
 #include "store/trial_columns.h"
 
 namespace stab::store {

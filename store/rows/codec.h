@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Converts records to rows and back; many_rows.h reads trials. The connection sets the column `id`.
+// Converts records to rows and back; reader.cc reads trials. The connection sets the column `id`.
 // Throws (see exceptions.h).
 #pragma once
 

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "store/rows/checksum.h"
 #include "store/rows/row.h"
 
 namespace stab::store {

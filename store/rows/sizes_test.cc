@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 #include "store/schema.h"
 #include "store/test_support.h"
 

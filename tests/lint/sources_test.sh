@@ -109,8 +109,8 @@ sentences=$(grep -E '\.(h|cc)$' <<<"$files" |
 # or of the disk; messages have their own parser (protocol/json.h).
 parsers=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|testing\.h$|^(tests|bench)/' |
   xargs grep -lE 'json::(parse|accept)\(' |
-  grep -vxF -e client/foreign.cc -e machine/facts.cc -e machine/quiet/undo_log.cc -e store/rows/list_text.cc \
-    -e store/rows/many_rows.cc -e worker/runtime_report.cc || true)
+  grep -vxF -e client/foreign.cc -e machine/facts.cc -e machine/quiet/undo_log.cc -e store/rows/lists.cc \
+    -e store/reader.cc -e worker/runtime_report.cc || true)
 [[ -z $parsers ]] || { echo "these files parse JSON: take the value instead of its text: $parsers"; bad=1; }
 
 # Lines of documents can be read side by side; tables and commands are as long as they are.

@@ -13,7 +13,7 @@
 #include "machine/topology.h"
 #include "results/exclusion.h"
 #include "results/run_request.h"
-#include "store/stranger.h"
+#include "store/rows/bounds.h"
 
 namespace stab::daemon {
 namespace {

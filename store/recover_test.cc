@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What is whole of a damaged file is in the copy, wherever the damage is, and nothing else is.
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/random.h"
-#include "store/recovery/testing.h"
+#include "store/recover_testing.h"
 
 namespace stab::store {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 #include "store/test_support.h"
 
 namespace stab::store {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keeps track of what a damaged database has lost, as far as we can tell.
+// Takes each row that can be read and has the right checksum out of a damaged file, and keeps track
+// of what the database has lost, as far as we can tell.
 #pragma once
 
 #include <array>
@@ -31,5 +32,10 @@ struct Losses {
   // Notes a row that will not be in the copy.
   void add(const std::string& table, const Stored& stored);
 };
+
+// Puts the rows with their ids into `to`, whose tables are empty. Reads along the tables' trees
+// and, if those are damaged, also all pages of the file. `scratch` is a temporary file. Throws (see
+// exceptions.h), also for a newer schema.
+Losses salvage(const std::string& from, Connection& to, const std::string& scratch);
 
 }  // namespace stab::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/query/query.h"
+#include "store/query.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/summaries/summaries.h"
+#include "store/summaries.h"
 
 #include <string>
 #include <utility>

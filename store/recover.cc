@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/recovery/recover.h"
+#include "store/recover.h"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,9 @@
 #include "store/copy.h"
 #include "store/exceptions.h"
 #include "store/lock.h"
-#include "store/recovery/losses.h"
-#include "store/recovery/salvage.h"
 #include "store/rows/codec.h"
 #include "store/rows/sizes.h"
+#include "store/salvage.h"
 #include "store/schema.h"
 #include "store/verify.h"
 

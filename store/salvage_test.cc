@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What the copy and the answer say of an experiment that lost some of its rows.
-#include "store/recovery/losses.h"
+#include "store/salvage.h"
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "store/recovery/testing.h"
+#include "store/recover_testing.h"
 
 namespace stab::store {
 namespace {
