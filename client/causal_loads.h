@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "causal/session/session.h"
+#include "causal/session.h"
 
 namespace stab::client::causal {
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "causal/session/session.h"
+#include "causal/session.h"
 
 namespace stab::causal::kernel {
 

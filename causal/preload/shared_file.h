@@ -3,7 +3,7 @@
 // keeps the places of its parts as they were when they were checked.
 #pragma once
 
-#include "causal/session/session.h"
+#include "causal/session.h"
 
 namespace stab::causal {
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "causal/session/session.h"
+#include "causal/session.h"
 
 namespace stab::causal::testing {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file of causal/session/session.h, which the profiler makes and keeps. It has no name:
+// The file of causal/session.h, which the profiler makes and keeps. It has no name:
 // programs reach it through this process, and cannot change its size.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "causal/lines/line_map.h"
-#include "causal/session/session.h"
+#include "causal/session.h"
 
 namespace stab::causal {
 

@@ -23,10 +23,10 @@ allowed() {
     counters) echo "base" ;;
     counters/events) echo "base counters" ;;
     counters/profiles) echo "base counters counters/events runtime/base" ;;
-    causal/session) echo "" ;;
-    causal/preload) echo "causal/session runtime/base runtime/arch runtime/walk runtime/stabilizer.h" ;;
-    causal/lines) echo "base causal/session" ;;
-    causal/run) echo "base causal/session causal/lines machine stats/causal" ;;
+    causal) echo "" ;;
+    causal/preload) echo "causal runtime/base runtime/arch runtime/walk runtime/stabilizer.h" ;;
+    causal/lines) echo "base causal" ;;
+    causal/run) echo "base causal causal/lines machine stats/causal" ;;
     toml) echo "base" ;;
     plan) echo "base toml" ;;
     design) echo "base plan plan/measures" ;;
