@@ -21,7 +21,6 @@
 #include "base/text.h"
 #include "causal/run/map_text.h"
 #include "causal/run/prepare_program.h"
-#include "causal/run/read_session.h"
 #include "causal/run/run_program.h"
 #include "causal/run/session_file.h"
 #include "client/causal_loads.h"

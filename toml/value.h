@@ -7,12 +7,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 namespace stab::toml {
+
+// toml++ 3.3 builds one nested table for each part of a dotted key, without a limit, and overflows
+// the stack when it frees half a million of them. So the depth of a text is checked before it is
+// parsed: this is the offset where brackets nest deeper than `limit`, or where a dotted key has
+// more than `limit` dots. The answer is right up to the text's first syntax error, where the parser
+// stops, too.
+std::optional<std::size_t> too_deep(std::string_view text, std::size_t limit);
 
 // Lines and columns start at 1; 0:0 means the text as a whole.
 struct Position {

@@ -11,8 +11,8 @@
 
 #include "causal/lines/line_map.h"
 #include "causal/run/map_text.h"
-#include "causal/run/read_session.h"
 #include "causal/run/run_program.h"
+#include "causal/run/session_file.h"
 #include "stats/causal/run_text.h"
 
 namespace stab::worker {

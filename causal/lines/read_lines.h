@@ -17,7 +17,7 @@ using Scope = std::function<bool(const std::string& file)>;
 // A file is in scope if its path matches a pattern (fnmatch), or "*/" followed by the pattern.
 Scope scope_of(std::vector<std::string> patterns);
 
-// Looks for the debug information of a stripped object in a separate file (debug_file.h). Code of
+// Looks for the debug information of a stripped object in a separate file. Code of
 // inlined functions belongs to the innermost line in scope. The map names all files that were
 // looked at, including files of split debug information. Returns an error if a file can't be read
 // or is not an ELF file, or if there are more than most_ranges ranges.

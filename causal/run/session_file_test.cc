@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a program leaves is anybody's bytes.
-#include "causal/run/read_session.h"
+#include "causal/run/session_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
