@@ -21,7 +21,7 @@
 #include "protocol/messages.h"
 #include "report/json.h"
 #include "report/model.h"
-#include "report/words/causal.h"
+#include "report/words/causal_words.h"
 #include "stats/verdicts/decide.h"
 
 namespace stab::client::causal {

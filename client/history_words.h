@@ -26,8 +26,8 @@ std::string as_text(const History& history);
 // One object; doc/history.md describes it.
 std::string as_json(const History& history);
 
-// A self-contained HTML file, like that of a report (report/html/page.h). One picture for each series, up to the limits `most_pictures` and `most_dots` of
-// report/html/parts.h.
+// A self-contained HTML file, like that of a report (report/html/page.h). One picture for each
+// series, up to the limits `most_pictures` and `most_dots` of report/html/parts.h.
 std::string as_page(const History& history);
 
 }  // namespace stab::client::history

@@ -21,8 +21,9 @@ struct Ran {
 // The file need not exist, because its path is only for messages. Shows progress on stderr.
 Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options);
 
-// The user names the file of the report's page before the run. Fails if the file could not be written now, so that the user does not learn it after hours of
-// measuring. Succeeds for "", which stands for no page.
+// The user names the file of the report's page before the run. Fails if the file could not be
+// written now, so that the user does not learn it after hours of measuring. Succeeds for "", which
+// stands for no page.
 Result<void> check_page(const std::string& path);
 
 // Does nothing if `path` is "".

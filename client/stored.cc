@@ -12,8 +12,8 @@
 #include "results/answers.h"
 #include "results/document.h"
 #include "results/export.h"
-#include "results/pages.h"
 #include "results/profiles.h"
+#include "results/report_page.h"
 #include "results/run_request.h"
 
 namespace stab::client {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 
 namespace stab::plan {
 namespace {

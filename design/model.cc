@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "design/fractional.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 
 namespace stab::plan {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/text.h"
 #include "report/words/answer.h"
 #include "report/words/grid.h"

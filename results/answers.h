@@ -20,7 +20,7 @@ protocol::ReportReply reply_with(std::string text, const store::Experiment& expe
 // Fails if there is no such format; the error lists the formats.
 Result<void> check_report_format(const std::string& format);
 
-// Renders the document as text or JSON; pages.h renders HTML.
+// Renders the document as text or JSON; report_page.h renders HTML.
 protocol::ReportReply show_report(const store::Experiment& experiment,
                                   const report::Document& document,
                                   const protocol::ReportRequest& request);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "design/expand.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "plan/reading/reader.h"
 #include "report/words/answer.h"
 #include "results/document.h"

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "design/expand.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "plan/reading/testing.h"
 #include "report/words/answer.h"
 #include "store/test_support.h"

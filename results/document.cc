@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "design/fractional.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "machine/facts.h"
 #include "plan/reading/reader.h"
 #include "plan/settings.h"

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "base/text.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "results/document.h"
 
 namespace stab::results {

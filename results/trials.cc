@@ -14,7 +14,7 @@
 #include "counters/reading.h"
 #include "design/expand.h"
 #include "design/resolve.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/simulated.h"

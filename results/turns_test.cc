@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Numbers of which each block has some, and numbers that somebody asks for.
-#include "design/turns.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -10,6 +8,7 @@
 #include <tuple>
 
 #include "design/expand.h"
+#include "design/rotation.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "results/document.h"

@@ -17,7 +17,7 @@
 #include "client/ab/conclusion.h"
 #include "client/ab/first_runs.h"
 #include "client/ab/interrupted.h"
-#include "client/ab/prepare.h"
+#include "client/ab/prepare_versions.h"
 #include "client/ab/versions.h"
 #include "client/follow.h"
 #include "client/output.h"

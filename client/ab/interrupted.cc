@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "client/ab/prepare.h"
+#include "client/ab/prepare_versions.h"
 #include "client/run_folder.h"
 #include "client/stored.h"
 #include "protocol/codec.h"

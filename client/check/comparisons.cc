@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "design/expand.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 
 namespace stab::client {
 namespace {

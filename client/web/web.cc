@@ -16,7 +16,7 @@
 #include "client/follow.h"
 #include "client/output.h"
 #include "client/progress.h"
-#include "client/web/page.h"
+#include "client/web/live_page.h"
 #include "client/web/server.h"
 
 namespace stab::client::web {

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/google_benchmark.h"

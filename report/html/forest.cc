@@ -11,7 +11,7 @@
 #include "report/html/parts.h"
 #include "report/html/plots.h"
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 #include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"

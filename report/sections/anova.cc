@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 
 namespace stab::report {

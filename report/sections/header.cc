@@ -11,9 +11,9 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
-#include "report/words/causal.h"
+#include "report/words/causal_words.h"
 #include "report/words/grid.h"
 
 namespace stab::report {

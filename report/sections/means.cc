@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 #include "report/words/quantity.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "report/sections/sections.h"
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 
 namespace stab::report {
 namespace {

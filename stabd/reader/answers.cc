@@ -17,8 +17,8 @@
 #include "results/calibrations.h"
 #include "results/document.h"
 #include "results/export.h"
-#include "results/pages.h"
 #include "results/profiles.h"
+#include "results/report_page.h"
 #include "results/run_request.h"
 
 namespace stab::reader {

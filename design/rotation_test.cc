@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "design/turns.h"
+#include "design/rotation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "client/check/words.h"
+#include "client/check/sentences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "client/web/page.h"
+#include "client/web/live_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/pages.h"
+#include "results/report_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

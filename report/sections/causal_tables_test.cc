@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Text, page and JSON of a causal profile come from the same rows.
-#include "report/sections/causal.h"
+#include "report/sections/causal_tables.h"
 
 #include <gmock/gmock.h>
 

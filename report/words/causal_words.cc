@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/words/causal.h"
+#include "report/words/causal_words.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/sections/words.h"
+#include "report/sections/shared_words.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "client/check/counters.h"
+#include "client/check/countable_events.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "client/check/words.h"
+#include "client/check/sentences.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
-#include "design/turns.h"
+#include "design/rotation.h"
 #include "machine/containment.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/output.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pictures of causal profiles: gains from virtual speedups of lines with confidence bands, and the
 // results at each load.
-#include "report/words/causal.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +11,8 @@
 #include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/html/plots.h"
-#include "report/sections/causal.h"
+#include "report/sections/causal_tables.h"
+#include "report/words/causal_words.h"
 
 namespace stab::report::html {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The lines and JSON of `stabctl check`, apart from the design's own. First the comparisons: how many
-// are corrected together, their error's degrees of freedom, and the smallest changes that they find.
+// The lines and JSON of `stabctl check`, apart from the design's own. First the comparisons: how
+// many are corrected together, their error's degrees of freedom, and the smallest changes that they
+// find.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,7 +52,8 @@ std::vector<std::string> exclusion_lines(const plan::Plan& plan,
 nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
                                       std::span<const counters::Reading> here);
 
-// The commits that a plan compares: one line for each level with a revision: "version old: commit 1a2b..."
+// The commits that a plan compares: one line for each level with a revision: "version old: commit
+// 1a2b..."
 std::vector<std::string> revision_lines(const plan::Plan& plan);
 nlohmann::ordered_json revisions_json(const plan::Plan& plan);
 
@@ -60,8 +61,8 @@ nlohmann::ordered_json revisions_json(const plan::Plan& plan);
 // and models. Empty for other designs.
 std::vector<std::string> study_words(const plan::Plan& plan);
 
-// Waiting for a quiet machine: one line, and a warning for each limit whose value this machine doesn't show. Empty if the plan
-// does not wait.
+// Waiting for a quiet machine: one line, and a warning for each limit whose value this machine
+// doesn't show. Empty if the plan does not wait.
 std::vector<std::string> wait_lines(const plan::Plan& plan);
 
 // The field of check's JSON with the same content; null if the plan does not wait.

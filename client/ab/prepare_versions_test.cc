@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "client/ab/prepare.h"
+#include "client/ab/prepare_versions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "results/causal.h"
+#include "results/causal_cells.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "design/expand.h"
-#include "report/words/causal.h"
+#include "report/words/causal_words.h"
 #include "results/trials.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/arrival_loads.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/sections/causal.h"
+#include "report/sections/causal_tables.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/words/answer.h"
-#include "report/words/causal.h"
+#include "report/words/causal_words.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "client/ab/prepare.h"
+#include "client/ab/prepare_versions.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
