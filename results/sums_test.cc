@@ -176,7 +176,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-plan::Plan plan_of(std::vector<std::string> factors) {
+plan::Plan plan_with_factors(std::vector<std::string> factors) {
   plan::Plan plan;
   for (std::string& name : factors)
     plan.factors.push_back({.name = std::move(name), .levels = plan::FixedLevels()});
@@ -199,7 +199,7 @@ std::vector<report::Outputs> of(const plan::Plan& plan, const Printed& printed) 
   return counter.result();
 }
 std::vector<report::Outputs> of(const Printed& printed) {
-  return of(plan_of({"opt", "link_order"}), printed);
+  return of(plan_with_factors({"opt", "link_order"}), printed);
 }
 
 TEST(OutputCounter, SaysNothingWhereAllAgreeOrNothingWasKept) {
@@ -240,7 +240,7 @@ TEST(OutputCounter, CountsCellsWhoseTrialsDifferAmongThemselves) {
 
 // Of a factor each of whose levels has one trial nothing can be said.
 TEST(OutputCounter, AFactorWithOneTrialALevelIsNotBlamed) {
-  OutputCounter counter(plan_of({"link_order"}));
+  OutputCounter counter(plan_with_factors({"link_order"}));
   for (const char* order : {"1", "2", "3"}) {
     store::Trial trial;
     trial.benchmark = "sort";
@@ -254,7 +254,7 @@ TEST(OutputCounter, AFactorWithOneTrialALevelIsNotBlamed) {
 }
 
 TEST(OutputCounter, WhatIsMeasuredMayVaryButNotByLevel) {
-  plan::Plan plan = plan_of({"opt", "link_order"});
+  plan::Plan plan = plan_with_factors({"opt", "link_order"});
   plan.outputs.push_back({.name = "time"});
   int n = 0;
   EXPECT_THAT(of(plan, [&](auto&, auto&) { return std::to_string(n++); }), IsEmpty());

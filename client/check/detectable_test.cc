@@ -15,7 +15,7 @@ using stats::Scope;
 using testing::IsEmpty;
 using testing::Not;
 
-plan::Plan plan_of(const std::string& more = "") {
+plan::Plan paired_plan(const std::string& more = "") {
   return plan::good_plan(
       "[experiment]\nname = 'x'\n[variables]\nX = ''\n[[benchmark]]\nname = 'a'\n"
       "build = 'szc ${X} -o ${OUT} a.c ${LDFLAGS}'\nrun = ['${OUT}']\n"
@@ -48,7 +48,7 @@ TEST(Variation, OfAChangeIsTheOneItsIntervalWasMadeOf) {
   report::Document earlier = document();
   const double half = 2.093024054 * 0.02 / std::sqrt(20);
   earlier.analysis.effects = {effect(half), effect(half / 2)};
-  const auto own = variation_of(earlier, plan_of()).own;
+  const auto own = variation_of(earlier, paired_plan()).own;
   ASSERT_EQ(own.size(), 1U);
   EXPECT_NEAR(own.at({Scope::subject, "a", "x"}), 0.02, 1e-10);
 }
@@ -56,14 +56,14 @@ TEST(Variation, OfAChangeIsTheOneItsIntervalWasMadeOf) {
 TEST(Variation, OfProgramsIsKeptApartByScope) {
   report::Document earlier = document();
   earlier.analysis.effects = {effect(0.01, Scope::these), effect(0.02, Scope::like_these)};
-  const auto own = variation_of(earlier, plan_of()).own;
+  const auto own = variation_of(earlier, paired_plan()).own;
   EXPECT_NEAR(own.at({Scope::like_these, "a", "x"}), 2 * own.at({Scope::these, "a", "x"}), 1e-12);
 }
 
 TEST(Variation, IsUnknownWhereUnitsAreNoPairs) {
   report::Document earlier = document();
   earlier.analysis.effects = {effect(0.01, Scope::subject, 0)};
-  EXPECT_THAT(variation_of(earlier, plan_of()).own, IsEmpty());
+  EXPECT_THAT(variation_of(earlier, paired_plan()).own, IsEmpty());
 }
 
 TEST(Variation, OfAPaddingStudyIsOfPercentages) {
@@ -71,7 +71,7 @@ TEST(Variation, OfAPaddingStudyIsOfPercentages) {
   earlier.analysis.effects = {effect(0)};
   earlier.analysis.effects[0].low = 0.99;
   earlier.analysis.effects[0].high = 1.03;
-  const auto own = variation_of(earlier, plan_of(with_seeds + "kind = 'padding-study'\n")).own;
+  const auto own = variation_of(earlier, paired_plan(with_seeds + "kind = 'padding-study'\n")).own;
   EXPECT_NEAR(own.at({Scope::subject, "a", "x"}), 0.02 / 2.093024054 * std::sqrt(20), 1e-10);
 }
 
@@ -79,7 +79,7 @@ TEST(Variation, OfSeedsHasTwoParts) {
   report::Document earlier = document();
   earlier.analysis.components = {{.subject = "a", .between = 4e-4, .within = 1e-4},
                                  {.subject = "b", .within = 1e-4}};
-  const auto seeds = variation_of(earlier, plan_of(with_seeds + "kind = 'nested'\n")).seeds;
+  const auto seeds = variation_of(earlier, paired_plan(with_seeds + "kind = 'nested'\n")).seeds;
   ASSERT_EQ(seeds.size(), 1U);
   EXPECT_DOUBLE_EQ(seeds.at("a").between, 4e-4);
   EXPECT_DOUBLE_EQ(seeds.at("a").within, 1e-4);
@@ -90,7 +90,7 @@ TEST(Variation, OfTrialsIsThatOfAPooledError) {
   earlier.analysis.tables = {
       {.subject = "a", .rows = {{.term = "Residuals", .ms = 0.0004}, {.term = "x", .ms = 1}}},
       {.subject = "b", .rows = {{.stratum = "block", .term = "Residuals", .ms = 0.0004}}}};
-  const auto trials = variation_of(earlier, plan_of()).trials;
+  const auto trials = variation_of(earlier, paired_plan()).trials;
   ASSERT_EQ(trials.size(), 1U);
   EXPECT_DOUBLE_EQ(trials.at("a"), 0.02);
 }
@@ -100,8 +100,8 @@ TEST(Variation, OfASequentialExperimentKnowsItsLooks) {
   report::Document earlier = document();
   earlier.analysis.effects = {effect(0.01)};
   earlier.stopping = {.rule = "sequential", .blocks = 20};
-  EXPECT_THAT(variation_of(earlier, plan_of()).own, IsEmpty());
-  const auto plan = plan_of("[design]\nstop = { rule = 'sequential', max = 50 }\n");
+  EXPECT_THAT(variation_of(earlier, paired_plan()).own, IsEmpty());
+  const auto plan = paired_plan("[design]\nstop = { rule = 'sequential', max = 50 }\n");
   const double looked = variation_of(earlier, plan).own.at({Scope::subject, "a", "x"});
   earlier.stopping.reset();
   EXPECT_LT(looked, variation_of(earlier, plan).own.at({Scope::subject, "a", "x"}));
@@ -110,12 +110,12 @@ TEST(Variation, OfASequentialExperimentKnowsItsLooks) {
 TEST(Variation, OfAnotherResponseOrScaleTellsNothing) {
   report::Document other = document();
   other.analysis.effects = {effect(0.01)};
-  EXPECT_THAT(variation_of(other, plan_of()).own, Not(IsEmpty()));
+  EXPECT_THAT(variation_of(other, paired_plan()).own, Not(IsEmpty()));
   other.analysis.spec.response = "user";
-  EXPECT_THAT(variation_of(other, plan_of()).own, IsEmpty());
+  EXPECT_THAT(variation_of(other, paired_plan()).own, IsEmpty());
   other.analysis.spec.response = "wall";
   other.analysis.spec.log_scale = false;
-  EXPECT_THAT(variation_of(other, plan_of()).own, IsEmpty());
+  EXPECT_THAT(variation_of(other, paired_plan()).own, IsEmpty());
 }
 
 plan::Plan plan_of(const std::string& kind, const std::string& levels = "[0, 64]") {

@@ -10,10 +10,10 @@
 namespace stab::daemon {
 namespace {
 
-constexpr std::uint32_t owner = 7;
+constexpr std::uint32_t daemon_user = 7;
 
 Accounts accounts(std::string_view text) {
-  return {text, owner, [](const std::string& name) {
+  return {text, daemon_user, [](const std::string& name) {
             return name == "ada"    ? std::optional(1000U)
                    : name == "root" ? std::optional(0U)
                                     : std::nullopt;
@@ -37,7 +37,7 @@ TEST(Accounts, NobodyBecomesTrustedByARange) {
   EXPECT_EQ(some.of(100'005), 100'000U);
   EXPECT_EQ(some.of(200'009), 200'000U);
   EXPECT_EQ(some.of(0), 0U);
-  EXPECT_EQ(some.of(owner), owner);
+  EXPECT_EQ(some.of(daemon_user), daemon_user);
   EXPECT_EQ(some.of(19), 1000U);
 }
 
@@ -52,7 +52,7 @@ TEST(Accounts, AWrongLineSaysNothingAndTheFirstOfTwoOwnersCounts) {
 
 TEST(Accounts, AreReadAgainWhenTheFileHasChanged) {
   const std::string path = testing::TempDir() + "subuid-" + std::to_string(getpid());
-  Accounts some(path, owner);
+  Accounts some(path, daemon_user);
   EXPECT_EQ(some.of(100'001), 100'001U);
   ASSERT_TRUE(write_file_atomically(path, "1000:100000:65536\n"));
   some.look_again();
