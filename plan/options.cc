@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "runtime/base/allocators.h"
 
 namespace stab::plan {
 namespace {
@@ -21,8 +22,9 @@ constexpr const char* rerandomize = "rerandomize";
 constexpr const char* period = "period";
 constexpr const char* budget = "budget";
 
-constexpr std::array<std::string_view, 7> allocators{"shuffled", "power2",    "bitmap", "tlsf",
-                                                     "system",   "stretched", "layer"};
+#define STAB_NAME(name, ...) #name,
+constexpr auto allocators = std::to_array<std::string_view>({STAB_EACH_ALLOCATOR(STAB_NAME)});
+#undef STAB_NAME
 constexpr std::array<std::string_view, 2> moving{"code", "stack"};
 constexpr std::array<std::string_view, 1> blocks{"heap"};
 

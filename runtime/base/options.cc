@@ -89,8 +89,9 @@ bool parse(Text value, When& when) {
   return true;
 }
 
-constexpr const char* base_names[] = {"shuffled", "power2",    "bitmap", "tlsf",
-                                      "system",   "stretched", "layer"};
+#define STAB_NAME(name, ...) #name,
+constexpr const char* base_names[] = {STAB_EACH_ALLOCATOR(STAB_NAME)};
+#undef STAB_NAME
 
 bool parse(Text value, Base& base) {
   for (uint8_t i = 0; i < sizeof base_names / sizeof *base_names; ++i) {

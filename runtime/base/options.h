@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/allocators.h"
 #include "runtime/base/line.h"
 
 namespace stab::rt {
@@ -18,7 +19,9 @@ struct Text {
 
 enum class When : uint8_t { once, repeated };
 // The allocator that serves the program's blocks if heap=1.
-enum class Base : uint8_t { shuffled, power2, bitmap, tlsf, system, stretched, layer };
+#define STAB_ITEM(name, ...) name,
+enum class Base : uint8_t { STAB_EACH_ALLOCATOR(STAB_ITEM) };
+#undef STAB_ITEM
 const char* name_of(Base base);
 
 constexpr uint64_t operator""_K(unsigned long long value) {

@@ -92,8 +92,9 @@ TEST(Options, ABudgetIsAShareOrOff) {
 TEST(Options, AllocatorsHaveNamesAndSizesHaveUnits) {
   Line complaints;
   EXPECT_EQ(parse_options("", complaints).allocator, Base::shuffled);
-  for (const Base base : {Base::shuffled, Base::power2, Base::bitmap, Base::tlsf, Base::system,
-                          Base::stretched, Base::layer}) {
+#define STAB_ITEM(name, ...) Base::name,
+  for (const Base base : {STAB_EACH_ALLOCATOR(STAB_ITEM)}) {
+#undef STAB_ITEM
     const std::string text = std::string("allocator=") + name_of(base);
     EXPECT_EQ(parse_options(text.c_str(), complaints).allocator, base);
   }

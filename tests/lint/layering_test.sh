@@ -28,7 +28,7 @@ allowed() {
     causal/lines) echo "base causal" ;;
     causal/run) echo "base causal causal/lines machine stats/causal" ;;
     toml) echo "base" ;;
-    plan) echo "base toml" ;;
+    plan) echo "base toml runtime/base/allocators.h" ;;
     design) echo "base plan plan/measures" ;;
     plan/measures) echo "base counters plan" ;;
     plan/reading) echo "base toml plan plan/measures design" ;;

@@ -23,10 +23,13 @@ using rt::Base;
 
 class EachAllocator : public testing::TestWithParam<Base> {};
 
+#define STAB_FIRST(name, ...) Base::name
+#define STAB_NEXT(name, ...) , Base::name
 INSTANTIATE_TEST_SUITE_P(All, EachAllocator,
-                         testing::Values(Base::shuffled, Base::power2, Base::bitmap, Base::tlsf,
-                                         Base::system, Base::stretched, Base::layer),
+                         testing::Values(STAB_ALLOCATORS(STAB_FIRST, STAB_NEXT, STAB_NEXT)),
                          [](const auto& info) { return rt::name_of(info.param); });
+#undef STAB_FIRST
+#undef STAB_NEXT
 
 bool is_the_systems(Base base) {
   return base == Base::system || base == Base::stretched || base == Base::layer;

@@ -20,6 +20,10 @@ uint64_t bag_size(const rt::Options& options) {
   return n < least_bag ? least_bag : n > largest_bag ? largest_bag : n;
 }
 
+ShuffledSettings shuffled_settings(const rt::Options& options, uint64_t seed) {
+  return {.seed = seed, .bag_size = bag_size(options), .order_from = options.heap_order};
+}
+
 }  // namespace
 
 const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
@@ -27,30 +31,15 @@ const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
   STAB_ALWAYS(Choice, 2, !is_open);
   is_open = true;
   switch (options.allocator) {
-    case rt::Base::layer:
-      open_layer(seed);
-      survive_forks(seed);
-      return layer;
-    case rt::Base::stretched:
-      open_stretched(seed);
-      survive_forks(seed);
-      return stretched;
-    case rt::Base::power2:
-    case rt::Base::tlsf:
-    case rt::Base::system:
-      open_swapped(options.allocator, seed, bag_size(options));
-      survive_forks(seed);
-      return layered;
-    case rt::Base::bitmap:
-      open_bitmap(seed);
-      survive_forks(seed);
-      return bitmap;
-    case rt::Base::shuffled:
-      break;
+#define STAB_CASE(name, allocator, ...) \
+  case rt::Base::name:                  \
+    __VA_ARGS__;                        \
+    survive_forks(seed);                \
+    return allocator;
+    STAB_EACH_ALLOCATOR(STAB_CASE)
+#undef STAB_CASE
   }
-  open_shuffled({.seed = seed, .bag_size = bag_size(options), .order_from = options.heap_order});
-  survive_forks(seed);
-  return shuffled;
+  __builtin_unreachable();
 }
 
 }  // namespace stab::heap
