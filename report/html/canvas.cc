@@ -33,8 +33,8 @@ Range Range::padded() const {
   if (empty) return {.low = 0, .high = 1, .empty = false};
   const double size = std::max(std::abs(low), std::abs(high));
   const double narrowest = size > 0 ? 1e-6 * size : 1;
-  const double width = std::max(high - low, narrowest);
-  return {.low = low - width / 20, .high = high + width / 20, .empty = false};
+  const double extent = std::max(high - low, narrowest);
+  return {.low = low - extent / 20, .high = high + extent / 20, .empty = false};
 }
 
 std::string Ticks::label(double tick) const {
@@ -44,10 +44,10 @@ std::string Ticks::label(double tick) const {
 }
 
 Ticks ticks(const Range& range, int most) {
-  const double width = range.high - range.low;
+  const double extent = range.high - range.low;
   const double size = std::max(std::abs(range.low), std::abs(range.high));
-  if (range.empty || !(width > 1e-12 * size) || !std::isfinite(width)) return {};
-  const double step = round_up(width / (most - 1));
+  if (range.empty || !(extent > 1e-12 * size) || !std::isfinite(extent)) return {};
+  const double step = round_up(extent / (most - 1));
   Ticks found;
   found.decimals = std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 12);
   const double slack = 1e-9;
