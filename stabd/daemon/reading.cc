@@ -15,6 +15,7 @@
 #include "results/answers.h"
 #include "results/export.h"
 #include "stabd/daemon/daemon.h"
+#include "stabd/daemon/folders.h"
 
 namespace stab::daemon {
 namespace {
