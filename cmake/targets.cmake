@@ -70,7 +70,7 @@ endfunction()
 
 # Most of what compiling takes is the optimizer's inlining. stabctl and stabd wait for files, programs and people, and are
 # as quick without most of it; whatever computes for long is OPTIMIZED.
-set(stab_quick_folders base toml plan design counters machine store report causal instrumenter/driver revisions protocol worker results client
+set(stab_quick_folders base toml plan design counters machine store report causal instrumenter/driver revisions protocol worker cluster results client
   stabd)
 function(stab_quick_to_compile target)
   if(NOT STAB_SANITIZE)

@@ -222,8 +222,9 @@ void add_facts(const json& value, const std::string& name, std::vector<Fact>& fa
 
 }  // namespace
 
-Facts read_facts(const Topology& topology, const std::string& root) {
+Facts read_facts(const Topology& topology, const std::string& root, const std::string& host) {
   json facts = Reader(root).facts(topology);
+  if (!host.empty()) facts["host"] = host;
   facts["summary"] = summary_of(facts);
   Facts result{.host = text_or(facts["host"], "unnamed"), .facts_json = json_text(facts)};
   result.key = sha256_hex(result.facts_json);

@@ -22,8 +22,9 @@ struct Facts {
 };
 
 // Never fails: a fact that can't be read is absent. `root` is a prefix for /proc, /sys and /etc,
-// for tests.
-Facts read_facts(const Topology& topology, const std::string& root = "");
+// for tests. `host` is the machine's name in a cluster; "": the kernel's name for it.
+Facts read_facts(const Topology& topology, const std::string& root = "",
+                 const std::string& host = "");
 
 struct Fact {
   std::string name{};   // "cpu_model", "topology cores"

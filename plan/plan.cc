@@ -2,9 +2,12 @@
 #include "plan/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/duration.h"
 #include "plan/quantities.h"
 
 namespace stab::plan {
@@ -50,6 +53,21 @@ std::string describe(const Stop& stop) {
   return fmt::format(
       "sequential: when every comparison is decided, at {} looks after {} to {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
+}
+
+std::string describe(const Machines& machines) {
+  std::string text =
+      fmt::format("{} node{} of a Slurm cluster", machines.nodes, machines.nodes == 1 ? "" : "s");
+  if (!machines.names.empty()) text += fmt::format(" ({})", fmt::join(machines.names, ", "));
+  for (const auto& [name, value] : {std::pair("partition", &machines.partition),
+                                    {"account", &machines.account},
+                                    {"qos", &machines.qos},
+                                    {"constraint", &machines.constraint},
+                                    {"reservation", &machines.reservation}})
+    if (!value->empty()) text += fmt::format(", {} {}", name, *value);
+  if (machines.time_limit)
+    text += fmt::format(", at most {}", format_duration(*machines.time_limit));
+  return text;
 }
 
 std::vector<std::string> counter_names(const Plan& plan) {

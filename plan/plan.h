@@ -220,6 +220,22 @@ struct Causal {
   bool end_to_end = false;
 };
 
+// The nodes of a cluster that trials run on. A text that is "" leaves the choice to the cluster.
+struct Machines {
+  std::uint32_t nodes = 1;
+  std::vector<std::string> names;  // these nodes; empty: any
+  std::string partition;
+  std::string account;
+  std::string qos;
+  std::string constraint;
+  std::string reservation;
+  std::optional<std::chrono::nanoseconds> time_limit;  // of each allocation
+
+  bool operator==(const Machines&) const = default;
+};
+// For example "1 node of a Slurm cluster (n1), partition lab, at most 2 h".
+std::string describe(const Machines& machines);
+
 // The treatment of settings of the machine that disturb trials.
 enum class Quiesce {
   off,          // they stay as they are
@@ -344,6 +360,7 @@ struct Plan {
   Quiesce quiesce = Quiesce::off;
   std::vector<std::string> knobs;  // the knobs that are made quiet; empty: the standard ones
   std::optional<QuietWait> wait_for_quiet;
+  std::optional<Machines> machines;  // if there are none, trials run on the daemon's machine
   // [measure]: events that are counted in each trial. The events of a group are counted at the same
   // time.
   std::vector<std::vector<std::string>> counters;

@@ -57,6 +57,19 @@ bool is_question(std::string_view text) {
   return is_printable(text, 500);
 }
 
+bool is_node(std::string_view text) {
+  constexpr std::size_t most = 64;
+  if (text.empty() || text.size() > most || !(is_letter(text[0]) || is_digit(text[0])))
+    return false;
+  return std::ranges::all_of(text,
+                             [](char c) { return is_identifier_char(c) || c == '.' || c == '-'; });
+}
+bool is_cluster_word(std::string_view text) {
+  constexpr std::size_t most = 200;
+  return !text.empty() && text.size() <= most &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
 bool is_unit(std::string_view text) {
   return is_printable(text, 20);
 }

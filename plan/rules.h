@@ -33,6 +33,11 @@ bool is_relative_path(std::string_view text);
 // 64 hexadecimal digits.
 bool is_sha256(std::string_view text);
 
+// 1 to 64 of A-Z a-z 0-9 . _ -, and the first one is a letter or a digit: a node of a cluster.
+bool is_node(std::string_view text);
+// 1 to 200 visible ASCII characters: a partition, an account or a constraint of a cluster.
+bool is_cluster_word(std::string_view text);
+
 // 1 to 200 printable characters, and the first one is not "-": a text by which git may know a
 // commit.
 bool is_revision(std::string_view text);
@@ -52,6 +57,11 @@ inline constexpr std::string_view formula_rule = "a formula of 1 to 1000 bytes";
 inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z 0-9 . _ + -";
 inline constexpr std::string_view identifier_rule =
     "1 to 64 of the characters A-Z a-z 0-9 _, not beginning with a digit";
+inline constexpr std::string_view node_rule =
+    "the name of a node, 1 to 64 of the characters A-Z a-z 0-9 . _ -, beginning with a letter or a "
+    "digit";
+inline constexpr std::string_view cluster_word_rule =
+    "1 to 200 printable ASCII characters without blanks, as Slurm writes it";
 inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";
 inline constexpr std::string_view revision_rule =
     "a git revision of 1 to 200 printable characters that does not begin with -";

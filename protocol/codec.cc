@@ -248,6 +248,35 @@ std::string encode_refusal(const std::string& error) {
   return dump(object);
 }
 
+namespace {
+
+constexpr std::array<std::pair<Loss, std::string_view>, 11> losses{
+    {{Loss::worker, "worker"},
+     {Loss::cannot_start, "cannot-start"},
+     {Loss::no_node, "no-node"},
+     {Loss::controller_away, "controller-away"},
+     {Loss::node_lost, "node-lost"},
+     {Loss::preempted, "preempted"},
+     {Loss::requeued, "requeued"},
+     {Loss::time_limit, "time-limit"},
+     {Loss::cancelled, "cancelled"},
+     {Loss::silent, "silent"},
+     {Loss::step_lost, "step-lost"}}};
+
+}  // namespace
+
+std::string_view to_string(Loss loss) {
+  for (const auto& [each, text] : losses)
+    if (each == loss) return text;
+  return "step-lost";
+}
+
+Loss loss_named(std::string_view text) {
+  for (const auto& [each, name] : losses)
+    if (name == text) return each;
+  return Loss::step_lost;
+}
+
 std::string worker_mismatch() {
   return "the program of stabd was replaced while the daemon ran, so its worker has another "
          "version: restart the daemon, then submit the plan again";
@@ -315,6 +344,8 @@ STAB_MESSAGE(BuildRequest);
 STAB_MESSAGE(BuildReply);
 STAB_MESSAGE(RunRequest);
 STAB_MESSAGE(RunReply);
+STAB_MESSAGE(NodeReply);
+STAB_MESSAGE(LostReply);
 #undef STAB_VERB
 #undef STAB_MESSAGE
 

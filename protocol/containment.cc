@@ -23,6 +23,15 @@ machine::Containment containment_from_environment() {
   return isolated ? machine::Containment::pid_namespace : machine::Containment::process_tree;
 }
 
+std::vector<std::string> worker_environment(machine::Containment containment,
+                                            const std::string& token) {
+  std::vector<std::string> environment{"PATH=/usr/bin:/bin", "LANG=C.UTF-8",
+                                       containment_variable(containment)};
+  if (containment == machine::Containment::process_tree)
+    environment.push_back(marker_variable(token));
+  return environment;
+}
+
 std::string marker_variable(const std::string& token) {
   return std::string(marker_name) + "=" + token;
 }

@@ -156,6 +156,11 @@ std::string work() {
                      fields_of<Reply>());
 }
 
+template <class Reply>
+std::string line() {
+  return fmt::format("Line `{}`: {}.", tag<Reply>.value, fields_of<Reply>());
+}
+
 template <class T>
 std::string part() {
   return fmt::format("Part {}: {}.", name_of<T>, fields_of<T>());
@@ -183,6 +188,8 @@ TEST(Document, HasAParagraphForEachMessage) {
   wanted.push_back(work<SetupRequest, SetupReply>());
   wanted.push_back(work<BuildRequest, BuildReply>());
   wanted.push_back(work<RunRequest, RunReply>());
+  wanted.push_back(line<NodeReply>());
+  wanted.push_back(line<LostReply>());
   for (const std::string& each : {part<Summary>(),
                                   part<Progress>(),
                                   part<Change>(),

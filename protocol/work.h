@@ -140,12 +140,48 @@ BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, compilers, in_place, output,
                        duration_ns, tidied, no_room, readings))
 
+// A worker on a node of a cluster says where it is before it answers its first request.
+struct NodeReply {
+  static constexpr Tag tag{.key = "kind", .value = "node"};
+  std::string version{};  // the version of stabd on the node
+  std::string node{};     // the cluster's name for it
+  std::string job{};      // the allocation, as the cluster names it
+  std::string cache{};    // the folder for builds on that node
+};
+BOOST_DESCRIBE_STRUCT(NodeReply, (), (version, node, job, cache))
+
+// Why a worker on a node of a cluster is lost. Only `worker` may be the program's fault.
+enum class Loss {
+  worker,           // the worker itself ended
+  cannot_start,     // the cluster refuses the allocation or the step
+  no_node,          // no node was free in time
+  controller_away,  // the cluster does not answer
+  node_lost,
+  preempted,
+  requeued,
+  time_limit,  // of the allocation
+  cancelled,   // by somebody else
+  silent,      // the node gave no sign of life
+  step_lost    // for any other reason
+};
+std::string_view to_string(Loss loss);   // "node-lost"
+Loss loss_named(std::string_view text);  // an unknown one is step_lost
+
+// The last line about a worker that is lost.
+struct LostReply {
+  static constexpr Tag tag{.key = "kind", .value = "lost"};
+  std::string loss{};    // as to_string() says
+  std::string reason{};  // for people
+};
+BOOST_DESCRIBE_STRUCT(LostReply, (), (loss, reason))
+
 using RunReply = store::Trial;
 template <>
 inline constexpr Tag tag<RunReply>{.key = "kind", .value = "run"};
 
 using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest>;
-using WorkReply = std::variant<SetupReply, BuildReply, RunReply>;
+// The last two answer no request.
+using WorkReply = std::variant<SetupReply, BuildReply, RunReply, NodeReply, LostReply>;
 
 // A worker's first request is a SetupRequest; this is its index in WorkRequest.
 inline constexpr std::size_t setup_index = 0;

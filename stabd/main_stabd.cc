@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/streams.h"
+#include "cluster/head.h"
+#include "cluster/node.h"
 #include "protocol/paths.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/manual.h"
@@ -34,6 +36,8 @@ struct Mode {
   bool man = false;
   bool worker = false;
   bool reader = false;
+  std::string on_head;  // cluster/head.h
+  std::string on_node;  // cluster/node.h
   std::optional<std::uint32_t> limits_of;
 };
 
@@ -86,6 +90,16 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
   app.add_flag("--man", mode.man)->group("");
   app.add_flag("--worker", mode.worker)->group("");
   app.add_flag("--reader", mode.reader)->group("");
+  app.add_option("--on-head", mode.on_head)->group("");
+  app.add_option("--on-node", mode.on_node)->group("");
+  const auto hidden_ms = [&app](const char* name, std::chrono::milliseconds& time) {
+    app.add_option_function<std::int64_t>(
+           name, [&time](std::int64_t given) { time = std::chrono::milliseconds(given); })
+        ->group("")
+        ->check(CLI::Range(1, 1'000'000'000));
+  };
+  hidden_ms("--node-silence-ms", options.node_silence);
+  hidden_ms("--node-wait-ms", options.node_wait);
   app.add_option("--limits-of", mode.limits_of)->group("");
 }
 
@@ -191,6 +205,8 @@ int run(int argc, char** argv) {
   if (mode.man) return print_manual();
   if (mode.worker) return stab::worker::serve();
   if (mode.reader) return stab::reader::serve();
+  if (!mode.on_head.empty()) return stab::cluster::serve_head(mode.on_head);
+  if (!mode.on_node.empty()) return stab::cluster::serve_node(mode.on_node);
   if (mode.limits_of) return stab::worker::print_limits_of(*mode.limits_of);
   const auto origin = read_settings(mode, options);
   if (!origin) return refuse(origin.error());

@@ -48,6 +48,7 @@ TEST(Schema, TrialsOfTheFirstVersionHaveNoLayoutAndStayIntact) {
   old.samples.clear();
   old.profile = {};
   old.causal = "";
+  old.node = "";
   expect_kept(1, old);
 }
 
@@ -56,6 +57,7 @@ TEST(Schema, AnEarlierDatabaseGetsSamplesAndKeepsItsTrials) {
   old.samples.clear();
   old.profile = {};
   old.causal = "";
+  old.node = "";
   expect_kept(7, old);
 }
 
@@ -63,13 +65,21 @@ TEST(Schema, AnEarlierDatabaseGetsProfilesAndKeepsItsTrials) {
   Trial old = example_trial(0, 0);
   old.profile = {};
   old.causal = "";
+  old.node = "";
   expect_kept(9, old);
 }
 
 TEST(Schema, AnEarlierDatabaseGetsCausalProfilesAndKeepsItsTrials) {
   Trial old = example_trial(0, 0);
   old.causal = "";
+  old.node = "";
   expect_kept(10, old);
+}
+
+TEST(Schema, AnEarlierDatabaseGetsNodesAndKeepsItsTrials) {
+  Trial old = example_trial(0, 0);
+  old.node = "";
+  expect_kept(13, old);
 }
 
 // Until version 11 the cause of a stop, the CPUs and the queue's state stood only in sentences, and what was random

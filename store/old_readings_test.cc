@@ -46,6 +46,7 @@ TEST_F(OldReadings, BecomePartOfTheirTrials) {
     for (auto& reading : expected.readings) reading.unit = "";  // nobody wrote one
     expected.profile = {};
     expected.causal = "";
+    expected.node = "";
     expected.samples.clear();  // nor any of these
     ASSERT_EQ(trial, expected);
   }

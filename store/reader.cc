@@ -55,6 +55,7 @@ class TrialRows {
   int sample_list_ = 0;
   int profile_ = 0;
   int causal_ = 0;
+  int node_ = 0;
   // Trials share few distinct texts of levels.
   std::unordered_map<std::string, std::map<std::string, std::string>> known_levels_;
 };
@@ -108,7 +109,8 @@ TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
       reading_list_(rows_.place("reading_list")),
       sample_list_(rows_.place("sample_list")),
       profile_(rows_.place("profile")),
-      causal_(rows_.place("causal")) {
+      causal_(rows_.place("causal")),
+      node_(rows_.place("node")) {
   for_each_trial_column([&](const auto& column) { places_.push_back(rows_.place(column.name)); });
   for_each_layout_column([&](const LayoutColumn& column, auto) {
     layout_places_.push_back(rows_.place(column.name));
@@ -135,6 +137,7 @@ bool TrialRows::next(Trial& trial) {
     read_sample_list(rows_.text_or_empty(sample_list_), trial.samples);
     read_profile_text(rows_.text_or_empty(profile_), trial.profile);
     trial.causal = rows_.text_or_empty(causal_);
+    trial.node = rows_.text_or_empty(node_);
     if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
       refuse("its causal profile is not JSON");
     problem =

@@ -18,7 +18,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 13;
+inline constexpr int schema_version = 14;
 
 struct StoreError {
   std::string message{};

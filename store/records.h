@@ -211,6 +211,7 @@ struct Trial {
   std::map<std::string, std::string> levels{};  // factor -> level
   std::uint64_t seed = 0;
   std::string build{};  // key, or ""
+  std::string node{};   // the node of a cluster that it ran on; "": the daemon's machine
   TrialStatus status = TrialStatus::not_started;
   std::string reason{};            // for people; "" when ok
   std::optional<int> exit_code{};  // absent if it did not exit by itself

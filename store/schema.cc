@@ -381,6 +381,10 @@ void add_quietness(Connection& connection) {
   read_quietness_of_sentences(connection);
 }
 
+void add_nodes(Connection& connection) {
+  connection.database().exec("ALTER TABLE trial ADD COLUMN node TEXT");
+}
+
 struct SchemaEntry {
   std::string type;
   std::string of;  // the table that it belongs to
@@ -406,7 +410,7 @@ std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
 constexpr std::array<Step, schema_version> steps{
     create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,
     add_turns,        move_readings, add_samples,   add_sizes,        add_profiles,
-    add_causal_runs,  add_facts,     add_quietness};
+    add_causal_runs,  add_facts,     add_quietness, add_nodes};
 
 }  // namespace
 

@@ -121,6 +121,7 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
           .levels = {{"opt", "O2"}, {"env_bytes", "4096"}, {"quoted \"name\"", "ä\n"}},
           .seed = 0xfedc'ba98'7654'3210,
           .build = "b1",
+          .node = "n1",
           .status = TrialStatus::wrong_exit,
           .reason = "it exited with 3",
           .exit_code = 3,
@@ -166,7 +167,7 @@ inline Row as_of(int version, const Row& row) {
   std::map<std::string_view, int> since{{"duration_ns", 5},  {"priority", 6},    {"held_by", 6},
                                         {"stopped_by", 12},  {"trial_cpus", 12}, {"quietness", 13},
                                         {"reading_list", 7}, {"sample_list", 8}, {"profile", 10},
-                                        {"causal", 11}};
+                                        {"causal", 11},      {"node", 14}};
   for_each_layout_column(
       [&](const LayoutColumn& column, auto) { since[column.name] = column.since; });
   Row earlier;

@@ -81,7 +81,8 @@ class Worker {
     protocol::SetupReply reply;
     auto topology = machine::Topology::load();
     if (!topology) return {.error = topology.error().message};
-    const machine::Facts facts = machine::read_facts(*topology);
+    const char* node = std::getenv(protocol::node_name);
+    const machine::Facts facts = machine::read_facts(*topology, "", node == nullptr ? "" : node);
     reply.machine_key = facts.key;
     reply.machine_host = facts.host;
     reply.machine_facts = facts.facts_json;

@@ -339,6 +339,8 @@ ordered_json as_json(const Design& design) {
                                           : ordered_json(nullptr)},
       {"exclude", exclusion_json(design.plan, readings_here())},
       {"wait_for_quiet", wait_json(design.plan)},
+      {"machines", design.plan.machines ? ordered_json(plan::describe(*design.plan.machines))
+                                        : ordered_json(nullptr)},
       {"cpus_here", cpus_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
@@ -421,7 +423,9 @@ void print(const Design& design) {
     for (const std::string& line : exclusion_lines(design.plan, readings_here()))
       fmt::print("{}\n", line);
   for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
-  if (const auto cpus = cpus_here(design.plan))
+  if (const auto& machines = design.plan.machines)
+    fmt::print("trials run on {}; the answer is about that machine\n", plan::describe(*machines));
+  else if (const auto cpus = cpus_here(design.plan))
     fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())

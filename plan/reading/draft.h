@@ -118,6 +118,7 @@ void check_exclude(Draft& draft);
 // Reads analysis.response, after [measure].
 void read_response(const std::optional<Table>& analysis, Draft& draft);
 void read_machine(const Table& root, Draft& draft);
+void read_machines(const Table& root, Draft& draft);  // after [machine]
 void read_analysis(const Table& root, Draft& draft);
 
 void check_names(

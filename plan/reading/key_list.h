@@ -72,6 +72,7 @@ inline constexpr std::array picks{to_string(Pick::only), to_string(Pick::first),
 inline constexpr std::array<std::string_view, 2> streams{"stdout", "stderr"};
 inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
 inline constexpr std::array<std::string_view, 1> per{"block"};
+inline constexpr std::array<std::string_view, 1> engines{"slurm"};
 }  // namespace words
 
 inline constexpr std::size_t max_counters = 64;  // including events that take turns
@@ -351,6 +352,28 @@ inline constexpr Key keys[] = {
      "with `wait_for_quiet`: the lowest allowed frequency of the trial's CPUs", "any"},
     {"machine.aslr", Flag{false},
      "whether address space randomization is on, unless a factor sets it"},
+
+    {"machines.engine", Choice{words::engines},
+     "trials run on a node of a Slurm cluster (doc/cluster.md)", "required in `machines`"},
+    {"machines.nodes", Other{"a number, or an array of names of nodes"},
+     "how many nodes, or which ones; this version runs an experiment on one node", "1"},
+    {"machines.partition", Text{is_cluster_word, cluster_word_rule},
+     "the partition of the allocation", "the cluster's default"},
+    {"machines.account", Text{is_cluster_word, cluster_word_rule}, "the account that is charged",
+     "the user's default"},
+    {"machines.qos", Text{is_cluster_word, cluster_word_rule},
+     "the quality of service of the allocation", "the cluster's default"},
+    {"machines.constraint", Text{is_cluster_word, cluster_word_rule},
+     "the features that a node must have", "none"},
+    {"machines.reservation", Text{is_cluster_word, cluster_word_rule},
+     "the reservation that the allocation uses", "none"},
+    {"machines.time_limit", Duration{},
+     "how long an allocation may last, rounded up to minutes; the experiment continues in another "
+     "allocation",
+     "the partition's limit"},
+    {"machines.answer", Choice{words::programs, "these"},
+     "which machines the answer is about; `like-these` needs several machines, which this version "
+     "can't use"},
 
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "

@@ -179,6 +179,70 @@ void read_machine(const Table& root, Draft& draft) {
                        "\"best-effort\" or \"strict\", or leave this key out");
 }
 
+namespace {
+
+// The nodes as a number, or as names.
+void read_nodes(const Table& table, Draft& draft) {
+  Machines& machines = *draft.plan.machines;
+  const Pair* pair = table.find("nodes");
+  if (pair == nullptr) return;
+  constexpr std::uint64_t most = 10'000;
+  if (std::holds_alternative<Items>(pair->value.data)) {
+    machines.names = table.texts("nodes", is_node, node_rule).value_or(std::vector<std::string>());
+    machines.nodes = static_cast<std::uint32_t>(machines.names.size());
+    if (const auto& items = std::get<Items>(pair->value.data); items.empty())
+      return table.refuse(*pair, "a number, or an array of at least one name of a node");
+    else if (machines.names.empty())
+      return;  // one of the names is wrong
+  } else if (std::holds_alternative<std::int64_t>(pair->value.data)) {
+    const auto number = table.integer("nodes", 1, most);
+    if (!number) return;
+    machines.nodes = static_cast<std::uint32_t>(*number);
+  } else {
+    return table.refuse(*pair, "a number, or an array of names of nodes");
+  }
+  if (machines.nodes != 1)
+    draft.problems.add(
+        pair->at,
+        fmt::format("'machines.nodes' asks for {} nodes, but this version of stabd runs an "
+                    "experiment on one node: use nodes = 1 or the name of one node, or submit "
+                    "one experiment for each node",
+                    machines.nodes));
+}
+
+}  // namespace
+
+void read_machines(const Table& root, Draft& draft) {
+  const auto table = root.table("machines", names_below("machines"));
+  if (!table) return;
+  Machines& machines = draft.plan.machines.emplace();
+  table->require("engine", "\"slurm\"");
+  given<"machines.engine">(*table);
+  read_nodes(*table, draft);
+  machines.partition = given<"machines.partition">(*table).value_or("");
+  machines.account = given<"machines.account">(*table).value_or("");
+  machines.qos = given<"machines.qos">(*table).value_or("");
+  machines.constraint = given<"machines.constraint">(*table).value_or("");
+  machines.reservation = given<"machines.reservation">(*table).value_or("");
+  machines.time_limit = given<"machines.time_limit">(*table);
+  if (given<"machines.answer">(*table) == "like-these")
+    draft.problems.add(
+        table->find("answer")->at,
+        "'machines.answer' is \"like-these\", but an answer about other machines needs several "
+        "machines, which this version of stabd can't use: use \"these\", or leave the key out");
+  const auto refuse = [&](std::string_view key, std::string_view why) {
+    draft.problems.add(table->at(), fmt::format("'machine.{}' {}: leave it out, or remove "
+                                                "[machines]",
+                                                key, why));
+  };
+  if (draft.plan.quiesce != Quiesce::off)
+    refuse("quiesce",
+           "changes settings of stabd's own machine, and a step on a node of a cluster may not "
+           "change that node's settings");
+  if (draft.plan.wait_for_quiet)
+    refuse("wait_for_quiet", "looks at stabd's own machine, not at the nodes of a cluster");
+}
+
 void read_analysis(const Table& root, Draft& draft) {
   const auto table = root.table("analysis", names_below("analysis"));
   Analysis& analysis = draft.plan.analysis;

@@ -81,6 +81,7 @@ void read_tables(const Value& tree, Draft& draft) {
   read_exclude(root, draft);
   read_measure(root, draft);
   read_machine(root, draft);
+  read_machines(root, draft);
   read_analysis(root, draft);
 }
 

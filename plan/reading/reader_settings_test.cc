@@ -67,12 +67,11 @@ TEST(ReaderExperiment, ASeedIsAWholeNumber) {
 }
 
 TEST(ReaderRoot, FindsTheNearestTable) {
-  EXPECT_EQ(more("[machines]\ncpus = 1\n"),
-            "p:6:2: unknown key 'machines', did you mean 'machine'?\n");
+  EXPECT_EQ(more("[mchine]\ncpus = 1\n"), "p:6:2: unknown key 'mchine', did you mean 'machine'?\n");
   EXPECT_EQ(more("[colours]\n"),
             "p:6:2: unknown key 'colours': the known keys are experiment, variables, defaults, "
             "benchmark, factor, randomize, by_default, revisions, design, causal, exclude, "
-            "measure, machine, analysis\n");
+            "measure, machine, machines, analysis\n");
 }
 
 TEST(ReaderVariables, AreNamedTexts) {
@@ -294,6 +293,70 @@ TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
       machine("cpu = '1'"),
       "p:7:1: 'machine.cpu' must be a whole number from 0 to 1023 or an array of such numbers, "
       "not \"1\"\n");
+}
+
+std::string cluster(const std::string& lines) {
+  return more("[machines]\nengine = 'slurm'\n" + lines);
+}
+
+TEST(ReaderMachines, TrialsRunOnTheDaemonsMachineUnlessThePlanNamesOthers) {
+  EXPECT_FALSE(good_plan(smallest).machines);
+  const auto machines = good_plan(smallest + "[machines]\nengine = 'slurm'\n").machines;
+  EXPECT_EQ(machines, Machines());
+  EXPECT_EQ(describe(*machines), "1 node of a Slurm cluster");
+}
+
+TEST(ReaderMachines, EachKeyIsRead) {
+  const auto machines = good_plan(smallest + R"([machines]
+engine = "slurm"
+nodes = ["n1"]
+partition = "lab"
+account = "a"
+qos = "q"
+constraint = "c&d"
+reservation = "r"
+time_limit = "90min"
+answer = "these"
+)")
+                            .machines;
+  EXPECT_EQ(machines, (Machines{.names = {"n1"},
+                                .partition = "lab",
+                                .account = "a",
+                                .qos = "q",
+                                .constraint = "c&d",
+                                .reservation = "r",
+                                .time_limit = std::chrono::minutes(90)}));
+  EXPECT_EQ(describe(*machines),
+            "1 node of a Slurm cluster (n1), partition lab, account a, qos q, constraint c&d, "
+            "reservation r, at most 1 h 30 min");
+}
+
+TEST(ReaderMachines, TheEngineIsNamed) {
+  EXPECT_EQ(more("[machines]\nnodes = 1\n"),
+            "p:6:1: 'machines.engine' is missing: add \"slurm\"\n");
+  EXPECT_THAT(more("[machines]\nengine = 'pbs'\n"), HasSubstr("'machines.engine' must be"));
+  EXPECT_THAT(cluster("nods = 1"), HasSubstr("did you mean 'nodes'?"));
+}
+
+// A key that would be ignored is refused.
+TEST(ReaderMachines, SeveralMachinesAreRefused) {
+  for (const char* lines : {"nodes = 4", "nodes = ['n1', 'n2']"})
+    EXPECT_THAT(cluster(lines), AllOf(HasSubstr("runs an experiment on one node"),
+                                      HasSubstr("use nodes = 1 or the name of one node")));
+  EXPECT_THAT(cluster("answer = 'like-these'"), HasSubstr("needs several machines"));
+}
+
+TEST(ReaderMachines, NodesAreANumberOrNames) {
+  EXPECT_EQ(cluster("nodes = 1"), "");
+  for (const char* wrong : {"nodes = 0", "nodes = []", "nodes = 'n1'", "nodes = ['n[1-3]']",
+                            "nodes = ['-x']", "nodes = [1]", "nodes = true"})
+    EXPECT_THAT(cluster(wrong), HasSubstr("'machines.nodes")) << wrong;
+  EXPECT_THAT(cluster("partition = 'a b'"), HasSubstr("'machines.partition' must be"));
+}
+
+TEST(ReaderMachines, SettingsOfTheDaemonsMachineAreRefused) {
+  EXPECT_THAT(cluster("[machine]\nquiesce = 'best-effort'"), HasSubstr("'machine.quiesce'"));
+  EXPECT_THAT(cluster("[machine]\nwait_for_quiet = '1min'"), HasSubstr("'machine.wait_for_quiet'"));
 }
 
 TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {

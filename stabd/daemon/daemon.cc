@@ -40,7 +40,9 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                                .machine_logs = options_.machine_logs,
                                .machine_root = options_.machine_root,
                                .isolate = options_.isolate,
-                               .groups = options_.groups}),
+                               .groups = options_.groups,
+                               .node_silence = options_.node_silence,
+                               .node_wait = options_.node_wait}),
       queue_(geteuid(), options_.limits),
       turn_(*loop_, queue_, options_.limits.turn,
             [this] {
@@ -140,7 +142,10 @@ Daemon::~Daemon() {
 }
 
 Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
-  if (plan.network || workshop_.containment() == machine::Containment::pid_namespace) return {};
+  // A node of a cluster checks that itself.
+  if (plan.network || plan.machines ||
+      workshop_.containment() == machine::Containment::pid_namespace)
+    return {};
   return fail(
       "'experiment.network': trials use the machine's network here, because stabd has no "
       "namespaces (this machine or stabd's settings do not allow them): leave the key out, or have "
@@ -281,6 +286,7 @@ SessionPorts Daemon::ports(store::Id experiment) {
           },
       .readers_are_due = [this] { return room_.readers_are_due(); },
       .turn_is_over = [this] { return turn_.is_over(); },
+      .node_patience = workshop_.node_patience(),
       .abandoned_block = turn_.abandoned_block(experiment),
       .call_again =
           [this] {
@@ -307,30 +313,33 @@ SessionPorts Daemon::ports(store::Id experiment) {
 Result<void> Daemon::start_worker() {
   if (ending_.has_begun()) return fail("stabd is stopping");
   const store::Experiment& experiment = session_->experiment();
-  return workshop_.start(experiment, session_->privileged(), session_->plan().network,
-                         {.said =
-                              [this](const std::string& line) {
-                                // The worker has answered, so no trial runs right now.
-                                maintenance_.keep_up();
-                                session_->worker_said(line);
-                                after_session_step();
-                              },
-                          .silent =
-                              [this](const std::string& how) {
-                                session_->worker_silent(how);
-                                after_session_step();
-                              },
-                          .ended =
-                              [this](const std::string& how) {
-                                // An experiment that has not ended continues when stabd starts
-                                // again.
-                                if (ending_.has_begun() && !is_final(session_->state())) {
-                                  session_->rest();
-                                  return ending_.leave();
-                                }
-                                session_->worker_ended(how);
-                                after_session_step();
-                              }});
+  const plan::Plan& plan = session_->plan();
+  WorkerEvents events{.said =
+                          [this](const std::string& line) {
+                            // The worker has answered, so no trial runs right now.
+                            maintenance_.keep_up();
+                            session_->worker_said(line);
+                            after_session_step();
+                          },
+                      .silent =
+                          [this](const std::string& how) {
+                            session_->worker_silent(how);
+                            after_session_step();
+                          },
+                      .ended =
+                          [this](const std::string& how) {
+                            // An experiment that has not ended continues when stabd starts again.
+                            if (ending_.has_begun() && !is_final(session_->state())) {
+                              session_->rest();
+                              return ending_.leave();
+                            }
+                            session_->worker_ended(how);
+                            after_session_step();
+                          }};
+  if (plan.machines)
+    return workshop_.start_on(*plan.machines, experiment, session_->privileged(), plan.network,
+                              std::move(events));
+  return workshop_.start(experiment, session_->privileged(), plan.network, std::move(events));
 }
 
 }  // namespace stab::daemon

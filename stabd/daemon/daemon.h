@@ -46,6 +46,9 @@ struct DaemonOptions : settings::Settings {
   int ready_fd = -1;         // stabd writes "ready\n" to it when clients can connect
   std::string machine_logs;  // the folder of the machine's logs (machine/quiet/keeper.h)
   std::string machine_root;  // a prefix for the /proc and /sys paths of knobs, for tests
+  // The same as in workshop.h; tests have less patience.
+  std::chrono::milliseconds node_silence{30'000};
+  std::chrono::milliseconds node_wait{600'000};
 };
 
 class Daemon final : private Ending::Steps {

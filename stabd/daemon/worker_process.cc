@@ -79,11 +79,11 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   const Fd print(ends[1]);
 
   machine::ContainedStart what;
-  what.argv = {start.program, "--worker"};
-  what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8",
-                      protocol::containment_variable(start.containment)};
-  if (start.containment == machine::Containment::process_tree)
-    what.environment.push_back(protocol::marker_variable(start.token));
+  what.argv = {start.program};
+  what.argv.insert(what.argv.end(), start.arguments.begin(), start.arguments.end());
+  what.environment = protocol::worker_environment(start.containment, start.token);
+  what.environment.insert(what.environment.end(), start.environment.begin(),
+                          start.environment.end());
   what.containment = start.containment;
   what.uid = start.uid;
   what.gid = start.gid;
@@ -112,8 +112,9 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
   worker->self_ = worker;
   uv_timer_init(loop, &worker->grace_);
   uv_timer_init(loop, &worker->answer_);
-  worker->open_handles_ = 2;
-  worker->grace_.data = worker->answer_.data = worker.get();
+  uv_timer_init(loop, &worker->beat_);
+  worker->open_handles_ = 3;
+  worker->grace_.data = worker->answer_.data = worker->beat_.data = worker.get();
   for (const auto& [poll, fd] : {std::pair(&worker->socket_poll_, worker->socket_.get()),
                                  std::pair(&worker->printed_poll_, worker->printed_.get()),
                                  std::pair(&worker->process_poll_, worker->process_.pidfd.get())}) {
@@ -130,7 +131,19 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
                 [](uv_poll_t* handle, int, int) { worker_of(handle)->log_some(); });
   uv_poll_start(&worker->process_poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { worker_of(handle)->process_ended(); });
+  const auto beat = static_cast<std::uint64_t>(start.beat.count());
+  if (beat > 0)
+    uv_timer_start(
+        &worker->beat_, [](uv_timer_t* handle) { worker_of(handle)->give_sign(); }, beat, beat);
   return worker;
+}
+
+// send() writes whole lines, so the byte divides none. If there is no room for it, the worker has
+// bytes to read, which are signs of life, too.
+void WorkerProcess::give_sign() {
+  if (asked_ || !socket_) return;
+  const auto ignored = ::send(socket_.get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  static_cast<void>(ignored);
 }
 
 void WorkerProcess::send(const std::string& line, std::chrono::nanoseconds within) {
@@ -212,6 +225,12 @@ void WorkerProcess::hang_up() {
 
 void WorkerProcess::stop() {
   if (std::exchange(asked_, true)) return;
+  if (!start_.farewell.empty()) {
+    const std::string line = start_.farewell + "\n";
+    const auto ignored =
+        ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    static_cast<void>(ignored);
+  }
   shutdown(socket_.get(), SHUT_RDWR);
   uv_timer_start(&grace_, [](uv_timer_t* handle) { worker_of(handle)->kill_now(); }, grace_ms, 0);
 }
@@ -277,7 +296,7 @@ void WorkerProcess::discard() {
   waitpid(process_.pid, nullptr, 0);
   for (uv_poll_t* poll : {&socket_poll_, &printed_poll_, &process_poll_})
     if (poll->data != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(poll), handle_closed);
-  for (uv_timer_t* timer : {&grace_, &answer_})
+  for (uv_timer_t* timer : {&grace_, &answer_, &beat_})
     uv_close(reinterpret_cast<uv_handle_t*>(timer), handle_closed);
   end_left_behind(start_);
   unlink(start_.record.c_str());
@@ -294,6 +313,7 @@ void WorkerProcess::close_handles() {
   uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), handle_closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&grace_), handle_closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&answer_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&beat_), handle_closed);
 }
 
 Result<void> end_recorded_worker(const std::string& record, const std::string& token) {

@@ -25,8 +25,14 @@ namespace stab::daemon {
 
 struct WorkerStart {
   std::string program;  // stabd itself
-  std::string record;   // the file that names the living worker, for the next daemon
-  std::string token;    // marks its processes if there are no namespaces
+  // Its arguments make it a worker, or the process that starts one on a node (cluster/head.h).
+  std::vector<std::string> arguments{"--worker"};
+  std::vector<std::string> environment{};  // added to a worker's
+  // How often it gets an empty line as a sign of life; 0: never.
+  std::chrono::milliseconds beat{0};
+  std::string farewell{};  // the last line that it gets before we hang up; "": none
+  std::string record;      // the file that names the living worker, for the next daemon
+  std::string token;       // marks its processes if there are no namespaces
   machine::Containment containment = machine::Containment::process_tree;
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -64,6 +70,7 @@ class WorkerProcess {
   WorkerProcess() = default;
   void expect_answer(std::chrono::nanoseconds within);
   void fell_silent();
+  void give_sign();
   void kill_now();
   bool read_some();  // returns whether there may be more
   bool log_some();   // the same for its output
@@ -87,6 +94,7 @@ class WorkerProcess {
   uv_poll_t process_poll_{};
   uv_timer_t grace_{};
   uv_timer_t answer_{};  // runs while an answer is due
+  uv_timer_t beat_{};    // runs if the worker gets signs of life
   int open_handles_ = 0;
   std::chrono::nanoseconds within_{0};
   bool late_ = false;  // the time for the answer has passed once

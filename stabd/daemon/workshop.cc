@@ -7,10 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/text.h"
+#include "cluster/step.h"
+#include "protocol/codec.h"
 #include "stabd/daemon/folders.h"
 #include "stabd/daemon/host.h"
 
@@ -81,23 +86,57 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
     if (!group) return fail(group.error().message);
     group_ = *std::move(group);
   }
+  return start({.program = options_.program,
+                .record = record_in(options_.state_directory),
+                .token = token_,
+                .containment = containment_,
+                .uid = experiment.uid,
+                .gid = experiment.gid,
+                .privileged = privileged,
+                .network = network,
+                .doors = group_ ? group_->doors() : std::vector<std::string>()},
+               std::move(events));
+}
+
+// The job's name has the host's name, because every system's daemon has a database at the same path.
+Result<void> Workshop::start_on(const plan::Machines& machines, const store::Experiment& experiment,
+                                bool privileged, bool network, WorkerEvents events) {
+  cluster::StepStart step = cluster::step_on(machines);
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  step.program = options_.program;
+  step.name = fmt::format("stabd-{}-{}", host.data(), token_.substr(0, 12));
+  step.comment = fmt::format("experiment {}: {}", experiment.id, one_line(experiment.name, 100));
+  step.token = token_;
+  step.privileged = privileged;
+  step.network = network;
+  step.silence_ms = options_.node_silence.count();
+  step.wait_ms = options_.node_wait.count();
+  group_.reset();
+  // Slurm's programs find their settings by this variable.
+  const char* settings = std::getenv("SLURM_CONF");
+  return start(
+      {.program = options_.program,
+       .arguments = {"--on-head", protocol::to_text(step, -1)},
+       .environment = settings == nullptr ? std::vector<std::string>()
+                                          : std::vector{fmt::format("SLURM_CONF={}", settings)},
+       .beat = cluster::beat_of(options_.node_silence),
+       .farewell = std::string(cluster::leaving),
+       .record = record_in(options_.state_directory),
+       .token = token_,
+       .containment = containment_,
+       .uid = experiment.uid,
+       .gid = experiment.gid},
+      std::move(events));
+}
+
+Result<void> Workshop::start(WorkerStart what, WorkerEvents events) {
   events.ended = [this, ended = std::move(events.ended)](const std::string& how) {
     worker_.reset();
     group_.reset();
     ended(how);
   };
-  auto worker =
-      WorkerProcess::start(loop_,
-                           {.program = options_.program,
-                            .record = record_in(options_.state_directory),
-                            .token = token_,
-                            .containment = containment_,
-                            .uid = experiment.uid,
-                            .gid = experiment.gid,
-                            .privileged = privileged,
-                            .network = network,
-                            .doors = group_ ? group_->doors() : std::vector<std::string>()},
-                           std::move(events));
+  auto worker = WorkerProcess::start(loop_, what, std::move(events));
   if (!worker) {
     group_.reset();
     return std::unexpected(worker.error());

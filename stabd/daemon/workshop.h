@@ -18,6 +18,7 @@
 #include "machine/quiet/keeper.h"
 #include "machine/topology.h"
 #include "machine/trial_group.h"
+#include "plan/plan.h"
 #include "protocol/work.h"
 #include "stabd/daemon/worker_process.h"
 #include "store/records.h"
@@ -33,6 +34,9 @@ struct WorkshopOptions {
   std::string machine_root{};  // a prefix for the /proc and /sys paths of knobs, for tests
   bool isolate = true;         // use pid namespaces if the machine allows them
   bool groups = true;          // give trials a cgroup if the machine allows it
+  // For workers on nodes of a cluster (cluster/step.h).
+  std::chrono::milliseconds node_silence{30'000};
+  std::chrono::milliseconds node_wait{600'000};
 };
 
 class Workshop {
@@ -49,6 +53,13 @@ class Workshop {
   // Starts a worker for this experiment; requires !has_worker().
   Result<void> start(const store::Experiment& experiment, bool privileged, bool network,
                      WorkerEvents events);
+  // The same for a worker on a node of a cluster. Our machine has no part in its trials.
+  Result<void> start_on(const plan::Machines& machines, const store::Experiment& experiment,
+                        bool privileged, bool network, WorkerEvents events);
+  // How long such a worker may take to answer its first request.
+  [[nodiscard]] std::chrono::milliseconds node_patience() const {
+    return options_.node_wait + 3 * options_.node_silence;
+  }
   [[nodiscard]] bool has_worker() const { return worker_ != nullptr; }
   // These do nothing without a worker (worker_process.h).
   void send(const std::string& line, std::chrono::nanoseconds within);
@@ -71,6 +82,7 @@ class Workshop {
 
  private:
   void prepare_groups();
+  Result<void> start(WorkerStart what, WorkerEvents events);
 
   uv_loop_t* loop_;
   WorkshopOptions options_;

@@ -188,6 +188,7 @@ Row to_row(const Trial& trial) {
   row.set_unless_empty("sample_list", sample_list(trial.samples));
   row.set_unless_empty("profile", profile_text(trial.profile));
   row.set_unless_empty("causal", trial.causal);
+  row.set_unless_empty("node", trial.node);
   return row;
 }
 

@@ -72,6 +72,7 @@ allowed() {
     revisions) echo "base plan plan/reading machine" ;;
     protocol) echo "$below_stabd" ;;
     worker) echo "$below_stabd causal/run causal/lines revisions protocol" ;;
+    cluster) echo "base plan protocol machine" ;;
     results) echo "$below_stabd protocol" ;;
     stabd/settings | stabd/settings_keys) echo "base toml stabd/settings stabd/settings_keys" ;;
     stabd/service) echo "base" ;;
@@ -81,8 +82,8 @@ allowed() {
     stabd/manual) echo "" ;;
     stabd/reader) echo "$below_stabd revisions protocol results stabd/archive" ;;
     stabd/daemon/session) echo "$below_stabd protocol results" ;;
-    stabd/daemon) echo "$below_stabd revisions protocol results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/spool stabd/daemon/*" ;;
-    stabd/main_stabd) echo "base toml protocol worker stabd/*" ;;
+    stabd/daemon) echo "$below_stabd cluster revisions protocol results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/spool stabd/daemon/*" ;;
+    stabd/main_stabd) echo "base toml protocol cluster worker stabd/*" ;;
     # The client's `check` says which builds a session would make.
     client | client/*) echo "$below_stabd causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/spool stabd/daemon/session/builds.h" ;;
     stabd/command_line) echo "base protocol client client/* stabd/manual" ;;

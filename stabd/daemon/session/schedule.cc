@@ -83,6 +83,12 @@ bool Schedule::is_last(const Step& step, TrialStatus status) const {
   return never_repeated || step.attempt - step.disturbed >= plan_.retries;
 }
 
+bool Schedule::has_begun(std::uint32_t from, std::uint32_t end) const {
+  const auto begun = begun_.lower_bound(from);
+  return (begun != begun_.end() && begun->first < end) ||
+         std::find(finished_.begin() + from, finished_.begin() + end, 1) != finished_.begin() + end;
+}
+
 void Schedule::record(const Step& step, TrialStatus status) {
   if (is_last(step, status)) {
     finish(step.position, status);

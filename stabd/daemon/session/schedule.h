@@ -56,6 +56,8 @@ class Schedule {
 
   // Whether a step that ended with this status is the last one at its position.
   [[nodiscard]] bool is_last(const Step& step, store::TrialStatus status) const;
+  // Whether a position in [from, end) has an attempt that counts.
+  [[nodiscard]] bool has_begun(std::uint32_t from, std::uint32_t end) const;
   // The step was stored with this status.
   void record(const Step& step, store::TrialStatus status);
 

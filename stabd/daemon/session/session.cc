@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "machine/topology.h"
+#include "plan/rules.h"
 #include "results/exclusion.h"
 #include "results/run_request.h"
 #include "store/rows/bounds.h"
@@ -44,6 +45,14 @@ std::string refusal_of(const protocol::SetupReply& reply) {
     if (!is_short_line(*text)) return "its description of the machine is not a single line";
   return std::ranges::all_of(reply.notes, is_short_line) ? ""
                                                          : "one of its notes is not a single line";
+}
+
+std::string refusal_of(const protocol::NodeReply& reply) {
+  constexpr std::size_t most_path = 4096;
+  if (!plan::is_node(reply.node) || !plan::is_node(reply.job) || reply.cache.size() > most_path ||
+      one_line(reply.cache, most_path) != reply.cache)
+    return "it does not say properly on which node it is";
+  return "";
 }
 
 std::string refusal_of(const protocol::BuildReply& reply) {
@@ -192,12 +201,25 @@ void Session::worker_said(const std::string& line) {
     ports_.stop_worker();
   };
   if (!reply) return bad(reply.error().message);
+  if (const auto* node = std::get_if<protocol::NodeReply>(&*reply)) {
+    if (const std::string refusal = refusal_of(*node); !refusal.empty() || !plan_.machines)
+      return bad(refusal.empty() ? "it is on no node" : refusal);
+    return came_up_on(*node);
+  }
+  if (const auto* lost = std::get_if<protocol::LostReply>(&*reply)) {
+    if (!plan_.machines) return bad("it is on no node");
+    lost_ = {.loss = lost->loss, .reason = one_line(lost->reason, 2000)};
+    return;
+  }
   // Each request has one kind of reply, with the same index in its variant.
   if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not requested");
   const std::string refusal = std::visit(
       [](const auto& each) {
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(each)>, protocol::RunReply>)
+        using Reply = std::remove_cvref_t<decltype(each)>;
+        if constexpr (std::is_same_v<Reply, protocol::RunReply>)
           return store::refusal_of(each);
+        else if constexpr (std::is_same_v<Reply, protocol::LostReply>)
+          return std::string();
         else
           return refusal_of(each);
       },
@@ -205,6 +227,8 @@ void Session::worker_said(const std::string& line) {
   if (!refusal.empty()) return bad(refusal);
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
+  // These two are handled above.
+  if (!std::holds_alternative<protocol::RunReply>(*reply)) return;
   auto run = std::get<protocol::RunReply>(*reply);
   // Only the session decides whether a trial was disturbed.
   if (run.status == TrialStatus::disturbed) return bad("a worker does not know the plan's rules");
@@ -243,7 +267,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
   simulator_ = reply.simulator;
-  ports_.stay_off_trials(cpus_.others, cpus_.shared);
+  if (!plan_.machines) ports_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);
   builds_since_ = steady_clock::now();
   ask_for_build();
@@ -261,6 +285,7 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
   for (std::size_t i = 0; i < plan_.factors.size(); ++i)
     row.levels[plan_.factors[i].name] = trial.levels[i].name;
   row.seed = trial.seed;
+  row.node = node_.node;
   const std::int64_t slot = builds_.of_trial[step.position];
   if (slot >= 0) row.build = builds_.slots[static_cast<std::size_t>(slot)].key;
   return row;
@@ -360,9 +385,13 @@ void Session::keep(store::Trial row) {
     ports_.call_again();
 }
 
-void Session::worker_ended(const std::string& how) {
+void Session::worker_ended(const std::string& how_on_head) {
   has_worker_ = false;
   asked_.reset();
+  if (plan_.machines && needs_worker(state_) &&
+      !(lost_ && protocol::loss_named(lost_->loss) == protocol::Loss::worker))
+    return lost_node(how_on_head);
+  const std::string how = lost_ ? std::exchange(lost_, std::nullopt)->reason : how_on_head;
   const auto* under_way = trial_under_way();
   const auto step = under_way ? std::optional(*under_way) : std::nullopt;
   if (step) idle();
@@ -385,7 +414,54 @@ void Session::worker_ended(const std::string& how) {
   start();
 }
 
+// E9. The program has no part in this, so no trial counts as failed.
+void Session::lost_node(const std::string& how) {
+  using protocol::Loss;
+  constexpr unsigned most_losses = 5;
+  if (trial_under_way()) idle();
+  const auto lost = std::exchange(lost_, std::nullopt)
+                        .value_or(protocol::LostReply{
+                            .loss = std::string(to_string(Loss::step_lost)),
+                            .reason = fmt::format("the process that starts the step {}", how)});
+  const Loss loss = protocol::loss_named(lost.loss);
+  note(std::string(lost_event), fmt::format("{}: {}", to_string(loss), lost.reason));
+  if (loss == Loss::cannot_start || loss == Loss::no_node)
+    return apply(Event::refused, fmt::format("{}: {}", to_string(loss), lost.reason));
+  if (loss == Loss::controller_away && node_.node.empty())
+    return wait_for_storage(fmt::format("{}: {}", to_string(loss), lost.reason),
+                            "stabd tries again");
+  const auto next = schedule_->next();
+  const auto block = next ? std::optional(block_at(next->position)) : std::nullopt;
+  node_losses_ = block == lost_block_ ? node_losses_ + 1 : 1;
+  lost_block_ = block;
+  if (node_losses_ >= most_losses)
+    return apply(Event::gave_up,
+                 fmt::format("{}: {}; {} steps were lost in the same block. 'stabctl retry' "
+                             "continues from here",
+                             to_string(loss), lost.reason, node_losses_));
+  spdlog::warn("experiment {}: {}: {}; another step continues", experiment_.id, to_string(loss),
+               lost.reason);
+  apply(Event::worker_lost, fmt::format("{}: {}", to_string(loss), lost.reason));
+  start();
+}
+
+void Session::came_up_on(const protocol::NodeReply& node) {
+  node_ = node;
+  if (node.version != STAB_VERSION)
+    return apply(Event::refused,
+                 fmt::format("node {} has stabd {}, but this is stabd {}: install the same version "
+                             "on both",
+                             node.node, one_line(node.version, 100), STAB_VERSION));
+  note("machine", fmt::format("trials run on node {}, in Slurm's job {}", node.node, node.job));
+}
+
 void Session::worker_silent(const std::string& how) {
+  if (plan_.machines) {
+    lost_ = {.loss = std::string(to_string(protocol::Loss::silent)),
+             .reason = fmt::format("the worker on node {} {}",
+                                   node_.node.empty() ? "(not known yet)" : node_.node, how)};
+    return;
+  }
   apply(Event::gave_up, fmt::format("the worker {}: it was stopped, or something that it waits for "
                                     "does not end",
                                     how));
@@ -461,6 +537,7 @@ void Session::cancel() {
 }
 
 void Session::has_company(bool company) {
+  if (plan_.machines) return;  // we are on another machine than the trials
   const auto now = steady_clock::now();
   if (company_since_ && !company) company_ += now - *std::exchange(company_since_, std::nullopt);
   if (!company_since_ && company) company_since_ = now;
@@ -483,6 +560,8 @@ Session::Progress Session::progress() const {
         fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
     progress.left = builds_left();
   }
+  if (state_ == State::building && plan_.machines && node_.node.empty())
+    progress.activity = "waiting for a node of the cluster";
   if (state_ != State::running) return progress;
   if (done_now > 0) {
     const double share =
@@ -499,6 +578,7 @@ Session::Progress Session::progress() const {
     progress.activity += " " + level.name;
   progress.activity +=
       fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
+  if (!node_.node.empty()) progress.activity += " on node " + node_.node;
   return progress;
 }
 

@@ -19,6 +19,10 @@
 //      even short turns make progress. An abandoned block runs again from its first trial, but only
 //      once: after that the block is split between two trials, and no trial is repeated. A block of
 //      more than 1,000 trials, or one in which a retry fills gaps, is split at once.
+//  E9  On a node of a cluster, each worker begins at the start of a block, because another worker may
+//      be on another node: an incomplete block runs again from its first trial. Exceptions are
+//      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. If a worker is lost
+//      that did not end by itself, no trial counts as failed.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
 #pragma once
@@ -95,6 +99,8 @@ struct SessionPorts {
   std::function<bool()> readers_are_due;  // whether readers have waited long enough for that
   // Whether the experiment has had the machine for limits.turn and another user is next.
   std::function<bool()> turn_is_over;
+  // If the plan names machines: how long a worker on a node may take to answer its first request.
+  std::chrono::nanoseconds node_patience{0};
   // The block that an earlier session of this experiment abandoned (E8).
   std::optional<BlockId> abandoned_block{};
   std::function<void()> call_again;   // makes the daemon call continue_work() soon
@@ -105,6 +111,9 @@ struct SessionPorts {
   // Reports trouble that a person should look at; called once for each kind of trouble.
   std::function<void(std::string_view trouble, const std::string& reason)> tell;
 };
+
+// The kind of the event that a worker on a node of a cluster was lost.
+inline constexpr std::string_view lost_event = "lost";
 
 // "paused by user 1000"
 std::string held_reason(std::uint32_t uid);
@@ -210,8 +219,12 @@ class Session {
   bool stored(const store::Outcome<void>& outcome);
   void wait_for_storage(const std::string& why, std::string_view what_follows);
   void load_builds();
+  void begin_loading();
   void load_trials();
   void start_worker();
+  void came_up_on(const protocol::NodeReply& node);
+  void lost_node(const std::string& how);
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block();
   void set_up(const protocol::SetupReply& reply);
   void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);
   void ask_for_build();
@@ -275,7 +288,13 @@ class Session {
   bool unsaved_ = false;   // experiment_ is newer than its row
   unsigned silences_ = 0;  // questions without an answer from any reader, since the last answer
   unsigned losses_ = 0;    // workers lost since the last result
-  std::string stopped_;    // why the stopping rule or the plan's time ended the experiment
+  // The node of a cluster where the worker is, and why it is lost; empty on our own machine.
+  protocol::NodeReply node_;
+  std::optional<protocol::LostReply> lost_;
+  unsigned node_losses_ = 0;  // nodes lost in this block
+  std::optional<BlockId> lost_block_;
+  bool has_whole_blocks_ = false;  // E9: the incomplete block was looked for
+  std::string stopped_;            // why the stopping rule or the plan's time ended the experiment
   std::string last_look_;
   std::vector<protocol::Change> last_changes_{};
   bool last_ = false;  // no further trial is requested

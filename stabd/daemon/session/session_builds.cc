@@ -64,7 +64,7 @@ void Session::ask_for_build() {
       .directory = experiment_.directory,
       .sources = benchmark.sources,
       .revision = slot.revision,
-      .cache = ports_.cache(experiment_),
+      .cache = plan_.machines ? node_.cache : ports_.cache(experiment_),
       .keep_tree = uses_tree(benchmark),
       .known_key = known_key(slot),
       .timeout = benchmark.build_timeout,

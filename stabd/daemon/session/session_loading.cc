@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How a session begins, for the first time or again: it reads the experiment's stored trials, then
 // starts a worker.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +22,7 @@ constexpr std::chrono::seconds setup_deadline{60};
 
 void Session::start() {
   apply(Event::start, "");
-  schedule_ = std::make_unique<Schedule>(plan_, expansion_);
+  has_whole_blocks_ = false;
   builds_ = collect_builds(plan_, expansion_);
   next_build_ = 0;
   passed_.reset();
@@ -29,9 +31,14 @@ void Session::start() {
   last_look_.clear();
   last_changes_.clear();
   load_builds();
+  begin_loading();
+  load_trials();
+}
+
+void Session::begin_loading() {
+  schedule_ = std::make_unique<Schedule>(plan_, expansion_);
   activity_ = Loading{};
   stored_wall_ = {};
-  load_trials();
 }
 
 void Session::load_builds() {
@@ -63,7 +70,27 @@ void Session::load_trials() {
   if (end < expansion_.trials.size()) return ports_.call_again();
   idle();
   schedule_->loaded();
-  start_worker();
+  const auto incomplete = incomplete_block();
+  if (!incomplete) return start_worker();
+  if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return;
+  const BlockId block = block_at(incomplete->first);
+  note("trial", fmt::format("{} {} runs again from its first trial, because all of a block runs on "
+                            "one node",
+                            block.first ? "warm-up block" : "block", block.second + 1));
+  begin_loading();
+  ports_.call_again();
+}
+
+// E9. The positions of the block in which an earlier worker stopped.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block() {
+  if (!plan_.machines || std::exchange(has_whole_blocks_, true)) return std::nullopt;
+  const auto step = schedule_->next();
+  const auto positions = step ? positions_of_block(step->position) : std::nullopt;
+  // If a later block has finished trials, a retry fills gaps.
+  if (!positions || schedule_->goes_back(positions->second) ||
+      !schedule_->has_begun(positions->first, positions->second))
+    return std::nullopt;
+  return positions;
 }
 
 void Session::start_worker() {
@@ -77,6 +104,8 @@ void Session::start_worker() {
     return;
   }
   has_worker_ = true;
+  node_ = {};
+  lost_.reset();
   ask(protocol::SetupRequest{.cpus = plan_.cpus,
                              .wanted_cpus = plan_.cpu,
                              .earlier_cpus = machine::cpus_in(experiment_.trial_cpus),
@@ -88,7 +117,7 @@ void Session::start_worker() {
                              .needed = plan::parts_of(plan_, plan_.analysis.response),
                              .simulate = plan_.simulated,
                              .causal = plan_.is_causal()},
-      setup_deadline);
+      setup_deadline + (plan_.machines ? ports_.node_patience : nanoseconds(0)));
 }
 
 }  // namespace stab::daemon

@@ -92,6 +92,11 @@ void Session::note_changes(const std::string& when) {
 
 // Notes how quiet the machine is before the first trial, after its settings have been changed.
 void Session::note_quietness() {
+  if (plan_.machines) {
+    experiment_.quietness.reset();
+    return note(std::string(results::doctor_event),
+                fmt::format("not known: trials run on node {}", node_.node));
+  }
   const auto findings = ports_.examine();
   experiment_.quietness.reset();
   if (!findings) {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Carries lines from one descriptor to another. An empty line is a sign of life, which the receiver
+// may not need.
+//
+// Invariants
+//  C1  Only whole lines are written, so a sign of life never divides one.
+//  C2  At most `most_waiting` bytes and one line wait for the receiver; then nothing is read.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "protocol/lines.h"
+
+namespace stab::cluster {
+
+enum class Signs { end_here, go_on };
+
+class Carrier {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // Says of a line that is not empty whether it is carried on; it may add() lines before that line.
+  using Look = std::function<bool(Carrier&, std::string_view)>;
+  // Both descriptors become non-blocking. Without `look`, all lines are carried on.
+  Carrier(int from, int to, Signs signs, Look look = {});
+
+  // For poll(). A descriptor is -1 if there is nothing to wait for.
+  [[nodiscard]] int reads() const { return ended_ || waiting_.size() > most_waiting ? -1 : from_; }
+  [[nodiscard]] int writes() const { return broken_ || waiting_.empty() ? -1 : to_; }
+
+  // Reads what has arrived, and writes what can be written.
+  void move();
+  // Adds a line of our own, or a sign of life ("").
+  void add(std::string_view line);
+  // Writes what waits, for at most this time.
+  void flush(std::chrono::milliseconds time);
+
+  // No line follows: the sender has closed the stream, or has sent a line that is too long.
+  [[nodiscard]] bool ended() const { return ended_; }
+  // The receiver has closed the stream.
+  [[nodiscard]] bool broken() const { return broken_; }
+  [[nodiscard]] Clock::duration silent_for() const { return Clock::now() - heard_; }
+  void forget_silence() { heard_ = Clock::now(); }
+
+ private:
+  static constexpr std::size_t most_waiting = std::size_t{1} << 20;
+  void read_some();
+  void write_some();
+
+  int from_;
+  int to_;
+  Signs signs_;
+  Look look_;
+  protocol::LineBuffer lines_;
+  std::string waiting_;
+  bool ended_ = false;
+  bool broken_ = false;
+  Clock::time_point heard_ = Clock::now();
+};
+
+}  // namespace stab::cluster

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/step.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "protocol/codec.h"
+
+namespace stab::cluster {
+namespace {
+
+using protocol::Loss;
+
+constexpr std::size_t most_detail = 800;
+
+// Calls `use` for each part of the text between separators.
+template <class Use>
+void split(std::string_view text, char separator, Use use) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    use(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+StepStart step_on(const plan::Machines& machines) {
+  StepStart step{.names = machines.names,
+                 .partition = machines.partition,
+                 .account = machines.account,
+                 .qos = machines.qos,
+                 .constraint = machines.constraint,
+                 .reservation = machines.reservation};
+  if (machines.time_limit)
+    step.minutes = std::max<std::int64_t>(
+        1, std::chrono::ceil<std::chrono::minutes>(*machines.time_limit).count());
+  return step;
+}
+
+std::chrono::milliseconds beat_of(std::chrono::milliseconds silence) {
+  constexpr int beats = 6;
+  return std::max(silence / beats, std::chrono::milliseconds(50));
+}
+
+// Without --export and --propagate, the daemon's environment and limits would reach the node.
+std::vector<std::string> srun_command(const StepStart& step) {
+  std::vector<std::string> words{"srun",
+                                 "--job-name=" + step.name,
+                                 "--comment=" + step.comment,
+                                 "--nodes=1",
+                                 "--ntasks=1",
+                                 "--exclusive",
+                                 "--export=NONE",
+                                 "--propagate=NONE",
+                                 "--mpi=none",
+                                 "--chdir=/",
+                                 "--quit-on-interrupt"};
+  for (const auto& [option, value] : {std::pair("partition", &step.partition),
+                                      {"account", &step.account},
+                                      {"qos", &step.qos},
+                                      {"constraint", &step.constraint},
+                                      {"reservation", &step.reservation}})
+    if (!value->empty()) words.push_back(fmt::format("--{}={}", option, *value));
+  if (!step.names.empty())
+    words.push_back(fmt::format("--nodelist={}", fmt::join(step.names, ",")));
+  if (step.minutes > 0) words.push_back(fmt::format("--time={}", step.minutes));
+  words.push_back(step.program);
+  words.push_back("--on-node");
+  words.push_back(protocol::to_text(NodeStart{.token = step.token,
+                                              .privileged = step.privileged,
+                                              .network = step.network,
+                                              .silence_ms = step.silence_ms},
+                                    -1));
+  return words;
+}
+
+JobWords job_words(std::string_view line) {
+  JobWords words;
+  split(line, ' ', [&](std::string_view word) {
+    const std::size_t middle = word.find('=');
+    if (middle == std::string_view::npos) return;
+    const std::string_view name = word.substr(0, middle);
+    const std::string_view value = word.substr(middle + 1);
+    // A user may choose the words that follow these, such as the job's comment.
+    if (name == "JobState" && words.state.empty()) words.state = value;
+    if (name == "Reason" && words.reason.empty()) words.reason = value;
+    if (name == "Restarts") words.restarted = words.restarted || value != "0";
+  });
+  return words;
+}
+
+Loss loss_of(const JobWords& job) {
+  static constexpr std::array<std::pair<std::string_view, Loss>, 9> states{
+      {{"NODE_FAIL", Loss::node_lost},
+       {"BOOT_FAIL", Loss::node_lost},
+       {"PREEMPTED", Loss::preempted},
+       {"REQUEUED", Loss::requeued},
+       {"REQUEUE_HOLD", Loss::requeued},
+       {"PENDING", Loss::requeued},
+       {"TIMEOUT", Loss::time_limit},
+       {"DEADLINE", Loss::time_limit},
+       {"CANCELLED", Loss::cancelled}}};
+  if (job.state.empty()) return Loss::controller_away;
+  if (job.restarted) return Loss::requeued;
+  for (const auto& [state, loss] : states)
+    if (job.state == state) return loss;
+  return Loss::step_lost;
+}
+
+std::string errors_in(std::string_view text) {
+  std::string found;
+  split(text, '\n', [&](std::string_view line) {
+    if (!line.starts_with("srun: ") && !line.starts_with("slurmstepd")) return;
+    line.remove_prefix(std::min(line.find(": ") + 2, line.size()));
+    if (line.starts_with("error: ")) line.remove_prefix(7);
+    if (line.starts_with("fatal: ")) line.remove_prefix(7);
+    if (!found.empty()) found += "; ";
+    found += line;
+  });
+  return one_line(found, most_detail);
+}
+
+std::string sentence_of(Loss loss, const std::string& node, const std::string& job,
+                        const std::string& detail) {
+  const std::string place =
+      node.empty() ? "the cluster" : fmt::format("node {} (job {})", node, job);
+  const std::string why = detail.empty() ? "" : fmt::format(": {}", detail);
+  switch (loss) {
+    case Loss::worker:
+      return detail;
+    case Loss::cannot_start:
+      return fmt::format(
+          "Slurm can't start a step{}. Change [machines] in the plan, or ask the cluster's "
+          "administrator; 'sinfo' shows partitions and nodes",
+          why);
+    case Loss::no_node:
+      return fmt::format("no node was free in time{}. 'stabctl retry' tries again", why);
+    case Loss::controller_away:
+      return fmt::format("Slurm's controller does not answer{}", why);
+    case Loss::node_lost:
+      return fmt::format("{} failed{}", place, why);
+    case Loss::preempted:
+      return fmt::format("another job took {}{}", place, why);
+    case Loss::requeued:
+      return fmt::format("the cluster put the job of {} back into its queue{}", place, why);
+    case Loss::time_limit:
+      return fmt::format("the time limit of the allocation on {} has passed{}", place, why);
+    case Loss::cancelled:
+      return fmt::format("somebody cancelled the job on {}{}", place, why);
+    case Loss::silent:
+      return fmt::format("{} gave no sign of life{}", place, why);
+    case Loss::step_lost:
+      break;
+  }
+  return fmt::format("the step on {} is lost{}", place, why);
+}
+
+}  // namespace stab::cluster

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// A step on a node of a Slurm cluster, as values: how it is started, and what the cluster says of
+// its job. Pure.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "protocol/work.h"
+
+namespace stab::cluster {
+
+// Everything that the process on the daemon's machine needs to know (head.h). It is passed as JSON.
+struct StepStart {
+  std::string program{};  // stabd, which has the same path on the node
+  std::string name{};     // of the job: the next daemon finds leftovers by it
+  std::string comment{};  // for people who look at the cluster's queue
+  std::string token{};    // as in protocol/containment.h
+  std::vector<std::string> names{};
+  std::string partition{};
+  std::string account{};
+  std::string qos{};
+  std::string constraint{};
+  std::string reservation{};
+  std::int64_t minutes = 0;     // the allocation's time limit; 0: the partition's
+  bool privileged = false;      // as in machine/containment.h
+  bool network = true;          // the same
+  std::int64_t silence_ms = 0;  // without a sign of life for so long, the other side counts as dead
+  std::int64_t wait_ms = 0;     // how long to wait for a node
+};
+BOOST_DESCRIBE_STRUCT(StepStart, (),
+                      (program, name, comment, token, names, partition, account, qos, constraint,
+                       reservation, minutes, privileged, network, silence_ms, wait_ms))
+
+StepStart step_on(const plan::Machines& machines);
+
+// The part of it that the process on the node needs (node.h).
+struct NodeStart {
+  std::string token{};
+  bool privileged = false;
+  bool network = true;
+  std::int64_t silence_ms = 0;
+};
+BOOST_DESCRIBE_STRUCT(NodeStart, (), (token, privileged, network, silence_ms))
+
+// The daemon's last line before it hangs up. If the stream ends without it, the daemon or srun is
+// dead, and nobody else may be left who could free the allocation.
+inline constexpr std::string_view leaving = "leaving";
+
+// How often each side gives a sign of life.
+std::chrono::milliseconds beat_of(std::chrono::milliseconds silence);
+
+// The command that allocates a node and runs the step on it.
+std::vector<std::string> srun_command(const StepStart& step);
+
+// Reads a line of 'scontrol --oneliner show job', which has the words "JobState=..." and
+// "Restarts=...".
+struct JobWords {
+  std::string state{};   // "RUNNING"; "" if the line has no such word
+  std::string reason{};  // "Resources", "None"
+  bool restarted = false;
+};
+JobWords job_words(std::string_view line);
+
+// Why a step is lost whose job has these words.
+protocol::Loss loss_of(const JobWords& job);
+
+// The lines in which Slurm's programs say what was wrong, joined, without the programs' names.
+std::string errors_in(std::string_view text);
+
+// A sentence for people: what happened, and what to do about it.
+std::string sentence_of(protocol::Loss loss, const std::string& node, const std::string& job,
+                        const std::string& detail);
+
+}  // namespace stab::cluster

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// How a step is started, and how the cluster's words about its job are read.
+#include "cluster/step.h"
+
+#include <gmock/gmock.h>
+
+#include "protocol/codec.h"
+
+namespace stab::cluster {
+namespace {
+
+using protocol::Loss;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(Step, TheCommandHasWhatThePlanSays) {
+  const plan::Machines machines{.names = {"n1", "n2"},
+                                .partition = "lab",
+                                .account = "a",
+                                .qos = "q",
+                                .constraint = "c&d",
+                                .reservation = "r",
+                                .time_limit = std::chrono::seconds(61)};
+  StepStart step = step_on(machines);
+  step.program = "/bin/stabd";
+  step.name = "stabd-x";
+  step.silence_ms = 5;
+  const auto words = srun_command(step);
+  for (const char* word :
+       {"--job-name=stabd-x", "--nodelist=n1,n2", "--partition=lab", "--account=a", "--qos=q",
+        "--constraint=c&d", "--reservation=r", "--time=2", "--export=NONE", "/bin/stabd"})
+    EXPECT_THAT(words, Contains(word));
+  const auto node = protocol::from_text<NodeStart>(words.back());
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->silence_ms, 5);
+}
+
+TEST(Step, TheCommandLeavesOutWhatThePlanDoesNotSay) {
+  for (const char* option : {"--partition", "--account", "--qos", "--constraint", "--reservation",
+                             "--time", "--nodelist"})
+    EXPECT_THAT(srun_command(step_on({})), Not(Contains(StartsWith(option))));
+}
+
+TEST(Step, AStepIsPassedOnAsJson) {
+  plan::Machines machines;
+  machines.names = {"n"};
+  machines.partition = "p";
+  StepStart step = step_on(machines);
+  step.name = "'\"\n";
+  step.network = false;
+  const auto read = protocol::from_text<StepStart>(protocol::to_text(step, -1));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(srun_command(*read), srun_command(step));
+}
+
+TEST(Step, AJobsStateSaysWhyItIsLost) {
+  const auto loss = [](const std::string& state) {
+    return loss_of(job_words("JobId=7 JobName=x JobState=" + state +
+                             " Reason=None Requeue=0 Restarts=0 ExitCode=0:0"));
+  };
+  EXPECT_EQ(loss("NODE_FAIL"), Loss::node_lost);
+  EXPECT_EQ(loss("PREEMPTED"), Loss::preempted);
+  EXPECT_EQ(loss("TIMEOUT"), Loss::time_limit);
+  EXPECT_EQ(loss("CANCELLED"), Loss::cancelled);
+  EXPECT_EQ(loss("PENDING"), Loss::requeued);
+  EXPECT_EQ(loss("RUNNING"), Loss::step_lost);
+  EXPECT_EQ(loss("FAILED"), Loss::step_lost);
+  EXPECT_EQ(loss_of(job_words("JobState=RUNNING Restarts=1")), Loss::requeued);
+  EXPECT_EQ(loss_of(job_words("")), Loss::controller_away);
+}
+
+TEST(Step, WordsThatAUserChoseDoNotReplaceTheState) {
+  const JobWords job = job_words("JobState=TIMEOUT Reason=None Comment=x JobState=PREEMPTED");
+  EXPECT_EQ(job.state, "TIMEOUT");
+  EXPECT_EQ(job.reason, "None");
+}
+
+TEST(Step, EveryLossHasANameAndASentence) {
+  for (int i = 0; i <= static_cast<int>(Loss::step_lost); ++i) {
+    const auto loss = static_cast<Loss>(i);
+    EXPECT_EQ(protocol::loss_named(to_string(loss)), loss);
+    EXPECT_THAT(sentence_of(loss, "n1", "7", "the detail"), HasSubstr("the detail"));
+  }
+  EXPECT_EQ(protocol::loss_named("anything"), Loss::step_lost);
+}
+
+TEST(Step, OnlyWhatSlurmSaysIsAnError) {
+  EXPECT_EQ(errors_in("a worker ends: x\nsrun: error: invalid partition specified: p\n"
+                      "srun: error: Unable to allocate resources: Invalid partition\n"),
+            "invalid partition specified: p; Unable to allocate resources: Invalid partition");
+  EXPECT_EQ(errors_in("slurmstepd-n1: error: execve(): /x: No such file\n"),
+            "execve(): /x: No such file");
+  EXPECT_EQ(errors_in(""), "");
+}
+
+}  // namespace
+}  // namespace stab::cluster

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// A session whose worker is on a node of a cluster, and loses it.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "stabd/daemon/session/testing.h"
+
+namespace stab::daemon {
+namespace {
+
+using protocol::Loss;
+using protocol::LostReply;
+using protocol::NodeReply;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string on_node = std::string(two_levels) + "[machines]\nengine = \"slurm\"\n";
+
+class NodeTest : public ::testing::Test {
+ protected:
+  // Answers the first request from a node, and goes on to the first trial.
+  void come_up(const std::string& node) {
+    ASSERT_EQ(around_.asked_, Kind::setup);
+    around_.say(NodeReply{.version = STAB_VERSION, .node = node, .job = "7", .cache = "/c"});
+    around_.answer_until(Kind::run);
+  }
+  void lose(Loss loss) {
+    around_.say(LostReply{.loss = std::string(to_string(loss)), .reason = "so it is"});
+    around_.end_worker();
+    while (around_.again_) around_.run_again();
+  }
+  [[nodiscard]] std::vector<store::Trial> trials() {
+    return store::trials_of(*around_.store_, around_.id_);
+  }
+  [[nodiscard]] bool has_event(const std::string& kind, const std::string& text) {
+    for (const store::Event& event : around_.store_->events(around_.id_).value())
+      if (event.kind == kind && event.text.starts_with(text)) return true;
+    return false;
+  }
+
+  Around around_{on_node};
+};
+
+TEST_F(NodeTest, EachTrialHasItsNode) {
+  around_.session_->start();
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+  for (const store::Trial& trial : trials()) EXPECT_EQ(trial.node, "n1");
+  EXPECT_EQ(trials().size(), 12U);
+}
+
+TEST_F(NodeTest, ALostNodeLosesItsBlockAndNoTrialFails) {
+  around_.session_->start();
+  come_up("n1");
+  for (int i = 0; i < 6; ++i) around_.answer();  // the warm-up block, and half of the first block
+  lose(Loss::node_lost);
+  EXPECT_EQ(around_.session_->state(), State::building);
+  EXPECT_TRUE(has_event("lost", "node-lost: so it is"));
+  come_up("n2");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+  std::map<std::pair<bool, std::uint32_t>, std::set<std::string>> nodes;
+  std::size_t counted = 0;
+  for (const store::Trial& trial : trials()) {
+    EXPECT_EQ(trial.status, TrialStatus::ok);
+    if (!trial.last) continue;
+    ++counted;
+    nodes[{trial.warmup, trial.block}].insert(trial.node);
+  }
+  EXPECT_EQ(counted, 12U);
+  EXPECT_EQ(trials().size(), 14U);
+  EXPECT_EQ(nodes.at({true, 0}), std::set<std::string>{"n1"});
+  EXPECT_EQ(nodes.at({false, 0}), std::set<std::string>{"n2"});
+  EXPECT_EQ(nodes.at({false, 1}), std::set<std::string>{"n2"});
+}
+
+TEST_F(NodeTest, ABlockThatLosesManyNodesEndsTheExperiment) {
+  around_.session_->start();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(around_.session_->state(), State::building) << i;
+    come_up("n1");
+    lose(Loss::preempted);
+  }
+  EXPECT_EQ(around_.row().state, "failed");
+  EXPECT_THAT(around_.row().reason, StartsWith("preempted: so it is; 5 steps were lost"));
+  EXPECT_TRUE(trials().empty());
+}
+
+TEST_F(NodeTest, AStepThatCannotStartFailsTheExperiment) {
+  around_.session_->start();
+  lose(Loss::cannot_start);
+  EXPECT_EQ(around_.row().state, "failed");
+  EXPECT_EQ(around_.row().reason, "cannot-start: so it is");
+}
+
+TEST_F(NodeTest, AControllerThatIsAwayIsAskedAgain) {
+  around_.session_->start();
+  lose(Loss::controller_away);
+  EXPECT_EQ(around_.row().state, "paused");
+  EXPECT_THAT(around_.row().reason, HasSubstr("stabd tries again"));
+  around_.run_retry();
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+}
+
+TEST_F(NodeTest, AWorkerThatEndsByItselfMayBeEndedByItsTrial) {
+  around_.session_->start();
+  come_up("n1");
+  for (int i = 0; i < 3; ++i) {
+    around_.say(LostReply{.loss = "worker", .reason = "was killed"});
+    around_.end_worker();
+    while (around_.again_) around_.run_again();
+    if (i < 2) come_up("n1");
+  }
+  ASSERT_EQ(trials().size(), 1U);
+  EXPECT_EQ(trials()[0].status, TrialStatus::not_started);
+  EXPECT_EQ(trials()[0].reason, "its worker was killed 3 times in a row");
+}
+
+TEST_F(NodeTest, ASilentWorkerLosesItsNodeOnly) {
+  around_.session_->start();
+  come_up("n1");
+  around_.session_->worker_silent("did not answer within 1 s");
+  around_.end_worker();
+  while (around_.again_) around_.run_again();
+  EXPECT_EQ(around_.session_->state(), State::building);
+  EXPECT_TRUE(has_event("lost", "silent: "));
+}
+
+TEST_F(NodeTest, AnotherVersionOfStabdOnTheNodeIsRefused) {
+  around_.session_->start();
+  around_.say(NodeReply{.version = "0.0.1", .node = "n1", .job = "7", .cache = "/c"});
+  EXPECT_EQ(around_.session_->state(), State::failed);
+  around_.end_worker();
+  EXPECT_THAT(around_.row().reason, HasSubstr("install the same version on both"));
+}
+
+TEST_F(NodeTest, ANodeWithAnOddNameIsRefused) {
+  around_.session_->start();
+  around_.say(NodeReply{.version = STAB_VERSION, .node = "a b", .job = "7", .cache = "/c"});
+  EXPECT_TRUE(around_.stopping_);
+}
+
+TEST(Session, AWorkerOnOurMachineIsOnNoNode) {
+  for (const bool lost : {false, true}) {
+    Around around(two_levels);
+    around.session_->start();
+    if (lost)
+      around.say(LostReply{.loss = "node-lost", .reason = "x"});
+    else
+      around.say(NodeReply{.version = STAB_VERSION, .node = "n1", .job = "7", .cache = "/c"});
+    EXPECT_TRUE(around.stopping_);
+  }
+}
+
+}  // namespace
+}  // namespace stab::daemon

@@ -1,0 +1,178 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Experiments on one node of an emulated cluster, from their plan to their report, with the failures
+# of the cluster between them. No failure of the cluster becomes a failure of a program.
+set -euo pipefail
+. "$1/tests/lib.sh"
+lab=$1/tests/cluster/lab
+chmod 755 "$work"  # users of the laboratory read its settings
+folder=$work/lab
+at_end() {
+  [[ $failures == 0 ]] || tail -n 40 "$work/log" >&2
+  "$lab" stop "$folder" 2>/dev/null
+}
+
+code=0
+"$lab" start "$folder" 2 || code=$?
+[[ $code != 77 ]] || skip_all "there is no laboratory here"
+[[ $code == 0 ]] || fail "the laboratory does not start"
+in_lab() { timeout 60 "$lab" run "$folder" "$@"; }
+shared=$folder/shared state=$folder/state
+mkdir "$state"
+cp "$build_directory/bin/stabd" "$folder/stabd"
+
+silence=2  # seconds without a sign of life
+start_daemon() {
+  "$lab" run "$folder" "$folder/stabd" --state "$state" --socket "$folder/socket" --socket-mode 0666 \
+    --cache "$folder/cache" --node-silence-ms ${silence}000 --node-wait-ms 60000 >>"$work/log" 2>&1 &
+  until_true "stabd serves" test -S "$folder/socket"
+}
+daemon() { in_lab pgrep -o -f "^$folder/stabd --state"; }
+ctl() { in_lab "$stabctl" --socket "$folder/socket" "$@"; }
+
+# until_true WHAT COMMAND...: waits until a command succeeds.
+until_true() {
+  local what=$1 tries
+  shift
+  for ((tries = 0; tries < 600; ++tries)); do
+    if "$@" >/dev/null 2>&1; then return 0; fi
+    sleep 0.1
+  done
+  fail "not within a minute: $what"
+}
+sql() { sqlite3 "file:$state/stabd.db?mode=ro" "$1"; }
+equals() { [[ $("${@:2}") == "$1" ]]; }
+field() { sql "SELECT $2 FROM experiment WHERE id = $1"; }
+no_job() { [[ -z $(in_lab squeue --noheader) ]]; }
+# Nothing of stabd runs on a node.
+nothing_runs() { ! in_lab pgrep -f "^$folder/stabd --(on-node|worker)"; }
+
+# plan NAME SHELL [MACHINES]: a plan whose trials run this in the shell.
+plan() {
+  cat >"$shared/$1.toml" <<END
+[experiment]
+name = "$1"
+[defaults]
+repetitions = 3
+[[benchmark]]
+name = "b"
+build = "cp /bin/sh \${OUT}"
+sources = ["empty"]
+run = ["\${OUT}", "-c", "$2", "\${X}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+[machines]
+engine = "slurm"
+${3-nodes = [\"n2\"]}
+END
+}
+submit() { ctl submit "$shared/$1.toml" | grep -oE '[0-9]+' | head -n 1; }
+# A trial that waits for the file go.
+waiting="touch $shared/began; while [ ! -e $shared/go ]; do sleep 0.05; done"
+forget() { rm -f "$shared/began" "$shared/go"; }
+# Each trial was measured once, and none has failed.
+expect_whole() {
+  until_true "experiment $1 is done" equals "done" field "$1" state
+  [[ $(sql "SELECT count(*), count(DISTINCT position) FROM trial WHERE experiment = $1 AND last = 1 AND status = 'ok'") == "6|6" ]] ||
+    fail "experiment $1 has other trials: $(sql "SELECT position, attempt, last, status, reason FROM trial WHERE experiment = $1")"
+  [[ $(sql "SELECT count(*) FROM trial WHERE experiment = $1 AND status <> 'ok'") == 0 ]] || fail "a trial of experiment $1 has failed"
+  [[ $(sql "SELECT count(*) FROM (SELECT block FROM trial WHERE experiment = $1 AND last = 1 GROUP BY block HAVING count(DISTINCT node) <> 1)") == 0 ]] ||
+    fail "a block of experiment $1 ran on several nodes"
+}
+lost() { sql "SELECT text FROM event WHERE experiment = $1 AND kind = 'lost'" | sed 's/:.*//' | sort -u | xargs; }
+
+touch "$shared/empty"
+start_daemon
+
+# A whole experiment on the node that its plan names.
+plan whole "exit 0"
+[[ $("$stabctl" check "$shared/whole.toml") == *"1 node of a Slurm cluster (n2)"* ]] || fail "check does not show the machines"
+id=$(submit whole)
+expect_whole "$id"
+[[ $(sql "SELECT DISTINCT node FROM trial WHERE experiment = $id") == n2 ]] || fail "the trials do not have their node"
+[[ $(sql "SELECT host FROM machine, experiment WHERE machine.id = machine AND experiment.id = $id") == n2 ]] || fail "the machine is not n2"
+[[ $(ctl report "$id" --full) == *"n2: "* ]] || fail "the report does not name the node"
+until_true "the allocation is freed" no_job
+
+# The program has its user's rights, on the node as on the head.
+cp /etc/group "$folder/group"
+echo "laboratory:x:4711:daemon" >>"$folder/group"
+in_lab mount --bind "$folder/group" /etc/group
+plan rights "id -u > $shared/id; id -g >> $shared/id; cat $shared/of_group >> $shared/id"
+chmod 644 "$shared"/*
+# In its user namespace, 'id' can't name the group, but its rights are there.
+echo group >"$shared/of_group"
+chown 0:4711 "$shared/of_group"
+chmod 640 "$shared/of_group"
+id=$(in_lab setpriv --reuid 1 --regid 1 --init-groups "$stabctl" --socket "$folder/socket" submit "$shared/rights.toml" | grep -oE '[0-9]+' | head -n 1)
+expect_whole "$id"
+[[ $(xargs <"$shared/id") == "1 1 group" ]] || fail "the program has other rights than its user: $(xargs <"$shared/id")"
+
+# A partition that does not exist.
+plan partition "exit 0" 'partition = "nowhere"'
+id=$(submit partition)
+until_true "experiment $id fails" equals failed field "$id" state
+[[ $(field "$id" reason) == "cannot-start: Slurm can't start a step: "*nowhere*"Change [machines]"* ]] || fail "it fails for another reason: $(field "$id" reason)"
+
+# A node without stabd.
+"$lab" on "$folder" n1 mount --bind /dev/null "$folder/stabd"
+plan absent "exit 0" 'nodes = ["n1"]'
+id=$(submit absent)
+until_true "experiment $id fails" equals failed field "$id" state
+[[ $(field "$id" reason) == "cannot-start: "*execve* ]] || fail "it fails for another reason: $(field "$id" reason)"
+
+# cancel frees the allocation.
+plan cancelled "$waiting"
+id=$(submit cancelled)
+until_true "a trial begins" test -e "$shared/began"
+ctl cancel "$id" >/dev/null
+until_true "the allocation of a cancelled experiment is freed" no_job
+until_true "nothing runs after cancel" nothing_runs
+forget
+
+# Somebody cancels the job: the block runs again.
+plan lost "$waiting"
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+in_lab scancel --state=running --me
+forget
+until_true "a trial begins again" test -e "$shared/began"
+touch "$shared/go"
+expect_whole "$id"
+[[ $(lost "$id") == cancelled ]] || fail "another loss than a cancelled job: $(lost "$id")"
+
+# stabd is stopped, so the trial on the node ends by itself; stabd goes on later.
+forget
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+stopped=$(daemon)
+in_lab kill -STOP "$stopped"
+until_true "the node ends the trial of a stopped stabd" nothing_runs
+forget
+in_lab kill -CONT "$stopped"
+until_true "a trial begins again" test -e "$shared/began"
+touch "$shared/go"
+expect_whole "$id"
+[[ -n $(lost "$id") ]] || fail "no loss was noted"
+
+# stabd is killed, so the trial ends, and the allocation is freed without it.
+forget
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+in_lab kill -KILL "$(daemon)"
+until_true "the node ends the trial of a killed stabd" nothing_runs
+until_true "the allocation of a killed stabd is freed" no_job
+forget
+start_daemon
+until_true "a trial begins again" test -e "$shared/began"
+# The controller is away while trials run, which does not matter, and when the next step starts.
+in_lab kill -KILL $("$lab" pids "$folder" slurmctld)
+touch "$shared/go"
+expect_whole "$id"
+[[ -z $(lost "$id") ]] || fail "the restart of stabd counts as a loss: $(lost "$id")"
+id=$(submit whole)
+until_true "the experiment waits for the controller" equals paused field "$id" state
+[[ $(field "$id" reason) == controller-away:* ]] || fail "it waits for another reason: $(field "$id" reason)"
+"$lab" again "$folder" slurmctld
+expect_whole "$id"
+finish
