@@ -44,13 +44,14 @@ class Head {
       : step_(std::move(step)), silence_(step_.silence_ms), wait_(step_.wait_ms) {}
 
   int serve() {
+    if (const auto version = output_of({"srun", "--version"}, asking); !version)
+      return lost(Loss::cannot_start,
+                  version.error().message + ": install Debian's package slurm-client");
     if (const auto why = cancel_leftovers(); !why)
       return lost(Loss::controller_away, why.error().message);
     if (hung_up(milliseconds(0))) return 0;
     auto srun = Process::start(srun_command(step_));
-    if (!srun)
-      return lost(Loss::cannot_start,
-                  srun.error().message + ": install Debian's package slurm-client");
+    if (!srun) return lost(Loss::cannot_start, srun.error().message);
     return carry(*srun);
   }
 

@@ -21,13 +21,13 @@ shared=$folder/shared state=$folder/state
 mkdir "$state"
 cp "$build_directory/bin/stabd" "$folder/stabd"
 
-silence=2  # seconds without a sign of life
+silence=12  # seconds without a sign of life; a busy machine may stall for some
 start_daemon() {
   "$lab" run "$folder" "$folder/stabd" --state "$state" --socket "$folder/socket" --socket-mode 0666 \
     --cache "$folder/cache" --node-silence-ms ${silence}000 --node-wait-ms 60000 >>"$work/log" 2>&1 &
   until_true "stabd serves" test -S "$folder/socket"
 }
-daemon() { in_lab pgrep -o -f "^$folder/stabd --state"; }
+daemon() { in_lab pgrep -o -f "^$folder/stabd --state $state"; }
 ctl() { in_lab "$stabctl" --socket "$folder/socket" "$@"; }
 
 # until_true WHAT COMMAND...: waits until a command succeeds.
@@ -104,8 +104,16 @@ chmod 644 "$shared"/*
 echo group >"$shared/of_group"
 chown 0:4711 "$shared/of_group"
 chmod 640 "$shared/of_group"
-id=$(in_lab setpriv --reuid 1 --regid 1 --init-groups "$stabctl" --socket "$folder/socket" submit "$shared/rights.toml" | grep -oE '[0-9]+' | head -n 1)
-expect_whole "$id"
+as_user=(setpriv --reuid 1 --regid 1 --init-groups)
+refused=$(in_lab "${as_user[@]}" "$stabctl" --socket "$folder/socket" submit "$shared/rights.toml" 2>&1) && fail "root's stabd takes a plan of another user"
+[[ $refused == *"only root and the user of stabd may run experiments on a cluster"* ]] || fail "it is refused with other words: $refused"
+# A stabd of the user's own.
+mkdir "$folder/own" && chown 1:1 "$folder/own"
+"$lab" run "$folder" "${as_user[@]}" "$folder/stabd" --state "$folder/own" --socket "$folder/own/socket" \
+  --cache "$folder/own/cache" --node-silence-ms ${silence}000 --node-wait-ms 60000 >>"$work/log" 2>&1 &
+until_true "the user's stabd serves" test -S "$folder/own/socket"
+in_lab "${as_user[@]}" "$stabctl" --socket "$folder/own/socket" submit --wait "$shared/rights.toml" >/dev/null 2>&1 || fail "the user's experiment fails"
+in_lab pkill -f "^$folder/stabd --state $folder/own" || fail "the user's stabd has ended"
 [[ $(xargs <"$shared/id") == "1 1 group" ]] || fail "the program has other rights than its user: $(xargs <"$shared/id")"
 
 # A partition that does not exist.

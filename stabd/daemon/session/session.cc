@@ -204,6 +204,8 @@ void Session::worker_said(const std::string& line) {
   if (const auto* node = std::get_if<protocol::NodeReply>(&*reply)) {
     if (const std::string refusal = refusal_of(*node); !refusal.empty() || !plan_.machines)
       return bad(refusal.empty() ? "it is on no node" : refusal);
+    if (asked_ != protocol::setup_index || !node_.node.empty())
+      return bad("a worker says where it is once, before anything else");
     return came_up_on(*node);
   }
   if (const auto* lost = std::get_if<protocol::LostReply>(&*reply)) {
@@ -373,7 +375,8 @@ void Session::keep(store::Trial row) {
     ports_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
   last_commit_ = steady_clock::now() - before;
   schedule_->record(step, row.status);
-  losses_ = 0;
+  // On a node a lost worker repeats its block, so other trials of the block don't count as progress.
+  if (!plan_.machines || step.position == lost_position_) losses_ = 0;
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
   idle();
   measured_ += was_run ? 1 : 0;
@@ -397,6 +400,8 @@ void Session::worker_ended(const std::string& how_on_head) {
   if (step) idle();
   if (state_ == State::analysing) return analyse();
   if (!needs_worker(state_)) return;
+  if (plan_.machines && step && std::exchange(lost_position_, step->position) != step->position)
+    losses_ = 0;
   if (++losses_ >= max_losses && step && state_ == State::running) {
     // This trial seems to end its worker, so it counts as failed.
     activity_ = *step;
@@ -424,7 +429,10 @@ void Session::lost_node(const std::string& how) {
                             .loss = std::string(to_string(Loss::step_lost)),
                             .reason = fmt::format("the process that starts the step {}", how)});
   const Loss loss = protocol::loss_named(lost.loss);
-  note(std::string(lost_event), fmt::format("{}: {}", to_string(loss), lost.reason));
+  // A controller that is away is asked every few seconds.
+  const std::string text = fmt::format("{}: {}", to_string(loss), lost.reason);
+  if (std::exchange(noted_loss_, text) != text || !node_.node.empty())
+    note(std::string(lost_event), text);
   if (loss == Loss::cannot_start || loss == Loss::no_node)
     return apply(Event::refused, fmt::format("{}: {}", to_string(loss), lost.reason));
   if (loss == Loss::controller_away && node_.node.empty())

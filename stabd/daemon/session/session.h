@@ -293,6 +293,8 @@ class Session {
   std::optional<protocol::LostReply> lost_;
   unsigned node_losses_ = 0;  // nodes lost in this block
   std::optional<BlockId> lost_block_;
+  std::optional<std::uint32_t> lost_position_;  // the trial that lost its worker last
+  std::string noted_loss_;
   bool has_whole_blocks_ = false;  // E9: the incomplete block was looked for
   std::string stopped_;            // why the stopping rule or the plan's time ended the experiment
   std::string last_look_;

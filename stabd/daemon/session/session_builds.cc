@@ -151,7 +151,8 @@ void Session::built(const protocol::BuildReply& reply) {
       return apply(Event::refused, reason);
     schedule_->fail_benchmark(slot.benchmark, reason);
   }
-  if (reply.status == store::BuildStatus::built) losses_ = 0;
+  // A node builds again for each worker, so there a build is no progress.
+  if (reply.status == store::BuildStatus::built && !lost_position_) losses_ = 0;
   ++next_build_;
   ask_for_build();
 }

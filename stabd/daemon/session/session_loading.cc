@@ -87,7 +87,9 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block
   const auto step = schedule_->next();
   const auto positions = step ? positions_of_block(step->position) : std::nullopt;
   // If a later block has finished trials, a retry fills gaps.
-  if (!positions || schedule_->goes_back(positions->second) ||
+  // A block that was given up twice goes on where it was, or it might never end (E8).
+  if (!positions || abandoned_ == block_at(positions->first) ||
+      schedule_->goes_back(positions->second) ||
       !schedule_->has_begun(positions->first, positions->second))
     return std::nullopt;
   return positions;

@@ -106,6 +106,39 @@ TEST_F(NodeTest, AControllerThatIsAwayIsAskedAgain) {
   EXPECT_EQ(around_.row().state, "done");
 }
 
+TEST_F(NodeTest, ALaterTrialOfABlockThatEndsItsWorkerFails) {
+  around_.session_->start();
+  for (int i = 0; i < 3; ++i) {
+    come_up("n1");
+    around_.answer();
+    around_.say(LostReply{.loss = "worker", .reason = "was killed"});
+    around_.end_worker();
+    while (around_.again_) around_.run_again();
+  }
+  EXPECT_EQ(trials().back().reason, "its worker was killed 3 times in a row");
+}
+
+TEST_F(NodeTest, AWorkerSaysOnceWhereItIs) {
+  around_.session_->start();
+  come_up("n1");
+  around_.say(NodeReply{.version = STAB_VERSION, .node = "n2", .job = "7", .cache = "/c"});
+  EXPECT_TRUE(around_.stopping_);
+  EXPECT_FALSE(has_event("machine", "trials run on node n2"));
+}
+
+TEST_F(NodeTest, AControllerThatStaysAwayIsNotedOnce) {
+  around_.session_->start();
+  lose(Loss::controller_away);
+  for (int i = 0; i < 5; ++i) {
+    around_.run_retry();
+    lose(Loss::controller_away);
+  }
+  std::size_t lost = 0;
+  for (const store::Event& event : around_.store_->events(around_.id_).value())
+    if (event.kind == "lost") ++lost;
+  EXPECT_EQ(lost, 1U);
+}
+
 TEST_F(NodeTest, AWorkerThatEndsByItselfMayBeEndedByItsTrial) {
   around_.session_->start();
   come_up("n1");
