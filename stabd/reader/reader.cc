@@ -102,8 +102,10 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   // While such an experiment waits for Slurm, nobody else's runs.
   if (plan->machines && !user.goes_first)
     return fail(
-        "only root and the user of stabd may run experiments on a cluster: leave [machines] out, or "
-        "start a stabd of your own ('stabd --state FOLDER --socket FILE') and submit the plan there");
+        "only root and the user of stabd may run experiments on a cluster: leave [machines] out, "
+        "or "
+        "start a stabd of your own ('stabd --state FOLDER --socket FILE') and submit the plan "
+        "there");
   const auto knobs = machine::choose_knobs(plan->knobs);
   if (!knobs) return std::unexpected(knobs.error());
   const std::string& forbidden =
