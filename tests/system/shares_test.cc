@@ -317,7 +317,10 @@ TEST_F(LargeArchives, AreReadWithinBounds) {
     const pid_t import = start_program(command(ada, {"import", file_of(ada)}), lab_.folder(),
                                        lab_.path("import.log"));
     while (runs(import) && !seen.contains(written)) seen = bounds();
-    if (runs(import)) EXPECT_EQ(end_of(import), 0);
+    // Readers have the lowest priority, so a busy machine may take long to end it.
+    if (!runs(import)) continue;
+    kill(import, SIGKILL);
+    EXPECT_EQ(end_of(import), -SIGKILL);
   }
   EXPECT_TRUE(std::regex_search(seen, std::regex("Max file size +" + written + " "))) << seen;
   EXPECT_TRUE(std::regex_search(seen, std::regex("Max cpu time +[0-9]+ "))) << seen;
