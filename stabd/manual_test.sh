@@ -4,7 +4,7 @@
 set -euo pipefail
 . "$1/tests/lib.sh"
 
-pages=$2/stabd/manual
+pages=$2/stabd
 for page in stabctl.1 stabd.8 szc.1; do
   groff -man -Tutf8 -ww -P-cbou "$pages/$page" >"$work/$page" 2>"$work/said"
   [[ ! -s $work/said ]] || fail "roff says of $page: $(head -n 5 "$work/said")"
