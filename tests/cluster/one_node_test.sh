@@ -9,6 +9,8 @@ chmod 755 "$work"  # users of the laboratory read its settings
 folder=$work/lab
 at_end() {
   [[ $failures == 0 ]] || tail -n 40 "$work/log" >&2
+  # nsenter stops with the stabd that it started, and would not see its end.
+  kill -CONT $(jobs -p) 2>/dev/null || true
   "$lab" stop "$folder" 2>/dev/null
 }
 
