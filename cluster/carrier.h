@@ -43,7 +43,6 @@ class Carrier {
   // The receiver has closed the stream.
   [[nodiscard]] bool broken() const { return broken_; }
   [[nodiscard]] Clock::duration silent_for() const { return Clock::now() - heard_; }
-  void forget_silence() { heard_ = Clock::now(); }
 
  private:
   static constexpr std::size_t most_waiting = std::size_t{1} << 20;
