@@ -37,18 +37,18 @@ constexpr Literal script = R"(
   function show(page) {
     const next = page.getElementById('live');
     const same = next.dataset.report === live().dataset.report;
+    const x = scrollX, y = scrollY, height = live().offsetHeight;
     if (same || !getSelection().isCollapsed) {
       if (!same) next.dataset.report = live().dataset.report;
       live().replaceWith(next);
     } else {
-      const x = scrollX, y = scrollY, height = live().offsetHeight;
       const open = Array.from(document.querySelectorAll('details[open]'), name);
       document.body.replaceWith(page.body);
       document.querySelectorAll('details').forEach(function (each) { each.open = open.includes(name(each)); });
-      // What is read stays in its place as it does where the browser anchors it: live() may have grown above it.
-      const above = live().offsetHeight - height;
-      scrollTo(x, Math.max(y, height) === y ? y + above : y);
     }
+    // The text that the user reads stays in its place if live(), above it, grows or shrinks.
+    const above = live().offsetHeight - height;
+    scrollTo(x, Math.max(y, height) === y ? y + above : y);
     document.title = live().dataset.title;
   }
   async function follow() {
@@ -79,6 +79,8 @@ constexpr Literal script = R"(
 )";
 
 constexpr Literal live_style = R"(
+/* The script itself keeps what the user reads in its place. */
+html { overflow-anchor: none; }
 .live { background: var(--box); border: 1px solid var(--line); padding: .5rem 1rem; margin-bottom: 1rem; }
 .live dl { margin: .4rem 0; }
 .live progress { width: 100%; height: .8rem; }
