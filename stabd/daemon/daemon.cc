@@ -18,14 +18,136 @@
 namespace stab::daemon {
 namespace {
 
-constexpr std::uint64_t storage_retry_ms = 2000;
-
-template <class Handle>
-Daemon* owner(Handle* handle) {
-  return static_cast<Daemon*>(handle->data);
-}
+constexpr std::chrono::milliseconds storage_retry(2000);
 
 }  // namespace
+
+// The daemon implements what its session asks for.
+class Daemon::Around final : public Surroundings {
+ public:
+  explicit Around(Daemon& daemon) : daemon_(daemon) {
+    uv_idle_init(daemon_.loop_->get(), &again_);
+    again_.data = this;
+  }
+
+  Result<void> start_worker() override;
+  void send(const std::string& line, std::chrono::nanoseconds within) override {
+    daemon_.workshop_.send(line, within);
+  }
+  void bound(const protocol::RunRequest& run) override { daemon_.workshop_.bound(run); }
+  std::string passed() override { return daemon_.workshop_.passed(); }
+  void stop_worker() override { daemon_.workshop_.stop(); }
+  std::chrono::nanoseconds node_patience() override { return daemon_.workshop_.node_patience(); }
+
+  void stay_off_trials(const std::vector<unsigned>& cpus, bool shared) override {
+    run_on(cpus);
+    daemon_.readers_->use_cpus(cpus);
+    daemon_.notices_.use_cpus(cpus);
+    daemon_.room_.share_cpus(shared);
+  }
+  Outcomes quiesce(std::span<const machine::Knob* const> knobs,
+                   const machine::CpuChoice& cpus) override {
+    return quiesce_allowed(daemon_.workshop_.keeper(), daemon_.options_.quiesce_for,
+                           daemon_.submitter(experiment().uid), knobs, cpus);
+  }
+  std::vector<machine::Outcome> disturbed() override {
+    return daemon_.workshop_.keeper().disturbed();
+  }
+  Result<std::vector<machine::Finding>> examine() override {
+    return daemon_.workshop_.examine(daemon_.session_->plan().cpus);
+  }
+  Outcomes restore() override { return daemon_.workshop_.keeper().restore(); }
+  void look(const machine::CpuSet& trial, const machine::CalmBounds& bounds, OnLook done) override {
+    daemon_.look_.begin(trial, bounds,
+                        [this, done = std::move(done)](const std::string& loud,
+                                                       const std::vector<std::string>& missing) {
+                          done(loud, missing);
+                          daemon_.after_session_step();
+                        });
+  }
+  void stop_looking() override { daemon_.look_.stop(); }
+
+  void read(protocol::ReadRequest request, OnAnswer done) override {
+    daemon_.read_for_session(std::move(request), std::move(done));
+  }
+  void stop_reading() override { daemon_.forget_session_reading(); }
+  bool let_readers_run(std::function<void()> go_on, bool within_block) override {
+    return daemon_.room_.let_run(
+        [this, go_on = std::move(go_on)] {
+          go_on();
+          daemon_.after_session_step();
+        },
+        within_block);
+  }
+  bool readers_are_due() override { return daemon_.room_.readers_are_due(); }
+
+  bool turn_is_over() override { return daemon_.turn_.is_over(); }
+  std::optional<BlockId> abandoned_block(store::Id experiment) override {
+    return daemon_.turn_.abandoned_block(experiment);
+  }
+  void call_again() override {
+    uv_idle_start(&again_, [](uv_idle_t* handle) {
+      uv_idle_stop(handle);
+      Daemon& daemon = static_cast<Around*>(handle->data)->daemon_;
+      if (daemon.session_ && !daemon.ending_.abandons_trial()) daemon.session_->continue_work();
+      daemon.after_session_step();
+    });
+  }
+  void retry_later() override { daemon_.look_again_later(); }
+
+  Result<void> may_store() override { return daemon_.may_store(experiment().uid, 0); }
+  std::string cache(const store::Experiment& experiment) override {
+    return daemon_.workshop_.cache_of(experiment);
+  }
+  std::uint64_t cache_limit() override {
+    return daemon_.options_.limits.cache_of_user.value_or(daemon_.workshop_.usual_cache_limit());
+  }
+  void tell(std::string_view trouble, const std::string& reason) override {
+    daemon_.notices_.tell(experiment(), &daemon_.session_->plan(), trouble, reason,
+                          daemon_.session_->counts());
+  }
+
+ private:
+  [[nodiscard]] const store::Experiment& experiment() const {
+    return daemon_.session_->experiment();
+  }
+
+  Daemon& daemon_;
+  uv_idle_t again_{};  // active while the session wants to be called again
+};
+
+Result<void> Daemon::Around::start_worker() {
+  if (daemon_.ending_.has_begun()) return fail("stabd is stopping");
+  const plan::Plan& plan = daemon_.session_->plan();
+  WorkerEvents events{
+      .said =
+          [this](const std::string& line) {
+            // The worker has answered, so no trial runs right now.
+            daemon_.maintenance_.keep_up();
+            daemon_.session_->worker_said(line);
+            daemon_.after_session_step();
+          },
+      .silent =
+          [this](const std::string& how) {
+            daemon_.session_->worker_silent(how);
+            daemon_.after_session_step();
+          },
+      .ended =
+          [this](const std::string& how) {
+            // An experiment that has not ended continues when stabd starts again.
+            if (daemon_.ending_.has_begun() && !is_final(daemon_.session_->state())) {
+              daemon_.session_->rest();
+              return daemon_.ending_.leave();
+            }
+            daemon_.session_->worker_ended(how);
+            daemon_.after_session_step();
+          }};
+  if (plan.machines)
+    return daemon_.workshop_.start_on(*plan.machines, experiment(), daemon_.session_->privileged(),
+                                      plan.network, std::move(events));
+  return daemon_.workshop_.start(experiment(), daemon_.session_->privileged(), plan.network,
+                                 std::move(events));
+}
 
 Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
                std::unique_ptr<Loop> loop)
@@ -72,7 +194,10 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       clients_(*loop_, options_.limits, options_.idle_limit, accounts_),
       look_(*loop_, options_.machine_root),
       supervision_(*loop_, std::move(manager)),
-      ending_(*loop_, *this) {}
+      ending_(*loop_, *this),
+      around_(std::make_unique<Around>(*this)),
+      storage_retry_(loop_->timer([this] { retry_storage(); })),
+      progress_(loop_->timer([this] { publish_progress(); })) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::open(DaemonOptions options, service::Manager manager) {
   // Plans, their output and copies of their sources are private to their owners.
@@ -118,17 +243,12 @@ Result<void> Daemon::open_loop() {
     if (const int error = uv_signal_init(loop, &signal); error != 0) return failed(error);
     signal.data = this;
   }
-  uv_idle_init(loop, &again_);
-  for (uv_timer_t* timer : {&storage_retry_, &progress_}) {
-    uv_timer_init(loop, timer);
-    timer->data = this;
-  }
   clients_.serve(reinterpret_cast<uv_stream_t*>(&server_),
                  [this](Connection& connection, const std::string& line) {
                    handle_request(*this, connection, line);
                    after_session_step();
                  });
-  server_.data = again_.data = this;
+  server_.data = this;
   start_readers();
   return {};
 }
@@ -186,8 +306,8 @@ void Daemon::run_next() {
                     std::nullopt);
       continue;
     }
-    session_ = std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan),
-                                         ports(first->id));
+    session_ =
+        std::make_unique<Session>(*store_, std::move(**experiment), std::move(*plan), *around_);
     queue_.had_turn(first->uid, wall_clock_ns());
     turn_.begin(first->id, session_->experiment().uid);
     session_->start();
@@ -198,18 +318,16 @@ void Daemon::run_next() {
 
 // The storage is in trouble: tries again later to read or store what failed.
 void Daemon::look_again_later() {
-  uv_timer_start(
-      &storage_retry_,
-      [](uv_timer_t* handle) {
-        Daemon* daemon = owner(handle);
-        if (daemon->ending_.has_begun()) return;
-        if (daemon->session_)
-          daemon->session_->retry_storage();
-        else
-          daemon->run_next();
-        daemon->after_session_step();
-      },
-      storage_retry_ms, 0);
+  storage_retry_->start(storage_retry);
+}
+
+void Daemon::retry_storage() {
+  if (ending_.has_begun()) return;
+  if (session_)
+    session_->retry_storage();
+  else
+    run_next();
+  after_session_step();
 }
 
 // Call this after everything that may have changed the session's state.
@@ -233,113 +351,6 @@ void Daemon::after_session_step() {
   else
     run_next();
   tell_status();
-}
-
-SessionPorts Daemon::ports(store::Id experiment) {
-  return {
-      .start_worker = [this] { return start_worker(); },
-      .send = [this](const std::string& line,
-                     std::chrono::nanoseconds within) { workshop_.send(line, within); },
-      .bound = [this](const protocol::RunRequest& run) { workshop_.bound(run); },
-      .passed = [this] { return workshop_.passed(); },
-      .stop_worker = [this] { workshop_.stop(); },
-      .stay_off_trials =
-          [this](const std::vector<unsigned>& cpus, bool shared) {
-            run_on(cpus);
-            readers_->use_cpus(cpus);
-            notices_.use_cpus(cpus);
-            room_.share_cpus(shared);
-          },
-      .quiesce =
-          [this](std::span<const machine::Knob* const> knobs, const machine::CpuChoice& cpus) {
-            return quiesce_allowed(workshop_.keeper(), options_.quiesce_for,
-                                   submitter(session_->experiment().uid), knobs, cpus);
-          },
-      .disturbed = [this] { return workshop_.keeper().disturbed(); },
-      .examine = [this] { return workshop_.examine(session_->plan().cpus); },
-      .restore = [this] { return workshop_.keeper().restore(); },
-      .look =
-          [this](const machine::CpuSet& trial, const machine::CalmBounds& bounds,
-                 SessionPorts::OnLook done) {
-            look_.begin(trial, bounds,
-                        [this, done = std::move(done)](const std::string& loud,
-                                                       const std::vector<std::string>& missing) {
-                          done(loud, missing);
-                          after_session_step();
-                        });
-          },
-      .stop_looking = [this] { look_.stop(); },
-      .may_store = [this] { return may_store(session_->experiment().uid, 0); },
-      .read =
-          [this](protocol::ReadRequest request, std::function<void(Result<std::string>)> done) {
-            read_for_session(std::move(request), std::move(done));
-          },
-      .stop_reading = [this] { forget_session_reading(); },
-      .let_readers_run =
-          [this](std::function<void()> go_on, bool within_block) {
-            return room_.let_run(
-                [this, go_on = std::move(go_on)] {
-                  go_on();
-                  after_session_step();
-                },
-                within_block);
-          },
-      .readers_are_due = [this] { return room_.readers_are_due(); },
-      .turn_is_over = [this] { return turn_.is_over(); },
-      .node_patience = workshop_.node_patience(),
-      .abandoned_block = turn_.abandoned_block(experiment),
-      .call_again =
-          [this] {
-            uv_idle_start(&again_, [](uv_idle_t* handle) {
-              uv_idle_stop(handle);
-              Daemon* daemon = owner(handle);
-              if (daemon->session_ && !daemon->ending_.abandons_trial())
-                daemon->session_->continue_work();
-              daemon->after_session_step();
-            });
-          },
-      .retry_later = [this] { look_again_later(); },
-      .cache =
-          [this](const store::Experiment& experiment) { return workshop_.cache_of(experiment); },
-      .cache_limit = options_.limits.cache_of_user.value_or(workshop_.usual_cache_limit()),
-      .tell =
-          [this](std::string_view trouble, const std::string& reason) {
-            notices_.tell(session_->experiment(), &session_->plan(), trouble, reason,
-                          session_->counts());
-          },
-  };
-}
-
-Result<void> Daemon::start_worker() {
-  if (ending_.has_begun()) return fail("stabd is stopping");
-  const store::Experiment& experiment = session_->experiment();
-  const plan::Plan& plan = session_->plan();
-  WorkerEvents events{.said =
-                          [this](const std::string& line) {
-                            // The worker has answered, so no trial runs right now.
-                            maintenance_.keep_up();
-                            session_->worker_said(line);
-                            after_session_step();
-                          },
-                      .silent =
-                          [this](const std::string& how) {
-                            session_->worker_silent(how);
-                            after_session_step();
-                          },
-                      .ended =
-                          [this](const std::string& how) {
-                            // An experiment that has not ended continues when stabd starts again.
-                            if (ending_.has_begun() && !is_final(session_->state())) {
-                              session_->rest();
-                              return ending_.leave();
-                            }
-                            session_->worker_ended(how);
-                            after_session_step();
-                          }};
-  if (plan.machines)
-    return workshop_.start_on(*plan.machines, experiment, session_->privileged(), plan.network,
-                              std::move(events));
-  return workshop_.start(experiment, session_->privileged(), plan.network, std::move(events));
 }
 
 }  // namespace stab::daemon

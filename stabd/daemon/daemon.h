@@ -110,6 +110,8 @@ class Daemon final : private Ending::Steps {
                                                       const protocol::ImportRequest& request);
 
  private:
+  class Around;  // Surroundings of the session (daemon.cc)
+
   Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
          std::unique_ptr<Loop> loop);
   Result<void> prepare();
@@ -134,9 +136,8 @@ class Daemon final : private Ending::Steps {
   void submitted(Connection& client, const Result<Fd>& answer);
   [[nodiscard]] Result<store::Id> take_submission(const Peer& peer, const Result<Fd>& answer);
   void look_again_later();
+  void retry_storage();
   void after_session_step();
-  SessionPorts ports(store::Id experiment);
-  Result<void> start_worker();
   void publish_progress();
   // Requests to readers (reading.cc).
   void start_readers();
@@ -175,12 +176,12 @@ class Daemon final : private Ending::Steps {
   QuietLook look_;  // for a session that waits for a quiet machine
   Supervision supervision_;
   Ending ending_;
+  std::unique_ptr<Surroundings> around_;
+  std::unique_ptr<Timer> storage_retry_;
+  std::unique_ptr<Timer> progress_;  // publishes slowly enough for people, while a client watches
 
   uv_pipe_t server_{};
   std::array<uv_signal_t, 3> signals_{};  // SIGTERM, SIGINT and SIGHUP
-  uv_idle_t again_{};                     // active while the session wants to be called again
-  uv_timer_t storage_retry_{};
-  uv_timer_t progress_{};  // publishes progress, slowly enough for people, while a client watches
 };
 
 }  // namespace stab::daemon

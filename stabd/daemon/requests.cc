@@ -27,11 +27,7 @@ namespace {
 
 // The functions until Daemon::publish_progress() are about an experiment as clients see it.
 
-constexpr std::uint64_t progress_ms = 100;
-
-bool is_active(const uv_timer_t& timer) {
-  return uv_is_active(reinterpret_cast<const uv_handle_t*>(&timer)) != 0;
-}
+constexpr std::chrono::milliseconds progress_pace(100);
 
 std::optional<std::int64_t> unless_0(std::int64_t ns) {
   return ns == 0 ? std::nullopt : std::optional(ns);
@@ -93,11 +89,7 @@ store::Experiment Daemon::shown(store::Experiment row) const {
 }
 
 void Daemon::publish_soon() {
-  if (!is_active(progress_))
-    uv_timer_start(
-        &progress_,
-        [](uv_timer_t* handle) { static_cast<Daemon*>(handle->data)->publish_progress(); }, 0,
-        progress_ms);
+  if (!progress_->runs()) progress_->start(std::chrono::milliseconds(0), progress_pace);
 }
 
 void Daemon::publish_progress() {
@@ -117,7 +109,7 @@ void Daemon::publish_progress() {
     const auto state = state_from(row.state);
     if (!state || is_final(*state)) client.watched = 0;
   });
-  if (!clients_.anyone_watches()) uv_timer_stop(&progress_);
+  if (!clients_.anyone_watches()) progress_->stop();
 }
 
 namespace {

@@ -78,14 +78,14 @@ void forget_holder(store::Experiment& experiment) {
 }
 
 Session::Session(store::Store& store, store::Experiment experiment, plan::Plan plan,
-                 SessionPorts ports)
+                 Surroundings& around)
     : store_(store),
       experiment_(std::move(experiment)),
       plan_(std::move(plan)),
       expansion_(plan::expand(plan_)),
-      ports_(std::move(ports)),
+      around_(around),
       state_(state_from(experiment_.state).value_or(State::queued)),
-      abandoned_(ports_.abandoned_block),
+      abandoned_(around_.abandoned_block(experiment_.id)),
       since_(steady_clock::now()) {
   schedule_ = std::make_unique<Schedule>(plan_, expansion_, std::vector<store::Store::Progress>());
 }
@@ -110,8 +110,8 @@ void Session::apply(Event event, const std::string& reason) {
   if (from == State::paused) since_ = steady_clock::now();  // E7
   add_duration();
   save_state();
-  if (has_worker_ && !needs_worker(state_)) ports_.stop_worker();
-  if (state_ == State::paused && !is_held()) ports_.retry_later();
+  if (has_worker_ && !needs_worker(state_)) around_.stop_worker();
+  if (state_ == State::paused && !is_held()) around_.retry_later();
 }
 
 // Uses the monotonic clock, so that changes of the wall clock don't matter.
@@ -150,7 +150,7 @@ void Session::save_state() {
                  saved.error().message);
     // A row that can never be stored must not hold up the queue.
     unsaved_ = saved.error().temporary;
-    if (unsaved_) ports_.retry_later();
+    if (unsaved_) around_.retry_later();
     return;
   }
   unsaved_ = false;
@@ -178,12 +178,13 @@ bool Session::stored(const store::Outcome<void>& outcome) {
 
 void Session::wait_for_storage(const std::string& why, std::string_view what_follows) {
   apply(Event::storage_trouble, fmt::format("{}; {}", why, what_follows));
-  if (!std::exchange(told_of_storage_, true)) ports_.tell("paused", why);
+  if (!std::exchange(told_of_storage_, true)) around_.tell("paused", why);
 }
 
 void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
   asked_ = request.index();
-  ports_.send(std::visit([](const auto& each) { return protocol::encode(each); }, request), within);
+  around_.send(std::visit([](const auto& each) { return protocol::encode(each); }, request),
+               within);
 }
 
 void Session::worker_said(const std::string& line) {
@@ -198,7 +199,7 @@ void Session::worker_said(const std::string& line) {
   const auto bad = [&](std::string_view why) {
     spdlog::error("experiment {}: the worker's answer makes no sense: {}", experiment_.id,
                   one_line(why, 500));
-    ports_.stop_worker();
+    around_.stop_worker();
   };
   if (!reply) return bad(reply.error().message);
   if (const auto* node = std::get_if<protocol::NodeReply>(&*reply)) {
@@ -236,7 +237,7 @@ void Session::worker_said(const std::string& line) {
   if (run.status == TrialStatus::disturbed) return bad("a worker does not know the plan's rules");
   // At a limit, the kernel may have slowed the trial down, or the program may have run without
   // something it was refused. So the trial doesn't count.
-  const std::string passed = ports_.passed ? ports_.passed() : "";
+  const std::string passed = around_.passed();
   if (!passed.empty() && run.status != TrialStatus::over_limit &&
       run.status != TrialStatus::not_started) {
     run.status = TrialStatus::over_limit;
@@ -269,7 +270,7 @@ void Session::set_up(const protocol::SetupReply& reply) {
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
   simulator_ = reply.simulator;
-  if (!plan_.machines) ports_.stay_off_trials(cpus_.others, cpus_.shared);
+  if (!plan_.machines) around_.stay_off_trials(cpus_.others, cpus_.shared);
   for (const std::string& text : reply.notes) note("machine", text);
   builds_since_ = steady_clock::now();
   ask_for_build();
@@ -299,7 +300,7 @@ void Session::continue_work() {
   const auto step = schedule_->next();
   // The worker ends first, so that the analysis runs on a free machine; worker_ended() continues.
   if (!step) return apply(Event::trials_complete, "");
-  if (auto may = ports_.may_store(); !may)
+  if (auto may = around_.may_store(); !may)
     return apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
   if (waits_before(*step)) return;
   if (!step->without_running) {
@@ -328,7 +329,7 @@ void Session::ask_for_trial(const Schedule::Step& step) {
   // The program, the check command, and the prepare and cleanup commands may each take the whole
   // timeout.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
-  if (ports_.bound) ports_.bound(request);
+  around_.bound(request);
   ask(request, (2 + steps) * request.timeout + trial_grace);
 }
 
@@ -372,7 +373,7 @@ void Session::keep(store::Trial row) {
   if (!stored(added)) return;
   told_of_storage_ = false;
   if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
-    ports_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
+    around_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
   last_commit_ = steady_clock::now() - before;
   schedule_->record(step, row.status);
   // On a node a lost worker repeats its block, so other trials of the block don't count as progress.
@@ -385,7 +386,7 @@ void Session::keep(store::Trial row) {
   if (was_run)
     continue_work();
   else
-    ports_.call_again();
+    around_.call_again();
 }
 
 void Session::worker_ended(const std::string& how_on_head) {
@@ -478,12 +479,12 @@ void Session::worker_silent(const std::string& how) {
 void Session::retry_storage() {
   if (pending_) {
     const auto added = store_.add_trial(*pending_);
-    if (!added && added.error().temporary) return ports_.retry_later();
+    if (!added && added.error().temporary) return around_.retry_later();
     pending_.reset();
     if (!stored(added)) return;
   }
   if (unsaved_) save_state();
-  if (unsaved_ || (state_ == State::paused && has_worker_)) return ports_.retry_later();
+  if (unsaved_ || (state_ == State::paused && has_worker_)) return around_.retry_later();
   if (state_ != State::paused || is_held()) return;
   apply(Event::storage_ok, "");
   start();

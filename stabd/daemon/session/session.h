@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs one experiment from the queue to its end: drives the worker, stores the worker's results,
 // and moves through the state table. There is no event loop in here: the daemon calls the session
-// and provides ports through which it acts.
+// and implements the interface through which the session acts, Surroundings.
 //
 // Invariants
 //  E1  The next trial is requested only after the last one's row is stored.
@@ -58,58 +58,72 @@ using BlockId = std::pair<bool, std::uint32_t>;
 inline constexpr std::string_view turn_is_over =
     "it is another user's turn; this experiment continues at its next turn";
 
-// The daemon's services for a session.
-struct SessionPorts {
-  std::function<Result<void>()> start_worker;  // a new one; called only without a worker
-  // Sends a line to the worker. If it does not answer within the given time, worker_silent()
-  // follows.
-  std::function<void(std::string, std::chrono::nanoseconds)> send;
-  // Called before a trial is sent: the kernel limits the worker from now on. bound and passed may
-  // be empty.
-  std::function<void(const protocol::RunRequest&)> bound{};
-  std::function<std::string()> passed{};  // which of these limits has been reached since, or ""
-  std::function<void()> stop_worker;      // asks, then kills; worker_ended() follows
-  // Moves the daemon and its children to these CPUs. `shared`: they are also the trials' CPUs,
-  // because there are no others.
-  std::function<void(const std::vector<unsigned>& cpus, bool shared)> stay_off_trials;
-  // Makes the machine quiet and returns the outcome for each knob. On an error the machine is
-  // unchanged.
+// A session acts through this interface. The daemon implements it, and tests implement it, too.
+class Surroundings {
+ public:
   using Outcomes = Result<std::vector<machine::Outcome>>;
-  std::function<Outcomes(std::span<const machine::Knob* const>, const machine::CpuChoice&)> quiesce;
-  // Changed knobs that somebody else has changed since; each is reported once.
-  std::function<std::vector<machine::Outcome>()> disturbed;
-  std::function<Result<std::vector<machine::Finding>>()> examine;  // the machine's findings now
-  std::function<Outcomes()> restore;  // puts back the changes of quiesce
-  // Watches the machine for a moment while no trial runs. `done` is called later: `loud` says what
-  // was not quiet, or is "", and `missing` lists the bounds that can't be checked here.
+  // `loud` says what was not quiet, or is "", and `missing` lists the bounds that can't be checked
+  // here.
   using OnLook =
       std::function<void(const std::string& loud, const std::vector<std::string>& missing)>;
-  std::function<void(const machine::CpuSet& trial, const machine::CalmBounds&, OnLook done)> look;
-  std::function<void()> stop_looking;  // after this, `done` is not called
-  // Fails if the experiment's user may not store more; the error says what to do.
-  std::function<Result<void>()> may_store;
+  using OnAnswer = std::function<void(Result<std::string> line)>;
+
+  Surroundings() = default;
+  virtual ~Surroundings() = default;
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+
+  virtual Result<void> start_worker() = 0;  // a new one; called only without a worker
+  // Sends a line to the worker. If it does not answer within the given time, worker_silent()
+  // follows.
+  virtual void send(const std::string& line, std::chrono::nanoseconds within) = 0;
+  // Called before a trial is sent: the kernel limits the worker from now on.
+  virtual void bound(const protocol::RunRequest& run) = 0;
+  virtual std::string passed() = 0;  // which of these limits has been reached since, or ""
+  virtual void stop_worker() = 0;    // asks, then kills; worker_ended() follows
+  // If the plan names machines: how long a worker on a node may take to answer its first request.
+  virtual std::chrono::nanoseconds node_patience() = 0;
+
+  // Moves the daemon and its children to these CPUs. `shared`: they are also the trials' CPUs,
+  // because there are no others.
+  virtual void stay_off_trials(const std::vector<unsigned>& cpus, bool shared) = 0;
+  // Makes the machine quiet and returns the outcome for each knob. On an error the machine is
+  // unchanged.
+  virtual Outcomes quiesce(std::span<const machine::Knob* const> knobs,
+                           const machine::CpuChoice& cpus) = 0;
+  // Changed knobs that somebody else has changed since; each is reported once.
+  virtual std::vector<machine::Outcome> disturbed() = 0;
+  virtual Result<std::vector<machine::Finding>> examine() = 0;  // the machine's findings now
+  virtual Outcomes restore() = 0;                               // puts back the changes of quiesce
+  // Watches the machine for a moment while no trial runs. `done` is called later.
+  virtual void look(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                    OnLook done) = 0;
+  virtual void stop_looking() = 0;  // after this, `done` is not called
+
   // Asks a reader (protocol/reading.h), one question at a time; the daemon adds the database.
-  // `done` is called later with the answer's line.
-  std::function<void(protocol::ReadRequest, std::function<void(Result<std::string>)> done)> read;
-  std::function<void()> stop_reading;  // after this, neither `done` nor `go_on` is called
+  // `done` is called later.
+  virtual void read(protocol::ReadRequest request, OnAnswer done) = 0;
+  virtual void stop_reading() = 0;  // after this, neither `done` nor `go_on` is called
   // Called while no trial runs. Returns true if readers wait for that: then `go_on` is called after
   // they had their time. Within a block, trials wait only for readers that have waited long
   // themselves.
-  std::function<bool(std::function<void()> go_on, bool within_block)> let_readers_run;
-  std::function<bool()> readers_are_due;  // whether readers have waited long enough for that
+  virtual bool let_readers_run(std::function<void()> go_on, bool within_block) = 0;
+  virtual bool readers_are_due() = 0;  // whether readers have waited long enough for that
+
   // Whether the experiment has had the machine for limits.turn and another user is next.
-  std::function<bool()> turn_is_over;
-  // If the plan names machines: how long a worker on a node may take to answer its first request.
-  std::chrono::nanoseconds node_patience{0};
+  virtual bool turn_is_over() = 0;
   // The block that an earlier session of this experiment abandoned (E8).
-  std::optional<BlockId> abandoned_block{};
-  std::function<void()> call_again;   // makes the daemon call continue_work() soon
-  std::function<void()> retry_later;  // makes the daemon call retry_storage() after a while
+  virtual std::optional<BlockId> abandoned_block(store::Id experiment) = 0;
+  virtual void call_again() = 0;   // makes the daemon call continue_work() soon
+  virtual void retry_later() = 0;  // makes the daemon call retry_storage() after a while
+
+  // Fails if the experiment's user may not store more; the error says what to do.
+  virtual Result<void> may_store() = 0;
   // The folder for the experiment's builds, which the worker can write.
-  std::function<std::string(const store::Experiment&)> cache;
-  std::uint64_t cache_limit = 0;  // in bytes; 0 means no limit
+  virtual std::string cache(const store::Experiment& experiment) = 0;
+  virtual std::uint64_t cache_limit() = 0;  // in bytes; 0 means no limit
   // Reports trouble that a person should look at; called once for each kind of trouble.
-  std::function<void(std::string_view trouble, const std::string& reason)> tell;
+  virtual void tell(std::string_view trouble, const std::string& reason) = 0;
 };
 
 // The kind of the event that a worker on a node of a cluster was lost.
@@ -123,7 +137,7 @@ void forget_holder(store::Experiment& experiment);
 
 class Session {
  public:
-  Session(store::Store& store, store::Experiment experiment, plan::Plan plan, SessionPorts ports);
+  Session(store::Store& store, store::Experiment experiment, plan::Plan plan, Surroundings& around);
 
   // Starts or continues the experiment, whose turn has come. state() says what came of it.
   void start();
@@ -270,7 +284,7 @@ class Session {
   store::Experiment experiment_;
   plan::Plan plan_;
   plan::Expansion expansion_;
-  SessionPorts ports_;
+  Surroundings& around_;
   State state_ = State::queued;
   State before_ = State::queued;  // the state before this one
   std::unique_ptr<Schedule> schedule_;

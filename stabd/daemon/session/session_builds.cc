@@ -64,11 +64,11 @@ void Session::ask_for_build() {
       .directory = experiment_.directory,
       .sources = benchmark.sources,
       .revision = slot.revision,
-      .cache = plan_.machines ? node_.cache : ports_.cache(experiment_),
+      .cache = plan_.machines ? node_.cache : around_.cache(experiment_),
       .keep_tree = uses_tree(benchmark),
       .known_key = known_key(slot),
       .timeout = benchmark.build_timeout,
-      .cache_limit = next_build_ + 1 == builds_.slots.size() ? ports_.cache_limit : 0};
+      .cache_limit = next_build_ + 1 == builds_.slots.size() ? around_.cache_limit() : 0};
   auto rest = std::span(builds_.slots).subspan(next_build_ + 1);
   if (times_builds(plan_)) rest = {};
   std::size_t bytes = 0;

@@ -67,7 +67,7 @@ void Session::load_trials() {
     told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
   }
   activity_ = Loading{.before = end};
-  if (end < expansion_.trials.size()) return ports_.call_again();
+  if (end < expansion_.trials.size()) return around_.call_again();
   idle();
   schedule_->loaded();
   const auto incomplete = incomplete_block();
@@ -78,7 +78,7 @@ void Session::load_trials() {
                             "one node",
                             block.first ? "warm-up block" : "block", block.second + 1));
   begin_loading();
-  ports_.call_again();
+  around_.call_again();
 }
 
 // E9. The positions of the block in which an earlier worker stopped.
@@ -101,7 +101,7 @@ void Session::start_worker() {
   experiment_.duration_ns =
       std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
   // The system lacks a process, a descriptor or room for a file, which passes with time.
-  if (auto started = ports_.start_worker(); !started) {
+  if (auto started = around_.start_worker(); !started) {
     wait_for_storage(started.error().message, "stabd tries again");
     return;
   }
@@ -119,7 +119,7 @@ void Session::start_worker() {
                              .needed = plan::parts_of(plan_, plan_.analysis.response),
                              .simulate = plan_.simulated,
                              .causal = plan_.is_causal()},
-      setup_deadline + (plan_.machines ? ports_.node_patience : nanoseconds(0)));
+      setup_deadline + (plan_.machines ? around_.node_patience() : nanoseconds(0)));
 }
 
 }  // namespace stab::daemon

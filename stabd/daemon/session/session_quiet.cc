@@ -52,8 +52,8 @@ void Session::make_quiet() {
   if (state_ != State::quiescing) return;
   changed_ = true;
   const auto chosen = machine::choose_knobs(plan_.knobs);
-  const auto outcomes = chosen ? ports_.quiesce(*chosen, cpus_)
-                               : SessionPorts::Outcomes(std::unexpected(chosen.error()));
+  const auto outcomes = chosen ? around_.quiesce(*chosen, cpus_)
+                               : Surroundings::Outcomes(std::unexpected(chosen.error()));
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
@@ -80,7 +80,7 @@ void Session::look_whether_still_quiet(std::uint32_t block) {
 
 // Notes one change for each knob, because whoever changes one of its files usually changes all.
 void Session::note_changes(const std::string& when) {
-  const auto changes = ports_.disturbed();
+  const auto changes = around_.disturbed();
   std::map<std::string, std::size_t> files;
   for (const Outcome& outcome : changes) ++files[outcome.knob];
   for (const Outcome& outcome : changes)
@@ -97,7 +97,7 @@ void Session::note_quietness() {
     return note(std::string(results::doctor_event),
                 fmt::format("not known: trials run on node {}", node_.node));
   }
-  const auto findings = ports_.examine();
+  const auto findings = around_.examine();
   experiment_.quietness.reset();
   if (!findings) {
     note(std::string(results::doctor_event), "not known: " + findings.error().message);
@@ -119,7 +119,7 @@ void Session::note_quietness() {
 void Session::put_back() {
   if (!std::exchange(changed_, false)) return;
   note_changes("at the end");
-  const auto outcomes = ports_.restore();
+  const auto outcomes = around_.restore();
   const std::string kind(quiet_kind);
   const auto trouble = [&](const std::string& text) {
     spdlog::warn("experiment {}: {}", experiment_.id, text);

@@ -26,12 +26,12 @@ constexpr unsigned most_silences = 3;
 void Session::ask_reader(protocol::ReadRequest request, OnLine use) {
   activity_ = Reading{};
   request.experiments = {experiment_};
-  ports_.read(std::move(request),
-              [this, asked = ++question_, use = std::move(use)](const Result<std::string>& line) {
-                if (asked != question_) return;
-                idle();
-                use(line);
-              });
+  around_.read(std::move(request),
+               [this, asked = ++question_, use = std::move(use)](const Result<std::string>& line) {
+                 if (asked != question_) return;
+                 idle();
+                 use(line);
+               });
 }
 
 // Answers that are still due have no use in another state.
@@ -42,8 +42,8 @@ void Session::stop_asking() {
   const bool looks = busy_with<Wait>() != nullptr;
   if (!looks && !busy_with<Reading>()) return;
   idle();
-  if (looks) ports_.stop_looking();
-  ports_.stop_reading();
+  if (looks) around_.stop_looking();
+  around_.stop_reading();
 }
 
 // E4: the experiment asks the same question again later.
@@ -70,7 +70,7 @@ bool Session::waits_before(const Schedule::Step& step) {
   if (passed_ == step.position) return false;
   if (gives_way_before(step)) return true;
   if (!begins_block(step))
-    return ports_.readers_are_due() && waits_for_readers(step.position, true);
+    return around_.readers_are_due() && waits_for_readers(step.position, true);
   look_whether_still_quiet(expansion_.trials[step.position].block);
   if (time_is_up(step)) return true;
   // A retry doesn't ask the rule again, because the rule has already let later trials run.
@@ -84,7 +84,7 @@ bool Session::waits_before(const Schedule::Step& step) {
 bool Session::gives_way_before(const Schedule::Step& step) {
   if (measured_ == 0) return false;
   const bool may = begins_block(step) || abandoned_ == block_at(step.position);
-  if (!may || !ports_.turn_is_over()) return false;
+  if (!may || !around_.turn_is_over()) return false;
   give_way_for(std::string(turn_is_over));
   return true;
 }
@@ -109,7 +109,7 @@ bool Session::time_is_up(const Schedule::Step& step) {
 }
 
 bool Session::waits_for_readers(std::uint32_t position, bool within_block) {
-  const bool waits = ports_.let_readers_run(
+  const bool waits = around_.let_readers_run(
       [this, asked = ++question_, position] {
         if (asked == question_) pass(position);
       },

@@ -40,15 +40,15 @@ bool Session::waits_for_quiet(const Schedule::Step& step) {
 }
 
 void Session::look_at_machine() {
-  ports_.look(cpus_.trial,
-              {.load = plan_.wait_for_quiet->load,
-               .temperature_c = plan_.wait_for_quiet->temperature_c,
-               .frequency_khz = plan_.wait_for_quiet->frequency_khz},
-              [this, asked = ++question_](const std::string& loud,
-                                          const std::vector<std::string>& missing) {
-                if (asked != question_ || last_) return;
-                looked(loud, missing);
-              });
+  around_.look(cpus_.trial,
+               {.load = plan_.wait_for_quiet->load,
+                .temperature_c = plan_.wait_for_quiet->temperature_c,
+                .frequency_khz = plan_.wait_for_quiet->frequency_khz},
+               [this, asked = ++question_](const std::string& loud,
+                                           const std::vector<std::string>& missing) {
+                 if (asked != question_ || last_) return;
+                 looked(loud, missing);
+               });
 }
 
 void Session::looked(const std::string& loud, const std::vector<std::string>& missing) {
@@ -60,7 +60,7 @@ void Session::looked(const std::string& loud, const std::vector<std::string>& mi
   if (loud.empty() || in_vain) return end_wait(waited, in_vain);
   std::get<Wait>(activity_).loud = loud;
   // Readers must not wait as long as the trials do.
-  const bool waits = ports_.let_readers_run(
+  const bool waits = around_.let_readers_run(
       [this, asked = ++question_] {
         if (asked == question_) look_at_machine();
       },

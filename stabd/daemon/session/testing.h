@@ -92,7 +92,7 @@ when = "involuntary_switches_per_s > 50"
 enum class Kind { setup, build, run };
 
 // Everything around a session. A request of the session waits here until the test answers it.
-class Around {
+class Around : public Surroundings {
  public:
   explicit Around(const std::string& plan) {
     {
@@ -110,7 +110,7 @@ class Around {
   }
   Around(const Around&) = delete;
   Around& operator=(const Around&) = delete;
-  ~Around() = default;
+  ~Around() override = default;
 
   // Does what a daemon does when it starts, or when it takes an experiment from its queue.
   void begin() {
@@ -127,107 +127,100 @@ class Around {
     }
     abandoned_ = session_ ? session_->abandoned_block() : std::nullopt;
     ran_ = rows() - not_run();  // trials that a killed daemon could not store are lost
-    session_ = std::make_unique<Session>(*store_, row, plan_, ports());
+    session_ = std::make_unique<Session>(*store_, row, plan_, *this);
   }
 
-  SessionPorts ports() {
-    return {.start_worker = [this]() -> Result<void> {
-              EXPECT_FALSE(worker_);
-              if (!workers_start_) return fail("no process can be made");
-              worker_ = true;
-              stopping_ = false;
-              return {};
-            },
-            .send = [this](const std::string& line, std::chrono::nanoseconds) { sent(line); },
-            .passed = [this] { return passed_; },
-            .stop_worker =
-                [this] {
-                  EXPECT_TRUE(worker_);
-                  stopping_ = true;
-                },
-            .stay_off_trials = [](const std::vector<unsigned>&, bool) {},
-            .quiesce = [this](std::span<const machine::Knob* const> knobs,
-                              const machine::CpuChoice& cpus) -> SessionPorts::Outcomes {
-              EXPECT_FALSE(quiet_);
-              EXPECT_EQ(session_->state(), State::quiescing);
-              EXPECT_EQ(cpus.trial, machine::CpuSet{1});
-              if (!may_quiesce_) return fail("the machine is somebody else's");
-              quiet_ = true;
-              std::vector<machine::Outcome> outcomes;
-              for (const machine::Knob* knob : knobs)
-                outcomes.push_back({.knob = std::string(knob->name),
-                                    .file = "/proc/knob",
-                                    .what = machine::Outcome::What::changed,
-                                    .found = {},
-                                    .value = {},
-                                    .reason = {}});
-              if (knobs_refuse_) {
-                outcomes.back().what = machine::Outcome::What::refused;
-                outcomes.back().reason = "it does not take 0";
-              }
-              return outcomes;
-            },
-            .disturbed = [this] { return std::exchange(changed_meanwhile_, {}); },
-            .examine = []() -> Result<std::vector<machine::Finding>> {
-              return std::vector<machine::Finding>{{.name = "frequency",
-                                                    .grade = machine::Grade::good,
-                                                    .found = "fixed",
-                                                    .meaning = "",
-                                                    .mend = ""},
-                                                   {.name = "smt",
-                                                    .grade = machine::Grade::fair,
-                                                    .found = "on",
-                                                    .meaning = "",
-                                                    .mend = ""},
-                                                   {.name = "host",
-                                                    .grade = machine::Grade::poor,
-                                                    .found = "shared",
-                                                    .meaning = "",
-                                                    .mend = ""}};
-            },
-            .restore = [this]() -> SessionPorts::Outcomes {
-              quiet_ = false;
-              return {};
-            },
-            .look =
-                [this](const machine::CpuSet& trial, const machine::CalmBounds& bounds,
-                       SessionPorts::OnLook done) {
-                  EXPECT_EQ(trial, machine::CpuSet{1});
-                  EXPECT_EQ(bounds.load, plan_.wait_for_quiet->load);
-                  EXPECT_FALSE(asked_ || done_ || go_on_) << "the machine cannot be quiet";
-                  EXPECT_FALSE(looking_) << "one at a time";
-                  looking_ = std::move(done);
-                },
-            .stop_looking = [this] { looking_ = nullptr; },
-            .may_store = [this]() -> Result<void> {
-              if (stores_too_much_) return fail("too much is stored");
-              return {};
-            },
-            .read =
-                [this](const protocol::ReadRequest& request,
-                       std::function<void(Result<std::string>)> done) {
-                  EXPECT_FALSE(done_) << "one at a time";
-                  EXPECT_FALSE(asked_) << "a reader works beside a trial";
-                  reading_ = request.reading;
-                  done_ = std::move(done);
-                },
-            .stop_reading = [this] { done_ = nullptr, go_on_ = nullptr; },
-            .let_readers_run =
-                [this](std::function<void()> go_on, bool within_block) {
-                  EXPECT_TRUE(!within_block || readers_are_due_);
-                  EXPECT_FALSE(asked_) << "readers run beside a trial";
-                  if (!readers_wait_) return false;
-                  go_on_ = std::move(go_on);
-                  return true;
-                },
-            .readers_are_due = [this] { return readers_are_due_; },
-            .turn_is_over = [this] { return turn_is_over_; },
-            .abandoned_block = abandoned_,
-            .call_again = [this] { again_ = true; },
-            .retry_later = [this] { retry_ = true; },
-            .cache = [](const store::Experiment&) { return "/cache"; },
-            .tell = [](std::string_view, const std::string&) {}};
+  Result<void> start_worker() override {
+    EXPECT_FALSE(worker_);
+    if (!workers_start_) return fail("no process can be made");
+    worker_ = true;
+    stopping_ = false;
+    return {};
   }
+  void send(const std::string& line, std::chrono::nanoseconds) override { sent(line); }
+  void bound(const protocol::RunRequest&) override {}
+  std::string passed() override { return passed_; }
+  void stop_worker() override {
+    EXPECT_TRUE(worker_);
+    stopping_ = true;
+  }
+  std::chrono::nanoseconds node_patience() override { return {}; }
+
+  void stay_off_trials(const std::vector<unsigned>&, bool) override {}
+  Outcomes quiesce(std::span<const machine::Knob* const> knobs,
+                   const machine::CpuChoice& cpus) override {
+    EXPECT_FALSE(quiet_);
+    EXPECT_EQ(session_->state(), State::quiescing);
+    EXPECT_EQ(cpus.trial, machine::CpuSet{1});
+    if (!may_quiesce_) return fail("the machine is somebody else's");
+    quiet_ = true;
+    std::vector<machine::Outcome> outcomes;
+    for (const machine::Knob* knob : knobs)
+      outcomes.push_back({.knob = std::string(knob->name),
+                          .file = "/proc/knob",
+                          .what = machine::Outcome::What::changed,
+                          .found = {},
+                          .value = {},
+                          .reason = {}});
+    if (knobs_refuse_) {
+      outcomes.back().what = machine::Outcome::What::refused;
+      outcomes.back().reason = "it does not take 0";
+    }
+    return outcomes;
+  }
+  std::vector<machine::Outcome> disturbed() override {
+    return std::exchange(changed_meanwhile_, {});
+  }
+  Result<std::vector<machine::Finding>> examine() override {
+    const auto finding = [](const char* name, machine::Grade grade, const char* found) {
+      return machine::Finding{
+          .name = name, .grade = grade, .found = found, .meaning = "", .mend = ""};
+    };
+    return std::vector{finding("frequency", machine::Grade::good, "fixed"),
+                       finding("smt", machine::Grade::fair, "on"),
+                       finding("host", machine::Grade::poor, "shared")};
+  }
+  Outcomes restore() override {
+    quiet_ = false;
+    return {};
+  }
+  void look(const machine::CpuSet& trial, const machine::CalmBounds& bounds, OnLook done) override {
+    EXPECT_EQ(trial, machine::CpuSet{1});
+    EXPECT_EQ(bounds.load, plan_.wait_for_quiet->load);
+    EXPECT_FALSE(asked_ || done_ || go_on_) << "the machine cannot be quiet";
+    EXPECT_FALSE(looking_) << "one at a time";
+    looking_ = std::move(done);
+  }
+  void stop_looking() override { looking_ = nullptr; }
+
+  void read(protocol::ReadRequest request, OnAnswer done) override {
+    EXPECT_FALSE(done_) << "one at a time";
+    EXPECT_FALSE(asked_) << "a reader works beside a trial";
+    reading_ = request.reading;
+    done_ = std::move(done);
+  }
+  void stop_reading() override { done_ = nullptr, go_on_ = nullptr; }
+  bool let_readers_run(std::function<void()> go_on, bool within_block) override {
+    EXPECT_TRUE(!within_block || readers_are_due_);
+    EXPECT_FALSE(asked_) << "readers run beside a trial";
+    if (!readers_wait_) return false;
+    go_on_ = std::move(go_on);
+    return true;
+  }
+  bool readers_are_due() override { return readers_are_due_; }
+
+  bool turn_is_over() override { return turn_is_over_; }
+  std::optional<BlockId> abandoned_block(store::Id) override { return abandoned_; }
+  void call_again() override { again_ = true; }
+  void retry_later() override { retry_ = true; }
+
+  Result<void> may_store() override {
+    if (stores_too_much_) return fail("too much is stored");
+    return {};
+  }
+  std::string cache(const store::Experiment&) override { return "/cache"; }
+  std::uint64_t cache_limit() override { return 0; }
+  void tell(std::string_view, const std::string&) override {}
 
   void sent(const std::string& line) {
     EXPECT_TRUE(worker_) << line;
@@ -374,7 +367,7 @@ class Around {
   Reading reading_ = Reading::finish;
   std::function<void(Result<std::string>)> done_;
   std::function<void()> go_on_;
-  SessionPorts::OnLook looking_;
+  OnLook looking_;
   bool again_ = false;
   bool retry_ = false;
 
