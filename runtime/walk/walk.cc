@@ -72,41 +72,22 @@ Step enter(Walk& walk, Walk& caller, FindDescription find, void* context) {
   return Step::caller;
 }
 
-// Whether the function ends by a jump to a landing pad: libgcc's _Unwind_RaiseException and its kin
-// save the two registers that carry the exception.
-bool jumps_to_landing_pad(const Row& row) {
+// Whether the frame belongs to a function that can end by a jump to a landing pad: libgcc's
+// _Unwind_RaiseException and its kin save the two registers that carry the exception.
+bool may_jump_to_landing_pad(const Row& row) {
   constexpr uint32_t rax = 0;
   constexpr uint32_t rdx = 1;
   return row.rules[rax] == Rule::offset && row.rules[rdx] == Rule::offset;
 }
 
-// The word at `rip` plus the distance in the four bytes before `rip`, or 0.
-uint64_t word_beside(Walk& walk, uint64_t rip) {
-  int32_t distance = 0;
-  uint64_t word = 0;
-  if (!read_code(walk, rip - 4, reinterpret_cast<uint8_t*>(&distance), 4)) return 0;
-  const uint64_t at = rip + static_cast<uint64_t>(int64_t{distance});
-  return read_code(walk, at, reinterpret_cast<uint8_t*>(&word), 8) ? word : 0;
-}
-
-// Whether the call before `pc` leads to the walk's function, perhaps through a PLT. Before it jumps
-// to a landing pad, libgcc writes the return address of the frame that catches over its own.
-bool is_called_before(Walk& walk, uint64_t pc) {
-  const uint64_t function = walk.description.function_start;
-  uint8_t code[7] = {};
-  if (!read_code(walk, pc - 6, code, 6)) return false;
-  if (code[0] == 0xff && code[1] == 0x15 && word_beside(walk, pc) == function) return true;
-  if (code[1] != 0xe8) return false;
-  int32_t distance = 0;
-  copy_bytes(&distance, code + 2, sizeof distance);
-  uint64_t target = pc + static_cast<uint64_t>(int64_t{distance});
-  if (target == function) return true;
-  if (!read_code(walk, target, code, 6)) return false;
-  if (code[0] == 0xf3 && code[1] == 0x0f) target += 4;  // endbr64
-  if (!read_code(walk, target, code, 7)) return false;
-  if (code[0] == 0xf2) ++target;  // bnd
-  if (!read_code(walk, target, code, 6)) return false;
-  return code[0] == 0xff && code[1] == 0x25 && word_beside(walk, target + 6) == function;
+// Before such a function jumps, a function that it calls copies the registers of the frame that
+// catches over those that it has saved.
+void forget_saved_registers(const Row& row, Walk& caller) {
+  for (uint32_t i = 0; i < register_count; ++i) {
+    if (row.rules[i] != Rule::offset) continue;
+    caller.registers.forget(i);
+    caller.saved[i] = nullptr;
+  }
 }
 
 Step step_by_description(Walk& walk, FindDescription find, void* context) {
@@ -116,8 +97,11 @@ Step step_by_description(Walk& walk, FindDescription find, void* context) {
   if (row.rules[return_column] == Rule::undefined) return Step::bottom;
   Walk caller;
   if (!unwind_frame(walk, row, signal_frame, caller)) return Step::lost;
-  if (!signal_frame && jumps_to_landing_pad(row) && !is_called_before(walk, caller.pc))
-    return Step::lost;
+  if (may_jump_to_landing_pad(row) && !signal_frame) {
+    // Its last steps write the address of the landing pad over a return address.
+    if (walk.interrupted) return Step::lost;
+    forget_saved_registers(row, caller);
+  }
   keep_stack(walk, caller);
   if (signal_frame && !change_stack(walk, caller)) return Step::lost;
   return enter(walk, caller, find, context);
