@@ -2,6 +2,8 @@
 // Hand-written functions, with sizes or without: which move.
 #include <gmock/gmock.h>
 
+#include <ctime>
+
 #include "instrumenter/postlink/test_binary.h"
 
 namespace stab::instrumenter {
@@ -215,6 +217,34 @@ TEST_F(PostLink, FunctionsWhoseBytesAreUsedStay) {
   EXPECT_NE(function(explanation, "first").pinned, "");
   for (const char* name : {"reads", "is_read_behind_its_entry", "asks"})
     EXPECT_EQ(function(explanation, name).pinned, "") << name;
+}
+
+// Many functions that take two addresses, and as `last` they use the distance or only the second.
+std::string takers_of_addresses(const char* last) {
+  constexpr int count = 40000;
+  std::string code = ".text\n";
+  for (int i = 0; i < count; ++i)
+    code += fmt::format(
+        ".type taker_{0}, @function\n.p2align 4\ntaker_{0}:\nlea taker_0(%rip), %rax\n"
+        "lea taker_{1}(%rip), %rcx\n{2}\nret\n.size taker_{0}, .-taker_{0}\n",
+        i, count - 1, last);
+  return code;
+}
+
+TEST_F(PostLink, ManyRangesThatOverlapCostLittleMore) {
+  const auto seconds = [this](const char* last) {
+    std::ofstream(folder_ / "b.s") << takers_of_addresses(last);
+    const std::string path = link_program((folder_ / "b.s").string());
+    const std::clock_t before = std::clock();
+    const auto summary = instrument(path, {});
+    const std::clock_t after = std::clock();
+    EXPECT_TRUE(summary) << summary.error().message;
+    const auto explanation = explain(path);
+    const bool stays = function(*explanation, "taker_7").pinned.contains("address range");
+    EXPECT_EQ(stays, std::string_view(last).starts_with("sub"));
+    return static_cast<double>(after - before) / CLOCKS_PER_SEC;
+  };
+  EXPECT_LT(seconds("sub %rax, %rcx"), 4 * seconds("mov %rax, %rdx"));
 }
 
 // Functions without sizes, each in a section of its own.

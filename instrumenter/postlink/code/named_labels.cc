@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
@@ -18,7 +19,9 @@ namespace {
 
 class LabelAnalysis {
  public:
-  explicit LabelAnalysis(Program& program) : program_(program) {}
+  explicit LabelAnalysis(Program& program) : program_(program) {
+    std::iota(next_.begin(), next_.end(), std::size_t{0});
+  }
 
   void run() {
     for (const Elf64_Sym& symbol : program_.file->symbols())
@@ -194,10 +197,25 @@ class LabelAnalysis {
            std::ranges::find(names, program_.file->name(symbols[relocation.symbol])) != names.end();
   }
 
+  // Many ranges may overlap, so each call skips the functions that earlier ranges have pinned.
   void pin_between(std::uint64_t first, std::uint64_t last) {
-    for (Function& function : program_.functions)
-      if (function.start <= last && function.end() > first)
-        program_.pin(function, abi::PinReason::used_bytes);
+    std::vector<Function>& functions = program_.functions;
+    const auto begin = std::ranges::upper_bound(functions, first, {}, &Function::end);
+    for (std::size_t i = not_in_a_range(static_cast<std::size_t>(begin - functions.begin()));
+         i < functions.size() && functions[i].start <= last; i = not_in_a_range(i + 1)) {
+      program_.pin(functions[i], abi::PinReason::used_bytes);
+      next_[i] = i + 1;
+    }
+  }
+
+  // Returns the first function from `i` on that no range has pinned yet. It shortens the way there
+  // by half for the next call.
+  std::size_t not_in_a_range(std::size_t i) {
+    while (next_[i] != i) {
+      next_[i] = next_[next_[i]];
+      i = next_[i];
+    }
+    return i;
   }
 
   // Whether the field there belongs to a jump or a call.
@@ -226,6 +244,8 @@ class LabelAnalysis {
 
   Program& program_;
   std::unordered_set<std::uint64_t> labels_;
+  // For each function and the end: itself, or if a range has pinned it, a later one.
+  std::vector<std::size_t> next_ = std::vector<std::size_t>(program_.functions.size() + 1);
 };
 
 }  // namespace
