@@ -255,6 +255,16 @@ TEST(History, AMissingTrialLongAgoDoesNotHideALaterChange) {
   EXPECT_TRUE(history.series[0].changes[0].stands);
 }
 
+// Three known points after the change are too few to leave out the fourth.
+TEST(History, AnUnknownPointInAShortPartLeavesTheChangeOpen) {
+  std::vector<Experiment> all = step(1);
+  for (std::size_t i = 12; i < 16; ++i) all[i].means[0].mean *= 1.2;
+  all[13].means[0].missing = 1;
+  const History history = make_history("sort", all, {});
+  ASSERT_EQ(history.series[0].changes.size(), 1U);
+  EXPECT_FALSE(history.series[0].changes[0].stands);
+}
+
 TEST(History, AShortSeriesIsShownAndNotTested) {
   std::vector<Experiment> all = step(2);
   all.erase(all.begin() + 11, all.end());

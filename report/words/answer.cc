@@ -258,11 +258,16 @@ std::string at_each_level(const Analysis& analysis, const stats::Interplay& each
   return text;
 }
 
-// "opt and cc interact: ..."
-std::string interplay_sentence(const Analysis& analysis, const stats::Interplay& each) {
+// "opt and cc"
+std::string names_of(const stats::Interplay& each) {
   std::string names = each.term;
   for (std::size_t at = 0; (at = names.find(':', at)) != std::string::npos; at += 5)
     names.replace(at, 1, " and ");
+  return names;
+}
+
+// "opt and cc interact: ..."
+std::string interplay_sentence(const Analysis& analysis, const stats::Interplay& each) {
   const std::string p = (each.family > 1 ? "adjusted " : "") + stats::p_words(each.p_adjusted);
   std::string size = fmt::format(" ({})", p);
   if (each.size != nullptr && each.size->ratio && each.size->low && each.size->high)
@@ -275,22 +280,33 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
           ? ""
           : fmt::format(" (or an effect that this design cannot tell from it: {})", each.aliases);
   return fmt::format("{}{} interact{}{}, so a change averaged over their levels is misleading{}",
-                     each.subject.empty() ? "" : each.subject + ": ", names, or_else, size,
+                     each.subject.empty() ? "" : each.subject + ": ", names_of(each), or_else, size,
                      at_each_level(analysis, each));
 }
 
-// Sentences about the interactions that matter, in the deciding scope.
+// "opt and cc may interact: ..."
+std::string doubtful_sentence(const stats::Interplay& each) {
+  return fmt::format(
+      "{}{} may interact ({}{}, but missing trials may have made that): if they do, "
+      "a change averaged over their levels is misleading",
+      each.subject.empty() ? "" : each.subject + ": ", names_of(each),
+      each.family > 1 ? "adjusted " : "", stats::p_words(each.p_adjusted));
+}
+
+// Sentences about the interactions that matter, in the deciding scope, the certain ones first.
 std::vector<std::string> interplay_sentences(const Analysis& analysis) {
   constexpr std::size_t most = 2;
   std::vector<std::string> lines;
   std::size_t more = 0;
-  for (const stats::Interplay& each : stats::interplays(analysis)) {
-    if (each.scope != deciding_scope(analysis) || !each.matters(analysis.spec)) continue;
+  const auto add = [&](const stats::Interplay& each, bool doubtful) {
+    if (each.scope != deciding_scope(analysis) || !each.matters(analysis.spec)) return;
     if (lines.size() < most)
-      lines.push_back(interplay_sentence(analysis, each));
+      lines.push_back(doubtful ? doubtful_sentence(each) : interplay_sentence(analysis, each));
     else
       ++more;
-  }
+  };
+  for (const stats::Interplay& each : stats::interplays(analysis)) add(each, false);
+  for (const stats::Interplay& each : stats::doubtful_interplays(analysis)) add(each, true);
   if (more > 0)
     lines.push_back(fmt::format("and {} more interaction{} between treatments (see the notes)",
                                 more, more == 1 ? "" : "s"));

@@ -141,7 +141,7 @@ std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
     if (each.subject == compared.number && compared.weight(each.cell) != 0) lost.push_back(each);
   const Subject& subject = *compared.subject;
   if (!data.lists_lost && is_padding_study(data)) add_lost_seeds(data, compared, lost);
-  if (data.lists_lost || !has_own_blocks(data) || has_all_cells(subject, compared.cells.size()))
+  if (data.lists_lost || data.spec.block.empty() || has_all_cells(subject, compared.cells.size()))
     return lost;
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;
   for (const LostTrial& each : lost) known.emplace(each.block, each.cell);
@@ -579,16 +579,36 @@ bool may_have_lost(const Prepared& data, std::size_t subject) {
     return true;
   if (data.lists_lost) return false;
   const Subject& one = data.subjects[subject];
-  return has_own_blocks(data) ? !has_all_cells(one, data.design_cells())
-                              : by_cell(one).size() < data.design_cells();
+  return data.spec.block.empty() ? by_cell(one).size() < data.design_cells()
+                                 : !has_all_cells(one, data.design_cells());
 }
 
-// Returns whether a subject of the scope may have lost trials.
+// Returns whether a subject of the scope may have lost trials. A subject without all cells is no
+// member of a suite.
 bool may_have_lost(const Prepared& data, Scope scope, const std::string& subject) {
-  for (std::size_t i = 0; i < data.subjects.size(); ++i)
-    if ((scope != Scope::subject || data.subjects[i].name == subject) && may_have_lost(data, i))
-      return true;
+  for (std::size_t i = 0; i < data.subjects.size(); ++i) {
+    const Subject& one = data.subjects[i];
+    const bool counts =
+        scope == Scope::subject ? one.name == subject : by_cell(one).size() == data.design_cells();
+    if (counts && may_have_lost(data, i)) return true;
+  }
   return false;
+}
+
+// Returns the number of cells in which no subject of the scope has a trial, if nothing else speaks
+// for a loss: they may have been left out on purpose. Else returns 0.
+std::size_t only_empty_cells(const Prepared& data, Scope scope, const std::string& subject) {
+  if (data.lists_lost || scope != Scope::subject) return 0;
+  for (std::size_t i = 0; i < data.subjects.size(); ++i) {
+    const Subject& one = data.subjects[i];
+    if (one.name != subject) continue;
+    const std::size_t there = by_cell(one).size();
+    if (std::ranges::any_of(data.lost, [&](const LostTrial& each) { return each.subject == i; }))
+      return 0;
+    if (!data.spec.block.empty() && !has_all_cells(one, there)) return 0;
+    return data.design_cells() - there;
+  }
+  return 0;
 }
 
 // Sets the effect's loss_* if it lost trials, and takes back a verdict that the lost trials leave
@@ -700,7 +720,7 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   notes.add(interaction.subject,
             fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
                         "missing: if each had the least favourable value that its limits permit, "
-                        "the interaction could be {}. So the answer does not mention it.",
+                        "the interaction could be {}. So the answer only says that there may be one.",
                         interaction.term, p_words(*interaction.p_adjusted),
                         range_words(data, interaction)));
 }
@@ -1012,14 +1032,24 @@ void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes)
   for (const Interplay& each : interplays(analysis)) {
     if (each.size != nullptr || !may_have_lost(data, each.scope, each.subject)) continue;
     set_reason(analysis, each, made_by_losses);
-    notes.add(each.subject,
-              fmt::format(
-                  "the interaction of {} is significant (adjusted {}), but trials are missing, and "
-                  "it has no bounds: only interactions of treatments with two levels each, with "
-                  "trials in every cell, have bounds. So the answer does not mention it. Run the "
-                  "missing trials again, or assume that they are missing at random ('--losses "
-                  "random', 'analysis.losses').",
-                  each.term, p_words(each.p_adjusted)));
+    const std::size_t empty = only_empty_cells(data, each.scope, each.subject);
+    const std::string found =
+        fmt::format("the interaction of {} is significant (adjusted {}), but ", each.term,
+                    p_words(each.p_adjusted));
+    notes.add(
+        each.subject,
+        empty > 0
+            ? fmt::format("{}{} of {} combinations of levels {} no trial. If {} left out on "
+                          "purpose, say so with '--losses random'. If the trials there failed or "
+                          "were too slow, they may have made the interaction, so the answer only "
+                          "says that there may be one.",
+                          found, empty, data.design_cells(), empty == 1 ? "has" : "have",
+                          empty == 1 ? "it was" : "they were")
+            : found +
+                  "trials are missing, and it has no bounds: only interactions of treatments with "
+                  "two levels each, with trials in every cell, have bounds. So the answer only "
+                  "says that there may be one. Run the missing trials again, or assume that they "
+                  "are missing at random ('--losses random', 'analysis.losses').");
   }
 }
 

@@ -153,26 +153,6 @@ double limit_against(const Limits& number, bool is_before, bool more) {
   return is_before == more ? number.high : number.low;
 }
 
-// Sums over the first limits of a part of the series that are not infinite.
-class FiniteSums {
- public:
-  void add(double x) {
-    const bool finite = std::isfinite(x);
-    sum_.push_back(sum_.back() + (finite ? x : 0));
-    count_.push_back(count_.back() + (finite ? 1 : 0));
-  }
-  [[nodiscard]] std::size_t count(std::size_t from, std::size_t to) const {
-    return count_[to] - count_[from];
-  }
-  [[nodiscard]] double mean(std::size_t from, std::size_t to) const {
-    return (sum_[to] - sum_[from]) / static_cast<double>(count(from, to));
-  }
-
- private:
-  std::vector<double> sum_{0};
-  std::vector<std::size_t> count_{0};
-};
-
 // The same for numbers within limits. Each place needs sums of its own, because the same number is
 // at its other limit if it lies on the other side of the place.
 class Bounded {
@@ -181,8 +161,8 @@ class Bounded {
   void add() {
     const Limits& next = part_[size_++];
     without_limit_ += next.has_both() ? 0 : 1;
-    lows_.add(next.low);
-    highs_.add(next.high);
+    finite_lows_.push_back(finite_lows_.back() + (std::isfinite(next.low) ? 1 : 0));
+    finite_highs_.push_back(finite_highs_.back() + (std::isfinite(next.high) ? 1 : 0));
   }
   [[nodiscard]] double score(std::size_t place) {
     return std::max(score(place, true), score(place, false));
@@ -191,13 +171,8 @@ class Bounded {
  private:
   double score(std::size_t place, bool more) {
     const std::span<const Limits> all = part_.first(size_);
-    const FiniteSums& sums_before = more ? highs_ : lows_;
-    const FiniteSums& sums_behind = more ? lows_ : highs_;
-    const std::size_t known = sums_before.count(0, place);
+    const std::size_t known = (more ? finite_highs_ : finite_lows_)[place];
     if (known < start_ || !std::isfinite(limit_against(all[place], false, more))) return 0;
-    // Numbers without the limit can only make a change smaller.
-    const double change = sums_behind.mean(place, size_) - sums_before.mean(0, place);
-    if (change == 0 || (change > 0) != more) return 0;
     const double with_all = score_of_all(least_favourable(all, place, more), place, known, more);
     if (without_limit_ == 0 || without_limit_ > few_without_limit || !all[place].has_both())
       return with_all;
@@ -225,8 +200,8 @@ class Bounded {
   std::size_t start_;
   std::size_t size_ = 0;
   std::size_t without_limit_ = 0;
-  FiniteSums lows_;
-  FiniteSums highs_;
+  std::vector<std::size_t> finite_lows_{0};  // among the first numbers
+  std::vector<std::size_t> finite_highs_{0};
   Sums sums_;
 };
 

@@ -56,6 +56,24 @@ TEST(Watch, NumbersThatAreKnownExactlyHaveTheSameAlarmsAsLimits) {
   EXPECT_GE(found, 20U);
 }
 
+// The numbers fall before the step, so their mean is above the new level although the step goes up.
+TEST(Watch, LimitsKeepTheAlarmOfAStepAgainstATrend) {
+  std::size_t found = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::vector<double> numbers = series(44, 0, seed);
+    for (std::size_t i = 0; i < 44; ++i) {
+      const double fall = i < 20 ? 0 : 0.5 * static_cast<double>(i - 19);
+      numbers[i] = 0.3 * numbers[i] + (i < 36 ? 8 - fall : 4.8);
+    }
+    const std::vector<Alarm> alarms = watch(numbers, {});
+    const std::vector<Alarm> same = watch_limits(limits_of(numbers), {});
+    ASSERT_EQ(alarms.size(), same.size()) << seed;
+    for (std::size_t i = 0; i < alarms.size(); ++i) EXPECT_EQ(alarms[i].at, same[i].at);
+    found += alarms.size();
+  }
+  EXPECT_GE(found, 3U);
+}
+
 TEST(Watch, AChangeThatTheLimitsDoNotKeepIsNoAlarm) {
   std::vector<Limits> limits = limits_of(series(30, 0, 1));
   for (std::size_t i = 20; i < 30; ++i) limits[i].low = limits[i].high += 20;

@@ -210,14 +210,17 @@ bool Interplay::matters(const Spec& spec) const {
   return *size->low < 1 / (1 + *spec.equivalence) || *size->high > 1 + *spec.equivalence;
 }
 
-std::vector<Interplay> interplays(const Analysis& analysis) {
+namespace {
+
+std::vector<Interplay> significant_ones(const Analysis& analysis, bool doubtful) {
   std::vector<Interplay> found;
   const auto all = tested_interactions(analysis);
   for (const auto& each : all) {
     const std::optional<double> p = each.number ? each.number->p_adjusted : each.row->p_adjusted;
     if (!p || *p >= analysis.spec.alpha) continue;
-    if (each.number && !each.number->reason.empty()) continue;
-    if (each.row && !each.row->reason.empty()) continue;
+    const bool has_reason =
+        (each.number && !each.number->reason.empty()) || (each.row && !each.row->reason.empty());
+    if (has_reason != doubtful) continue;
     const auto is_of_scope = [&](const auto& other) { return other.scope == each.scope; };
     found.push_back({.subject = *each.subject,
                      .scope = each.scope,
@@ -231,6 +234,16 @@ std::vector<Interplay> interplays(const Analysis& analysis) {
     return std::tie(each.p_adjusted, each.subject, each.term);
   });
   return found;
+}
+
+}  // namespace
+
+std::vector<Interplay> interplays(const Analysis& analysis) {
+  return significant_ones(analysis, false);
+}
+
+std::vector<Interplay> doubtful_interplays(const Analysis& analysis) {
+  return significant_ones(analysis, true);
 }
 
 void decide(Analysis& analysis) {

@@ -46,9 +46,10 @@ struct Interplay {
   [[nodiscard]] bool matters(const Spec& spec) const;
 };
 // Returns the interactions whose p_adjusted is below alpha and that have no `reason`, the smallest p
-// first. Interactions of one scope are a family at alpha, apart from the comparisons (Holm's
+// first. doubtful_interplays() returns those that have one: missing trials may have made them. Interactions of one scope are a family at alpha, apart from the comparisons (Holm's
 // procedure); decide() sets their p_adjusted.
 std::vector<Interplay> interplays(const Analysis& analysis);
+std::vector<Interplay> doubtful_interplays(const Analysis& analysis);
 
 // Sets p_adjusted, p_same_adjusted and the verdict of each effect that has no `reason`: `same` if
 // the second hypothesis is rejected, else `faster` or `slower` if the first is, else `unsure`. Also
