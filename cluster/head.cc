@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "cluster/head.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -15,6 +13,7 @@
 #include "base/text.h"
 #include "cluster/carrier.h"
 #include "cluster/process.h"
+#include "cluster/relays.h"
 #include "cluster/step.h"
 #include "protocol/codec.h"
 
@@ -43,6 +42,13 @@ class Head {
   explicit Head(StepStart step)
       : step_(std::move(step)), silence_(step_.silence_ms), wait_(step_.wait_ms) {}
 
+  // Returns 0 if no job is left.
+  int free_only() {
+    const auto freed = cancel_leftovers();
+    if (!freed) fmt::print(stderr, "{}\n", freed.error().message);
+    return freed && !hung_up(milliseconds(0)) ? 0 : 1;
+  }
+
   int serve() {
     if (const auto version = output_of({"srun", "--version"}, asking); !version)
       return lost(Loss::cannot_start,
@@ -65,6 +71,7 @@ class Head {
       const auto left = output_of({"squeue", "--noheader", "--format=%i", user, name}, asking);
       if (!left) return std::unexpected(left.error());
       if (left->empty()) return {};
+      if (hung_up(milliseconds(0))) return {};
       if (!std::exchange(cancelled, true)) {
         fmt::print(stderr, "cancels a job that an earlier stabd left: {}\n", one_line(*left, 200));
         if (auto done = output_of({"scancel", user, name}, asking); !done)
@@ -95,7 +102,7 @@ class Head {
       if (node_.node.empty() && Clock::now() - since > wait_) return abandon(srun, Loss::no_node);
     }
     srun.wait(ending);
-    while (!errors_end_) read_errors(srun);
+    read_last_errors(srun);
     up.flush(ending);
     if (has_said_why_) return 0;
     if (node_.node.empty())
@@ -129,6 +136,15 @@ class Head {
     static_cast<void>(ignored);
     errors_ += text;
     if (errors_.size() > most_errors) errors_.erase(0, errors_.size() - most_errors / 2);
+  }
+
+  // A process that srun has started may keep the pipe open.
+  void read_last_errors(const Process& srun) {
+    const auto until = Clock::now() + ending;
+    pollfd wait{srun.errors(), POLLIN, 0};
+    while (!errors_end_ && Clock::now() < until &&
+           poll(&wait, 1, static_cast<int>(pause.count())) >= 0)
+      if (wait.revents != 0) read_errors(srun);
   }
 
   static bool controller_answers() { return output_of({"scontrol", "ping"}, asking).has_value(); }
@@ -212,7 +228,9 @@ int serve_head(const std::string& start) {
   fcntl(daemon_fd, F_SETFD, FD_CLOEXEC);
   auto step = protocol::from_text<StepStart>(start);
   if (!step || step->silence_ms < 1) return 2;
-  return Head(*std::move(step)).serve();
+  const bool only_frees = step->only_frees;
+  Head head(*std::move(step));
+  return only_frees ? head.free_only() : head.serve();
 }
 
 }  // namespace stab::cluster

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "cluster/node.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "base/text.h"
 #include "cluster/carrier.h"
 #include "cluster/process.h"
+#include "cluster/relays.h"
 #include "cluster/step.h"
 #include "machine/containment.h"
 #include "plan/rules.h"
@@ -75,6 +75,9 @@ class Node {
     auto cache = make_cache(name_);
     if (!cache) return refuse(cache.error().message);
     if (auto started = start_worker(); !started) return refuse(started.error().message);
+    // The worker's namespaces are made through files in /proc that we could not write before.
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+      return refuse("the kernel refuses PR_SET_DUMPABLE");
     bool is_leaving = false;
     Carrier down(STDIN_FILENO, socket_.get(), Signs::end_here,
                  [&](Carrier&, std::string_view line) {

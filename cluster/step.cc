@@ -56,6 +56,7 @@ std::vector<std::string> srun_command(const StepStart& step) {
                                  "--nodes=1",
                                  "--ntasks=1",
                                  "--exclusive",
+                                 "--mem=0",
                                  "--export=NONE",
                                  "--propagate=NONE",
                                  "--mpi=none",

@@ -15,7 +15,8 @@
 
 namespace stab::cluster {
 
-// Everything that the process on the daemon's machine needs to know (head.h). It is passed as JSON.
+// Everything that the process on the daemon's machine needs to know (relays.h). It is passed as
+// JSON.
 struct StepStart {
   std::string program{};  // stabd, which has the same path on the node
   std::string name{};     // of the job: the next daemon finds leftovers by it
@@ -32,14 +33,15 @@ struct StepStart {
   bool network = true;          // the same
   std::int64_t silence_ms = 0;  // without a sign of life for so long, the other side counts as dead
   std::int64_t wait_ms = 0;     // how long to wait for a node
+  bool only_frees = false;      // starts no step, but frees what an earlier one has left
 };
 BOOST_DESCRIBE_STRUCT(StepStart, (),
                       (program, name, comment, token, names, partition, account, qos, constraint,
-                       reservation, minutes, privileged, network, silence_ms, wait_ms))
+                       reservation, minutes, privileged, network, silence_ms, wait_ms, only_frees))
 
 StepStart step_on(const plan::Machines& machines);
 
-// The part of it that the process on the node needs (node.h).
+// The part of it that the process on the node needs (relays.h).
 struct NodeStart {
   std::string token{};
   bool privileged = false;

@@ -28,9 +28,9 @@ TEST(Step, TheCommandHasWhatThePlanSays) {
   step.name = "stabd-x";
   step.silence_ms = 5;
   const auto words = srun_command(step);
-  for (const char* word :
-       {"--job-name=stabd-x", "--nodelist=n1,n2", "--partition=lab", "--account=a", "--qos=q",
-        "--constraint=c&d", "--reservation=r", "--time=2", "--export=NONE", "/bin/stabd"})
+  for (const char* word : {"--job-name=stabd-x", "--nodelist=n1,n2", "--partition=lab",
+                           "--account=a", "--qos=q", "--constraint=c&d", "--reservation=r",
+                           "--time=2", "--export=NONE", "--exclusive", "--mem=0", "/bin/stabd"})
     EXPECT_THAT(words, Contains(word));
   const auto node = protocol::from_text<NodeStart>(words.back());
   ASSERT_TRUE(node);

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "base/streams.h"
-#include "cluster/head.h"
-#include "cluster/node.h"
+#include "cluster/relays.h"
 #include "protocol/paths.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/manual.h"
@@ -36,8 +35,8 @@ struct Mode {
   bool man = false;
   bool worker = false;
   bool reader = false;
-  std::string on_head;  // cluster/head.h
-  std::string on_node;  // cluster/node.h
+  std::string on_head;  // cluster/relays.h
+  std::string on_node;  // the same
   std::optional<std::uint32_t> limits_of;
 };
 

@@ -30,7 +30,7 @@ class Daemon::Around final : public Surroundings {
     again_.data = this;
   }
 
-  Result<void> start_worker() override;
+  Result<void> start_worker(const std::string& node) override;
   void send(const std::string& line, std::chrono::nanoseconds within) override {
     daemon_.workshop_.send(line, within);
   }
@@ -116,7 +116,7 @@ class Daemon::Around final : public Surroundings {
   uv_idle_t again_{};  // active while the session wants to be called again
 };
 
-Result<void> Daemon::Around::start_worker() {
+Result<void> Daemon::Around::start_worker(const std::string& node) {
   if (daemon_.ending_.has_begun()) return fail("stabd is stopping");
   const plan::Plan& plan = daemon_.session_->plan();
   WorkerEvents events{
@@ -133,7 +133,8 @@ Result<void> Daemon::Around::start_worker() {
             daemon_.after_session_step();
           },
       .ended =
-          [this](const std::string& how) {
+          [this, on_cluster = plan.machines.has_value()](const std::string& how) {
+            if (on_cluster) daemon_.allocations_.step_ended();
             // An experiment that has not ended continues when stabd starts again.
             if (daemon_.ending_.has_begun() && !is_final(daemon_.session_->state())) {
               daemon_.session_->rest();
@@ -142,9 +143,18 @@ Result<void> Daemon::Around::start_worker() {
             daemon_.session_->worker_ended(how);
             daemon_.after_session_step();
           }};
-  if (plan.machines)
-    return daemon_.workshop_.start_on(*plan.machines, experiment(), daemon_.session_->privileged(),
-                                      plan.network, std::move(events));
+  if (plan.machines) {
+    plan::Machines machines = *plan.machines;
+    if (!node.empty()) machines.names = {node};
+    if (auto noted =
+            daemon_.allocations_.step_starts({.uid = experiment().uid, .gid = experiment().gid});
+        !noted)
+      return noted;
+    auto started = daemon_.workshop_.start_on(
+        machines, experiment(), daemon_.session_->privileged(), plan.network, std::move(events));
+    if (!started) daemon_.allocations_.step_ended();
+    return started;
+  }
   return daemon_.workshop_.start(experiment(), daemon_.session_->privileged(), plan.network,
                                  std::move(events));
 }
@@ -165,6 +175,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                                .groups = options_.groups,
                                .node_silence = options_.node_silence,
                                .node_wait = options_.node_wait}),
+      allocations_(*loop_, options_.state_directory + "/allocations.json",
+                   [this](const Owner& owner) { return workshop_.free_allocations(owner); }),
       queue_(geteuid(), options_.limits),
       turn_(*loop_, queue_, options_.limits.turn,
             [this] {
@@ -220,6 +232,8 @@ Result<void> Daemon::prepare() {
   heed_damage(*damage);
 
   if (auto prepared = workshop_.prepare(); !prepared) return prepared;
+  if (const auto taken = allocations_.take_over(); !taken)
+    spdlog::warn("{}", taken.error().message);
   load_queue();
   if (auto opened = open_loop(); !opened) return opened;
   return listen();

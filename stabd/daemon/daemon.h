@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "protocol/reading.h"
+#include "stabd/daemon/allocations.h"
 #include "stabd/daemon/clients.h"
 #include "stabd/daemon/ending.h"
 #include "stabd/daemon/host.h"
@@ -161,6 +162,7 @@ class Daemon final : private Ending::Steps {
   // The settings as last read, except those that can't change before a restart.
   settings::Settings wanted_;
   Workshop workshop_;
+  Allocations allocations_;
   Queue queue_;
   MachineTurn turn_;
   std::unique_ptr<Session> session_;

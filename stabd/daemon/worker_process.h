@@ -25,7 +25,7 @@ namespace stab::daemon {
 
 struct WorkerStart {
   std::string program;  // stabd itself
-  // Its arguments make it a worker, or the process that starts one on a node (cluster/head.h).
+  // Its arguments make it a worker, or the process that starts one on a node (cluster/relays.h).
   std::vector<std::string> arguments{"--worker"};
   std::vector<std::string> environment{};  // added to a worker's
   // How often it gets an empty line as a sign of life; 0: never.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -14,8 +15,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "cluster/step.h"
 #include "protocol/codec.h"
+#include "protocol/containment.h"
 #include "stabd/daemon/folders.h"
 #include "stabd/daemon/host.h"
 
@@ -99,35 +100,59 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
 }
 
 // The job's name has the host's name, because every system's daemon has a database at the same path.
-Result<void> Workshop::start_on(const plan::Machines& machines, const store::Experiment& experiment,
-                                bool privileged, bool network, WorkerEvents events) {
-  cluster::StepStart step = cluster::step_on(machines);
+WorkerStart Workshop::head_for(cluster::StepStart step) const {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   step.program = options_.program;
   step.name = fmt::format("stabd-{}-{}", host.data(), token_.substr(0, 12));
-  step.comment = fmt::format("experiment {}: {}", experiment.id, one_line(experiment.name, 100));
   step.token = token_;
-  step.privileged = privileged;
-  step.network = network;
   step.silence_ms = options_.node_silence.count();
   step.wait_ms = options_.node_wait.count();
-  group_.reset();
   // Slurm's programs find their settings by this variable.
   const char* settings = std::getenv("SLURM_CONF");
-  return start(
-      {.program = options_.program,
-       .arguments = {"--on-head", protocol::to_text(step, -1)},
-       .environment = settings == nullptr ? std::vector<std::string>()
-                                          : std::vector{fmt::format("SLURM_CONF={}", settings)},
-       .beat = cluster::beat_of(options_.node_silence),
-       .farewell = std::string(cluster::leaving),
-       .record = record_in(options_.state_directory),
-       .token = token_,
-       .containment = containment_,
-       .uid = experiment.uid,
-       .gid = experiment.gid},
-      std::move(events));
+  return {.program = options_.program,
+          .arguments = {"--on-head", protocol::to_text(step, -1)},
+          .environment = settings == nullptr ? std::vector<std::string>()
+                                             : std::vector{fmt::format("SLURM_CONF={}", settings)},
+          .beat = cluster::beat_of(options_.node_silence),
+          .farewell = std::string(cluster::leaving),
+          .record = record_in(options_.state_directory),
+          .token = token_,
+          .containment = containment_};
+}
+
+Result<void> Workshop::start_on(const plan::Machines& machines, const store::Experiment& experiment,
+                                bool privileged, bool network, WorkerEvents events) {
+  cluster::StepStart step = cluster::step_on(machines);
+  step.comment = fmt::format("experiment {}: {}", experiment.id, one_line(experiment.name, 100));
+  step.privileged = privileged;
+  step.network = network;
+  group_.reset();
+  WorkerStart head = head_for(std::move(step));
+  head.uid = experiment.uid;
+  head.gid = experiment.gid;
+  return start(std::move(head), std::move(events));
+}
+
+Result<Allocations::Attempt> Workshop::free_allocations(const Owner& owner) const {
+  const WorkerStart head = head_for({.only_frees = true});
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return fail_errno("socketpair");
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  machine::ContainedStart what;
+  what.argv = {head.program};
+  what.argv.insert(what.argv.end(), head.arguments.begin(), head.arguments.end());
+  what.environment = protocol::worker_environment(head.containment, head.token);
+  what.environment.insert(what.environment.end(), head.environment.begin(), head.environment.end());
+  what.containment = head.containment;
+  what.uid = owner.uid;
+  what.gid = owner.gid;
+  what.passed_fd = theirs.get();
+  auto process = machine::start_contained(what);
+  if (!process) return std::unexpected(process.error());
+  return Allocations::Attempt{.process = *std::move(process), .daemon = std::move(ours)};
 }
 
 Result<void> Workshop::start(WorkerStart what, WorkerEvents events) {

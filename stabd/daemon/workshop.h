@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cluster/step.h"
 #include "machine/containment.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
@@ -20,6 +21,7 @@
 #include "machine/trial_group.h"
 #include "plan/plan.h"
 #include "protocol/work.h"
+#include "stabd/daemon/allocations.h"
 #include "stabd/daemon/worker_process.h"
 #include "store/records.h"
 
@@ -56,6 +58,8 @@ class Workshop {
   // The same for a worker on a node of a cluster. Our machine has no part in its trials.
   Result<void> start_on(const plan::Machines& machines, const store::Experiment& experiment,
                         bool privileged, bool network, WorkerEvents events);
+  // Starts a process that frees the allocations of such workers of this user.
+  [[nodiscard]] Result<Allocations::Attempt> free_allocations(const Owner& owner) const;
   // How long such a worker may take to answer its first request.
   [[nodiscard]] std::chrono::milliseconds node_patience() const {
     return options_.node_wait + 3 * options_.node_silence;
@@ -82,6 +86,7 @@ class Workshop {
 
  private:
   void prepare_groups();
+  [[nodiscard]] WorkerStart head_for(cluster::StepStart step) const;
   Result<void> start(WorkerStart what, WorkerEvents events);
 
   uv_loop_t* loop_;

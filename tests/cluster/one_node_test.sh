@@ -46,6 +46,10 @@ sql() { sqlite3 "file:$state/stabd.db?mode=ro" "$1"; }
 equals() { [[ $("${@:2}") == "$1" ]]; }
 field() { sql "SELECT $2 FROM experiment WHERE id = $1"; }
 no_job() { [[ -z $(in_lab squeue --noheader) ]]; }
+# A job that is completing waits for processes that wait for the controller.
+has_job() { [[ -n $(in_lab squeue --noheader --states=pending,running) ]]; }
+is_freed() { ! has_job; }
+no_daemon() { ! daemon; }
 # Nothing of stabd runs on a node.
 nothing_runs() { ! in_lab pgrep -f "^$folder/stabd --(on-node|worker)"; }
 
@@ -100,7 +104,7 @@ until_true "the allocation is freed" no_job
 cp /etc/group "$folder/group"
 echo "laboratory:x:4711:daemon" >>"$folder/group"
 in_lab mount --bind "$folder/group" /etc/group
-plan rights "id -u > $shared/id; id -g >> $shared/id; cat $shared/of_group >> $shared/id"
+plan rights "id -u > $shared/id; id -g >> $shared/id; cat $shared/of_group >> $shared/id; $waiting"
 chmod 644 "$shared"/*
 # In its user namespace, 'id' can't name the group, but its rights are there.
 echo group >"$shared/of_group"
@@ -114,7 +118,14 @@ mkdir "$folder/own" && chown 1:1 "$folder/own"
 "$lab" run "$folder" "${as_user[@]}" "$folder/stabd" --state "$folder/own" --socket "$folder/own/socket" \
   --cache "$folder/own/cache" --node-silence-ms ${silence}000 --node-wait-ms 60000 >>"$work/log" 2>&1 &
 until_true "the user's stabd serves" test -S "$folder/own/socket"
-in_lab "${as_user[@]}" "$stabctl" --socket "$folder/own/socket" submit --wait "$shared/rights.toml" >/dev/null 2>&1 || fail "the user's experiment fails"
+in_lab "${as_user[@]}" "$stabctl" --socket "$folder/own/socket" submit --wait "$shared/rights.toml" >/dev/null 2>&1 &
+experiment=$!
+until_true "the user's trial begins" test -e "$shared/began"
+# Other processes of the user can't open what the node's process has open.
+[[ $(in_lab stat --format=%u "/proc/$(in_lab pgrep -f "^$folder/stabd --on-node")/environ") == 0 ]] || fail "the node's process is dumpable"
+touch "$shared/go"
+wait "$experiment" || fail "the user's experiment fails"
+forget
 in_lab pkill -f "^$folder/stabd --state $folder/own" || fail "the user's stabd has ended"
 [[ $(xargs <"$shared/id") == "1 1 group" ]] || fail "the program has other rights than its user: $(xargs <"$shared/id")"
 
@@ -185,4 +196,20 @@ until_true "the experiment waits for the controller" equals paused field "$id" s
 [[ $(field "$id" reason) == controller-away:* ]] || fail "it waits for another reason: $(field "$id" reason)"
 "$lab" again "$folder" slurmctld
 expect_whole "$id"
+
+# The controller is away while an experiment is cancelled, and stabd is stopped before it answers.
+# The next stabd frees the allocation.
+forget
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+sleep 7  # until the controller has saved the job
+in_lab kill -KILL $("$lab" pids "$folder" slurmctld)
+ctl cancel "$id" >/dev/null
+in_lab kill "$(daemon)"
+until_true "stabd ends" no_daemon
+[[ $(field "$id" state) == cancelled ]] || fail "the experiment is not cancelled: $(field "$id" state)"
+"$lab" again "$folder" slurmctld
+until_true "the allocation is left" has_job
+start_daemon
+until_true "the next stabd frees the allocation" is_freed
 finish

@@ -21,7 +21,8 @@
 //      more than 1,000 trials, or one in which a retry fills gaps, is split at once.
 //  E9  On a node of a cluster, each worker begins at the start of a block, because another worker may
 //      be on another node: an incomplete block runs again from its first trial. Exceptions are
-//      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. If a worker is lost
+//      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. Once a trial is
+//      stored, later workers are on the node of the first one. If a worker is lost
 //      that did not end by itself, no trial counts as failed.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
@@ -73,7 +74,9 @@ class Surroundings {
   Surroundings(const Surroundings&) = delete;
   Surroundings& operator=(const Surroundings&) = delete;
 
-  virtual Result<void> start_worker() = 0;  // a new one; called only without a worker
+  // A new one; called only without a worker. If the plan names machines, `node` is the node that it
+  // must be on, or "".
+  virtual Result<void> start_worker(const std::string& node) = 0;
   // Sends a line to the worker. If it does not answer within the given time, worker_silent()
   // follows.
   virtual void send(const std::string& line, std::chrono::nanoseconds within) = 0;
@@ -236,6 +239,7 @@ class Session {
   void begin_loading();
   void load_trials();
   void start_worker();
+  [[nodiscard]] store::Outcome<std::string> earlier_node();
   void came_up_on(const protocol::NodeReply& node);
   void lost_node(const std::string& how);
   [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block();

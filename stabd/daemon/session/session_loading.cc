@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plan/measures/formula.h"
+#include "plan/rules.h"
 #include "stabd/daemon/session/session.h"
 
 namespace stab::daemon {
@@ -100,8 +101,13 @@ void Session::start_worker() {
   // stored trials.
   experiment_.duration_ns =
       std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
+  const auto node = earlier_node();
+  if (!node) {
+    stored(std::unexpected(node.error()));
+    return;
+  }
   // The system lacks a process, a descriptor or room for a file, which passes with time.
-  if (auto started = around_.start_worker(); !started) {
+  if (auto started = around_.start_worker(*node); !started) {
     wait_for_storage(started.error().message, "stabd tries again");
     return;
   }
@@ -120,6 +126,15 @@ void Session::start_worker() {
                              .simulate = plan_.simulated,
                              .causal = plan_.is_causal()},
       setup_deadline + (plan_.machines ? around_.node_patience() : nanoseconds(0)));
+}
+
+// E9. The machine of an experiment has its node's name.
+store::Outcome<std::string> Session::earlier_node() {
+  const auto trials = static_cast<std::uint32_t>(expansion_.trials.size());
+  if (!plan_.machines || experiment_.machine == 0 || !schedule_->has_begun(0, trials)) return "";
+  auto machine = store_.machine(experiment_.machine);
+  if (!machine) return std::unexpected(machine.error());
+  return *machine && plan::is_node((*machine)->host) ? (*machine)->host : "";
 }
 
 }  // namespace stab::daemon

@@ -54,6 +54,7 @@ TEST_F(NodeTest, EachTrialHasItsNode) {
 TEST_F(NodeTest, ALostNodeLosesItsBlockAndNoTrialFails) {
   around_.session_->start();
   come_up("n1");
+  EXPECT_EQ(around_.node_, "");
   for (int i = 0; i < 6; ++i) around_.answer();  // the warm-up block, and half of the first block
   lose(Loss::node_lost);
   EXPECT_EQ(around_.session_->state(), State::building);
@@ -74,6 +75,20 @@ TEST_F(NodeTest, ALostNodeLosesItsBlockAndNoTrialFails) {
   EXPECT_EQ(nodes.at({true, 0}), std::set<std::string>{"n1"});
   EXPECT_EQ(nodes.at({false, 0}), std::set<std::string>{"n2"});
   EXPECT_EQ(nodes.at({false, 1}), std::set<std::string>{"n2"});
+}
+
+TEST_F(NodeTest, LaterWorkersAreOnTheNodeOfTheFirstTrial) {
+  around_.session_->start();
+  come_up("h");  // the name of the machine in testing.h
+  lose(Loss::node_lost);
+  EXPECT_EQ(around_.node_, "") << "no trial is stored yet";
+  come_up("h");
+  around_.answer();
+  lose(Loss::node_lost);
+  EXPECT_EQ(around_.node_, "h");
+  come_up("h");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
 }
 
 TEST_F(NodeTest, ABlockThatLosesManyNodesEndsTheExperiment) {

@@ -130,7 +130,8 @@ class Around : public Surroundings {
     session_ = std::make_unique<Session>(*store_, row, plan_, *this);
   }
 
-  Result<void> start_worker() override {
+  Result<void> start_worker(const std::string& node) override {
+    node_ = node;
     EXPECT_FALSE(worker_);
     if (!workers_start_) return fail("no process can be made");
     worker_ = true;
@@ -376,6 +377,7 @@ class Around : public Surroundings {
   std::vector<machine::Outcome> changed_meanwhile_;  // changes by somebody else
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
+  std::string node_;  // where the last worker had to be
   bool stores_too_much_ = false;
   std::string passed_;  // the kernel's limit that the trial has reached
   bool readers_are_due_ = false;

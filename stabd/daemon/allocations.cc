@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "stabd/daemon/allocations.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "protocol/codec.h"
+
+namespace stab::daemon {
+namespace {
+
+constexpr std::size_t most_in_file = std::size_t{1} << 20;
+// An attempt waits for at most this many looks, because a process of it may be stopped.
+constexpr unsigned most_looks = 12;
+
+struct Stored {
+  std::vector<Owner> owners{};
+};
+BOOST_DESCRIBE_STRUCT(Stored, (), (owners))
+
+}  // namespace
+
+Allocations::Allocations(Clock& clock, std::string file, Start start)
+    : file_(std::move(file)), start_(std::move(start)), timer_(clock.timer([this] { look(); })) {}
+
+Allocations::~Allocations() {
+  abandon();
+}
+
+Result<void> Allocations::take_over() {
+  const auto text = read_file(file_, most_in_file);
+  if (!text) return {};  // no step has run since the last attempt
+  auto stored = protocol::from_text<Stored>(*text);
+  if (!stored) return fail(file_ + " cannot be read: " + stored.error().message);
+  owners_ = std::move(stored->owners);
+  step_ended();
+  return {};
+}
+
+Result<void> Allocations::step_starts(const Owner& owner) {
+  timer_->stop();
+  abandon();  // A2
+  if (std::ranges::find(owners_, owner) != owners_.end()) return {};
+  owners_.push_back(owner);  // A1
+  return save();
+}
+
+void Allocations::step_ended() {
+  if (!owners_.empty()) timer_->start(std::chrono::milliseconds(0), period);
+}
+
+void Allocations::look() {
+  if (attempt_) {
+    pollfd ended{attempt_->process.pidfd.get(), POLLIN, 0};
+    if (poll(&ended, 1, 0) != 1) {
+      if (++looks_ > most_looks) abandon();
+      return;
+    }
+    const auto status = machine::reap(attempt_->process.pid);
+    attempt_.reset();
+    const Owner owner = owners_.front();
+    owners_.erase(owners_.begin());
+    if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
+      owners_.push_back(owner);  // it is tried again after the others
+    } else if (const auto saved = save(); !saved) {
+      spdlog::warn("{}", saved.error().message);
+    }
+  }
+  if (owners_.empty()) return timer_->stop();
+  auto attempt = start_(owners_.front());
+  if (!attempt) return spdlog::warn("{}", attempt.error().message);
+  attempt_ = *std::move(attempt);
+  looks_ = 0;
+}
+
+void Allocations::abandon() {
+  if (!attempt_) return;
+  kill(attempt_->process.pid, SIGKILL);
+  machine::reap(attempt_->process.pid);
+  attempt_.reset();
+}
+
+Result<void> Allocations::save() const {
+  return write_file_atomically(file_, protocol::to_text(Stored{.owners = owners_}, -1));
+}
+
+}  // namespace stab::daemon
