@@ -129,6 +129,7 @@ store::Experiment Session::shown() const {
                 : is_held()      ? "it is being paused: "
                                  : "it gives up the machine: ") +
                row.reason;
+  if (unsaved_) row.reason += fmt::format("; but that cannot be stored yet: {}", unsaved_why_);
   row.ended_ns = 0;
   return row;
 }
@@ -150,6 +151,7 @@ void Session::save_state() {
                  saved.error().message);
     // A row that can never be stored must not hold up the queue.
     unsaved_ = saved.error().temporary;
+    unsaved_why_ = one_line(saved.error().message, 500);
     if (unsaved_) around_.retry_later();
     return;
   }

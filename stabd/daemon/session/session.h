@@ -303,7 +303,8 @@ class Session {
   bool has_worker_ = false;
   // The unanswered request to the worker, as its index in protocol::WorkRequest.
   std::optional<std::size_t> asked_;
-  bool unsaved_ = false;   // experiment_ is newer than its row
+  bool unsaved_ = false;  // experiment_ is newer than its row
+  std::string unsaved_why_{};
   unsigned silences_ = 0;  // questions without an answer from any reader, since the last answer
   unsigned losses_ = 0;    // workers lost since the last result
   // The node of a cluster where the worker is, and why it is lost; empty on our own machine.

@@ -163,6 +163,24 @@ TEST(Session, ARowThatCannotBeStoredIsKeptAndStoredFirst) {
   EXPECT_EQ(around.rows(), 12U);
 }
 
+TEST(Session, ACancellationThatCannotBeStoredSaysWhatItWaitsFor) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.refuse_writing(true);
+  around.session_->cancel();
+  around.end_worker();
+  EXPECT_FALSE(around.session_->finished());
+  EXPECT_EQ(around.session_->shown().state, "running");
+  EXPECT_THAT(around.session_->shown().reason,
+              HasSubstr("cancelled by the user; its trials so far are kept; but that cannot be "
+                        "stored yet: cannot store experiment"));
+  around.refuse_writing(false);
+  around.run_retry();
+  EXPECT_TRUE(around.session_->finished());
+  EXPECT_EQ(around.row().state, "cancelled");
+}
+
 TEST(Session, IsNotShownAsEndedWhileItsWorkerIsThere) {
   Around around(two_levels);
   around.session_->start();
