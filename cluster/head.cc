@@ -56,7 +56,7 @@ class Head {
     if (const auto why = cancel_leftovers(); !why)
       return lost(Loss::controller_away, why.error().message);
     if (hung_up(milliseconds(0))) return 0;
-    auto srun = Process::start(srun_command(step_));
+    auto srun = Process::start(step_command(step_));
     if (!srun) return lost(Loss::cannot_start, srun.error().message);
     return carry(*srun);
   }

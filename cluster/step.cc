@@ -48,20 +48,13 @@ std::chrono::milliseconds beat_of(std::chrono::milliseconds silence) {
   return std::max(silence / beats, std::chrono::milliseconds(50));
 }
 
-// Without --export and --propagate, the daemon's environment and limits would reach the node.
-std::vector<std::string> srun_command(const StepStart& step) {
-  std::vector<std::string> words{"srun",
-                                 "--job-name=" + step.name,
-                                 "--comment=" + step.comment,
-                                 "--nodes=1",
-                                 "--ntasks=1",
-                                 "--exclusive",
-                                 "--mem=0",
-                                 "--export=NONE",
-                                 "--propagate=NONE",
-                                 "--mpi=none",
-                                 "--chdir=/",
-                                 "--quit-on-interrupt"};
+// The allocation is salloc's, because a step has all CPUs of its node only inside of one: with
+// --exclusive, an allocation of srun's own gives its step one CPU. Without --export and --propagate,
+// the daemon's environment and limits would reach the node.
+std::vector<std::string> step_command(const StepStart& step) {
+  std::vector<std::string> words{
+      "salloc",      "--quiet", "--job-name=" + step.name, "--comment=" + step.comment, "--nodes=1",
+      "--exclusive", "--mem=0"};
   for (const auto& [option, value] : {std::pair("partition", &step.partition),
                                       {"account", &step.account},
                                       {"qos", &step.qos},
@@ -71,6 +64,9 @@ std::vector<std::string> srun_command(const StepStart& step) {
   if (!step.names.empty())
     words.push_back(fmt::format("--nodelist={}", fmt::join(step.names, ",")));
   if (step.minutes > 0) words.push_back(fmt::format("--time={}", step.minutes));
+  for (const char* word : {"srun", "--ntasks=1", "--cpu-bind=none", "--export=NONE",
+                           "--propagate=NONE", "--mpi=none", "--chdir=/", "--quit-on-interrupt"})
+    words.emplace_back(word);
   words.push_back(step.program);
   words.push_back("--on-node");
   words.push_back(protocol::to_text(NodeStart{.token = step.token,
@@ -117,7 +113,9 @@ Loss loss_of(const JobWords& job) {
 std::string errors_in(std::string_view text) {
   std::string found;
   split(text, '\n', [&](std::string_view line) {
-    if (!line.starts_with("srun: ") && !line.starts_with("slurmstepd")) return;
+    if (!line.starts_with("salloc: ") && !line.starts_with("srun: ") &&
+        !line.starts_with("slurmstepd"))
+      return;
     line.remove_prefix(std::min(line.find(": ") + 2, line.size()));
     if (line.starts_with("error: ")) line.remove_prefix(7);
     if (line.starts_with("fatal: ")) line.remove_prefix(7);

@@ -57,8 +57,8 @@ inline constexpr std::string_view leaving = "leaving";
 // How often each side gives a sign of life.
 std::chrono::milliseconds beat_of(std::chrono::milliseconds silence);
 
-// The command that allocates a node and runs the step on it.
-std::vector<std::string> srun_command(const StepStart& step);
+// The command that allocates a whole node and runs the step on it.
+std::vector<std::string> step_command(const StepStart& step);
 
 // Reads a line of 'scontrol --oneliner show job', which has the words "JobState=..." and
 // "Restarts=...".

@@ -27,7 +27,7 @@ TEST(Step, TheCommandHasWhatThePlanSays) {
   step.program = "/bin/stabd";
   step.name = "stabd-x";
   step.silence_ms = 5;
-  const auto words = srun_command(step);
+  const auto words = step_command(step);
   for (const char* word : {"--job-name=stabd-x", "--nodelist=n1,n2", "--partition=lab",
                            "--account=a", "--qos=q", "--constraint=c&d", "--reservation=r",
                            "--time=2", "--export=NONE", "--exclusive", "--mem=0", "/bin/stabd"})
@@ -40,7 +40,7 @@ TEST(Step, TheCommandHasWhatThePlanSays) {
 TEST(Step, TheCommandLeavesOutWhatThePlanDoesNotSay) {
   for (const char* option : {"--partition", "--account", "--qos", "--constraint", "--reservation",
                              "--time", "--nodelist"})
-    EXPECT_THAT(srun_command(step_on({})), Not(Contains(StartsWith(option))));
+    EXPECT_THAT(step_command(step_on({})), Not(Contains(StartsWith(option))));
 }
 
 TEST(Step, AStepIsPassedOnAsJson) {
@@ -52,7 +52,7 @@ TEST(Step, AStepIsPassedOnAsJson) {
   step.network = false;
   const auto read = protocol::from_text<StepStart>(protocol::to_text(step, -1));
   ASSERT_TRUE(read);
-  EXPECT_EQ(srun_command(*read), srun_command(step));
+  EXPECT_EQ(step_command(*read), step_command(step));
 }
 
 TEST(Step, AJobsStateSaysWhyItIsLost) {
@@ -92,6 +92,8 @@ TEST(Step, OnlyWhatSlurmSaysIsAnError) {
             "invalid partition specified: p; Unable to allocate resources: Invalid partition");
   EXPECT_EQ(errors_in("slurmstepd-n1: error: execve(): /x: No such file\n"),
             "execve(): /x: No such file");
+  EXPECT_EQ(errors_in("salloc: error: Job submit/allocate failed: Requested node is down\n"),
+            "Job submit/allocate failed: Requested node is down");
   EXPECT_EQ(errors_in(""), "");
 }
 

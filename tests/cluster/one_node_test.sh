@@ -123,6 +123,8 @@ experiment=$!
 until_true "the user's trial begins" test -e "$shared/began"
 # Other processes of the user can't open what the node's process has open.
 [[ $(in_lab stat --format=%u "/proc/$(in_lab pgrep -f "^$folder/stabd --on-node")/environ") == 0 ]] || fail "the node's process is dumpable"
+cpus_of() { in_lab sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$1/status"; }
+[[ $(cpus_of "$(in_lab pgrep -f "^$folder/stabd --on-node")") == $(cpus_of self) ]] || fail "the step does not have all CPUs of its node"
 touch "$shared/go"
 wait "$experiment" || fail "the user's experiment fails"
 forget
