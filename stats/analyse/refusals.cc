@@ -717,12 +717,13 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   if (is_kept || data.spec.losses == Losses::random) return;
   if (!interaction.p_adjusted || *interaction.p_adjusted >= data.spec.alpha) return;
   interaction.reason = made_by_losses;
-  notes.add(interaction.subject,
-            fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
-                        "missing: if each had the least favourable value that its limits permit, "
-                        "the interaction could be {}. So the answer only says that there may be one.",
-                        interaction.term, p_words(*interaction.p_adjusted),
-                        range_words(data, interaction)));
+  notes.add(
+      interaction.subject,
+      fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
+                  "missing: if each had the least favourable value that its limits permit, "
+                  "the interaction could be {}. So the answer only says that there may be one.",
+                  interaction.term, p_words(*interaction.p_adjusted),
+                  range_words(data, interaction)));
 }
 
 std::string cell_words(const Prepared& data, std::size_t cell, std::size_t but) {
