@@ -132,12 +132,14 @@ bool stands(const Series& series, const std::vector<double>& numbers, std::size_
   const auto lacks = [](const stats::Limits& each) { return !each.has_both(); };
   const auto without = static_cast<std::size_t>(std::ranges::count_if(part, lacks));
   if (without == 0 || without > stats::few_without_limit) return false;
-  // In a short part, leaving out a point or two may make the change.
+  // On a short side, leaving out a point or two may make the change.
   constexpr std::ptrdiff_t least_left = 5;
+  const auto is_too_short = [&](auto begin, auto end) {
+    const auto left_out = std::count_if(begin, end, lacks);
+    return left_out > 0 && end - begin - left_out < least_left;
+  };
   const auto at = part.begin() + static_cast<std::ptrdiff_t>(change.at - from);
-  if (at - part.begin() - std::count_if(part.begin(), at, lacks) < least_left ||
-      part.end() - at - std::count_if(at, part.end(), lacks) < least_left)
-    return false;
+  if (is_too_short(part.begin(), at) || is_too_short(at, part.end())) return false;
   std::vector<double> others;
   std::vector<std::size_t> starts;  // in `others`, of the two parts, and the end of the second
   for (std::size_t i = 0; i < numbers.size(); ++i) {

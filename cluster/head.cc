@@ -44,6 +44,7 @@ class Head {
 
   // Returns 0 if no job is left.
   int free_only() {
+    if (!Process::start({"squeue", "--version"})) return 0;  // without Slurm nothing is left
     const auto freed = cancel_leftovers();
     if (!freed) fmt::print(stderr, "{}\n", freed.error().message);
     return freed && !hung_up(milliseconds(0)) ? 0 : 1;

@@ -75,7 +75,8 @@ class Node {
     auto cache = make_cache(name_);
     if (!cache) return refuse(cache.error().message);
     if (auto started = start_worker(); !started) return refuse(started.error().message);
-    // The worker's namespaces are made through files in /proc that we could not write before.
+    // The worker's namespaces are made through files in /proc that a process can't write
+    // once it is not dumpable.
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
       return refuse("the kernel refuses PR_SET_DUMPABLE");
     bool is_leaving = false;

@@ -139,7 +139,10 @@ std::string sentence_of(Loss loss, const std::string& node, const std::string& j
           "administrator; 'sinfo' shows partitions and nodes",
           why);
     case Loss::no_node:
-      return fmt::format("no node was free in time{}. 'stabctl retry' tries again", why);
+      return fmt::format(
+          "no node was free in time{}. 'stabctl retry' tries again, on the same node if the "
+          "experiment has begun; submit the plan again to use another node",
+          why);
     case Loss::controller_away:
       return fmt::format("Slurm's controller does not answer{}", why);
     case Loss::node_lost:

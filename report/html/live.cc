@@ -48,7 +48,8 @@ constexpr Literal script = R"(
     }
     // The text that the user reads stays in its place if live(), above it, grows or shrinks.
     const above = live().offsetHeight - height;
-    scrollTo(x, Math.max(y, height) === y ? y + above : y);
+    const place = Math.max(y, height) === y ? y + above : y;
+    if (scrollX !== x || scrollY !== place) scrollTo(x, place);
     document.title = live().dataset.title;
   }
   async function follow() {

@@ -30,7 +30,7 @@ struct Live {
 // The policy of a live page: the browser may run this script and ask the page's own server.
 inline constexpr Literal live_policy =
     "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; "
-    "script-src 'sha256-fEFPtNA8CzbVI7pQoISFG5TEnL8RkMD70IpxYxGF+k8='";
+    "script-src 'sha256-q7azvaD+oEFxR4UsudizvLyzJLeLoNK/MHwCLLNkKDY='";
 // For the test that compares the script with the hash in the policy.
 Literal live_script();
 

@@ -46,11 +46,18 @@ Result<void> Allocations::step_starts(const Owner& owner) {
   timer_->stop();
   abandon();  // A2
   if (std::ranges::find(owners_, owner) != owners_.end()) return {};
-  owners_.push_back(owner);  // A1
-  return save();
+  owners_.push_back(owner);
+  auto saved = save();  // A1
+  if (!saved) {
+    owners_.pop_back();
+    step_ended();
+  }
+  return saved;
 }
 
 void Allocations::step_ended() {
+  pause_ = period;
+  told_ = false;
   if (!owners_.empty()) timer_->start(std::chrono::milliseconds(0), period);
 }
 
@@ -58,8 +65,10 @@ void Allocations::look() {
   if (attempt_) {
     pollfd ended{attempt_->process.pidfd.get(), POLLIN, 0};
     if (poll(&ended, 1, 0) != 1) {
-      if (++looks_ > most_looks) abandon();
-      return;
+      if (++looks_ <= most_looks) return;
+      abandon();
+      std::ranges::rotate(owners_, owners_.begin() + 1);
+      return try_later();
     }
     const auto status = machine::reap(attempt_->process.pid);
     attempt_.reset();
@@ -67,15 +76,24 @@ void Allocations::look() {
     owners_.erase(owners_.begin());
     if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
       owners_.push_back(owner);  // it is tried again after the others
-    } else if (const auto saved = save(); !saved) {
-      spdlog::warn("{}", saved.error().message);
+      return try_later();
     }
+    pause_ = period;
+    if (const auto saved = save(); !saved) spdlog::warn("{}", saved.error().message);
   }
   if (owners_.empty()) return timer_->stop();
   auto attempt = start_(owners_.front());
   if (!attempt) return spdlog::warn("{}", attempt.error().message);
   attempt_ = *std::move(attempt);
   looks_ = 0;
+}
+
+void Allocations::try_later() {
+  if (!std::exchange(told_, true))
+    spdlog::warn(
+        "the cluster does not say that all allocations of ended steps are free; stabd asks again");
+  timer_->start(pause_, period);
+  pause_ = std::min(2 * pause_, longest_pause);
 }
 
 void Allocations::abandon() {

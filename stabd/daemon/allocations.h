@@ -54,16 +54,20 @@ class Allocations {
 
  private:
   static constexpr std::chrono::seconds period{10};
+  static constexpr std::chrono::seconds longest_pause{640};
   void look();
+  void try_later();
   void abandon();
   [[nodiscard]] Result<void> save() const;
 
   std::string file_;
   Start start_;
   std::vector<Owner> owners_;
-  std::optional<Attempt> attempt_;  // for the first of owners_
-  unsigned looks_ = 0;              // since the attempt has started
-  std::unique_ptr<Timer> timer_;    // runs while there are owners and no step
+  std::optional<Attempt> attempt_;       // for the first of owners_
+  unsigned looks_ = 0;                   // since the attempt has started
+  std::unique_ptr<Timer> timer_;         // runs while there are owners and no step
+  std::chrono::seconds pause_ = period;  // before the next attempt; longer after each failure
+  bool told_ = false;
 };
 
 }  // namespace stab::daemon

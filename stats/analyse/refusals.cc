@@ -146,6 +146,13 @@ std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;
   for (const LostTrial& each : lost) known.emplace(each.block, each.cell);
   const std::vector<Group>& groups = subject.groups;
+  // A pooled error weighs trials, so as many are lost as other blocks have on average.
+  const auto trials_of = [&](const Group& cell) -> std::size_t {
+    if (has_own_blocks(data)) return 1;
+    const auto is_there = [&](const Group& group) { return group.cell == cell.cell; };
+    const auto blocks = static_cast<std::size_t>(std::ranges::count_if(groups, is_there));
+    return (cell.y.n + blocks - 1) / blocks;
+  };
   for (std::size_t begin = 0; begin < groups.size();) {
     const std::uint32_t block = groups[begin].block;
     for (std::size_t c = 0; c < compared.cells.size(); ++c) {
@@ -154,11 +161,12 @@ std::vector<LostTrial> lost_of(const Prepared& data, const Compared& compared) {
           begin < groups.size() && groups[begin].block == block && groups[begin].cell == cell;
       begin += there ? 1 : 0;
       if (there || compared.contrast.weights[c] == 0 || known.contains({block, cell})) continue;
-      lost.push_back({.subject = static_cast<std::uint32_t>(compared.number),
-                      .block = block,
-                      .cell = cell,
-                      .low = data.least,
-                      .high = data.most});
+      lost.insert(lost.end(), trials_of(compared.cells[c]),
+                  {.subject = static_cast<std::uint32_t>(compared.number),
+                   .block = block,
+                   .cell = cell,
+                   .low = data.least,
+                   .high = data.most});
     }
   }
   return lost;
@@ -717,13 +725,12 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   if (is_kept || data.spec.losses == Losses::random) return;
   if (!interaction.p_adjusted || *interaction.p_adjusted >= data.spec.alpha) return;
   interaction.reason = made_by_losses;
-  notes.add(
-      interaction.subject,
-      fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
-                  "missing: if each had the least favourable value that its limits permit, "
-                  "the interaction could be {}. So the answer only says that there may be one.",
-                  interaction.term, p_words(*interaction.p_adjusted),
-                  range_words(data, interaction)));
+  notes.add(interaction.subject,
+            fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
+                        "missing: if each had the least favourable value that its limits permit, "
+                        "the interaction could be {}. So the answer does not state it as certain.",
+                        interaction.term, p_words(*interaction.p_adjusted),
+                        range_words(data, interaction)));
 }
 
 std::string cell_words(const Prepared& data, std::size_t cell, std::size_t but) {
@@ -1042,14 +1049,14 @@ void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes)
         empty > 0
             ? fmt::format("{}{} of {} combinations of levels {} no trial. If {} left out on "
                           "purpose, say so with '--losses random'. If the trials there failed or "
-                          "were too slow, they may have made the interaction, so the answer only "
-                          "says that there may be one.",
+                          "were too slow, they may have made the interaction, so the answer does "
+                          "not state it as certain.",
                           found, empty, data.design_cells(), empty == 1 ? "has" : "have",
                           empty == 1 ? "it was" : "they were")
             : found +
                   "trials are missing, and it has no bounds: only interactions of treatments with "
-                  "two levels each, with trials in every cell, have bounds. So the answer only "
-                  "says that there may be one. Run the missing trials again, or assume that they "
+                  "two levels each, with trials in every cell, have bounds. So the answer does "
+                  "not state it as certain. Run the missing trials again, or assume that they "
                   "are missing at random ('--losses random', 'analysis.losses').");
   }
 }

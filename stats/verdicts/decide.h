@@ -46,8 +46,9 @@ struct Interplay {
   [[nodiscard]] bool matters(const Spec& spec) const;
 };
 // Returns the interactions whose p_adjusted is below alpha and that have no `reason`, the smallest p
-// first. doubtful_interplays() returns those that have one: missing trials may have made them. Interactions of one scope are a family at alpha, apart from the comparisons (Holm's
-// procedure); decide() sets their p_adjusted.
+// first. doubtful_interplays() returns those that have one: missing trials may have made them.
+// Interactions of one scope are a family at alpha, apart from the comparisons (Holm's procedure);
+// decide() sets their p_adjusted.
 std::vector<Interplay> interplays(const Analysis& analysis);
 std::vector<Interplay> doubtful_interplays(const Analysis& analysis);
 

@@ -204,7 +204,7 @@ expect_whole "$id"
 forget
 id=$(submit lost)
 until_true "a trial begins" test -e "$shared/began"
-sleep 7  # until the controller has saved the job
+until_true "the controller saves the job" test "$folder/controller/job_state" -nt "$shared/began"
 in_lab kill -KILL $("$lab" pids "$folder" slurmctld)
 ctl cancel "$id" >/dev/null
 in_lab kill "$(daemon)"

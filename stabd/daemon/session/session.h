@@ -19,8 +19,8 @@
 //      even short turns make progress. An abandoned block runs again from its first trial, but only
 //      once: after that the block is split between two trials, and no trial is repeated. A block of
 //      more than 1,000 trials, or one in which a retry fills gaps, is split at once.
-//  E9  On a node of a cluster, each worker begins at the start of a block, because another worker may
-//      be on another node: an incomplete block runs again from its first trial. Exceptions are
+//  E9  On a node of a cluster, each worker begins at the start of a block, so that one worker
+//      measures all of a block: an incomplete block runs again from its first trial. Exceptions are
 //      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. Once a trial is
 //      stored, later workers are on the node of the first one. If a worker is lost
 //      that did not end by itself, no trial counts as failed.
