@@ -194,6 +194,8 @@ says words "The interaction of cc:opt is significant (adjusted p = 0.00145), but
 says words "the interaction could be anything"
 lacks words "cc and opt interact"
 says words "cc and opt may interact (p = 0.00145, but missing trials may have made that): if they do, a change"
+analyze 3 gap --factors cc,opt --block k --log --margin 30%
+says words "cc and opt may interact (p = 0.00145, but missing trials may have made that): if they do, a change"
 analyze 3 gap --factors cc,opt --block k --log --lost-at-least 900 --lost-at-most 1100
 lacks words "may interact"
 says words "cc and opt interact: their changes differ by -18"

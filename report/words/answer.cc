@@ -299,7 +299,9 @@ std::vector<std::string> interplay_sentences(const Analysis& analysis) {
   std::vector<std::string> lines;
   std::size_t more = 0;
   const auto add = [&](const stats::Interplay& each, bool doubtful) {
-    if (each.scope != deciding_scope(analysis) || !each.matters(analysis.spec)) return;
+    // The size of a doubtful one is not known.
+    if (each.scope != deciding_scope(analysis)) return;
+    if (!doubtful && !each.matters(analysis.spec)) return;
     if (lines.size() < most)
       lines.push_back(doubtful ? doubtful_sentence(each) : interplay_sentence(analysis, each));
     else
