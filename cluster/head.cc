@@ -15,6 +15,7 @@
 #include "cluster/process.h"
 #include "cluster/relays.h"
 #include "cluster/step.h"
+#include "machine/program.h"
 #include "protocol/codec.h"
 
 namespace stab::cluster {
@@ -44,7 +45,11 @@ class Head {
 
   // Returns 0 if no job is left.
   int free_only() {
-    if (!Process::start({"squeue", "--version"})) return 0;  // without Slurm nothing is left
+    const char* const path = std::getenv("PATH");
+    // Without Slurm's programs no step has started. Any other trouble may leave a job.
+    if (!machine::find_program("squeue", {fmt::format("PATH={}", path == nullptr ? "" : path)},
+                               "/"))
+      return 0;
     const auto freed = cancel_leftovers();
     if (!freed) fmt::print(stderr, "{}\n", freed.error().message);
     return freed && !hung_up(milliseconds(0)) ? 0 : 1;

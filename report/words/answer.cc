@@ -298,6 +298,7 @@ std::vector<std::string> interplay_sentences(const Analysis& analysis) {
   constexpr std::size_t most = 2;
   std::vector<std::string> lines;
   std::size_t more = 0;
+  std::size_t more_doubtful = 0;
   const auto add = [&](const stats::Interplay& each, bool doubtful) {
     // The size of a doubtful one is not known.
     if (each.scope != deciding_scope(analysis)) return;
@@ -305,13 +306,17 @@ std::vector<std::string> interplay_sentences(const Analysis& analysis) {
     if (lines.size() < most)
       lines.push_back(doubtful ? doubtful_sentence(each) : interplay_sentence(analysis, each));
     else
-      ++more;
+      ++(doubtful ? more_doubtful : more);
   };
   for (const stats::Interplay& each : stats::interplays(analysis)) add(each, false);
   for (const stats::Interplay& each : stats::doubtful_interplays(analysis)) add(each, true);
-  if (more > 0)
-    lines.push_back(fmt::format("and {} more interaction{} between treatments (see the notes)",
-                                more, more == 1 ? "" : "s"));
+  const auto say = [&](std::size_t count, std::string_view which) {
+    if (count > 0)
+      lines.push_back(fmt::format("and {} more {}interaction{} between treatments (see the notes)",
+                                  count, which, count == 1 ? "" : "s"));
+  };
+  say(more, "");
+  say(more_doubtful, "possible ");
   return lines;
 }
 

@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -33,8 +35,10 @@ Allocations::~Allocations() {
 }
 
 Result<void> Allocations::take_over() {
+  // Without the file, no step has run since the last attempt.
+  if (access(file_.c_str(), F_OK) != 0 && errno == ENOENT) return {};
   const auto text = read_file(file_, most_in_file);
-  if (!text) return {};  // no step has run since the last attempt
+  if (!text) return std::unexpected(text.error());
   auto stored = protocol::from_text<Stored>(*text);
   if (!stored) return fail(file_ + " cannot be read: " + stored.error().message);
   owners_ = std::move(stored->owners);
@@ -83,7 +87,7 @@ void Allocations::look() {
   }
   if (owners_.empty()) return timer_->stop();
   auto attempt = start_(owners_.front());
-  if (!attempt) return spdlog::warn("{}", attempt.error().message);
+  if (!attempt) return try_later();
   attempt_ = *std::move(attempt);
   looks_ = 0;
 }

@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "stabd/daemon/clock_testing.h"
 #include "store/test_support.h"
 
@@ -73,6 +75,32 @@ TEST_F(AllocationsTest, ItIsTriedUntilNothingIsLeft) {
   command_ = "exit 0";
   clock_.pass(1h);
   EXPECT_EQ(clock_.running(), 0U);
+}
+
+TEST_F(AllocationsTest, AttemptsThatFailBecomeRare) {
+  command_ = "exit 1";
+  const auto all = daemon();
+  ASSERT_TRUE(all->step_starts({.uid = 7}));
+  all->step_ended();
+  clock_.pass(24h);
+  EXPECT_LT(attempts_.size(), 150U);
+  EXPECT_GT(attempts_.size(), 100U);
+}
+
+TEST_F(AllocationsTest, AUserWhoCouldNotBeStoredIsNotTakenForStored) {
+  const auto all = daemon();
+  std::filesystem::create_directories(directory_ / "allocations.json/in the way");
+  EXPECT_FALSE(all->step_starts({.uid = 7}));
+  EXPECT_FALSE(all->step_starts({.uid = 7})) << "it is still not stored";
+  std::filesystem::remove_all(directory_ / "allocations.json");
+  ASSERT_TRUE(all->step_starts({.uid = 7}));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "allocations.json"));
+}
+
+TEST_F(AllocationsTest, AFileThatCannotBeReadIsSaid) {
+  std::filesystem::create_directories(directory_ / "allocations.json");
+  Allocations all(clock_, directory_ / "allocations.json", nullptr);
+  EXPECT_FALSE(all.take_over());
 }
 
 TEST_F(AllocationsTest, TheNextDaemonGoesOn) {
