@@ -79,6 +79,8 @@ void add_trial(Missing missing, bool later, double machine, double value,
       if (later && value > longest) return all.lose({.at_least = longest});
       break;
     }
+    case Missing::slow_days:
+      break;
   }
   all.add(value);
 }
@@ -93,7 +95,10 @@ bool ever_alarmed(Missing missing, std::size_t experiments, std::uint64_t seed) 
   for (std::size_t i = 0; i < experiments; ++i) {
     const double machine = typical * (1 + noise * state);
     Trials all;
-    for (std::size_t k = 0; k < trials; ++k)
+    constexpr double slowest = 3.09;  // standard deviations above the mean: one day in 1,000
+    const bool loses_one = missing == Missing::slow_days && state > slowest;
+    if (loses_one) all.lose({.at_least = machine});
+    for (std::size_t k = loses_one ? 1 : 0; k < trials; ++k)
       add_trial(missing, i >= since, machine, machine * (1 + noise * random.next()), random, all);
     for (client::history::Mean& mean : all.means())
       series.points.push_back({.experiment = i, .mean = std::move(mean)});

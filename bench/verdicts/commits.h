@@ -13,6 +13,7 @@ enum class Missing {
   excluded,    // one trial in twenty is disturbed, and takes 20 % longer
   slow,        // one trial in 200 has a slow layout, and times out
   slow_later,  // from some experiment on, the slowest twentieth times out
+  slow_days,   // one trial times out in each experiment on the slowest days, about one in 1,000
 };
 
 // Whether 'stabctl history', asked after each of these experiments, ever raises an alarm.

@@ -284,6 +284,7 @@ void add_histories(std::vector<Line>& lines) {
   add("one trial in twenty is disturbed and excluded", Missing::excluded);
   add("one trial in 200 is slow and times out", Missing::slow);
   add("the slowest twentieth times out from some experiment on", Missing::slow_later);
+  add("a trial times out on each of the slowest days, one in 1,000", Missing::slow_days);
 }
 
 }  // namespace

