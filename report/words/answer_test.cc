@@ -241,6 +241,21 @@ TEST(Answer, SeveralBenchmarksAreCounted) {
             "3 (lua); it needs more trials, at least 6");
 }
 
+TEST(Answer, InteractionsBeyondTheSecondAreCountedThoseThatAreCertainApart) {
+  Analysis analysis = with({faster()});
+  analysis.spec.treatments = {"a", "b", "c", "d"};
+  stats::AnovaTable table{.subject = analysis.effects[0].subject};
+  for (const char* term : {"a:b", "a:c", "b:c", "a:d", "b:d"}) {
+    table.rows.push_back({.term = term});
+    table.rows.back().p = table.rows.back().p_adjusted = 0.001;
+  }
+  table.rows[3].reason = table.rows[4].reason = "trials are missing";
+  analysis.tables = {table};
+  EXPECT_THAT(answer(analysis), HasSubstr("and 1 more interaction between treatments"));
+  EXPECT_THAT(answer(analysis), HasSubstr("and 2 more possible interactions between treatments"));
+  EXPECT_THAT(answer(analysis), Not(HasSubstr("may interact")));
+}
+
 TEST(Answer, EachTreatmentHasALineAndVerdictsComeFirst) {
   Effect open = unsure();
   open.treatment = "heap";

@@ -95,11 +95,24 @@ std::optional<Estimate> over_suite(const Prepared& data, const Question& questio
   });
 }
 
+// Returns the numbers of the scope's subjects.
+std::vector<std::size_t> subjects_of(const Prepared& data, Scope scope,
+                                     const std::string& subject) {
+  std::vector<std::size_t> result;
+  if (scope == Scope::subject) {
+    for (std::size_t i = 0; i < data.subjects.size(); ++i)
+      if (data.subjects[i].name == subject) result.push_back(i);
+  } else {
+    for (const Subject* member : suite_members(data))
+      result.push_back(static_cast<std::size_t>(member - data.subjects.data()));
+  }
+  return result;
+}
+
 std::vector<Compared> compared_in(const Prepared& data, const Question& question) {
   std::vector<Compared> result;
-  for (std::size_t i = 0; i < data.subjects.size(); ++i) {
+  for (const std::size_t i : subjects_of(data, question.scope, question.subject)) {
     const Subject& subject = data.subjects[i];
-    if (question.scope == Scope::subject && subject.name != question.subject) continue;
     Compared one{.number = i, .subject = &subject, .cells = by_cell(subject)};
     one.contrast = question.contrast(data, one.cells);
     if (!one.contrast.weights.empty()) result.push_back(std::move(one));
@@ -591,16 +604,9 @@ bool may_have_lost(const Prepared& data, std::size_t subject) {
                                  : !has_all_cells(one, data.design_cells());
 }
 
-// Returns whether a subject of the scope may have lost trials. A subject without all cells is no
-// member of a suite.
 bool may_have_lost(const Prepared& data, Scope scope, const std::string& subject) {
-  for (std::size_t i = 0; i < data.subjects.size(); ++i) {
-    const Subject& one = data.subjects[i];
-    const bool counts =
-        scope == Scope::subject ? one.name == subject : by_cell(one).size() == data.design_cells();
-    if (counts && may_have_lost(data, i)) return true;
-  }
-  return false;
+  return std::ranges::any_of(subjects_of(data, scope, subject),
+                             [&](std::size_t i) { return may_have_lost(data, i); });
 }
 
 // Returns the number of cells in which no subject of the scope has a trial, if nothing else speaks

@@ -42,6 +42,9 @@ Estimator subject_estimator(const Prepared& data, const Subject& subject,
 // (a * b)). Returns false if fewer than two subjects are complete.
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
 
+// Returns the subjects that analyse_within() uses, if they are at least two.
+std::vector<const Subject*> suite_members(const Prepared& data);
+
 // Returns the weights of a subject's cells.
 using ContrastOfCells = std::function<Contrast(const std::vector<Group>&)>;
 

@@ -60,6 +60,13 @@ void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, No
   });
 }
 
+std::vector<Member> members_of(const Prepared& data, Notes& notes) {
+  std::vector<Member> members = complete_subjects(data, notes);
+  leave_out_short_ones(data, members, notes);
+  if (members.size() < 2) members.clear();
+  return members;
+}
+
 std::vector<std::size_t> all_cells(const Prepared& data) {
   std::vector<std::size_t> cells(data.cells());
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = i;
@@ -256,9 +263,8 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
 }  // namespace
 
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
-  std::vector<Member> members = complete_subjects(data, notes);
-  leave_out_short_ones(data, members, notes);
-  if (members.size() < 2) return false;
+  const std::vector<Member> members = members_of(data, notes);
+  if (members.empty()) return false;
   analysis.suite = members.size();
   const bool these_first = data.spec.programs == Programs::these;
   for (const Scope scope : {these_first ? Scope::these : Scope::like_these,
@@ -272,12 +278,18 @@ bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
   return true;
 }
 
+std::vector<const Subject*> suite_members(const Prepared& data) {
+  Notes unused;
+  std::vector<const Subject*> result;
+  for (const Member& member : members_of(data, unused)) result.push_back(member.subject);
+  return result;
+}
+
 std::optional<Estimate> suite_estimate(const Prepared& data, Scope scope,
                                        const ContrastOfCells& contrast_of_cells) {
   Notes unused;
-  std::vector<Member> members = complete_subjects(data, unused);
-  leave_out_short_ones(data, members, unused);
-  if (members.size() < 2) return std::nullopt;
+  const std::vector<Member> members = members_of(data, unused);
+  if (members.empty()) return std::nullopt;
   const Suite suite{.data = data, .members = members, .scope = scope};
   const Contrast contrast = contrast_of_cells(members.front().cells);
   const auto mean = suite.estimate(contrast);

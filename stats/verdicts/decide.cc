@@ -207,7 +207,14 @@ std::vector<std::vector<Effect*>> families_of(Analysis& analysis) {
 bool Interplay::matters(const Spec& spec) const {
   if (!spec.equivalence || size == nullptr || !size->ratio || !size->low || !size->high)
     return true;
-  return *size->low < 1 / (1 + *spec.equivalence) || *size->high > 1 + *spec.equivalence;
+  double low = *size->low;
+  double high = *size->high;
+  if (spec.losses != Losses::random && (size->loss_low || size->loss_high)) {
+    if (!size->loss_low || !size->loss_high) return true;
+    low = std::min(low, *size->loss_low);
+    high = std::max(high, *size->loss_high);
+  }
+  return low < 1 / (1 + *spec.equivalence) || high > 1 + *spec.equivalence;
 }
 
 namespace {

@@ -190,6 +190,14 @@ TEST(Decide, AnInteractionOfTheTableAndOfTheNumbersIsOne) {
   analysis.interactions[0].low = 0.995;
   analysis.interactions[0].high = 1.005;
   EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "within the margin";
+  analysis.interactions[0].loss_low = 0.994;
+  EXPECT_TRUE(interplays(analysis)[0].matters(analysis.spec)) << "missing trials may be anything";
+  analysis.interactions[0].loss_high = 1.008;
+  EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "within the margin with them";
+  analysis.interactions[0].loss_high = 1.02;
+  EXPECT_TRUE(interplays(analysis)[0].matters(analysis.spec)) << "missing trials may exceed it";
+  analysis.spec.losses = Losses::random;
+  EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "missing at random";
   analysis.tables[0].rows[1].reason = "trials are missing";
   ASSERT_EQ(interplays(analysis).size(), 1U);
   EXPECT_EQ(interplays(analysis)[0].term, "a:b");
