@@ -341,6 +341,44 @@ TEST(Analyse, BoundsOfAnInteractionHoldForAllThatWereTested) {
   EXPECT_NEAR(*one_of_four.loss_high, strict.interactions.at(0).loss_high.value(), 1e-9);
 }
 
+// The third program lost all trials of one arm but those of two blocks.
+TEST(Analyse, AProgramThatTheSuiteLeavesOutHasNoSayAboutItsLosses) {
+  Dataset data{.lists_lost = true};
+  data.columns = {{.name = "program", .levels = {"one", "two", "three"}, .codes = {}},
+                  {.name = "opt", .levels = {"O1", "O2"}, .codes = {}},
+                  {.name = "block", .levels = {}, .codes = {}}};
+  Random random(7);
+  for (std::uint32_t block = 0; block < 10; ++block) {
+    data.columns[2].levels.push_back(std::to_string(block));
+    for (std::uint32_t program = 0; program < 3; ++program)
+      for (std::uint32_t opt = 0; opt < 2; ++opt) {
+        const std::vector<std::uint32_t> codes{program, opt, block};
+        if (program == 2 && opt == 1 && block > 1) {
+          data.lost.push_back({.codes = codes});
+          continue;
+        }
+        for (std::size_t i = 0; i < codes.size(); ++i) data.columns[i].codes.push_back(codes[i]);
+        const double noise = static_cast<double>(random.below(1'000'000)) / 1e6 - 0.5;
+        data.response.push_back(1000 * (opt == 1 ? 0.9 : 1) * (1 + 0.01 * noise));
+      }
+  }
+  Spec spec = opt_only(Design::within_subjects);
+  spec.subject = "program";
+  spec.block = "block";
+  spec.programs = Programs::these;
+  const Analysis analysis = analyse(data, spec);
+  EXPECT_EQ(analysis.suite, 2U);
+  std::size_t suites = 0;
+  for (const Effect& each : analysis.effects) {
+    if (each.subject == "three") EXPECT_TRUE(each.loss_bounds);
+    if (each.scope == Scope::subject) continue;
+    ++suites;
+    EXPECT_FALSE(each.loss_bounds);
+    if (each.scope == Scope::these) EXPECT_EQ(each.verdict, Verdict::faster);
+  }
+  EXPECT_EQ(suites, 2U);
+}
+
 TEST(Analyse, LostTrialsBoundTheMeanOfTheirCell) {
   Dataset data{.response = {2, 8, 3, 3}, .lists_lost = true};
   data.columns = {{.name = "bench", .levels = {"p"}, .codes = {0, 0, 0, 0}},
