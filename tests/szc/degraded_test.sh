@@ -164,6 +164,27 @@ while IFS='|' read -r file compiler flags; do
   done
   [ "$($szc --stab-explain gcc_bytes/ours/program | grep -c 'bytes or its address range')" -le 9 ] || fail "used_bytes_gcc.c $flags: too many functions stay"
 done < <(variants_of used_bytes_gcc.c)
+# Lists of places that the program doesn't ask for keep no function in place; patched_entries.c asks.
+{
+  for i in {1..12}; do echo "__attribute__((noinline)) int f$i(int x) { return x * $i ^ x / $i; }"; done
+  echo "int (*volatile all[])(int) = {f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12};"
+  echo "int main(void) { int sum = 0; for (int i = 0; i < 12; ++i) sum += all[i](i + 1); return sum; }"
+} >listed.c
+moving_functions() { $szc -O2 $1 listed.c -o listed && $szc --stab-explain listed | grep -cE '^ *moves .* (f[0-9]+|main):'; }
+plain=$(moving_functions "")
+[ "$plain" = 13 ] || fail "only $plain functions move"
+for flags in -fpatchable-function-entry=8,3 -fpatchable-function-entry=4 -fsanitize=kcfi; do
+  moving=$(moving_functions $flags)
+  [ "$moving" = "$plain" ] || fail "$flags: $moving functions move instead of $plain"
+done
+while IFS='|' read -r file compiler flags; do
+  build_both patched "$file" "$compiler" "$flags" || fail "patched_entries.c $flags is not built"
+  run patched/plain "" >expected
+  grep -q 'patched 1' expected || fail "patched_entries.c $flags patches nothing: $(cat expected)"
+  run patched/ours seed=2:period=1ms:budget=off >output
+  cmp -s output expected || fail "patched_entries.c $flags: $(cat output patched/ours/errors)"
+  $szc --stab-explain patched/ours/program | grep -q ' once: its bytes or its address range are used' || fail "patched_entries.c $flags: the patched function moves"
+done < <(variants_of patched_entries.c)
 rm -f report
 STABILIZER_OPTIONS=report=report ./good >output
 grep -qE 'go_functions|used_bytes_functions|foreign_exception' report && fail "an ordinary program: $(cat report)"

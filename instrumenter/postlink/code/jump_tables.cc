@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
+#include "instrumenter/postlink/program/references.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -53,7 +54,7 @@ class DataAnalysis {
     if ((section.sh_flags & SHF_ALLOC) == 0) return;
     if ((section.sh_flags & SHF_EXECINSTR) != 0) return read_code(index);
     const std::string_view name = program_.file->name(section);
-    if (!of_interest(name)) return;
+    if (!of_interest(name) || is_unread_list(*program_.file, name)) return;
     for (const Relocation& relocation : program_.file->relocations(index)) {
       if (relocation.type == R_X86_64_PC32) {
         if (refers_to_code(relocation)) distances_.insert(relocation.where);

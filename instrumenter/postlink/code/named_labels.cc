@@ -13,6 +13,7 @@
 #include "instrumenter/postlink/code/code.h"
 #include "instrumenter/postlink/decode/address_uses.h"
 #include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/program/references.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -28,9 +29,12 @@ class LabelAnalysis {
       if (is_label(symbol)) labels_.insert(symbol.st_value);
     for (std::size_t i = 0; i < program_.file->sections().size(); ++i) {
       const Elf64_Shdr& section = program_.file->sections()[i];
-      if ((section.sh_flags & SHF_ALLOC) == 0 || program_.file->name(section) == ".eh_frame")
+      const std::string_view name = program_.file->name(section);
+      if ((section.sh_flags & SHF_ALLOC) == 0 || name == ".eh_frame" ||
+          is_unread_list(*program_.file, name))
         continue;
       const std::vector<Relocation> relocations = program_.file->relocations(i);
+      if (name == patchable_entries) pin_patchable(relocations);
       for (const Relocation& relocation : relocations) {
         look_at(relocation);
         look_at_bounds(relocation);
@@ -110,6 +114,17 @@ class LabelAnalysis {
     const Elf64_Shdr* section = program_.file->section(name.substr(start.size()));
     if (section == nullptr || (section->sh_flags & SHF_EXECINSTR) == 0) return;
     pin_between(section->sh_addr, section->sh_addr + section->sh_size - 1);
+  }
+
+  // The program asks for the list of places to patch, which are at or before functions' starts.
+  void pin_patchable(const std::vector<Relocation>& relocations) {
+    for (const Relocation& relocation : relocations) {
+      const auto behind =
+          std::ranges::lower_bound(program_.functions, relocation.target, {}, &Function::start);
+      if (behind != program_.functions.end()) program_.pin(*behind, abi::PinReason::used_bytes);
+      if (Function* function = program_.find(relocation.target))
+        program_.pin(*function, abi::PinReason::used_bytes);
+    }
   }
 
   // Reads the pass's records (pass/functions_as_bytes.h).

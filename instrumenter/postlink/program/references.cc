@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 namespace stab::instrumenter {
 namespace {
@@ -74,7 +75,9 @@ class RelocationReader {
   void run() {
     for (std::size_t i = 0; i < file_.sections().size(); ++i) {
       const Elf64_Shdr& section = file_.sections()[i];
-      if ((section.sh_flags & SHF_ALLOC) == 0 || file_.name(section) == ".eh_frame") continue;
+      if ((section.sh_flags & SHF_ALLOC) == 0 || file_.name(section) == ".eh_frame" ||
+          is_unread_list(file_, file_.name(section)))
+        continue;
       if ((section.sh_flags & SHF_EXECINSTR) != 0)
         read_code(i);
       else
@@ -153,6 +156,21 @@ void references_of(const ElfFile& file, std::span<const std::uint64_t> named,
   RelocationReader(file, named, is_decoded, take).run();
   for (const std::uint64_t place : file.exported_places()) take(to(Kind::address, place, 0));
   take(to(Kind::content, file.header().e_entry, 0));
+}
+
+bool asks_for_bounds(const ElfFile& file, std::string_view section) {
+  const std::string start = "__start_" + std::string(section);
+  const std::string stop = "__stop_" + std::string(section);
+  return std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& symbol) {
+    const std::string_view name = file.name(symbol);
+    return name == start || name == stop;
+  });
+}
+
+bool is_unread_list(const ElfFile& file, std::string_view section) {
+  // The linker gives no bounds of a section whose name begins with a dot.
+  return section == ".kcfi_traps" ||
+         (section == patchable_entries && !asks_for_bounds(file, section));
 }
 
 }  // namespace stab::instrumenter

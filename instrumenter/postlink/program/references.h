@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "instrumenter/postlink/program/program.h"
 
@@ -34,5 +35,15 @@ void references_of(const Function& function, const TakeReference& take);
 // whether the code at an address is decoded.
 void references_of(const ElfFile& file, std::span<const std::uint64_t> named,
                    const std::function<bool(std::uint64_t)>& is_decoded, const TakeReference& take);
+
+// The section where -fpatchable-function-entry lists the place in front of each function.
+inline constexpr std::string_view patchable_entries = "__patchable_function_entries";
+
+// Returns whether a symbol shows that the program asks where the section is.
+bool asks_for_bounds(const ElfFile& file, std::string_view section);
+
+// Returns whether the section is a list of places in code that compilers make for the kernel, and
+// that this program does not ask for: nothing follows from its references.
+bool is_unread_list(const ElfFile& file, std::string_view section);
 
 }  // namespace stab::instrumenter
