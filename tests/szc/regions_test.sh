@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_regions_test.sh SOURCE BUILD: what stabilizer.h promises of regions, by programs that szc built from C and C++, in
-# what the runtime reports of them.
+# szc_regions_test.sh SOURCE BUILD: what stabilizer.h promises about regions and about new layouts on request, by programs
+# that szc built from C and C++, in what the runtime reports.
 set -u
 . "$1/tests/lib.sh"
 cd "$work" || exit 1
@@ -74,4 +74,21 @@ rm -f report
 STABILIZER_OPTIONS=seed=1:report=report ./whole || fail "a library with regions"
 entered both 2
 grep '"event": "exit"' report | grep '"regions": 1' | grep -q '"region_open": 1' || fail "the open region: $(cat report)"
+
+# Each request gives a new layout, however soon after the last one. With one layout for the whole run it does nothing.
+cat >requests.c <<'EOF'
+#include "stabilizer.h"
+int main(void) { for (int i = 0; i < 50; ++i) stab_randomize_now(); return 0; }
+EOF
+kind=requests
+$szc "$include" -O1 requests.c -o requests || exit 1
+while read -r options layouts; do
+  rm -f report
+  STABILIZER_OPTIONS=seed=1:report=report:$options ./requests || fail "requests, $options"
+  got=$(sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' report)
+  [ "${got:-0}" -ge "$layouts" ] && { [ "$layouts" != 1 ] || [ "$got" = 1 ]; } || fail "requests, $options: ${got:-no} layouts"
+done <<'EOF'
+period=500ms 51
+rerandomize=once 1
+EOF
 finish
