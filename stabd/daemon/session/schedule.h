@@ -32,6 +32,14 @@ struct Counts {
   std::uint64_t skipped = 0;    // not run because of C3
   std::uint64_t disturbed = 0;  // the last attempt was disturbed, too
   [[nodiscard]] std::uint64_t finished() const { return ok + failed + skipped + disturbed; }
+  Counts& operator+=(const Counts& more) {
+    total += more.total;
+    ok += more.ok;
+    failed += more.failed;
+    skipped += more.skipped;
+    disturbed += more.disturbed;
+    return *this;
+  }
 };
 
 class Schedule {

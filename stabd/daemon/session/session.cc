@@ -85,9 +85,10 @@ Session::Session(store::Store& store, store::Experiment experiment, plan::Plan p
       expansion_(plan::expand(plan_)),
       around_(around),
       state_(state_from(experiment_.state).value_or(State::queued)),
+      places_(1),
       abandoned_(around_.abandoned_block(experiment_.id)),
       since_(steady_clock::now()) {
-  schedule_ = std::make_unique<Schedule>(plan_, expansion_, std::vector<store::Store::Progress>());
+  for (Place& place : places_) place.schedule = std::make_unique<Schedule>(plan_, expansion_);
 }
 
 void Session::apply(Event event, const std::string& reason) {
@@ -110,7 +111,7 @@ void Session::apply(Event event, const std::string& reason) {
   if (from == State::paused) since_ = steady_clock::now();  // E7
   add_duration();
   save_state();
-  if (has_worker_ && !needs_worker(state_)) around_.stop_worker();
+  if (has_worker() && !needs_worker(state_)) around_.stop_worker();
   if (state_ == State::paused && !is_held()) around_.retry_later();
 }
 
@@ -183,17 +184,18 @@ void Session::wait_for_storage(const std::string& why, std::string_view what_fol
   if (!std::exchange(told_of_storage_, true)) around_.tell("paused", why);
 }
 
-void Session::ask(const protocol::WorkRequest& request, nanoseconds within) {
-  asked_ = request.index();
+void Session::ask(Place& place, const protocol::WorkRequest& request, nanoseconds within) {
+  place.asked = request.index();
   around_.send(std::visit([](const auto& each) { return protocol::encode(each); }, request),
                within);
 }
 
 void Session::worker_said(const std::string& line) {
   if (!needs_worker(state_)) return;  // the worker is being stopped
+  Place& place = places_.front();
   // The first answer may come from a worker of another version, so its protocol is checked before
   // it is decoded. Later answers come between two trials and are decoded only once.
-  if (asked_ == protocol::setup_index)
+  if (place.asked == protocol::setup_index)
     if (const auto setup = protocol::decode<protocol::SetupVersion>(line);
         setup && setup->protocol != protocol::version)
       return apply(Event::refused, protocol::worker_mismatch());
@@ -207,17 +209,18 @@ void Session::worker_said(const std::string& line) {
   if (const auto* node = std::get_if<protocol::NodeReply>(&*reply)) {
     if (const std::string refusal = refusal_of(*node); !refusal.empty() || !plan_.machines)
       return bad(refusal.empty() ? "it is on no node" : refusal);
-    if (asked_ != protocol::setup_index || !node_.node.empty())
+    if (place.asked != protocol::setup_index || !place.node.node.empty())
       return bad("a worker says where it is once, before anything else");
-    return came_up_on(*node);
+    return came_up_on(place, *node);
   }
   if (const auto* lost = std::get_if<protocol::LostReply>(&*reply)) {
     if (!plan_.machines) return bad("it is on no node");
-    lost_ = {.loss = lost->loss, .reason = one_line(lost->reason, 2000)};
+    place.lost = {.loss = lost->loss, .reason = one_line(lost->reason, 2000)};
     return;
   }
   // Each request has one kind of reply, with the same index in its variant.
-  if (std::exchange(asked_, std::nullopt) != reply->index()) return bad("that was not requested");
+  if (std::exchange(place.asked, std::nullopt) != reply->index())
+    return bad("that was not requested");
   const std::string refusal = std::visit(
       [](const auto& each) {
         using Reply = std::remove_cvref_t<decltype(each)>;
@@ -230,8 +233,8 @@ void Session::worker_said(const std::string& line) {
       },
       *reply);
   if (!refusal.empty()) return bad(refusal);
-  if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(*setup);
-  if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(*build);
+  if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(place, *setup);
+  if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(place, *build);
   // These two are handled above.
   if (!std::holds_alternative<protocol::RunReply>(*reply)) return;
   auto run = std::get<protocol::RunReply>(*reply);
@@ -247,14 +250,14 @@ void Session::worker_said(const std::string& line) {
     run.exit_code.reset();
     run.signal.reset();
   }
-  ran(std::move(run));
+  ran(place, std::move(run));
 }
 
-void Session::set_up(const protocol::SetupReply& reply) {
+void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   if (!reply.error.empty()) return apply(Event::refused, reply.error);
-  cpus_ = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
-  cpus_.shared = cpus_.others == cpus_.trial;
-  if (cpus_.trial.empty())
+  place.cpus = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
+  place.cpus.shared = place.cpus.others == place.cpus.trial;
+  if (place.cpus.trial.empty())
     return apply(Event::refused, "the worker did not report on which CPUs trials run");
   const auto machine = store_.add_machine(
       {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
@@ -271,14 +274,14 @@ void Session::set_up(const protocol::SetupReply& reply) {
   if (experiment_.trial_cpus.empty()) experiment_.trial_cpus = reply.trial_cpus;
   if (!stored(store_.update_experiment(experiment_))) return;
   note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
-  simulator_ = reply.simulator;
-  if (!plan_.machines) around_.stay_off_trials(cpus_.others, cpus_.shared);
+  place.simulator = reply.simulator;
+  if (!plan_.machines) around_.stay_off_trials(place.cpus.others, place.cpus.shared);
   for (const std::string& text : reply.notes) note("machine", text);
-  builds_since_ = steady_clock::now();
-  ask_for_build();
+  place.builds_since = steady_clock::now();
+  ask_for_build(place);
 }
 
-store::Trial Session::row_for(const Schedule::Step& step) const {
+store::Trial Session::row_for(const Place& place, const Schedule::Step& step) const {
   const plan::Trial trial = expansion_.trials[step.position];
   store::Trial row;
   row.experiment = experiment_.id;
@@ -290,53 +293,57 @@ store::Trial Session::row_for(const Schedule::Step& step) const {
   for (std::size_t i = 0; i < plan_.factors.size(); ++i)
     row.levels[plan_.factors[i].name] = trial.levels[i].name;
   row.seed = trial.seed;
-  row.node = node_.node;
-  const std::int64_t slot = builds_.of_trial[step.position];
-  if (slot >= 0) row.build = builds_.slots[static_cast<std::size_t>(slot)].key;
+  row.node = place.node.node;
+  const std::int64_t slot = place.builds.of_trial[step.position];
+  if (slot >= 0) row.build = place.builds.slots[static_cast<std::size_t>(slot)].key;
   return row;
 }
 
 void Session::continue_work() {
   if (busy_with<Loading>()) return load_trials();
-  if (state_ != State::running || !busy_with<std::monostate>() || last_) return;
-  const auto step = schedule_->next();
+  for (Place& place : places_) continue_at(place);
+}
+
+void Session::continue_at(Place& place) {
+  if (state_ != State::running || !busy_with<std::monostate>() || place.trial || last_) return;
+  const auto step = place.schedule->next();
   // The worker ends first, so that the analysis runs on a free machine; worker_ended() continues.
   if (!step) return apply(Event::trials_complete, "");
   if (auto may = around_.may_store(); !may)
     return apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
-  if (waits_before(*step)) return;
+  if (waits_before(place, *step)) return;
   if (!step->without_running) {
-    if (!waits_for_quiet(*step)) ask_for_trial(*step);
+    if (!waits_for_quiet(*step)) ask_for_trial(place, *step);
     return;
   }
-  store::Trial row = row_for(*step);
+  store::Trial row = row_for(place, *step);
   row.status = *step->without_running;
   row.reason = step->reason;
   row.started_ns = wall_clock_ns();
-  activity_ = *step;
-  keep(std::move(row));
+  place.trial = step;
+  keep(place, std::move(row));
 }
 
-void Session::ask_for_trial(const Schedule::Step& step) {
+void Session::ask_for_trial(Place& place, const Schedule::Step& step) {
   const plan::Trial trial = expansion_.trials[step.position];
   results::BuiltPaths built;
-  if (const std::int64_t slot = builds_.of_trial[step.position]; slot >= 0)
-    built = {.out = builds_.slots[static_cast<std::size_t>(slot)].out,
-             .tree = builds_.slots[static_cast<std::size_t>(slot)].directory,
-             .readings = builds_.slots[static_cast<std::size_t>(slot)].readings};
+  if (const std::int64_t slot = place.builds.of_trial[step.position]; slot >= 0)
+    built = {.out = place.builds.slots[static_cast<std::size_t>(slot)].out,
+             .tree = place.builds.slots[static_cast<std::size_t>(slot)].directory,
+             .readings = place.builds.slots[static_cast<std::size_t>(slot)].readings};
   const auto request = results::run_request(plan_, trial, experiment_.directory, built);
-  activity_ = step;
+  place.trial = step;
   company_ = nanoseconds(0);
   if (company_since_) company_since_ = steady_clock::now();
   // The program, the check command, and the prepare and cleanup commands may each take the whole
   // timeout.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
   around_.bound(request);
-  ask(request, (2 + steps) * request.timeout + trial_grace);
+  ask(place, request, (2 + steps) * request.timeout + trial_grace);
 }
 
-void Session::ran(protocol::RunReply reply) {
-  store::Trial row = row_for(std::get<Schedule::Step>(activity_));
+void Session::ran(Place& place, protocol::RunReply reply) {
+  store::Trial row = row_for(place, *place.trial);
   row.status = reply.status;
   row.reason = std::move(reply.reason);
   row.exit_code = reply.exit_code;
@@ -353,8 +360,8 @@ void Session::ran(protocol::RunReply reply) {
   row.samples = std::move(reply.samples);
   row.profile = std::move(reply.profile);
   row.causal = std::move(reply.causal);
-  if (last_commit_.count() > 0)
-    row.readings.push_back(counters::counted("commit-before-ns", "ns", last_commit_.count()));
+  if (place.last_commit.count() > 0)
+    row.readings.push_back(counters::counted("commit-before-ns", "ns", place.last_commit.count()));
   for (counters::Reading& reading : std::exchange(waited_, {}))
     row.readings.push_back(std::move(reading));
   const bool company = company_since_.has_value();
@@ -363,101 +370,102 @@ void Session::ran(protocol::RunReply reply) {
     row.readings.push_back(counters::counted("reports-beside-ns", "ns", company_.count()));
   if (company) has_company(true);
   exclusion::mark(plan_.exclude, row);
-  keep(std::move(row));
+  keep(place, std::move(row));
 }
 
-void Session::keep(store::Trial row) {
-  const auto step = std::get<Schedule::Step>(activity_);
-  row.last = schedule_->is_last(step, row.status);
+void Session::keep(Place& place, store::Trial row) {
+  const Schedule::Step step = *place.trial;
+  row.last = place.schedule->is_last(step, row.status);
   const auto before = steady_clock::now();
   const auto added = store_.add_trial(row);
-  if (!added && added.error().temporary) pending_ = row;
+  if (!added && added.error().temporary) place.pending = row;
   if (!stored(added)) return;
   told_of_storage_ = false;
   if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
     around_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
-  last_commit_ = steady_clock::now() - before;
-  schedule_->record(step, row.status);
+  place.last_commit = steady_clock::now() - before;
+  place.schedule->record(step, row.status);
   // On a node a lost worker repeats its block, so other trials of the block don't count as progress.
-  if (!plan_.machines || step.position == lost_position_) losses_ = 0;
+  if (!plan_.machines || step.position == place.lost_position) place.losses = 0;
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
-  idle();
+  place.trial.reset();
   measured_ += was_run ? 1 : 0;
   // There may be thousands of rows without a run, so clients are answered between them.
-  if (!has_worker_) return;
+  if (!place.has_worker) return;
   if (was_run)
-    continue_work();
+    continue_at(place);
   else
     around_.call_again();
 }
 
 void Session::worker_ended(const std::string& how_on_head) {
-  has_worker_ = false;
-  asked_.reset();
+  Place& place = places_.front();
+  place.has_worker = false;
+  place.asked.reset();
   if (plan_.machines && needs_worker(state_) &&
-      !(lost_ && protocol::loss_named(lost_->loss) == protocol::Loss::worker))
-    return lost_node(how_on_head);
-  const std::string how = lost_ ? std::exchange(lost_, std::nullopt)->reason : how_on_head;
-  const auto* under_way = trial_under_way();
-  const auto step = under_way ? std::optional(*under_way) : std::nullopt;
-  if (step) idle();
+      !(place.lost && protocol::loss_named(place.lost->loss) == protocol::Loss::worker))
+    return lost_node(place, how_on_head);
+  const std::string how =
+      place.lost ? std::exchange(place.lost, std::nullopt)->reason : how_on_head;
+  const auto step = std::exchange(place.trial, std::nullopt);
   if (state_ == State::analysing) return analyse();
   if (!needs_worker(state_)) return;
-  if (plan_.machines && step && std::exchange(lost_position_, step->position) != step->position)
-    losses_ = 0;
-  if (++losses_ >= max_losses && step && state_ == State::running) {
+  if (plan_.machines && step &&
+      std::exchange(place.lost_position, step->position) != step->position)
+    place.losses = 0;
+  if (++place.losses >= max_losses && step && state_ == State::running) {
     // This trial seems to end its worker, so it counts as failed.
-    activity_ = *step;
-    store::Trial row = row_for(*step);
+    place.trial = step;
+    store::Trial row = row_for(place, *step);
     row.started_ns = wall_clock_ns();
-    row.reason = fmt::format("its worker {} {} times in a row", how, losses_);
-    keep(std::move(row));
+    row.reason = fmt::format("its worker {} {} times in a row", how, place.losses);
+    keep(place, std::move(row));
   }
-  if (losses_ >= max_losses)
-    return apply(
-        Event::gave_up,
-        fmt::format("the worker {} {} times without finishing a build or a trial", how, losses_));
+  if (place.losses >= max_losses)
+    return apply(Event::gave_up,
+                 fmt::format("the worker {} {} times without finishing a build or a trial", how,
+                             place.losses));
   spdlog::warn("experiment {}: the worker {}; a new worker continues", experiment_.id, how);
   apply(Event::worker_lost, "");
   start();
 }
 
 // E9. The program has no part in this, so no trial counts as failed.
-void Session::lost_node(const std::string& how) {
+void Session::lost_node(Place& place, const std::string& how) {
   using protocol::Loss;
   constexpr unsigned most_losses = 5;
-  if (trial_under_way()) idle();
-  const auto lost = std::exchange(lost_, std::nullopt)
+  place.trial.reset();
+  const auto lost = std::exchange(place.lost, std::nullopt)
                         .value_or(protocol::LostReply{
                             .loss = std::string(to_string(Loss::step_lost)),
                             .reason = fmt::format("the process that starts the step {}", how)});
   const Loss loss = protocol::loss_named(lost.loss);
   // A controller that is away is asked every few seconds.
   const std::string text = fmt::format("{}: {}", to_string(loss), lost.reason);
-  if (std::exchange(noted_loss_, text) != text || !node_.node.empty())
+  if (std::exchange(place.noted_loss, text) != text || !place.node.node.empty())
     note(std::string(lost_event), text);
   if (loss == Loss::cannot_start || loss == Loss::no_node)
     return apply(Event::refused, fmt::format("{}: {}", to_string(loss), lost.reason));
-  if (loss == Loss::controller_away && node_.node.empty())
+  if (loss == Loss::controller_away && place.node.node.empty())
     return wait_for_storage(fmt::format("{}: {}", to_string(loss), lost.reason),
                             "stabd tries again");
-  const auto next = schedule_->next();
+  const auto next = place.schedule->next();
   const auto block = next ? std::optional(block_at(next->position)) : std::nullopt;
-  node_losses_ = block == lost_block_ ? node_losses_ + 1 : 1;
-  lost_block_ = block;
-  if (node_losses_ >= most_losses)
+  place.node_losses = block == place.lost_block ? place.node_losses + 1 : 1;
+  place.lost_block = block;
+  if (place.node_losses >= most_losses)
     return apply(Event::gave_up,
                  fmt::format("{}: {}; {} steps were lost in the same block. 'stabctl retry' "
                              "continues from here",
-                             to_string(loss), lost.reason, node_losses_));
+                             to_string(loss), lost.reason, place.node_losses));
   spdlog::warn("experiment {}: {}: {}; another step continues", experiment_.id, to_string(loss),
                lost.reason);
   apply(Event::worker_lost, fmt::format("{}: {}", to_string(loss), lost.reason));
   start();
 }
 
-void Session::came_up_on(const protocol::NodeReply& node) {
-  node_ = node;
+void Session::came_up_on(Place& place, const protocol::NodeReply& node) {
+  place.node = node;
   if (node.version != STAB_VERSION)
     return apply(Event::refused,
                  fmt::format("node {} has stabd {}, but this is stabd {}: install the same version "
@@ -468,9 +476,11 @@ void Session::came_up_on(const protocol::NodeReply& node) {
 
 void Session::worker_silent(const std::string& how) {
   if (plan_.machines) {
-    lost_ = {.loss = std::string(to_string(protocol::Loss::silent)),
-             .reason = fmt::format("the worker on node {} {}",
-                                   node_.node.empty() ? "(not known yet)" : node_.node, how)};
+    Place& place = places_.front();
+    place.lost = {
+        .loss = std::string(to_string(protocol::Loss::silent)),
+        .reason = fmt::format("the worker on node {} {}",
+                              place.node.node.empty() ? "(not known yet)" : place.node.node, how)};
     return;
   }
   apply(Event::gave_up, fmt::format("the worker {}: it was stopped, or something that it waits for "
@@ -479,14 +489,15 @@ void Session::worker_silent(const std::string& how) {
 }
 
 void Session::retry_storage() {
-  if (pending_) {
-    const auto added = store_.add_trial(*pending_);
+  for (Place& place : places_) {
+    if (!place.pending) continue;
+    const auto added = store_.add_trial(*place.pending);
     if (!added && added.error().temporary) return around_.retry_later();
-    pending_.reset();
+    place.pending.reset();
     if (!stored(added)) return;
   }
   if (unsaved_) save_state();
-  if (unsaved_ || (state_ == State::paused && has_worker_)) return around_.retry_later();
+  if (unsaved_ || (state_ == State::paused && has_worker())) return around_.retry_later();
   if (state_ != State::paused || is_held()) return;
   apply(Event::storage_ok, "");
   start();
@@ -510,13 +521,14 @@ void Session::give_way_for(const std::string& why) {
 // E8
 void Session::give_way() {
   if (!next(state_, Event::give_way)) return;
-  const auto step = schedule_->next();
+  const Place& place = places_.front();
+  const auto step = place.schedule->next();
   if (state_ != State::running || !step || step->position == 0)
     return give_way_for(std::string(turn_is_over));
   const BlockId block = block_at(step->position);
   const auto positions = positions_of_block(step->position);
   // A retry fills gaps in blocks that were measured long ago, so such a block is not repeated.
-  const bool split = abandoned_ == block || !positions || schedule_->goes_back(step->position);
+  const bool split = abandoned_ == block || !positions || place.schedule->goes_back(step->position);
   abandoned_ = block;
   if (split) return give_way_for(std::string(turn_is_over));
   if (!stored(store_.reopen(experiment_.id, positions->first, positions->second))) return;
@@ -554,24 +566,47 @@ void Session::has_company(bool company) {
   if (!company_since_ && company) company_since_ = now;
 }
 
+bool Session::has_worker() const {
+  return std::ranges::any_of(places_, &Place::has_worker);
+}
+
+bool Session::runs_trial() const {
+  return state_ == State::running && std::ranges::any_of(places_, [](const Place& place) {
+           return place.has_worker && place.trial.has_value();
+         });
+}
+
+bool Session::finished() const {
+  const auto is_over = [](const Place& place) { return !place.has_worker && !place.pending; };
+  return (is_final(state_) || rests()) && !unsaved_ && std::ranges::all_of(places_, is_over);
+}
+
+Counts Session::counts() const {
+  Counts sum;
+  for (const Place& place : places_) sum += place.schedule->counts();
+  return sum;
+}
+
 Session::Progress Session::progress() const {
-  Progress progress{.builds_done = next_build_,
-                    .builds = builds_.slots.size(),
-                    .builds_cached = static_cast<std::size_t>(std::ranges::count(
-                        std::span(builds_.slots).first(next_build_), true, &BuildSlot::cached)),
-                    .activity = "",
-                    .look = last_look_,
-                    .changes = last_changes_,
-                    .fewest = plan::fewest_trials(plan_),
-                    .left = std::nullopt};
-  const Counts& counts = schedule_->counts();
+  const Place& place = places_.front();
+  Progress progress{
+      .builds_done = place.next_build,
+      .builds = place.builds.slots.size(),
+      .builds_cached = static_cast<std::size_t>(std::ranges::count(
+          std::span(place.builds.slots).first(place.next_build), true, &BuildSlot::cached)),
+      .activity = "",
+      .look = last_look_,
+      .changes = last_changes_,
+      .fewest = plan::fewest_trials(plan_),
+      .left = std::nullopt};
+  const Counts counts = this->counts();
   const std::uint64_t done_now = counts.finished() - finished_then_;
-  if (state_ == State::building && next_build_ < builds_.slots.size()) {
-    progress.activity =
-        fmt::format("building {}", plan_.benchmarks[builds_.slots[next_build_].benchmark].name);
-    progress.left = builds_left();
+  if (state_ == State::building && place.next_build < place.builds.slots.size()) {
+    progress.activity = fmt::format(
+        "building {}", plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name);
+    progress.left = builds_left(place);
   }
-  if (state_ == State::building && plan_.machines && node_.node.empty())
+  if (state_ == State::building && plan_.machines && place.node.node.empty())
     progress.activity = "waiting for a node of the cluster";
   if (state_ != State::running) return progress;
   if (done_now > 0) {
@@ -581,15 +616,14 @@ Session::Progress Session::progress() const {
         std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
   }
   if (busy_with<Wait>()) progress.activity = wait_words();
-  const auto* step = trial_under_way();
-  if (!step) return progress;
-  const plan::Trial trial = expansion_.trials[step->position];
+  if (!place.trial) return progress;
+  const plan::Trial trial = expansion_.trials[place.trial->position];
   progress.activity = plan_.benchmarks[trial.benchmark].name;
   for (const plan::Level& level : expansion_.cells[trial.cell])
     progress.activity += " " + level.name;
   progress.activity +=
       fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
-  if (!node_.node.empty()) progress.activity += " on node " + node_.node;
+  if (!place.node.node.empty()) progress.activity += " on node " + place.node.node;
   return progress;
 }
 

@@ -47,14 +47,13 @@
 #include "protocol/reading.h"
 #include "protocol/work.h"
 #include "stabd/daemon/session/builds.h"
+#include "stabd/daemon/session/place.h"
 #include "stabd/daemon/session/schedule.h"
 #include "stabd/daemon/session/state.h"
 #include "store/store.h"
 
 namespace stab::daemon {
 
-// Whether the block is a warm-up block, and its number among those.
-using BlockId = std::pair<bool, std::uint32_t>;
 // The reason shown for a queued experiment that gave the machine away.
 inline constexpr std::string_view turn_is_over =
     "it is another user's turn; this experiment continues at its next turn";
@@ -156,9 +155,7 @@ class Session {
   void cancel();
   // The daemon is about to stop: the running trial is the last one.
   void ask_for_no_more() { last_ = true; }
-  [[nodiscard]] bool runs_trial() const {
-    return state_ == State::running && trial_under_way() && has_worker_;
-  }
+  [[nodiscard]] bool runs_trial() const;
   // Says whether readers or an import now run beside trials that they would normally wait for.
   // Trials' rows record for how long.
   void has_company(bool company);
@@ -172,16 +169,14 @@ class Session {
   [[nodiscard]] State state() const { return state_; }
   // Whether the session is over, because the experiment has ended, is held or gave the machine
   // away, and nothing of it is alive or unsaved.
-  [[nodiscard]] bool finished() const {
-    return (is_final(state_) || rests()) && !has_worker_ && !unsaved_ && !pending_;
-  }
+  [[nodiscard]] bool finished() const;
   [[nodiscard]] const store::Experiment& experiment() const { return experiment_; }
   // The row as clients see it. While the session is not finished(), an experiment that is ending or
   // being paused still shows its state before that.
   [[nodiscard]] store::Experiment shown() const;
   // Whether its builds and trials keep root's capabilities.
   [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }
-  [[nodiscard]] const Counts& counts() const { return schedule_->counts(); }
+  [[nodiscard]] Counts counts() const;
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
 
   struct Progress {
@@ -200,8 +195,8 @@ class Session {
   [[nodiscard]] Progress progress() const;
 
  private:
-  // The activities within a state. Loading reads stored trials in pieces; it has read the positions
-  // below `before`.
+  // The session's own activities within a state; its places build and run trials. Loading reads
+  // stored trials in pieces; it has read the positions below `before`.
   struct Loading {
     std::uint32_t before = 0;
   };
@@ -211,17 +206,14 @@ class Session {
     std::chrono::steady_clock::time_point since{};
     std::string loud{};  // why the machine was not quiet at the last look; "" before the first one
   };
-  // A Step is a trial until its row is stored. While the worker builds, the activity is monostate.
-  using Activity = std::variant<std::monostate, Loading, Reading, Wait, Schedule::Step>;
+  using Activity = std::variant<std::monostate, Loading, Reading, Wait>;
   template <class Kind>
   [[nodiscard]] const Kind* busy_with() const {
     return std::get_if<Kind>(&activity_);
   }
-  [[nodiscard]] const Schedule::Step* trial_under_way() const {
-    return busy_with<Schedule::Step>();
-  }
   void idle() { activity_ = std::monostate{}; }
 
+  [[nodiscard]] bool has_worker() const;
   [[nodiscard]] bool is_held() const { return experiment_.held_by.has_value(); }
   [[nodiscard]] bool gave_way() const { return gave_way_ && state_ == State::queued; }
   [[nodiscard]] bool rests() const { return is_held() || gave_way(); }
@@ -238,35 +230,36 @@ class Session {
   void load_builds();
   void begin_loading();
   void load_trials();
-  void start_worker();
-  [[nodiscard]] store::Outcome<std::string> earlier_node();
-  void came_up_on(const protocol::NodeReply& node);
-  void lost_node(const std::string& how);
-  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block();
-  void set_up(const protocol::SetupReply& reply);
-  void ask(const protocol::WorkRequest& request, std::chrono::nanoseconds within);
-  void ask_for_build();
-  void built(const protocol::BuildReply& reply);
-  bool same_as_before(const protocol::BuildReply& reply);
+  void start_worker(Place& place);
+  [[nodiscard]] store::Outcome<std::string> earlier_node(const Place& place);
+  void came_up_on(Place& place, const protocol::NodeReply& node);
+  void lost_node(Place& place, const std::string& how);
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block(
+      Place& place);
+  void set_up(Place& place, const protocol::SetupReply& reply);
+  void ask(Place& place, const protocol::WorkRequest& request, std::chrono::nanoseconds within);
+  void ask_for_build(Place& place);
+  void built(Place& place, const protocol::BuildReply& reply);
+  bool same_as_before(const Place& place, const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
-  [[nodiscard]] std::optional<std::chrono::nanoseconds> builds_left() const;
-  void builds_complete();
-  void make_quiet();
-  void note_quietness();
-  void note_versions();
+  [[nodiscard]] static std::optional<std::chrono::nanoseconds> builds_left(const Place& place);
+  void builds_complete(const Place& place);
+  void make_quiet(const Place& place);
+  void note_quietness(const Place& place);
+  void note_versions(const Place& place);
   void look_whether_still_quiet(std::uint32_t block);
   void note_changes(const std::string& when);
   void put_back();
   // At the start of a block no trial runs, so the stopping rule is asked and readers get their
   // time. Returns true if the session continues later.
-  bool waits_before(const Schedule::Step& step);
+  bool waits_before(Place& place, const Schedule::Step& step);
   [[nodiscard]] bool begins_block(const Schedule::Step& step) const;
   [[nodiscard]] bool is_looked_at(const Schedule::Step& step) const;
-  void ask_rule(std::uint32_t position, unsigned attempt);
-  void rule_said(const protocol::LookReply& look, std::uint32_t position);
-  bool time_is_up(const Schedule::Step& step);
-  bool waits_for_readers(std::uint32_t position, bool within_block = false);
-  void pass(std::uint32_t position);
+  void ask_rule(Place& place, std::uint32_t position, unsigned attempt);
+  void rule_said(Place& place, const protocol::LookReply& look, std::uint32_t position);
+  bool time_is_up(const Place& place, const Schedule::Step& step);
+  bool waits_for_readers(Place& place, std::uint32_t position, bool within_block = false);
+  void pass(Place& place, std::uint32_t position);
   using OnLine = std::function<void(const Result<std::string>& line)>;
   void ask_reader(protocol::ReadRequest request, OnLine use);
   void stop_asking();
@@ -276,12 +269,13 @@ class Session {
   void looked(const std::string& loud, const std::vector<std::string>& missing);
   void end_wait(std::chrono::nanoseconds waited, bool in_vain);
   [[nodiscard]] std::string wait_words() const;
-  void ask_for_trial(const Schedule::Step& step);
-  void ran(protocol::RunReply reply);
-  void keep(store::Trial row);
+  void continue_at(Place& place);
+  void ask_for_trial(Place& place, const Schedule::Step& step);
+  void ran(Place& place, protocol::RunReply reply);
+  void keep(Place& place, store::Trial row);
   void analyse(unsigned attempt = 1);
   void analysed(const protocol::FindingsReply& findings);
-  [[nodiscard]] store::Trial row_for(const Schedule::Step& step) const;
+  [[nodiscard]] store::Trial row_for(const Place& place, const Schedule::Step& step) const;
   void note(const std::string& kind, const std::string& text);
 
   store::Store& store_;
@@ -291,31 +285,15 @@ class Session {
   Surroundings& around_;
   State state_ = State::queued;
   State before_ = State::queued;  // the state before this one
-  std::unique_ptr<Schedule> schedule_;
-  Builds builds_;
-  machine::CpuChoice cpus_;
-  std::string simulator_;  // the simulator's version if trials run under one
-  bool changed_ = false;   // settings of the machine may have been changed
+  std::vector<Place> places_;     // never empty, and never of another size
+  bool changed_ = false;          // settings of the machine may have been changed
   // When we last checked that the machine is still quiet.
   std::chrono::steady_clock::time_point looked_;
   std::vector<store::Build> earlier_builds_;  // the stored builds when this worker started
-  std::size_t next_build_ = 0;
-  bool has_worker_ = false;
-  // The unanswered request to the worker, as its index in protocol::WorkRequest.
-  std::optional<std::size_t> asked_;
-  bool unsaved_ = false;  // experiment_ is newer than its row
+  bool unsaved_ = false;                      // experiment_ is newer than its row
   std::string unsaved_why_{};
   unsigned silences_ = 0;  // questions without an answer from any reader, since the last answer
-  unsigned losses_ = 0;    // workers lost since the last result
-  // The node of a cluster where the worker is, and why it is lost; empty on our own machine.
-  protocol::NodeReply node_;
-  std::optional<protocol::LostReply> lost_;
-  unsigned node_losses_ = 0;  // nodes lost in this block
-  std::optional<BlockId> lost_block_;
-  std::optional<std::uint32_t> lost_position_;  // the trial that lost its worker last
-  std::string noted_loss_;
-  bool has_whole_blocks_ = false;  // E9: the incomplete block was looked for
-  std::string stopped_;            // why the stopping rule or the plan's time ended the experiment
+  std::string stopped_;    // why the stopping rule or the plan's time ended the experiment
   std::string last_look_;
   std::vector<protocol::Change> last_changes_{};
   bool last_ = false;  // no further trial is requested
@@ -327,7 +305,6 @@ class Session {
   Activity activity_;
   std::chrono::nanoseconds stored_wall_{0};  // the total time of the trials that were read
   std::uint64_t question_ = 0;  // number of the last question; answers to earlier ones are dropped
-  std::optional<std::uint32_t> passed_;  // the position that waits_before() is done with
   // The block for which we don't wait for a quiet machine again, as a BlockId; stop_asking() clears
   // it.
   std::optional<std::pair<bool, std::uint32_t>> quiet_block_;
@@ -336,9 +313,6 @@ class Session {
   std::optional<std::chrono::steady_clock::time_point> company_since_;
   // How long the running trial has had company, up to company_since_.
   std::chrono::nanoseconds company_{0};
-  std::optional<store::Trial> pending_;  // E2
-  // How long it took to store the last trial, which becomes a reading of the next one.
-  std::chrono::nanoseconds last_commit_{0};
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns counts up to this time
   // The measured block that began last.
   struct Begun {
@@ -346,7 +320,6 @@ class Session {
     std::chrono::nanoseconds driven{};  // experiment_.duration_ns when it began
   };
   std::optional<Begun> begun_;
-  std::chrono::steady_clock::time_point builds_since_;
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;
 };

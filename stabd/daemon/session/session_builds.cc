@@ -55,21 +55,21 @@ bool times_builds(const plan::Plan& plan) {
 
 }  // namespace
 
-void Session::ask_for_build() {
-  if (next_build_ >= builds_.slots.size()) return builds_complete();
-  const BuildSlot& slot = builds_.slots[next_build_];
+void Session::ask_for_build(Place& place) {
+  if (place.next_build >= place.builds.slots.size()) return builds_complete(place);
+  const BuildSlot& slot = place.builds.slots[place.next_build];
   const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
   protocol::BuildRequest request{
       .command = slot.command,
       .directory = experiment_.directory,
       .sources = benchmark.sources,
       .revision = slot.revision,
-      .cache = plan_.machines ? node_.cache : around_.cache(experiment_),
+      .cache = plan_.machines ? place.node.cache : around_.cache(experiment_),
       .keep_tree = uses_tree(benchmark),
       .known_key = known_key(slot),
       .timeout = benchmark.build_timeout,
-      .cache_limit = next_build_ + 1 == builds_.slots.size() ? around_.cache_limit() : 0};
-  auto rest = std::span(builds_.slots).subspan(next_build_ + 1);
+      .cache_limit = place.next_build + 1 == place.builds.slots.size() ? around_.cache_limit() : 0};
+  auto rest = std::span(place.builds.slots).subspan(place.next_build + 1);
   if (times_builds(plan_)) rest = {};
   std::size_t bytes = 0;
   for (const BuildSlot& each : rest.first(std::min(rest.size(), most_next_builds))) {
@@ -86,7 +86,7 @@ void Session::ask_for_build() {
   // Another daemon may be doing the same build. So the worker may wait for two locks and for the
   // other build before it copies the sources and builds, and each of these five may take the whole
   // timeout.
-  ask(request, 5 * benchmark.build_timeout + build_grace);
+  ask(place, request, 5 * benchmark.build_timeout + build_grace);
 }
 
 // The key that this build had when the experiment began; "" if it was not built or failed, so that
@@ -100,8 +100,8 @@ std::string Session::known_key(const BuildSlot& slot) const {
 }
 
 // A resumed experiment must not continue with other sources or another compiler.
-bool Session::same_as_before(const protocol::BuildReply& reply) {
-  const BuildSlot& slot = builds_.slots[next_build_];
+bool Session::same_as_before(const Place& place, const protocol::BuildReply& reply) {
+  const BuildSlot& slot = place.builds.slots[place.next_build];
   const std::string known = known_key(slot);
   if (known.empty() || reply.key.empty() || reply.key == known) return true;
   apply(Event::refused,
@@ -112,9 +112,9 @@ bool Session::same_as_before(const protocol::BuildReply& reply) {
   return false;
 }
 
-void Session::built(const protocol::BuildReply& reply) {
-  if (!same_as_before(reply)) return;
-  BuildSlot& slot = builds_.slots[next_build_];
+void Session::built(Place& place, const protocol::BuildReply& reply) {
+  if (!same_as_before(place, reply)) return;
+  BuildSlot& slot = place.builds.slots[place.next_build];
   const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;
   const bool failed = reply.status == store::BuildStatus::failed;
   slot.key = reply.key;
@@ -149,58 +149,59 @@ void Session::built(const protocol::BuildReply& reply) {
                                reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment)
       return apply(Event::refused, reason);
-    schedule_->fail_benchmark(slot.benchmark, reason);
+    place.schedule->fail_benchmark(slot.benchmark, reason);
   }
   // A node builds again for each worker, so there a build is no progress.
-  if (reply.status == store::BuildStatus::built && !lost_position_) losses_ = 0;
-  ++next_build_;
-  ask_for_build();
+  if (reply.status == store::BuildStatus::built && !place.lost_position) place.losses = 0;
+  ++place.next_build;
+  ask_for_build(place);
 }
 
 // An estimate that assumes that no further build is in the cache. Empty before the first build has
 // ended.
-std::optional<nanoseconds> Session::builds_left() const {
+std::optional<nanoseconds> Session::builds_left(const Place& place) {
   nanoseconds took{0};
   std::int64_t built = 0;
-  for (const BuildSlot& slot : std::span(builds_.slots).first(next_build_)) {
+  for (const BuildSlot& slot : std::span(place.builds.slots).first(place.next_build)) {
     if (slot.cached || slot.took.count() == 0) continue;
     took += slot.took;
     ++built;
   }
   if (built == 0) return std::nullopt;
   // Several builds may have run at the same time.
-  const std::chrono::duration<double> elapsed = steady_clock::now() - builds_since_;
+  const std::chrono::duration<double> elapsed = steady_clock::now() - place.builds_since;
   const double at_once =
       std::clamp(std::chrono::duration<double>(took) / elapsed, 1.0, static_cast<double>(built));
-  const auto left = static_cast<double>(builds_.slots.size() - next_build_);
+  const auto left = static_cast<double>(place.builds.slots.size() - place.next_build);
   return std::chrono::duration_cast<nanoseconds>(took / built * left / at_once);
 }
 
 // Noted at each start, because another version of stabd may continue the experiment later.
-void Session::note_versions() {
+void Session::note_versions(const Place& place) {
   std::set<std::string> compilers;
-  for (const BuildSlot& slot : builds_.slots)
+  for (const BuildSlot& slot : place.builds.slots)
     if (slot.usable && !slot.compilers.empty()) compilers.insert(slot.compilers);
   std::string text = "stabd " STAB_VERSION;
   std::string_view before = "; built by ";
   for (const std::string& each : compilers)
     text += fmt::format("{}{}", std::exchange(before, "; and by "), each);
-  if (!simulator_.empty()) text += fmt::format("; simulated by {}", simulator_);
+  if (!place.simulator.empty()) text += fmt::format("; simulated by {}", place.simulator);
   note(std::string(results::versions_event), one_line(text, most_versions));
 }
 
-void Session::builds_complete() {
-  if (const auto reason = find_identical(plan_, builds_)) return apply(Event::refused, *reason);
-  if (const auto reason = find_in_place(plan_, expansion_, builds_))
+void Session::builds_complete(const Place& place) {
+  if (const auto reason = find_identical(plan_, place.builds))
     return apply(Event::refused, *reason);
-  note_versions();
+  if (const auto reason = find_in_place(plan_, expansion_, place.builds))
+    return apply(Event::refused, *reason);
+  note_versions(place);
   trials_since_ = steady_clock::now();
-  finished_then_ = schedule_->counts().finished();
+  finished_then_ = counts().finished();
   if (plan_.quiesce == plan::Quiesce::off) {
-    note_quietness();
+    note_quietness(place);
     apply(Event::built, "");
   } else {
-    make_quiet();
+    make_quiet(place);
   }
   if (state_ == State::running) continue_work();
 }

@@ -23,10 +23,12 @@ constexpr std::chrono::seconds setup_deadline{60};
 
 void Session::start() {
   apply(Event::start, "");
-  has_whole_blocks_ = false;
-  builds_ = collect_builds(plan_, expansion_);
-  next_build_ = 0;
-  passed_.reset();
+  for (Place& place : places_) {
+    place.has_whole_blocks = false;
+    place.builds = collect_builds(plan_, expansion_);
+    place.next_build = 0;
+    place.passed.reset();
+  }
   stopped_.clear();
   begun_.reset();
   last_look_.clear();
@@ -37,7 +39,10 @@ void Session::start() {
 }
 
 void Session::begin_loading() {
-  schedule_ = std::make_unique<Schedule>(plan_, expansion_);
+  for (Place& place : places_) {
+    place.schedule = std::make_unique<Schedule>(plan_, expansion_);
+    place.trial.reset();
+  }
   activity_ = Loading{};
   stored_wall_ = {};
 }
@@ -62,7 +67,7 @@ void Session::load_trials() {
     stored(std::unexpected(progress.error()));
     return;
   }
-  schedule_->remember(*progress);
+  for (Place& place : places_) place.schedule->remember(*progress);
   for (const store::Store::Progress& each : *progress) {
     stored_wall_ += nanoseconds(each.wall_ns);
     told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
@@ -70,38 +75,45 @@ void Session::load_trials() {
   activity_ = Loading{.before = end};
   if (end < expansion_.trials.size()) return around_.call_again();
   idle();
-  schedule_->loaded();
-  const auto incomplete = incomplete_block();
-  if (!incomplete) return start_worker();
-  if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return;
-  const BlockId block = block_at(incomplete->first);
-  note("trial", fmt::format("{} {} runs again from its first trial, because all of a block runs on "
-                            "one node",
-                            block.first ? "warm-up block" : "block", block.second + 1));
-  begin_loading();
-  around_.call_again();
-}
-
-// E9. The positions of the block in which an earlier worker stopped.
-std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block() {
-  if (!plan_.machines || std::exchange(has_whole_blocks_, true)) return std::nullopt;
-  const auto step = schedule_->next();
-  const auto positions = step ? positions_of_block(step->position) : std::nullopt;
-  // If a later block has finished trials, a retry fills gaps.
-  // A block that was given up twice goes on where it was, or it might never end (E8).
-  if (!positions || abandoned_ == block_at(positions->first) ||
-      schedule_->goes_back(positions->second) ||
-      !schedule_->has_begun(positions->first, positions->second))
-    return std::nullopt;
-  return positions;
-}
-
-void Session::start_worker() {
+  bool has_reopened = false;
+  for (Place& place : places_) {
+    place.schedule->loaded();
+    const auto incomplete = incomplete_block(place);
+    if (!incomplete) continue;
+    if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return;
+    has_reopened = true;
+    const BlockId block = block_at(incomplete->first);
+    note("trial", fmt::format("{} {} runs again from its first trial, because all of a block runs "
+                              "on one node",
+                              block.first ? "warm-up block" : "block", block.second + 1));
+  }
+  if (has_reopened) {
+    begin_loading();
+    return around_.call_again();
+  }
   // A killed daemon could not store the experiment's duration, so it is at least the time of all
   // stored trials.
   experiment_.duration_ns =
       std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
-  const auto node = earlier_node();
+  for (Place& place : places_) start_worker(place);
+}
+
+// E9. The positions of the block in which an earlier worker stopped.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block(Place& place) {
+  if (!plan_.machines || std::exchange(place.has_whole_blocks, true)) return std::nullopt;
+  const auto step = place.schedule->next();
+  const auto positions = step ? positions_of_block(step->position) : std::nullopt;
+  // If a later block has finished trials, a retry fills gaps.
+  // A block that was given up twice goes on where it was, or it might never end (E8).
+  if (!positions || abandoned_ == block_at(positions->first) ||
+      place.schedule->goes_back(positions->second) ||
+      !place.schedule->has_begun(positions->first, positions->second))
+    return std::nullopt;
+  return positions;
+}
+
+void Session::start_worker(Place& place) {
+  const auto node = earlier_node(place);
   if (!node) {
     stored(std::unexpected(node.error()));
     return;
@@ -111,10 +123,11 @@ void Session::start_worker() {
     wait_for_storage(started.error().message, "stabd tries again");
     return;
   }
-  has_worker_ = true;
-  node_ = {};
-  lost_.reset();
-  ask(protocol::SetupRequest{.cpus = plan_.cpus,
+  place.has_worker = true;
+  place.node = {};
+  place.lost.reset();
+  ask(place,
+      protocol::SetupRequest{.cpus = plan_.cpus,
                              .wanted_cpus = plan_.cpu,
                              .earlier_cpus = machine::cpus_in(experiment_.trial_cpus),
                              .counters = plan_.counters,
@@ -129,9 +142,10 @@ void Session::start_worker() {
 }
 
 // E9. The machine of an experiment has its node's name.
-store::Outcome<std::string> Session::earlier_node() {
+store::Outcome<std::string> Session::earlier_node(const Place& place) {
   const auto trials = static_cast<std::uint32_t>(expansion_.trials.size());
-  if (!plan_.machines || experiment_.machine == 0 || !schedule_->has_begun(0, trials)) return "";
+  if (!plan_.machines || experiment_.machine == 0 || !place.schedule->has_begun(0, trials))
+    return "";
   auto machine = store_.machine(experiment_.machine);
   if (!machine) return std::unexpected(machine.error());
   return *machine && plan::is_node((*machine)->host) ? (*machine)->host : "";

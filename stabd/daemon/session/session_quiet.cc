@@ -46,13 +46,13 @@ constexpr std::string_view quiet_kind = "quiet";
 
 }  // namespace
 
-void Session::make_quiet() {
+void Session::make_quiet(const Place& place) {
   if (last_) return;
   apply(Event::quiesce, "");
   if (state_ != State::quiescing) return;
   changed_ = true;
   const auto chosen = machine::choose_knobs(plan_.knobs);
-  const auto outcomes = chosen ? around_.quiesce(*chosen, cpus_)
+  const auto outcomes = chosen ? around_.quiesce(*chosen, place.cpus)
                                : Surroundings::Outcomes(std::unexpected(chosen.error()));
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
@@ -62,7 +62,7 @@ void Session::make_quiet() {
                              "choose other settings in 'machine.knobs', or use machine.quiesce = "
                              "\"best-effort\"; 'stabctl doctor' has more details",
                              loud));
-  note_quietness();
+  note_quietness(place);
   const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
   if (!changed.empty()) note(std::string(results::quieted_event), changed);
   if (!loud.empty()) note(std::string(results::loud_event), loud);
@@ -91,11 +91,11 @@ void Session::note_changes(const std::string& when) {
 }
 
 // Notes how quiet the machine is before the first trial, after its settings have been changed.
-void Session::note_quietness() {
+void Session::note_quietness(const Place& place) {
   if (plan_.machines) {
     experiment_.quietness.reset();
     return note(std::string(results::doctor_event),
-                fmt::format("not known: trials run on node {}", node_.node));
+                fmt::format("not known: trials run on node {}", place.node.node));
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();

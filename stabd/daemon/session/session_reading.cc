@@ -66,17 +66,17 @@ bool Session::is_looked_at(const Schedule::Step& step) const {
   return stop && !trial.warmup && std::ranges::binary_search(stop->looks, trial.block);
 }
 
-bool Session::waits_before(const Schedule::Step& step) {
-  if (passed_ == step.position) return false;
+bool Session::waits_before(Place& place, const Schedule::Step& step) {
+  if (place.passed == step.position) return false;
   if (gives_way_before(step)) return true;
   if (!begins_block(step))
-    return around_.readers_are_due() && waits_for_readers(step.position, true);
+    return around_.readers_are_due() && waits_for_readers(place, step.position, true);
   look_whether_still_quiet(expansion_.trials[step.position].block);
-  if (time_is_up(step)) return true;
+  if (time_is_up(place, step)) return true;
   // A retry doesn't ask the rule again, because the rule has already let later trials run.
-  if (!is_looked_at(step) || schedule_->goes_back(step.position))
-    return waits_for_readers(step.position);
-  ask_rule(step.position, 1);
+  if (!is_looked_at(step) || place.schedule->goes_back(step.position))
+    return waits_for_readers(place, step.position);
+  ask_rule(place, step.position, 1);
   return true;
 }
 
@@ -91,10 +91,10 @@ bool Session::gives_way_before(const Schedule::Step& step) {
 
 // Assumes that the next block takes as long as the last one, or, if that is unknown, as the mean
 // block.
-bool Session::time_is_up(const Schedule::Step& step) {
+bool Session::time_is_up(const Place& place, const Schedule::Step& step) {
   const plan::Trial trial = expansion_.trials[step.position];
   const auto& time = plan_.design.time;
-  if (!time || trial.warmup || schedule_->goes_back(step.position)) return false;
+  if (!time || trial.warmup || place.schedule->goes_back(step.position)) return false;
   if (begun_ && begun_->position == step.position) return false;  // it was checked before
   add_duration();
   const std::chrono::nanoseconds driven(*experiment_.duration_ns);
@@ -108,38 +108,38 @@ bool Session::time_is_up(const Schedule::Step& step) {
   return true;
 }
 
-bool Session::waits_for_readers(std::uint32_t position, bool within_block) {
+bool Session::waits_for_readers(Place& place, std::uint32_t position, bool within_block) {
   const bool waits = around_.let_readers_run(
-      [this, asked = ++question_, position] {
-        if (asked == question_) pass(position);
+      [this, asked = ++question_, position, &place] {
+        if (asked == question_) pass(place, position);
       },
       within_block);
   if (waits) activity_ = Reading{};
   return waits;
 }
 
-void Session::pass(std::uint32_t position) {
+void Session::pass(Place& place, std::uint32_t position) {
   idle();
-  passed_ = position;
+  place.passed = position;
   continue_work();
 }
 
-void Session::ask_rule(std::uint32_t position, unsigned attempt) {
+void Session::ask_rule(Place& place, std::uint32_t position, unsigned attempt) {
   const std::uint32_t blocks = expansion_.trials[position].block;
   ask_reader({.reading = protocol::Reading::look, .blocks = blocks},
-             [this, position, attempt](const Result<std::string>& line) {
+             [this, &place, position, attempt](const Result<std::string>& line) {
                const auto look = line ? protocol::decode_reply<protocol::LookReply>(*line)
                                       : Result<protocol::LookReply>(fail(line.error().message));
                if (look) {
                  silences_ = 0;
-                 return rule_said(*look, position);
+                 return rule_said(place, *look, position);
                }
-               if (attempt < attempts) return ask_rule(position, attempt + 1);
+               if (attempt < attempts) return ask_rule(place, position, attempt + 1);
                no_answer("the stopping rule cannot be evaluated: " + look.error().message);
              });
 }
 
-void Session::rule_said(const protocol::LookReply& look, std::uint32_t position) {
+void Session::rule_said(Place& place, const protocol::LookReply& look, std::uint32_t position) {
   if (!look.error.empty()) {
     stored(std::unexpected(store::StoreError{look.error, look.temporary}));
     return;
@@ -153,7 +153,7 @@ void Session::rule_said(const protocol::LookReply& look, std::uint32_t position)
     experiment_.stopped_by = store::StopCause::rule;
     return apply(Event::trials_complete, stopped_);
   }
-  if (!waits_for_readers(position)) pass(position);
+  if (!waits_for_readers(place, position)) pass(place, position);
 }
 
 void Session::analyse(unsigned attempt) {

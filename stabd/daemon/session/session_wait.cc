@@ -40,7 +40,7 @@ bool Session::waits_for_quiet(const Schedule::Step& step) {
 }
 
 void Session::look_at_machine() {
-  around_.look(cpus_.trial,
+  around_.look(places_.front().cpus.trial,
                {.load = plan_.wait_for_quiet->load,
                 .temperature_c = plan_.wait_for_quiet->temperature_c,
                 .frequency_khz = plan_.wait_for_quiet->frequency_khz},

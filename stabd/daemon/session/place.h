@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// A place where trials of an experiment run: our own machine, or a node of a cluster. Everything
+// that belongs to its worker is here, so that a session can have several places.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "machine/topology.h"
+#include "protocol/work.h"
+#include "stabd/daemon/session/builds.h"
+#include "stabd/daemon/session/schedule.h"
+#include "store/store.h"
+
+namespace stab::daemon {
+
+// Whether the block is a warm-up block, and its number among those.
+using BlockId = std::pair<bool, std::uint32_t>;
+
+struct Place {
+  std::unique_ptr<Schedule> schedule;  // the trials that run here
+  Builds builds;                       // as they are here
+  std::size_t next_build = 0;
+  std::chrono::steady_clock::time_point builds_since{};
+  machine::CpuChoice cpus;
+  std::string simulator;  // the simulator's version if trials run under one
+
+  bool has_worker = false;
+  // The unanswered request to the worker, as its index in protocol::WorkRequest.
+  std::optional<std::size_t> asked;
+  std::optional<Schedule::Step> trial;      // under way until its row is stored
+  std::optional<std::uint32_t> passed;      // the position that waits_before() is done with
+  std::optional<store::Trial> pending;      // E2
+  std::chrono::nanoseconds last_commit{0};  // how long it took to store the last trial, which
+                                            // becomes a reading of the next one
+
+  // The node of a cluster where the worker is, and why it is lost; empty on our own machine.
+  protocol::NodeReply node;
+  std::optional<protocol::LostReply> lost;
+  unsigned losses = 0;       // workers lost since the last result
+  unsigned node_losses = 0;  // nodes lost in this block
+  std::optional<BlockId> lost_block;
+  std::optional<std::uint32_t> lost_position;  // the trial that lost its worker last
+  std::string noted_loss;
+  bool has_whole_blocks = false;  // E9: the incomplete block was looked for
+};
+
+}  // namespace stab::daemon
