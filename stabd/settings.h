@@ -43,7 +43,7 @@ struct Limits {
   std::uint64_t stored_bytes_of_user = 0;               // all experiments in the database
   std::uint64_t unread_of_user = 0;                     // bytes of answers in memory
   std::optional<std::uint64_t> import_bytes_of_user{};  // archives that are being sent
-  std::optional<std::uint64_t> cache_of_user;           // bytes of builds
+  std::optional<std::uint64_t> cache_of_user{};         // bytes of builds
   // How long an experiment may have the machine while another user waits; 0: until its end. The
   // limit also applies to the experiments of root and the daemon's user, but these are never cut
   // short.

@@ -43,9 +43,9 @@ Peer peer_of(uv_pipe_t& pipe) {
 
 }  // namespace
 
-Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed,
-                               MayWait may_wait) {
-  auto* connection = new Connection;
+Connection* Connection::accept(uv_stream_t* server, const Clock& clock, OnLine on_line,
+                               OnClosed on_closed, MayWait may_wait) {
+  auto* connection = new Connection(clock);
   connection->on_line_ = std::move(on_line);
   connection->on_closed_ = std::move(on_closed);
   connection->may_wait_ = std::move(may_wait);
@@ -63,14 +63,13 @@ Connection* Connection::accept(uv_stream_t* server, OnLine on_line, OnClosed on_
     connection->close();
     return nullptr;
   }
-  connection->active_ms_ = uv_now(server->loop);
   connection->listen();
   return connection;
 }
 
 std::chrono::milliseconds Connection::idle() const {
   if (awaiting_ && !file_) return {};
-  return std::chrono::milliseconds(uv_now(pipe_.loop) - active_ms_);
+  return clock_.turn_began() - active_;
 }
 
 bool Connection::closes() const {
@@ -99,7 +98,7 @@ void Connection::listen() {
 
 void Connection::received(ssize_t count, const char* bytes) {
   if (count < 0) return close();
-  active_ms_ = uv_now(pipe_.loop);
+  active_ = clock_.turn_began();
   unserved_ = awaiting_ ? unserved_ + static_cast<std::size_t>(count) : 0;
   if (!lines_.add(std::string_view(bytes, static_cast<std::size_t>(count)))) {
     send(protocol::encode_refusal("the request is too long"));
@@ -159,7 +158,7 @@ void Connection::answer(Fd file) {
   file_ = std::move(file);
   file_bytes_ = lseek(file_.get(), 0, SEEK_END);
   sent_ = 0;
-  active_ms_ = uv_now(pipe_.loop);
+  active_ = clock_.turn_began();
   write_some();
 }
 
@@ -214,7 +213,7 @@ void Connection::write(std::string text) {
 
 void Connection::written(int failed) {
   --writes_;
-  active_ms_ = uv_now(pipe_.loop);
+  active_ = clock_.turn_began();
   // A part of the answer is lost, and the client would wait for it, so we close the connection.
   if (failed != 0) return close();
   if (closing_when_sent_ && writes_ == 0 && !file_) close();
@@ -263,7 +262,8 @@ bool is_trusted(const Connection& client) {
 
 Clients::Clients(Clock& clock, const settings::Limits& limits, std::chrono::nanoseconds idle_limit,
                  Accounts& accounts)
-    : limits_(limits),
+    : clock_(clock),
+      limits_(limits),
       idle_limit_(std::chrono::ceil<milliseconds>(idle_limit)),
       accounts_(accounts),
       accept_timer_(clock.timer([this] {
@@ -288,7 +288,7 @@ void Clients::accept() {
 
 void Clients::accept_one() {
   Connection* client = Connection::accept(
-      server_, on_line_, [this](Connection& connection) { connected_.erase(&connection); },
+      server_, clock_, on_line_, [this](Connection& connection) { connected_.erase(&connection); },
       [this](const Connection& each, std::size_t bytes) { return may_wait(each, bytes); });
   if (client != nullptr) {
     connected_.insert(client);

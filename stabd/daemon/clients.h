@@ -42,8 +42,8 @@ class Connection final : public Asker {
 
   // Accepts a connection from `server`; nullptr if that fails. The connection owns itself until it
   // is closed, and calls `on_closed` last. If `may_wait` refuses an answer, the client is dropped.
-  static Connection* accept(uv_stream_t* server, OnLine on_line, OnClosed on_closed,
-                            MayWait may_wait);
+  static Connection* accept(uv_stream_t* server, const Clock& clock, OnLine on_line,
+                            OnClosed on_closed, MayWait may_wait);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -76,7 +76,7 @@ class Connection final : public Asker {
   std::shared_ptr<archive::Spool> spool;
 
  private:
-  Connection() = default;
+  explicit Connection(const Clock& clock) : clock_(clock), active_(clock.turn_began()) {}
   ~Connection() override = default;
   void listen();
   void received(ssize_t count, const char* bytes);
@@ -86,6 +86,7 @@ class Connection final : public Asker {
   void write_some();
   void answered();
 
+  const Clock& clock_;
   uv_pipe_t pipe_{};
   Peer peer_;
   protocol::LineBuffer lines_{max_request_line};
@@ -95,7 +96,7 @@ class Connection final : public Asker {
   std::size_t writes_ = 0;
   bool closing_when_sent_ = false;
   bool resting_ = false;  // requests wait until the client has read enough
-  std::uint64_t active_ms_ = 0;
+  std::chrono::milliseconds active_;
   bool awaiting_ = false;
   bool waiting_ = false;      // we don't read from the client until it has its answer
   std::size_t unserved_ = 0;  // bytes that came while it awaits an answer
@@ -143,6 +144,7 @@ class Clients {
     return accounts_.is_same(client.peer().uid, uid);
   }
 
+  Clock& clock_;
   settings::Limits limits_;
   std::chrono::milliseconds idle_limit_;
   Accounts& accounts_;
