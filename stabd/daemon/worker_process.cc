@@ -164,7 +164,7 @@ void WorkerProcess::send(const std::string& line, std::chrono::nanoseconds withi
       if (++waits > max_send_waits) return stop();  // the worker hangs or is stopped
       usleep(100);
     } else if (errno != EINTR) {
-      return;  // the worker has ended, and the loop will report that
+      return kill_now();  // if it has not ended already; the loop reports its end
     }
   }
 }

@@ -5,4 +5,6 @@ set -u
 . "$1/tests/lib.sh"
 reason=$(strace -D -o /dev/null true 2>&1) || skip_all "strace cannot run programs here: $reason"
 BUILD=$build_directory "$1/tests/campaign/failures" --quick || fail "see above"
+# A daemon that cannot send to its worker does not wait for the answer.
+BUILD=$build_directory "$1/tests/campaign/failures" --only daemon:sendto "$work/sent" || fail "see above"
 finish
