@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -71,21 +72,22 @@ class Head {
   // H1
   Result<void> cancel_leftovers() {
     const std::string user = fmt::format("--user={}", geteuid());
-    const std::string name = "--name=" + step_.name;
     const auto until = Clock::now() + silence_ + asking;
     for (bool cancelled = false;;) {
-      const auto left = output_of({"squeue", "--noheader", "--format=%i", user, name}, asking);
-      if (!left) return std::unexpected(left.error());
-      if (left->empty()) return {};
+      const auto all = output_of({"squeue", "--noheader", "--format=%i %j", user}, asking);
+      if (!all) return std::unexpected(all.error());
+      const auto jobs = jobs_named(*all, step_);
+      if (jobs.empty()) return {};
+      const std::string left = one_line(fmt::format("{}", fmt::join(jobs, " ")), 200);
       if (hung_up(milliseconds(0))) return {};
       if (!std::exchange(cancelled, true)) {
-        fmt::print(stderr, "cancels a job that an earlier stabd left: {}\n", one_line(*left, 200));
-        if (auto done = output_of({"scancel", user, name}, asking); !done)
-          return std::unexpected(done.error());
+        fmt::print(stderr, "cancels a job that an earlier stabd left: {}\n", left);
+        std::vector<std::string> command{"scancel", user};
+        command.insert(command.end(), jobs.begin(), jobs.end());
+        if (auto done = output_of(command, asking); !done) return std::unexpected(done.error());
       }
       if (Clock::now() > until)
-        return fail(
-            fmt::format("an earlier job of this stabd does not end: {}", one_line(*left, 200)));
+        return fail(fmt::format("an earlier job of this stabd does not end: {}", left));
       if (hung_up(pause)) return {};
     }
   }

@@ -63,6 +63,8 @@ std::vector<std::string> step_command(const StepStart& step) {
     if (!value->empty()) words.push_back(fmt::format("--{}={}", option, *value));
   if (!step.names.empty())
     words.push_back(fmt::format("--nodelist={}", fmt::join(step.names, ",")));
+  if (!step.others.empty())
+    words.push_back(fmt::format("--exclude={}", fmt::join(step.others, ",")));
   if (step.minutes > 0) words.push_back(fmt::format("--time={}", step.minutes));
   for (const char* word : {"srun", "--ntasks=1", "--cpu-bind=none", "--export=NONE",
                            "--propagate=NONE", "--mpi=none", "--chdir=/", "--quit-on-interrupt"})
@@ -75,6 +77,18 @@ std::vector<std::string> step_command(const StepStart& step) {
                                               .silence_ms = step.silence_ms},
                                     -1));
   return words;
+}
+
+std::vector<std::string> jobs_named(std::string_view text, const StepStart& step) {
+  std::vector<std::string> jobs;
+  split(text, '\n', [&](std::string_view line) {
+    const std::size_t middle = line.find(' ');
+    if (middle == std::string_view::npos) return;
+    const std::string_view name = line.substr(middle + 1);
+    const bool numbered = step.only_frees && name.starts_with(step.name + "-");
+    if (name == step.name || numbered) jobs.emplace_back(line.substr(0, middle));
+  });
+  return jobs;
 }
 
 JobWords job_words(std::string_view line) {

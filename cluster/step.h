@@ -23,6 +23,7 @@ struct StepStart {
   std::string comment{};  // for people who look at the cluster's queue
   std::string token{};    // as in protocol/containment.h
   std::vector<std::string> names{};
+  std::vector<std::string> others{};  // nodes that are not wanted
   std::string partition{};
   std::string account{};
   std::string qos{};
@@ -33,11 +34,14 @@ struct StepStart {
   bool network = true;          // the same
   std::int64_t silence_ms = 0;  // without a sign of life for so long, the other side counts as dead
   std::int64_t wait_ms = 0;     // how long to wait for a node
-  bool only_frees = false;      // starts no step, but frees what an earlier one has left
+  // Starts no step, but frees what earlier ones have left under this name, or under this name with
+  // a number.
+  bool only_frees = false;
 };
 BOOST_DESCRIBE_STRUCT(StepStart, (),
-                      (program, name, comment, token, names, partition, account, qos, constraint,
-                       reservation, minutes, privileged, network, silence_ms, wait_ms, only_frees))
+                      (program, name, comment, token, names, others, partition, account, qos,
+                       constraint, reservation, minutes, privileged, network, silence_ms, wait_ms,
+                       only_frees))
 
 StepStart step_on(const plan::Machines& machines);
 
@@ -59,6 +63,9 @@ std::chrono::milliseconds beat_of(std::chrono::milliseconds silence);
 
 // The command that allocates a whole node and runs the step on it.
 std::vector<std::string> step_command(const StepStart& step);
+
+// The numbers of the jobs that have the step's name, from lines with a number and a name.
+std::vector<std::string> jobs_named(std::string_view text, const StepStart& step);
 
 // Reads a line of 'scontrol --oneliner show job', which has the words "JobState=..." and
 // "Restarts=...".

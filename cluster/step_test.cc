@@ -11,7 +11,9 @@ namespace {
 
 using protocol::Loss;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -41,6 +43,24 @@ TEST(Step, TheCommandLeavesOutWhatThePlanDoesNotSay) {
   for (const char* option : {"--partition", "--account", "--qos", "--constraint", "--reservation",
                              "--time", "--nodelist"})
     EXPECT_THAT(step_command(step_on({})), Not(Contains(StartsWith(option))));
+}
+
+TEST(Step, TheCommandExcludesOtherNodes) {
+  StepStart step = step_on({});
+  step.others = {"n1", "n3"};
+  EXPECT_THAT(step_command(step), Contains("--exclude=n1,n3"));
+}
+
+TEST(Step, AStepHasItsOwnJobsAndTheFreeingHasAll) {
+  const std::string jobs = "7 stabd-h-a\n8 stabd-h-a-1\n9 stabd-h-a-12\n10 stabd-h-b\n11 other";
+  StepStart step;
+  step.name = "stabd-h-a";
+  EXPECT_THAT(jobs_named(jobs, step), ElementsAre("7"));
+  step.only_frees = true;
+  EXPECT_THAT(jobs_named(jobs, step), ElementsAre("7", "8", "9"));
+  step = {.name = "stabd-h-a-1"};
+  EXPECT_THAT(jobs_named(jobs, step), ElementsAre("8"));
+  EXPECT_THAT(jobs_named("", step), IsEmpty());
 }
 
 TEST(Step, AStepIsPassedOnAsJson) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -248,6 +249,17 @@ std::vector<std::size_t> treatments(const Plan& plan) {
   for (std::size_t i = 0; i < plan.factors.size(); ++i)
     if (plan.factors[i].is_treatment()) indices.push_back(i);
   return indices;
+}
+
+std::uint32_t machine_of(const Plan& plan, bool warmup, std::uint32_t block) {
+  const std::uint32_t machines = plan.machine_count();
+  if (machines == 1) return 0;
+  std::vector<std::uint32_t> order(machines);
+  std::iota(order.begin(), order.end(), 0U);
+  Random random(derive(plan.seed, purpose({.number = block, .warmup = warmup}, "machines"),
+                       {block / machines}));
+  random.shuffle(std::span(order));
+  return order[block % machines];
 }
 
 std::size_t count_trials(const Plan& plan) {

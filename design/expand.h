@@ -86,6 +86,10 @@ struct Expansion {
   std::uint32_t blocks = 0;  // measured blocks of the benchmark that has most
 };
 
+// The machine on which a block runs, from 0; all of a plan without several machines. Each round of
+// blocks, one for each machine, is dealt out in an order drawn from the plan's seed.
+std::uint32_t machine_of(const Plan& plan, bool warmup, std::uint32_t block);
+
 // The factors that are treatments, as indices into plan.factors.
 std::vector<std::size_t> treatments(const Plan& plan);
 

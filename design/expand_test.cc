@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "plan/reading/testing.h"
 
@@ -258,6 +259,38 @@ TEST(Expand, NestedValuesAreDifferentEvenWhenAllAreNeeded) {
   for (const Trial& trial : expansion.trials) values[trial.cell].insert(trial.levels.at(1).number);
   for (const auto& [cell, numbers] : values)
     EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3, 4)) << cell;
+}
+
+// Each machine runs as many blocks of each benchmark, and of warm-up, in a drawn order.
+TEST(Machines, EachHasAsManyBlocks) {
+  const Plan plan = plan_of(opt + "[machines]\nengine = 'slurm'\nnodes = 3\n");
+  const Expansion expansion = expand(plan);
+  EXPECT_EQ(expansion.blocks, 60U);
+  std::map<std::tuple<std::uint32_t, bool, std::uint32_t>, std::set<std::uint32_t>> blocks;
+  for (const Trial& trial : expansion.trials)
+    blocks[{trial.benchmark, trial.warmup, machine_of(plan, trial.warmup, trial.block)}].insert(
+        trial.block);
+  EXPECT_EQ(blocks.size(), 12U);
+  for (const auto& [key, its] : blocks) {
+    const auto [benchmark, warmup, machine] = key;
+    EXPECT_LT(machine, 3U);
+    EXPECT_EQ(its.size(), warmup ? 2U : benchmark == 0 ? 20U : 5U);
+  }
+  std::set<std::vector<std::uint32_t>> orders;
+  for (std::uint32_t round = 0; round < 100; ++round)
+    orders.insert({machine_of(plan, false, 3 * round), machine_of(plan, false, 3 * round + 1),
+                   machine_of(plan, false, 3 * round + 2)});
+  EXPECT_EQ(orders.size(), 6U) << "all orders occur";
+  const Plan other = plan_of(opt + "[machines]\nengine = 'slurm'\nnodes = 3\n", 8);
+  bool differs = false;
+  for (std::uint32_t block = 0; block < 60; ++block)
+    differs = differs || machine_of(plan, false, block) != machine_of(other, false, block);
+  EXPECT_TRUE(differs) << "the seed decides";
+}
+
+TEST(Machines, OneMachineHasAllBlocks) {
+  const Plan plan = plan_of(opt);
+  for (std::uint32_t block = 0; block < 20; ++block) EXPECT_EQ(machine_of(plan, false, block), 0U);
 }
 
 }  // namespace

@@ -220,6 +220,8 @@ struct Causal {
   bool end_to_end = false;
 };
 
+inline constexpr std::uint32_t max_machines = 64;  // of one experiment
+
 // The nodes of a cluster that trials run on. A text that is "" leaves the choice to the cluster.
 struct Machines {
   std::uint32_t nodes = 1;
@@ -389,6 +391,8 @@ struct Plan {
   Causal causal;
   Analysis analysis;
 
+  // On how many machines blocks run, at the same time.
+  [[nodiscard]] std::uint32_t machine_count() const { return machines ? machines->nodes : 1; }
   [[nodiscard]] bool is_causal() const { return design.kind == DesignKind::causal; }
   // Whether each benchmark that a program measures has its own number of that name.
   [[nodiscard]] bool is_split(std::string_view response) const;

@@ -393,6 +393,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.state = experiment.state;
   document.reason = experiment.reason;
   add_machine(store, experiment.machine, document);
+  if (plan->machine_count() > 1 && experiment.machine != 0)
+    document.machine += fmt::format(" (one of {} nodes that ran trials)", plan->machine_count());
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "plan/reading/reader.h"
 #include "report/csv.h"
 #include "results/trials.h"
 #include "store/trial_columns.h"
@@ -117,7 +118,20 @@ bool is_exported(const store::LayoutColumn& column) {
   return column.since <= last_exported;
 }
 
-std::vector<std::string> columns_of(const store::Reader::Names& names) {
+// Decides which columns a table has.
+struct Columns {
+  store::Reader::Names names;
+  bool node = false;
+};
+
+// Trials of plans with [machines] have their node, unless a factor has that name.
+bool has_node(const store::Experiment& experiment, const store::Reader::Names& names) {
+  const auto plan = plan::read_plan(experiment.plan);
+  return plan && plan->machines && std::ranges::find(names.factors, "node") == names.factors.end();
+}
+
+std::vector<std::string> columns_of(const Columns& all) {
+  const store::Reader::Names& names = all.names;
   std::vector<std::string> columns;
   add_names(store::Exported::before_factors, columns);
   for (const std::string& factor : names.factors) columns.push_back(factor);
@@ -125,6 +139,7 @@ std::vector<std::string> columns_of(const store::Reader::Names& names) {
   store::for_each_layout_column([&](const store::LayoutColumn& column, auto) {
     if (is_exported(column)) columns.emplace_back(column.name);
   });
+  if (all.node) columns.emplace_back("node");
   for (const std::string& name : names.readings) {
     columns.push_back(name);
     columns.push_back(name + ".status");
@@ -166,12 +181,14 @@ void write_place(const store::Reader::Names& names, const store::Trial& trial, C
 }
 
 // Writes cells in the order of columns_of().
-void write_row(const store::Reader::Names& names, const store::Trial& trial, Cells& cells) {
+void write_row(const Columns& columns, const store::Trial& trial, Cells& cells) {
+  const store::Reader::Names& names = columns.names;
   write_place(names, trial, cells);
   write_columns(store::Exported::after_factors, trial, cells);
   store::for_each_layout_column([&](const store::LayoutColumn& column, auto member) {
     if (is_exported(column)) put(cells, trial.layout.*member);
   });
+  if (columns.node) put(cells, trial.node);
   for (std::size_t i = 0; i < names.readings.size(); ++i)
     write_reading(reading_of(trial, names.readings[i], i), cells);
 }
@@ -262,15 +279,16 @@ struct Table {
       write;
 };
 
-Table table_of_trials(const store::Reader::Names& names) {
-  return {.columns = shown_columns(columns_of(names)),
-          .write = [names](const store::Trial& trial, Cells& cells, const auto& row) {
-            write_row(names, trial, cells);
+Table table_of_trials(const Columns& columns) {
+  return {.columns = shown_columns(columns_of(columns)),
+          .write = [columns](const store::Trial& trial, Cells& cells, const auto& row) {
+            write_row(columns, trial, cells);
             return row();
           }};
 }
 
-Table table_of_samples(const store::Reader::Names& names) {
+Table table_of_samples(const Columns& columns) {
+  const store::Reader::Names& names = columns.names;
   return {.columns = shown_columns(sample_columns_of(names)),
           .write = [names](const store::Trial& trial, Cells& cells, const auto& row) {
             for (const counters::Samples& samples : trial.samples) {
@@ -286,13 +304,13 @@ Table table_of_samples(const store::Reader::Names& names) {
           }};
 }
 
-using MakeTable = Table (*)(const store::Reader::Names& names);
+using MakeTable = Table (*)(const Columns& columns);
 
 Result<void> write_csv(store::Reader& store, const store::Experiment& experiment,
                        const MakeTable& make_table, const Sink& sink) {
   const auto names = store.names(experiment.id);
   if (!names) return fail(names.error().message);
-  const Table table = make_table(*names);
+  const Table table = make_table({.names = *names, .node = has_node(experiment, *names)});
   Result<void> sunk = sink(csv_header(table.columns));
   if (!sunk) return sunk;
   Cells cells;
@@ -310,7 +328,7 @@ Result<void> write_json(store::Reader& store, const store::Experiment& experimen
                         const MakeTable& make_table, const Sink& sink) {
   const auto names = store.names(experiment.id);
   if (!names) return fail(names.error().message);
-  const Table table = make_table(*names);
+  const Table table = make_table({.names = *names, .node = has_node(experiment, *names)});
   bool first = true;
   Result<void> sunk = sink("[");
   if (!sunk) return sunk;

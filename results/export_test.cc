@@ -310,5 +310,36 @@ TEST_F(ExportTest, ASinkThatFailsEndsTheExportWithItsReason) {
   }
 }
 
+constexpr const char* on_nodes =
+    "[experiment]\nname = 'e'\n[[benchmark]]\nname = 'sort'\nrun = ['true', '${X}']\n"
+    "[factor.opt]\nlevels = { O2 = { X = '1' }, O3 = { X = '2' } }\n"
+    "[machines]\nengine = 'slurm'\nnodes = 2\n";
+
+TEST_F(ExportTest, TrialsOnNodesHaveTheirNode) {
+  store::Experiment row = store::example_experiment();
+  row.plan = on_nodes;
+  experiment_ = store_->add_experiment(row).value();
+  Trial trial = plain(0);
+  trial.node = "n2";
+  add(trial);
+  EXPECT_THAT(csv(), HasSubstr(",heap_fixed_bytes,node\r\n"));
+  EXPECT_THAT(csv(), HasSubstr(",n2\r\n"));
+  EXPECT_EQ(rows()[0]["node"], "n2");
+}
+
+TEST_F(ExportTest, SeveralMachinesMayFinishLaterBlocksFirst) {
+  store::Experiment row = store::example_experiment();
+  row.plan = on_nodes;
+  experiment_ = store_->add_experiment(row).value();
+  add(plain(0));
+  add(plain(2));
+  set_state("running");
+  EXPECT_EQ(rows().size(), 2U);
+  for (const char* state : {"done", "analysing"}) {
+    set_state(state);
+    EXPECT_FALSE(whole(export_csv)) << state;
+  }
+}
+
 }  // namespace
 }  // namespace stab::results

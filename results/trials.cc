@@ -20,6 +20,7 @@
 #include "plan/measures/simulated.h"
 #include "plan/quantities.h"
 #include "plan/reading/key_list.h"
+#include "plan/reading/reader.h"
 #include "results/sums.h"
 
 namespace stab::results {
@@ -32,8 +33,11 @@ bool ran_to_its_end(const store::Experiment& experiment) {
 // In other states, a gap does not mean damage: 'stabctl recover' may have saved only some of the
 // rows.
 bool gap_is_damage(const store::Experiment& experiment) {
-  return experiment.state == "done" || experiment.state == "analysing" ||
-         experiment.state == "running";
+  if (experiment.state == "done" || experiment.state == "analysing") return true;
+  if (experiment.state != "running") return false;
+  // Several machines finish their blocks in any order.
+  const auto plan = plan::read_plan(experiment.plan);
+  return !plan || plan->machine_count() == 1;
 }
 
 constexpr std::size_t most_shown = 60;

@@ -19,7 +19,7 @@
 namespace stab::results {
 
 // Like Reader::for_each_trial, whose checksums can't notice that a query misses a row. If the
-// experiment is running or done, this also fails if positions or attempts have a gap, or if an
+// experiment is done, or runs on one machine, this also fails if positions or attempts have a gap, or if an
 // experiment that ran to the end of its plan has too few trials. For an experiment that failed or
 // waits, it gives the rows that exist.
 store::Outcome<void> for_each_trial(store::Reader& store, const store::Experiment& experiment,

@@ -331,6 +331,7 @@ std::vector<Reader::Progress> progress_of(Connection& connection, Id experiment,
     here.done = trial.last;
     here.status = trial.status;
     here.wall_ns += trial.wall_ns.value_or(0);
+    here.node = trial.node;
   }
   return positions;
 }

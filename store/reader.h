@@ -118,6 +118,7 @@ class Reader {
     bool done = false;            // its last attempt has the mark `last`
     TrialStatus status = TrialStatus::not_started;
     std::int64_t wall_ns = 0;  // of all attempts together
+    std::string node{};        // of the last attempt
   };
   // Ordered by position; positions without an attempt are left out.
   Outcome<std::vector<Progress>> progress(Id experiment, Positions among = {});

@@ -424,7 +424,10 @@ void print(const Design& design) {
       fmt::print("{}\n", line);
   for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
   if (const auto& machines = design.plan.machines)
-    fmt::print("trials run on {}; the answer is about that machine\n", plan::describe(*machines));
+    fmt::print("trials run on {}; the answer is about {}\n", plan::describe(*machines),
+               machines->nodes == 1
+                   ? "that machine"
+                   : "these machines, which run equal parts of the blocks at the same time");
   else if (const auto cpus = cpus_here(design.plan))
     fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
   fmt::print("random layouts: {}\n", runtime_text(design));

@@ -77,6 +77,7 @@ struct Draft {
   Position stop_at;                     // design.stop
   Position time_at;                     // design.time
   Position rotate_at;                   // measure.rotate
+  Position nodes_at;                    // machines.nodes
   std::optional<Position> simulate_at;  // measure.simulate
   std::optional<Position> measure_at;   // [measure]
   Position response_at;                 // analysis.response
@@ -136,6 +137,7 @@ void check_causal(Draft& draft);     // nothing is requested that a causal desig
 void check_turns(Draft& draft);      // each set of events gets blocks, and so does the response
 void check_options(
     Draft& draft);  // what the runtime is asked for makes a difference, and szc is there
-void check_size(Draft& draft);  // keeps max_cells and max_trials
+void check_machines(Draft& draft);  // the design fits several machines
+void check_size(Draft& draft);      // keeps max_cells and max_trials
 
 }  // namespace stab::plan

@@ -354,9 +354,9 @@ inline constexpr Key keys[] = {
      "whether address space randomization is on, unless a factor sets it"},
 
     {"machines.engine", Choice{words::engines},
-     "trials run on a node of a Slurm cluster (doc/cluster.md)", "required in `machines`"},
+     "trials run on nodes of a Slurm cluster (doc/cluster.md)", "required in `machines`"},
     {"machines.nodes", Other{"a number, or an array of names of nodes"},
-     "how many nodes, or which ones; this version runs an experiment on one node", "1"},
+     "how many nodes, or which ones: at most 64; each runs `repetitions` blocks", "1"},
     {"machines.partition", Text{is_cluster_word, cluster_word_rule},
      "the partition of the allocation", "the cluster's default"},
     {"machines.account", Text{is_cluster_word, cluster_word_rule}, "the account that is charged",
@@ -372,8 +372,7 @@ inline constexpr Key keys[] = {
      "allocation",
      "the partition's limit"},
     {"machines.answer", Choice{words::programs, "these"},
-     "which machines the answer is about; `like-these` needs several machines, which this version "
-     "can't use"},
+     "which machines the answer is about; this version can't answer for `like-these`"},
 
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "

@@ -309,7 +309,7 @@ void check_size(Draft& draft) {
     const std::uint64_t blocks = nested != nullptr        ? nested->runs
                                  : draft.plan.design.stop ? draft.plan.design.stop->max
                                                           : benchmark.value.repetitions;
-    trials += per_block * (blocks + draft.plan.warmup);
+    trials += per_block * (blocks + draft.plan.warmup) * draft.plan.machine_count();
   }
   if (trials <= max_trials) return;
   const Position at = draft.plan.design.stop          ? draft.stop_at

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -186,7 +188,6 @@ void read_nodes(const Table& table, Draft& draft) {
   Machines& machines = *draft.plan.machines;
   const Pair* pair = table.find("nodes");
   if (pair == nullptr) return;
-  constexpr std::uint64_t most = 10'000;
   if (std::holds_alternative<Items>(pair->value.data)) {
     machines.names = table.texts("nodes", is_node, node_rule).value_or(std::vector<std::string>());
     machines.nodes = static_cast<std::uint32_t>(machines.names.size());
@@ -195,19 +196,16 @@ void read_nodes(const Table& table, Draft& draft) {
     else if (machines.names.empty())
       return;  // one of the names is wrong
   } else if (std::holds_alternative<std::int64_t>(pair->value.data)) {
-    const auto number = table.integer("nodes", 1, most);
+    const auto number = table.integer("nodes", 1, max_machines);
     if (!number) return;
     machines.nodes = static_cast<std::uint32_t>(*number);
   } else {
     return table.refuse(*pair, "a number, or an array of names of nodes");
   }
-  if (machines.nodes != 1)
-    draft.problems.add(
-        pair->at,
-        fmt::format("'machines.nodes' asks for {} nodes, but this version of stabd runs an "
-                    "experiment on one node: use nodes = 1 or the name of one node, or submit "
-                    "one experiment for each node",
-                    machines.nodes));
+  draft.nodes_at = pair->at;
+  const std::set<std::string> different(machines.names.begin(), machines.names.end());
+  if (different.size() != machines.names.size() || machines.nodes > max_machines)
+    table.refuse(*pair, fmt::format("an array of at most {} different names", max_machines));
 }
 
 }  // namespace
@@ -229,7 +227,9 @@ void read_machines(const Table& root, Draft& draft) {
     draft.problems.add(
         table->find("answer")->at,
         "'machines.answer' is \"like-these\", but an answer about other machines needs several "
-        "machines, which this version of stabd can't use: use \"these\", or leave the key out");
+        "machines and an analysis that this version of stabd does not have: use \"these\", or "
+        "leave "
+        "the key out");
   const auto refuse = [&](std::string_view key, std::string_view why) {
     draft.problems.add(table->at(), fmt::format("'machine.{}' {}: leave it out, or remove "
                                                 "[machines]",
@@ -241,6 +241,31 @@ void read_machines(const Table& root, Draft& draft) {
            "change that node's settings");
   if (draft.plan.wait_for_quiet)
     refuse("wait_for_quiet", "looks at stabd's own machine, not at the nodes of a cluster");
+}
+
+// All cells of a block run on one machine, and each machine runs as many blocks. The designs below
+// give blocks another meaning, or end the experiment after a block.
+void check_machines(Draft& draft) {
+  const std::uint32_t machines = draft.plan.machine_count();
+  if (machines == 1) return;
+  const Design& design = draft.plan.design;
+  std::string what;
+  if (design.kind == DesignKind::nested || design.kind == DesignKind::calibration ||
+      design.kind == DesignKind::padding_study || design.kind == DesignKind::causal)
+    what = fmt::format("a {} design", to_string(design.kind));
+  else if (design.stop)
+    what = "an experiment with 'design.stop'";
+  else if (design.time)
+    what = "an experiment with 'design.time'";
+  else if (!draft.plan.rotated.empty())
+    what = "an experiment with 'measure.rotate'";
+  if (!what.empty())
+    draft.problems.add(
+        draft.nodes_at,
+        fmt::format("'machines.nodes' asks for {} nodes, but this version of stabd runs {} on one "
+                    "node: use nodes = 1 or the name of one node, or submit one experiment for "
+                    "each node",
+                    machines, what));
 }
 
 void read_analysis(const Table& root, Draft& draft) {

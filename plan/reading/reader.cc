@@ -98,6 +98,7 @@ void check_tables(Draft& draft) {
   check_simulated(draft);
   check_causal(draft);
   check_options(draft);
+  check_machines(draft);
   check_size(draft);
 }
 
@@ -112,6 +113,9 @@ Plan finish(Draft draft) {
       for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions = nested->runs;
   if (plan.design.stop)
     for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions = plan.design.stop->max;
+  // Each machine runs as many blocks as one alone would.
+  for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions *= plan.machine_count();
+  plan.warmup *= plan.machine_count();
   return plan;
 }
 

@@ -338,18 +338,37 @@ TEST(ReaderMachines, TheEngineIsNamed) {
   EXPECT_THAT(cluster("nods = 1"), HasSubstr("did you mean 'nodes'?"));
 }
 
+TEST(ReaderMachines, EachMachineRunsAllRepetitions) {
+  const Plan one = good_plan(smallest + "[machines]\nengine = 'slurm'\n");
+  const Plan three = good_plan(smallest + "[machines]\nengine = 'slurm'\nnodes = 3\n");
+  EXPECT_EQ(three.machine_count(), 3U);
+  EXPECT_EQ(three.benchmarks[0].repetitions, 3 * one.benchmarks[0].repetitions);
+  EXPECT_EQ(three.warmup, 3 * one.warmup);
+  EXPECT_EQ(cluster("nodes = ['n1', 'n2']"), "");
+}
+
+// A design whose blocks several machines can't share is refused.
+TEST(ReaderMachines, SomeDesignsNeedOneMachine) {
+  for (const char* nodes : {"nodes = 4", "nodes = ['n1', 'n2']"})
+    EXPECT_THAT(cluster(std::string(nodes) + "\n[design]\ntime = '1h'"),
+                AllOf(HasSubstr("runs an experiment with 'design.time' on one node"),
+                      HasSubstr("use nodes = 1 or the name of one node")));
+  EXPECT_THAT(cluster("nodes = 2\n[design]\nstop = { rule = 'sequential', min = 5, max = 7, "
+                      "looks = 2 }"),
+              HasSubstr("runs an experiment with 'design.stop' on one node"));
+  EXPECT_EQ(cluster("nodes = 1\n[design]\ntime = '1h'"), "");
+}
+
 // A key that would be ignored is refused.
-TEST(ReaderMachines, SeveralMachinesAreRefused) {
-  for (const char* lines : {"nodes = 4", "nodes = ['n1', 'n2']"})
-    EXPECT_THAT(cluster(lines), AllOf(HasSubstr("runs an experiment on one node"),
-                                      HasSubstr("use nodes = 1 or the name of one node")));
+TEST(ReaderMachines, AnAnswerAboutOtherMachinesIsRefused) {
   EXPECT_THAT(cluster("answer = 'like-these'"), HasSubstr("needs several machines"));
 }
 
 TEST(ReaderMachines, NodesAreANumberOrNames) {
   EXPECT_EQ(cluster("nodes = 1"), "");
-  for (const char* wrong : {"nodes = 0", "nodes = []", "nodes = 'n1'", "nodes = ['n[1-3]']",
-                            "nodes = ['-x']", "nodes = [1]", "nodes = true"})
+  for (const char* wrong :
+       {"nodes = 0", "nodes = 65", "nodes = ['n1', 'n1']", "nodes = []", "nodes = 'n1'",
+        "nodes = ['n[1-3]']", "nodes = ['-x']", "nodes = [1]", "nodes = true"})
     EXPECT_THAT(cluster(wrong), HasSubstr("'machines.nodes")) << wrong;
   EXPECT_THAT(cluster("partition = 'a b'"), HasSubstr("'machines.partition' must be"));
 }

@@ -49,7 +49,7 @@ class Allocations {
   Result<void> take_over();
   // A step of this user is about to start.
   Result<void> step_starts(const Owner& owner);
-  // The process that stands in for its worker has ended.
+  // No step is left: the processes that stand in for workers have ended.
   void step_ended();
 
  private:

@@ -30,13 +30,13 @@ class Daemon::Around final : public Surroundings {
     again_.data = this;
   }
 
-  Result<void> start_worker(const std::string& node) override;
-  void send(const std::string& line, std::chrono::nanoseconds within) override {
-    daemon_.workshop_.send(line, within);
+  Result<void> start_worker(std::size_t place, const WantedNode& node) override;
+  void send(std::size_t place, const std::string& line, std::chrono::nanoseconds within) override {
+    daemon_.workshop_.send(place, line, within);
   }
   void bound(const protocol::RunRequest& run) override { daemon_.workshop_.bound(run); }
   std::string passed() override { return daemon_.workshop_.passed(); }
-  void stop_worker() override { daemon_.workshop_.stop(); }
+  void stop_worker(std::size_t place) override { daemon_.workshop_.stop(place); }
   std::chrono::nanoseconds node_patience() override { return daemon_.workshop_.node_patience(); }
 
   void stay_off_trials(const std::vector<unsigned>& cpus, bool shared) override {
@@ -116,43 +116,45 @@ class Daemon::Around final : public Surroundings {
   uv_idle_t again_{};  // active while the session wants to be called again
 };
 
-Result<void> Daemon::Around::start_worker(const std::string& node) {
+Result<void> Daemon::Around::start_worker(std::size_t place, const WantedNode& node) {
   if (daemon_.ending_.has_begun()) return fail("stabd is stopping");
   const plan::Plan& plan = daemon_.session_->plan();
   WorkerEvents events{
       .said =
-          [this](const std::string& line) {
-            // The worker has answered, so no trial runs right now.
+          [this, place](const std::string& line) {
+            // The worker has answered, so no trial runs on this machine right now.
             daemon_.maintenance_.keep_up();
-            daemon_.session_->worker_said(line);
+            daemon_.session_->worker_said(line, place);
             daemon_.after_session_step();
           },
       .silent =
-          [this](const std::string& how) {
-            daemon_.session_->worker_silent(how);
+          [this, place](const std::string& how) {
+            daemon_.session_->worker_silent(how, place);
             daemon_.after_session_step();
           },
       .ended =
-          [this, on_cluster = plan.machines.has_value()](const std::string& how) {
-            if (on_cluster) daemon_.allocations_.step_ended();
+          [this, place, on_cluster = plan.machines.has_value()](const std::string& how) {
+            if (on_cluster && !daemon_.workshop_.has_worker()) daemon_.allocations_.step_ended();
             // An experiment that has not ended continues when stabd starts again.
             if (daemon_.ending_.has_begun() && !is_final(daemon_.session_->state())) {
+              if (daemon_.workshop_.has_worker()) return;
               daemon_.session_->rest();
               return daemon_.ending_.leave();
             }
-            daemon_.session_->worker_ended(how);
+            daemon_.session_->worker_ended(how, place);
             daemon_.after_session_step();
           }};
   if (plan.machines) {
     plan::Machines machines = *plan.machines;
-    if (!node.empty()) machines.names = {node};
+    if (!node.name.empty()) machines.names = {node.name};
     if (auto noted =
             daemon_.allocations_.step_starts({.uid = experiment().uid, .gid = experiment().gid});
         !noted)
       return noted;
-    auto started = daemon_.workshop_.start_on(
-        machines, experiment(), daemon_.session_->privileged(), plan.network, std::move(events));
-    if (!started) daemon_.allocations_.step_ended();
+    auto started =
+        daemon_.workshop_.start_on(place, machines, node.others, experiment(),
+                                   daemon_.session_->privileged(), plan.network, std::move(events));
+    if (!started && !daemon_.workshop_.has_worker()) daemon_.allocations_.step_ended();
     return started;
   }
   return daemon_.workshop_.start(experiment(), daemon_.session_->privileged(), plan.network,

@@ -21,14 +21,6 @@
 #include "stabd/daemon/host.h"
 
 namespace stab::daemon {
-namespace {
-
-std::string record_in(const std::string& state_directory) {
-  return state_directory + "/worker.json";
-}
-
-}  // namespace
-
 Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options)
     : loop_(loop),
       options_(std::move(options)),
@@ -47,8 +39,10 @@ Result<void> Workshop::prepare() {
     spdlog::warn(
         "pid namespaces are not used here: processes that a killed trial left behind are found by "
         "their environment");
-  if (auto ended = end_recorded_worker(record_in(options_.state_directory), token_); !ended)
-    return ended;
+  for (std::size_t place = 0; place < plan::max_machines; ++place) {
+    if (place > 0 && access(record_of(place).c_str(), F_OK) != 0) continue;
+    if (auto ended = end_recorded_worker(record_of(place), token_of(place)); !ended) return ended;
+  }
   prepare_groups();
   return {};
 }
@@ -87,8 +81,9 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
     if (!group) return fail(group.error().message);
     group_ = *std::move(group);
   }
-  return start({.program = options_.program,
-                .record = record_in(options_.state_directory),
+  return start(0,
+               {.program = options_.program,
+                .record = record_of(0),
                 .token = token_,
                 .containment = containment_,
                 .uid = experiment.uid,
@@ -99,13 +94,24 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
                std::move(events));
 }
 
+std::string Workshop::record_of(std::size_t place) const {
+  return place == 0 ? options_.state_directory + "/worker.json"
+                    : fmt::format("{}/worker-{}.json", options_.state_directory, place);
+}
+
+// Without namespaces, the end of one place's worker ends everything that has its token.
+std::string Workshop::token_of(std::size_t place) const {
+  return place == 0 ? token_ : fmt::format("{}-{}", token_, place);
+}
+
 // The job's name has the host's name, because every system's daemon has a database at the same path.
-WorkerStart Workshop::head_for(cluster::StepStart step) const {
+WorkerStart Workshop::head_for(std::size_t place, cluster::StepStart step) const {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   step.program = options_.program;
   step.name = fmt::format("stabd-{}-{}", host.data(), token_.substr(0, 12));
-  step.token = token_;
+  if (place > 0) step.name += fmt::format("-{}", place);
+  step.token = token_of(place);
   step.silence_ms = options_.node_silence.count();
   step.wait_ms = options_.node_wait.count();
   // Slurm's programs find their settings by this variable.
@@ -116,26 +122,29 @@ WorkerStart Workshop::head_for(cluster::StepStart step) const {
                                              : std::vector{fmt::format("SLURM_CONF={}", settings)},
           .beat = cluster::beat_of(options_.node_silence),
           .farewell = std::string(cluster::leaving),
-          .record = record_in(options_.state_directory),
-          .token = token_,
+          .record = record_of(place),
+          .token = token_of(place),
           .containment = containment_};
 }
 
-Result<void> Workshop::start_on(const plan::Machines& machines, const store::Experiment& experiment,
-                                bool privileged, bool network, WorkerEvents events) {
+Result<void> Workshop::start_on(std::size_t place, const plan::Machines& machines,
+                                const std::vector<std::string>& others,
+                                const store::Experiment& experiment, bool privileged, bool network,
+                                WorkerEvents events) {
   cluster::StepStart step = cluster::step_on(machines);
   step.comment = fmt::format("experiment {}: {}", experiment.id, one_line(experiment.name, 100));
+  step.others = others;
   step.privileged = privileged;
   step.network = network;
   group_.reset();
-  WorkerStart head = head_for(std::move(step));
+  WorkerStart head = head_for(place, std::move(step));
   head.uid = experiment.uid;
   head.gid = experiment.gid;
-  return start(std::move(head), std::move(events));
+  return start(place, std::move(head), std::move(events));
 }
 
 Result<Allocations::Attempt> Workshop::free_allocations(const Owner& owner) const {
-  const WorkerStart head = head_for({.only_frees = true});
+  const WorkerStart head = head_for(0, {.only_frees = true});
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail_errno("socketpair");
@@ -155,9 +164,9 @@ Result<Allocations::Attempt> Workshop::free_allocations(const Owner& owner) cons
   return Allocations::Attempt{.process = *std::move(process), .daemon = std::move(ours)};
 }
 
-Result<void> Workshop::start(WorkerStart what, WorkerEvents events) {
-  events.ended = [this, ended = std::move(events.ended)](const std::string& how) {
-    worker_.reset();
+Result<void> Workshop::start(std::size_t place, WorkerStart what, WorkerEvents events) {
+  events.ended = [this, place, ended = std::move(events.ended)](const std::string& how) {
+    workers_.erase(place);
     group_.reset();
     ended(how);
   };
@@ -166,16 +175,21 @@ Result<void> Workshop::start(WorkerStart what, WorkerEvents events) {
     group_.reset();
     return std::unexpected(worker.error());
   }
-  worker_ = *worker;
+  workers_[place] = *worker;
   return {};
 }
 
-void Workshop::send(const std::string& line, std::chrono::nanoseconds within) {
-  if (worker_) worker_->send(line, within);
+void Workshop::send(std::size_t place, const std::string& line, std::chrono::nanoseconds within) {
+  if (const auto worker = workers_.find(place); worker != workers_.end())
+    worker->second->send(line, within);
+}
+
+void Workshop::stop(std::size_t place) {
+  if (const auto worker = workers_.find(place); worker != workers_.end()) worker->second->stop();
 }
 
 void Workshop::stop() {
-  if (worker_) worker_->stop();
+  for (const auto& [place, worker] : workers_) worker->stop();
 }
 
 // The worker may need more memory to keep the output, so that is added. Prepare and cleanup

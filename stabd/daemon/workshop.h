@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The running experiment's worker and its place: the cgroup of its trials, its folder in the build
-// cache, and the machine's CPUs and settings. There is at most one worker.
+// The running experiment's workers: one on our machine, or one at each of its places on a cluster.
+// Also the cgroup of trials on our machine, the folder in the build cache, and the machine's CPUs
+// and settings.
 #pragma once
 
 #include <uv.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,8 +58,10 @@ class Workshop {
   // Starts a worker for this experiment; requires !has_worker().
   Result<void> start(const store::Experiment& experiment, bool privileged, bool network,
                      WorkerEvents events);
-  // The same for a worker on a node of a cluster. Our machine has no part in its trials.
-  Result<void> start_on(const plan::Machines& machines, const store::Experiment& experiment,
+  // Starts a worker on a node of a cluster that is none of `others`; requires that this place has
+  // none. Our machine has no part in its trials.
+  Result<void> start_on(std::size_t place, const plan::Machines& machines,
+                        const std::vector<std::string>& others, const store::Experiment& experiment,
                         bool privileged, bool network, WorkerEvents events);
   // Starts a process that frees the allocations of such workers of this user.
   [[nodiscard]] Result<Allocations::Attempt> free_allocations(const Owner& owner) const;
@@ -64,10 +69,11 @@ class Workshop {
   [[nodiscard]] std::chrono::milliseconds node_patience() const {
     return options_.node_wait + 3 * options_.node_silence;
   }
-  [[nodiscard]] bool has_worker() const { return worker_ != nullptr; }
+  [[nodiscard]] bool has_worker() const { return !workers_.empty(); }
   // These do nothing without a worker (worker_process.h).
-  void send(const std::string& line, std::chrono::nanoseconds within);
-  void stop();
+  void send(std::size_t place, const std::string& line, std::chrono::nanoseconds within);
+  void stop(std::size_t place);
+  void stop();  // all of them
 
   // Sets the limits of the worker's group before a trial.
   void bound(const protocol::RunRequest& run);
@@ -86,8 +92,10 @@ class Workshop {
 
  private:
   void prepare_groups();
-  [[nodiscard]] WorkerStart head_for(cluster::StepStart step) const;
-  Result<void> start(WorkerStart what, WorkerEvents events);
+  [[nodiscard]] std::string record_of(std::size_t place) const;
+  [[nodiscard]] std::string token_of(std::size_t place) const;
+  [[nodiscard]] WorkerStart head_for(std::size_t place, cluster::StepStart step) const;
+  Result<void> start(std::size_t place, WorkerStart what, WorkerEvents events);
 
   uv_loop_t* loop_;
   WorkshopOptions options_;
@@ -98,7 +106,7 @@ class Workshop {
   std::string no_groups_;                      // why trials have no cgroup; "" if they have one
   std::optional<machine::Topology> topology_;  // loaded with the first worker
   std::unique_ptr<machine::TrialGroup> group_;
-  std::shared_ptr<WorkerProcess> worker_;
+  std::map<std::size_t, std::shared_ptr<WorkerProcess>> workers_;  // by place
 };
 
 }  // namespace stab::daemon

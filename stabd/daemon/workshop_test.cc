@@ -70,7 +70,7 @@ TEST_F(WorkshopTest, AWorkerEndsWhenItIsStopped) {
   run_until_ended();
   EXPECT_EQ(ended_.size(), 1U);
   workshop_.stop();
-  workshop_.send("{}", std::chrono::seconds(1));
+  workshop_.send(0, "{}", std::chrono::seconds(1));
 }
 
 TEST_F(WorkshopTest, AWorkerThatCannotStartIsAnError) {

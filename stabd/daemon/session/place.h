@@ -24,6 +24,7 @@ namespace stab::daemon {
 using BlockId = std::pair<bool, std::uint32_t>;
 
 struct Place {
+  std::size_t index = 0;               // among the session's places
   std::unique_ptr<Schedule> schedule;  // the trials that run here
   Builds builds;                       // as they are here
   std::size_t next_build = 0;
@@ -32,6 +33,8 @@ struct Place {
   std::string simulator;  // the simulator's version if trials run under one
 
   bool has_worker = false;
+  bool has_been_up = false;  // a worker of this session was on a node
+  bool is_ready = false;     // everything is built, or nothing is left to do here
   // The unanswered request to the worker, as its index in protocol::WorkRequest.
   std::optional<std::size_t> asked;
   std::optional<Schedule::Step> trial;      // under way until its row is stored
@@ -48,6 +51,10 @@ struct Place {
   std::optional<BlockId> lost_block;
   std::optional<std::uint32_t> lost_position;  // the trial that lost its worker last
   std::string noted_loss;
+  std::string home;  // with several machines: the node of its stored trials, or the plan's name
+  // With several machines: another worker starts later, and since when none could start.
+  bool waits = false;
+  std::optional<std::chrono::steady_clock::time_point> waits_since;
   bool has_whole_blocks = false;  // E9: the incomplete block was looked for
 };
 

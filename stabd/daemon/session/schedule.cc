@@ -10,16 +10,21 @@ namespace stab::daemon {
 using store::TrialStatus;
 
 Schedule::Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
-                   const std::vector<store::Store::Progress>& progress)
+                   const std::vector<store::Store::Progress>& progress, const Share& share)
     : plan_(plan), expansion_(expansion), finished_(expansion.trials.size(), 0) {
-  counts_.total = expansion.trials.size();
+  if (share.machine_of)
+    for (std::size_t i = 0; i < finished_.size(); ++i)
+      if ((*share.machine_of)[i] != share.machine) finished_[i] = others;
+  counts_.total =
+      finished_.size() - static_cast<std::size_t>(std::ranges::count(finished_, others));
+  skip_taken();
   remember(progress);
   loaded();
 }
 
 void Schedule::remember(const std::vector<store::Store::Progress>& progress) {
   for (const auto& entry : progress) {
-    if (entry.position >= finished_.size()) continue;
+    if (entry.position >= finished_.size() || finished_[entry.position] == others) continue;
     if (entry.done) {
       if (!remembered_.empty() &&
           block_of(remembered_.front().position) != block_of(entry.position))

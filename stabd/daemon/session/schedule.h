@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,11 +43,17 @@ struct Counts {
   }
 };
 
+// The part of a list of trials that one of several machines runs. Without `machine_of`, all of it.
+struct Share {
+  std::shared_ptr<const std::vector<std::uint8_t>> machine_of{};  // by position
+  std::uint8_t machine = 0;
+};
+
 class Schedule {
  public:
   // Keeps references to the plan and the expansion.
   Schedule(const plan::Plan& plan, const plan::Expansion& expansion,
-           const std::vector<store::Store::Progress>& progress = {});
+           const std::vector<store::Store::Progress>& progress = {}, const Share& share = {});
   // Takes stored attempts, in the order of their positions. Call loaded() after the last ones.
   void remember(const std::vector<store::Store::Progress>& progress);
   void loaded() { settle(); }
@@ -108,7 +115,9 @@ class Schedule {
 
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
-  std::vector<std::uint8_t> finished_;    // by position
+  // By position: whether it is finished, or `others` if another machine runs it.
+  static constexpr std::uint8_t others = 2;
+  std::vector<std::uint8_t> finished_;
   std::uint32_t end_ = 0;                 // one past the last finished position
   std::uint32_t first_open_ = 0;          // all earlier positions are finished or postponed
   std::map<std::uint32_t, Begun> begun_;  // by position

@@ -85,10 +85,27 @@ Session::Session(store::Store& store, store::Experiment experiment, plan::Plan p
       expansion_(plan::expand(plan_)),
       around_(around),
       state_(state_from(experiment_.state).value_or(State::queued)),
-      places_(1),
+      places_(plan_.machine_count()),
       abandoned_(around_.abandoned_block(experiment_.id)),
       since_(steady_clock::now()) {
-  for (Place& place : places_) place.schedule = std::make_unique<Schedule>(plan_, expansion_);
+  for (Place& place : places_) {
+    place.index = static_cast<std::size_t>(&place - places_.data());
+    if (plan_.machines && has_several() && !plan_.machines->names.empty())
+      place.home = plan_.machines->names[place.index];
+  }
+  if (has_several()) {
+    std::vector<std::uint8_t> machines;
+    machines.reserve(expansion_.trials.size());
+    BlockId block{true, UINT32_MAX};
+    for (const plan::Trial& trial : expansion_.trials) {
+      const bool is_new = std::exchange(block, BlockId(trial.warmup, trial.block)) != block;
+      machines.push_back(
+          is_new ? static_cast<std::uint8_t>(plan::machine_of(plan_, trial.warmup, trial.block))
+                 : machines.back());
+    }
+    machine_of_ = std::make_shared<const std::vector<std::uint8_t>>(std::move(machines));
+  }
+  for (Place& place : places_) place.schedule = schedule_for(place);
 }
 
 void Session::apply(Event event, const std::string& reason) {
@@ -111,7 +128,9 @@ void Session::apply(Event event, const std::string& reason) {
   if (from == State::paused) since_ = steady_clock::now();  // E7
   add_duration();
   save_state();
-  if (has_worker() && !needs_worker(state_)) around_.stop_worker();
+  if (!needs_worker(state_))
+    for (const Place& place : places_)
+      if (place.has_worker) around_.stop_worker(place.index);
   if (state_ == State::paused && !is_held()) around_.retry_later();
 }
 
@@ -186,13 +205,14 @@ void Session::wait_for_storage(const std::string& why, std::string_view what_fol
 
 void Session::ask(Place& place, const protocol::WorkRequest& request, nanoseconds within) {
   place.asked = request.index();
-  around_.send(std::visit([](const auto& each) { return protocol::encode(each); }, request),
+  around_.send(place.index,
+               std::visit([](const auto& each) { return protocol::encode(each); }, request),
                within);
 }
 
-void Session::worker_said(const std::string& line) {
+void Session::worker_said(const std::string& line, std::size_t at) {
   if (!needs_worker(state_)) return;  // the worker is being stopped
-  Place& place = places_.front();
+  Place& place = places_[at];
   // The first answer may come from a worker of another version, so its protocol is checked before
   // it is decoded. Later answers come between two trials and are decoded only once.
   if (place.asked == protocol::setup_index)
@@ -203,7 +223,7 @@ void Session::worker_said(const std::string& line) {
   const auto bad = [&](std::string_view why) {
     spdlog::error("experiment {}: the worker's answer makes no sense: {}", experiment_.id,
                   one_line(why, 500));
-    around_.stop_worker();
+    around_.stop_worker(place.index);
   };
   if (!reply) return bad(reply.error().message);
   if (const auto* node = std::get_if<protocol::NodeReply>(&*reply)) {
@@ -254,26 +274,28 @@ void Session::worker_said(const std::string& line) {
 }
 
 void Session::set_up(Place& place, const protocol::SetupReply& reply) {
-  if (!reply.error.empty()) return apply(Event::refused, reply.error);
+  if (!reply.error.empty()) return refuse(reply.error);
   place.cpus = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
   place.cpus.shared = place.cpus.others == place.cpus.trial;
-  if (place.cpus.trial.empty())
-    return apply(Event::refused, "the worker did not report on which CPUs trials run");
+  if (place.cpus.trial.empty()) return refuse("the worker did not report on which CPUs trials run");
   const auto machine = store_.add_machine(
       {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
   if (!machine) {
     stored(std::unexpected(machine.error()));
     return;
   }
-  if (experiment_.machine != 0 && experiment_.machine != *machine)
+  const bool is_first = experiment_.machine == 0;
+  if (!has_several() && !is_first && experiment_.machine != *machine)
     note("machine",
          "the machine has changed since the experiment began: its earlier trials ran in a "
          "different state of the machine");
-  experiment_.machine = *machine;
+  if (!has_several() || is_first) experiment_.machine = *machine;
   // Later workers try to keep to the CPUs of the first trials.
   if (experiment_.trial_cpus.empty()) experiment_.trial_cpus = reply.trial_cpus;
   if (!stored(store_.update_experiment(experiment_))) return;
-  note("machine", fmt::format("trials run on CPU {}", reply.trial_cpus));
+  note("machine", fmt::format("trials {}run on CPU {}",
+                              has_several() ? fmt::format("on node {} ", place.node.node) : "",
+                              reply.trial_cpus));
   place.simulator = reply.simulator;
   if (!plan_.machines) around_.stay_off_trials(place.cpus.others, place.cpus.shared);
   for (const std::string& text : reply.notes) note("machine", text);
@@ -306,9 +328,16 @@ void Session::continue_work() {
 
 void Session::continue_at(Place& place) {
   if (state_ != State::running || !busy_with<std::monostate>() || place.trial || last_) return;
+  if (!place.is_ready) return;
   const auto step = place.schedule->next();
   // The worker ends first, so that the analysis runs on a free machine; worker_ended() continues.
-  if (!step) return apply(Event::trials_complete, "");
+  if (!step) {
+    const auto has_finished = [](const Place& each) {
+      return !each.trial && !each.schedule->next();
+    };
+    if (std::ranges::all_of(places_, has_finished)) apply(Event::trials_complete, "");
+    return;
+  }
   if (auto may = around_.may_store(); !may)
     return apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
   if (waits_before(place, *step)) return;
@@ -381,6 +410,7 @@ void Session::keep(Place& place, store::Trial row) {
   if (!added && added.error().temporary) place.pending = row;
   if (!stored(added)) return;
   told_of_storage_ = false;
+  if (has_several() && place.home.empty()) place.home = place.node.node;
   if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
     around_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
   place.last_commit = steady_clock::now() - before;
@@ -398,9 +428,10 @@ void Session::keep(Place& place, store::Trial row) {
     around_.call_again();
 }
 
-void Session::worker_ended(const std::string& how_on_head) {
-  Place& place = places_.front();
+void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
+  Place& place = places_[at];
   place.has_worker = false;
+  place.is_ready = false;
   place.asked.reset();
   if (plan_.machines && needs_worker(state_) &&
       !(place.lost && protocol::loss_named(place.lost->loss) == protocol::Loss::worker))
@@ -408,7 +439,10 @@ void Session::worker_ended(const std::string& how_on_head) {
   const std::string how =
       place.lost ? std::exchange(place.lost, std::nullopt)->reason : how_on_head;
   const auto step = std::exchange(place.trial, std::nullopt);
-  if (state_ == State::analysing) return analyse();
+  if (state_ == State::analysing) {
+    if (!has_worker()) analyse();
+    return;
+  }
   if (!needs_worker(state_)) return;
   if (plan_.machines && step &&
       std::exchange(place.lost_position, step->position) != step->position)
@@ -426,8 +460,7 @@ void Session::worker_ended(const std::string& how_on_head) {
                  fmt::format("the worker {} {} times without finishing a build or a trial", how,
                              place.losses));
   spdlog::warn("experiment {}: the worker {}; a new worker continues", experiment_.id, how);
-  apply(Event::worker_lost, "");
-  start();
+  start_again(place, "");
 }
 
 // E9. The program has no part in this, so no trial counts as failed.
@@ -444,8 +477,11 @@ void Session::lost_node(Place& place, const std::string& how) {
   const std::string text = fmt::format("{}: {}", to_string(loss), lost.reason);
   if (std::exchange(place.noted_loss, text) != text || !place.node.node.empty())
     note(std::string(lost_event), text);
-  if (loss == Loss::cannot_start || loss == Loss::no_node)
-    return apply(Event::refused, fmt::format("{}: {}", to_string(loss), lost.reason));
+  // The controller takes a while to see that a node has failed, and offers it until then.
+  if (has_several() && place.node.node.empty() &&
+      (loss == Loss::controller_away || (loss == Loss::cannot_start && place.has_been_up)))
+    return wait_for_node(place, text, loss == Loss::cannot_start);
+  if (loss == Loss::cannot_start || loss == Loss::no_node) return refuse(text);
   if (loss == Loss::controller_away && place.node.node.empty())
     return wait_for_storage(fmt::format("{}: {}", to_string(loss), lost.reason),
                             "stabd tries again");
@@ -460,23 +496,34 @@ void Session::lost_node(Place& place, const std::string& how) {
                              to_string(loss), lost.reason, place.node_losses));
   spdlog::warn("experiment {}: {}: {}; another step continues", experiment_.id, to_string(loss),
                lost.reason);
-  apply(Event::worker_lost, fmt::format("{}: {}", to_string(loss), lost.reason));
-  start();
+  start_again(place, fmt::format("{}: {}", to_string(loss), lost.reason));
 }
 
 void Session::came_up_on(Place& place, const protocol::NodeReply& node) {
+  const auto is_elsewhere = [&](const Place& other) {
+    return &other != &place && (other.home == node.node || other.node.node == node.node);
+  };
+  if (has_several() && ((!place.home.empty() && node.node != place.home) ||
+                        std::ranges::any_of(places_, is_elsewhere))) {
+    place.lost = {.loss = std::string(to_string(protocol::Loss::step_lost)),
+                  .reason = fmt::format("Slurm started the step on node {}, which was not wanted",
+                                        node.node)};
+    return around_.stop_worker(place.index);
+  }
   place.node = node;
+  place.has_been_up = true;
+  place.waits_since.reset();
   if (node.version != STAB_VERSION)
-    return apply(Event::refused,
-                 fmt::format("node {} has stabd {}, but this is stabd {}: install the same version "
-                             "on both",
-                             node.node, one_line(node.version, 100), STAB_VERSION));
+    return refuse(
+        fmt::format("node {} has stabd {}, but this is stabd {}: install the same version "
+                    "on both",
+                    node.node, one_line(node.version, 100), STAB_VERSION));
   note("machine", fmt::format("trials run on node {}, in Slurm's job {}", node.node, node.job));
 }
 
-void Session::worker_silent(const std::string& how) {
+void Session::worker_silent(const std::string& how, std::size_t at) {
   if (plan_.machines) {
-    Place& place = places_.front();
+    Place& place = places_[at];
     place.lost = {
         .loss = std::string(to_string(protocol::Loss::silent)),
         .reason = fmt::format("the worker on node {} {}",
@@ -496,11 +543,27 @@ void Session::retry_storage() {
     place.pending.reset();
     if (!stored(added)) return;
   }
+  for (Place& place : places_)
+    if (std::exchange(place.waits, false) && needs_worker(state_)) start_again(place, "");
   if (unsaved_) save_state();
   if (unsaved_ || (state_ == State::paused && has_worker())) return around_.retry_later();
   if (state_ != State::paused || is_held()) return;
   apply(Event::storage_ok, "");
   start();
+}
+
+void Session::refuse(const std::string& why) {
+  apply(next(state_, Event::refused) ? Event::refused : Event::gave_up, why);
+}
+
+// E10. Only this place starts again.
+void Session::wait_for_node(Place& place, const std::string& why, bool may_end) {
+  const auto now = steady_clock::now();
+  if (!place.waits_since) place.waits_since = now;
+  if (may_end && now - *place.waits_since > around_.node_patience())
+    return apply(Event::gave_up, why + " 'stabctl retry' continues from here");
+  place.waits = true;
+  around_.retry_later();
 }
 
 Result<void> Session::hold(std::uint32_t uid) {
@@ -606,7 +669,9 @@ Session::Progress Session::progress() const {
         "building {}", plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name);
     progress.left = builds_left(place);
   }
-  if (state_ == State::building && plan_.machines && place.node.node.empty())
+  if (state_ == State::building && plan_.machines && has_several())
+    progress.activity = activity_of_all();
+  else if (state_ == State::building && plan_.machines && place.node.node.empty())
     progress.activity = "waiting for a node of the cluster";
   if (state_ != State::running) return progress;
   if (done_now > 0) {
@@ -616,15 +681,39 @@ Session::Progress Session::progress() const {
         std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
   }
   if (busy_with<Wait>()) progress.activity = wait_words();
+  if (has_several()) {
+    progress.activity = activity_of_all();
+    return progress;
+  }
   if (!place.trial) return progress;
-  const plan::Trial trial = expansion_.trials[place.trial->position];
-  progress.activity = plan_.benchmarks[trial.benchmark].name;
-  for (const plan::Level& level : expansion_.cells[trial.cell])
-    progress.activity += " " + level.name;
-  progress.activity +=
-      fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
+  progress.activity = trial_words(*place.trial);
   if (!place.node.node.empty()) progress.activity += " on node " + place.node.node;
   return progress;
+}
+
+// "sort O2, block 3"
+std::string Session::trial_words(const Schedule::Step& step) const {
+  const plan::Trial trial = expansion_.trials[step.position];
+  std::string words = plan_.benchmarks[trial.benchmark].name;
+  for (const plan::Level& level : expansion_.cells[trial.cell]) words += " " + level.name;
+  return words + fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
+}
+
+// "n1: sort O2, block 3; n2: building"
+std::string Session::activity_of_all() const {
+  std::string words;
+  for (const Place& place : places_) {
+    const std::string node = !place.node.node.empty() ? place.node.node
+                             : !place.home.empty()    ? place.home
+                                                      : fmt::format("machine {}", place.index + 1);
+    const std::string doing = place.trial               ? trial_words(*place.trial)
+                              : !place.schedule->next() ? "finished"
+                              : place.is_ready          ? "ready"
+                              : place.node.node.empty() ? "waiting for the node"
+                                                        : "building";
+    words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", node, doing);
+  }
+  return words;
 }
 
 }  // namespace stab::daemon

@@ -24,6 +24,9 @@
 //      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. Once a trial is
 //      stored, later workers are on the node of the first one. If a worker is lost
 //      that did not end by itself, no trial counts as failed.
+//  E10 With several machines, each place has the blocks that design/expand.h deals out to it, and
+//      one node. Its worker is lost and started again without the other places' knowledge. No trial
+//      runs before all places are ready, and the analysis begins when all have finished.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
 #pragma once
@@ -58,6 +61,12 @@ namespace stab::daemon {
 inline constexpr std::string_view turn_is_over =
     "it is another user's turn; this experiment continues at its next turn";
 
+// The node of a cluster that a worker must be on, or "", and nodes that it must not be on.
+struct WantedNode {
+  std::string name{};
+  std::vector<std::string> others{};
+};
+
 // A session acts through this interface. The daemon implements it, and tests implement it, too.
 class Surroundings {
  public:
@@ -73,16 +82,17 @@ class Surroundings {
   Surroundings(const Surroundings&) = delete;
   Surroundings& operator=(const Surroundings&) = delete;
 
-  // A new one; called only without a worker. If the plan names machines, `node` is the node that it
-  // must be on, or "".
-  virtual Result<void> start_worker(const std::string& node) = 0;
-  // Sends a line to the worker. If it does not answer within the given time, worker_silent()
-  // follows.
-  virtual void send(const std::string& line, std::chrono::nanoseconds within) = 0;
+  // Starts a worker for a place that has none. Without [machines] there is only place 0.
+  virtual Result<void> start_worker(std::size_t place, const WantedNode& node) = 0;
+  // Sends a line to the place's worker. If it does not answer within the given time,
+  // worker_silent() follows.
+  virtual void send(std::size_t place, const std::string& line,
+                    std::chrono::nanoseconds within) = 0;
   // Called before a trial is sent: the kernel limits the worker from now on.
   virtual void bound(const protocol::RunRequest& run) = 0;
   virtual std::string passed() = 0;  // which of these limits has been reached since, or ""
-  virtual void stop_worker() = 0;    // asks, then kills; worker_ended() follows
+  // Asks, then kills; worker_ended() follows.
+  virtual void stop_worker(std::size_t place) = 0;
   // If the plan names machines: how long a worker on a node may take to answer its first request.
   virtual std::chrono::nanoseconds node_patience() = 0;
 
@@ -143,10 +153,10 @@ class Session {
 
   // Starts or continues the experiment, whose turn has come. state() says what came of it.
   void start();
-  void worker_said(const std::string& line);
-  void worker_ended(const std::string& how);
+  void worker_said(const std::string& line, std::size_t place = 0);
+  void worker_ended(const std::string& how, std::size_t place = 0);
   // The worker did not answer its request in time and is being killed.
-  void worker_silent(const std::string& how);
+  void worker_silent(const std::string& how, std::size_t place = 0);
   // Call this before the daemon stops: it puts the machine back and stores the experiment's
   // duration.
   void rest();
@@ -230,6 +240,16 @@ class Session {
   void load_builds();
   void begin_loading();
   void load_trials();
+  [[nodiscard]] std::unique_ptr<Schedule> schedule_for(const Place& place) const;
+  void settle_at_home(Place& place, const store::Store::Progress& progress) const;
+  bool reopen_incomplete(Place& place, bool& has_reopened);
+  void start_again(Place& place, const std::string& why);
+  bool reload(Place& place);
+  void wait_for_node(Place& place, const std::string& why, bool may_end);
+  void refuse(const std::string& why);
+  [[nodiscard]] std::string trial_words(const Schedule::Step& step) const;
+  [[nodiscard]] std::string activity_of_all() const;
+  [[nodiscard]] bool has_several() const { return places_.size() > 1; }
   void start_worker(Place& place);
   [[nodiscard]] store::Outcome<std::string> earlier_node(const Place& place);
   void came_up_on(Place& place, const protocol::NodeReply& node);
@@ -240,10 +260,11 @@ class Session {
   void ask(Place& place, const protocol::WorkRequest& request, std::chrono::nanoseconds within);
   void ask_for_build(Place& place);
   void built(Place& place, const protocol::BuildReply& reply);
+  bool same_as_elsewhere(const Place& place, const protocol::BuildReply& reply);
   bool same_as_before(const Place& place, const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   [[nodiscard]] static std::optional<std::chrono::nanoseconds> builds_left(const Place& place);
-  void builds_complete(const Place& place);
+  void builds_complete(Place& place);
   void make_quiet(const Place& place);
   void note_quietness(const Place& place);
   void note_versions(const Place& place);
@@ -286,7 +307,9 @@ class Session {
   State state_ = State::queued;
   State before_ = State::queued;  // the state before this one
   std::vector<Place> places_;     // never empty, and never of another size
-  bool changed_ = false;          // settings of the machine may have been changed
+  // The place of each position; empty without several places.
+  std::shared_ptr<const std::vector<std::uint8_t>> machine_of_;
+  bool changed_ = false;  // settings of the machine may have been changed
   // When we last checked that the machine is still quiet.
   std::chrono::steady_clock::time_point looked_;
   std::vector<store::Build> earlier_builds_;  // the stored builds when this worker started

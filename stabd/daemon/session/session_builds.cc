@@ -104,16 +104,31 @@ bool Session::same_as_before(const Place& place, const protocol::BuildReply& rep
   const BuildSlot& slot = place.builds.slots[place.next_build];
   const std::string known = known_key(slot);
   if (known.empty() || reply.key.empty() || reply.key == known) return true;
-  apply(Event::refused,
-        fmt::format(
-            "the build of '{}' is no longer in the cache, and its sources or its compiler have "
-            "changed since this experiment began: submit the plan again, or restore them",
-            plan_.benchmarks[slot.benchmark].name));
+  refuse(fmt::format(
+      "the build of '{}' is no longer in the cache, and its sources or its compiler have "
+      "changed since this experiment began: submit the plan again, or restore them",
+      plan_.benchmarks[slot.benchmark].name));
   return false;
 }
 
+// The machines of one experiment measure the same programs.
+bool Session::same_as_elsewhere(const Place& place, const protocol::BuildReply& reply) {
+  for (const Place& other : places_) {
+    if (&other == &place || place.next_build >= other.next_build || reply.key.empty()) continue;
+    const std::string& key = other.builds.slots[place.next_build].key;
+    if (key.empty() || key == reply.key) continue;
+    refuse(fmt::format(
+        "node {} builds '{}' from other sources or with another compiler than node "
+        "{}: nodes of one experiment need the same ones",
+        place.node.node, plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name,
+        other.node.node));
+    return false;
+  }
+  return true;
+}
+
 void Session::built(Place& place, const protocol::BuildReply& reply) {
-  if (!same_as_before(place, reply)) return;
+  if (!same_as_before(place, reply) || !same_as_elsewhere(place, reply)) return;
   BuildSlot& slot = place.builds.slots[place.next_build];
   const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;
   const bool failed = reply.status == store::BuildStatus::failed;
@@ -143,12 +158,11 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
     note("build", reason);
     // A full disk is neither the program's fault nor a result.
     if (reply.no_room)
-      return apply(Event::refused,
-                   fmt::format("the machine has no room for builds, even without the unused ones "
-                               "in the cache: make room, then retry; {}",
-                               reason));
-    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment)
-      return apply(Event::refused, reason);
+      return refuse(
+          fmt::format("the machine has no room for builds, even without the unused ones "
+                      "in the cache: make room, then retry; {}",
+                      reason));
+    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
     place.schedule->fail_benchmark(slot.benchmark, reason);
   }
   // A node builds again for each worker, so there a build is no progress.
@@ -189,12 +203,13 @@ void Session::note_versions(const Place& place) {
   note(std::string(results::versions_event), one_line(text, most_versions));
 }
 
-void Session::builds_complete(const Place& place) {
-  if (const auto reason = find_identical(plan_, place.builds))
-    return apply(Event::refused, *reason);
-  if (const auto reason = find_in_place(plan_, expansion_, place.builds))
-    return apply(Event::refused, *reason);
+void Session::builds_complete(Place& place) {
+  if (const auto reason = find_identical(plan_, place.builds)) return refuse(*reason);
+  if (const auto reason = find_in_place(plan_, expansion_, place.builds)) return refuse(*reason);
   note_versions(place);
+  place.is_ready = true;
+  if (state_ == State::running) return continue_at(place);
+  if (!std::ranges::all_of(places_, &Place::is_ready)) return;  // E10
   trials_since_ = steady_clock::now();
   finished_then_ = counts().finished();
   if (plan_.quiesce == plan::Quiesce::off) {

@@ -28,6 +28,7 @@ void Session::start() {
     place.builds = collect_builds(plan_, expansion_);
     place.next_build = 0;
     place.passed.reset();
+    place.is_ready = place.waits = false;
   }
   stopped_.clear();
   begun_.reset();
@@ -40,11 +41,71 @@ void Session::start() {
 
 void Session::begin_loading() {
   for (Place& place : places_) {
-    place.schedule = std::make_unique<Schedule>(plan_, expansion_);
+    place.schedule = schedule_for(place);
     place.trial.reset();
   }
   activity_ = Loading{};
   stored_wall_ = {};
+}
+
+std::unique_ptr<Schedule> Session::schedule_for(const Place& place) const {
+  return std::make_unique<Schedule>(
+      plan_, expansion_, std::vector<store::Store::Progress>(),
+      Share{.machine_of = machine_of_, .machine = static_cast<std::uint8_t>(place.index)});
+}
+
+// E10
+void Session::settle_at_home(Place& place, const store::Store::Progress& progress) const {
+  if (place.home.empty() && progress.done && plan::is_node(progress.node))
+    place.home = progress.node;
+}
+
+// E9. Returns false if the session can't go on now.
+bool Session::reopen_incomplete(Place& place, bool& has_reopened) {
+  const auto incomplete = incomplete_block(place);
+  if (!incomplete) return true;
+  if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return false;
+  has_reopened = true;
+  const BlockId block = block_at(incomplete->first);
+  note("trial", fmt::format("{} {} runs again from its first trial, because all of a block runs on "
+                            "one node",
+                            block.first ? "warm-up block" : "block", block.second + 1));
+  return true;
+}
+
+// The place's worker is lost.
+void Session::start_again(Place& place, const std::string& why) {
+  if (!has_several()) {
+    apply(Event::worker_lost, why);
+    return start();
+  }
+  place.has_whole_blocks = place.is_ready = false;
+  place.builds = collect_builds(plan_, expansion_);
+  place.next_build = 0;
+  place.passed.reset();
+  load_builds();
+  bool has_reopened = false;
+  if (!needs_worker(state_) || !reload(place) || !reopen_incomplete(place, has_reopened)) return;
+  if (has_reopened && !reload(place)) return;
+  if (place.schedule->next()) return start_worker(place);
+  place.is_ready = true;
+  continue_at(place);
+}
+
+// The trials of the experiment are read at once, because the other places go on meanwhile.
+bool Session::reload(Place& place) {
+  place.schedule = schedule_for(place);
+  for (std::uint32_t from = 0; from < expansion_.trials.size(); from += positions_at_once) {
+    const auto progress =
+        store_.progress(experiment_.id, {.from = from, .end = from + positions_at_once});
+    if (!progress) {
+      stored(std::unexpected(progress.error()));
+      return false;
+    }
+    place.schedule->remember(*progress);
+  }
+  place.schedule->loaded();
+  return true;
 }
 
 void Session::load_builds() {
@@ -68,6 +129,10 @@ void Session::load_trials() {
     return;
   }
   for (Place& place : places_) place.schedule->remember(*progress);
+  if (has_several())
+    for (const store::Store::Progress& each : *progress)
+      if (each.position < machine_of_->size())
+        settle_at_home(places_[(*machine_of_)[each.position]], each);
   for (const store::Store::Progress& each : *progress) {
     stored_wall_ += nanoseconds(each.wall_ns);
     told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
@@ -78,14 +143,7 @@ void Session::load_trials() {
   bool has_reopened = false;
   for (Place& place : places_) {
     place.schedule->loaded();
-    const auto incomplete = incomplete_block(place);
-    if (!incomplete) continue;
-    if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return;
-    has_reopened = true;
-    const BlockId block = block_at(incomplete->first);
-    note("trial", fmt::format("{} {} runs again from its first trial, because all of a block runs "
-                              "on one node",
-                              block.first ? "warm-up block" : "block", block.second + 1));
+    if (!reopen_incomplete(place, has_reopened)) return;
   }
   if (has_reopened) {
     begin_loading();
@@ -95,7 +153,15 @@ void Session::load_trials() {
   // stored trials.
   experiment_.duration_ns =
       std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
-  for (Place& place : places_) start_worker(place);
+  const auto has_work = [](const Place& place) { return place.schedule->next().has_value(); };
+  const bool is_complete = std::ranges::none_of(places_, has_work);
+  for (Place& place : places_) {
+    if (state_ != State::building) return;
+    if (has_work(place) || (is_complete && place.index == 0))
+      start_worker(place);
+    else
+      place.is_ready = true;
+  }
 }
 
 // E9. The positions of the block in which an earlier worker stopped.
@@ -119,7 +185,15 @@ void Session::start_worker(Place& place) {
     return;
   }
   // The system lacks a process, a descriptor or room for a file, which passes with time.
-  if (auto started = around_.start_worker(*node); !started) {
+  std::vector<std::string> others;
+  if (node->empty())
+    for (const Place& other : places_)
+      if (&other != &place)
+        for (const std::string* taken : {&other.home, &other.node.node})
+          if (!taken->empty() && std::ranges::find(others, *taken) == others.end())
+            others.push_back(*taken);
+  if (auto started = around_.start_worker(place.index, {.name = *node, .others = others});
+      !started) {
     wait_for_storage(started.error().message, "stabd tries again");
     return;
   }
@@ -143,6 +217,7 @@ void Session::start_worker(Place& place) {
 
 // E9. The machine of an experiment has its node's name.
 store::Outcome<std::string> Session::earlier_node(const Place& place) {
+  if (has_several()) return place.home;
   const auto trials = static_cast<std::uint32_t>(expansion_.trials.size());
   if (!plan_.machines || experiment_.machine == 0 || !place.schedule->has_begun(0, trials))
     return "";

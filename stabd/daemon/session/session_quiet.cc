@@ -95,7 +95,8 @@ void Session::note_quietness(const Place& place) {
   if (plan_.machines) {
     experiment_.quietness.reset();
     return note(std::string(results::doctor_event),
-                fmt::format("not known: trials run on node {}", place.node.node));
+                has_several() ? fmt::format("not known: trials run on {} nodes", places_.size())
+                              : fmt::format("not known: trials run on node {}", place.node.node));
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();

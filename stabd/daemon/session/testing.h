@@ -130,18 +130,18 @@ class Around : public Surroundings {
     session_ = std::make_unique<Session>(*store_, row, plan_, *this);
   }
 
-  Result<void> start_worker(const std::string& node) override {
-    node_ = node;
+  Result<void> start_worker(std::size_t, const WantedNode& node) override {
+    node_ = node.name;
     EXPECT_FALSE(worker_);
     if (!workers_start_) return fail("no process can be made");
     worker_ = true;
     stopping_ = false;
     return {};
   }
-  void send(const std::string& line, std::chrono::nanoseconds) override { sent(line); }
+  void send(std::size_t, const std::string& line, std::chrono::nanoseconds) override { sent(line); }
   void bound(const protocol::RunRequest&) override {}
   std::string passed() override { return passed_; }
-  void stop_worker() override {
+  void stop_worker(std::size_t) override {
     EXPECT_TRUE(worker_);
     stopping_ = true;
   }

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// A session with several places, each with a worker on a node of its own.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "stabd/daemon/session/testing.h"
+
+namespace stab::daemon {
+namespace {
+
+using protocol::Loss;
+using protocol::LostReply;
+using protocol::NodeReply;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::size_t places = 3;
+const std::string on_three =
+    std::string(two_levels) + "[machines]\nengine = \"slurm\"\nnodes = 3\n";
+
+// Plays the cluster: each place gets the node that it asks for, or the first free one.
+class Cluster : public Around {
+ public:
+  explicit Cluster(const std::string& plan = on_three) : Around(plan) {}
+
+  Result<void> start_worker(std::size_t place, const WantedNode& wanted) override {
+    EXPECT_FALSE(seats_[place].works);
+    wanted_[place] = wanted;
+    std::string node = wanted.name;
+    for (const char* free : {"n1", "n2", "n3", "n4"}) {
+      const bool taken = std::ranges::any_of(
+          seats_, [&](const Seat& seat) { return seat.works && seat.node == free; });
+      const bool excluded = std::ranges::find(wanted.others, free) != wanted.others.end();
+      if (node.empty() && !taken && !excluded) node = free;
+    }
+    seats_[place] = {.works = true, .node = node};
+    return {};
+  }
+  void send(std::size_t place, const std::string& line, std::chrono::nanoseconds) override {
+    EXPECT_TRUE(seats_[place].works) << line;
+    EXPECT_FALSE(seats_[place].stops) << line;
+    EXPECT_FALSE(seats_[place].asked) << line;
+    const auto request = protocol::decode_work(line);
+    ASSERT_TRUE(request) << line;
+    seats_[place].asked = Kind(request->index());
+    if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
+      seats_[place].command = build->command;
+    // E10
+    if (seats_[place].asked == Kind::run && measured_ == 0)
+      for (const Seat& seat : seats_) EXPECT_TRUE(seat.asked != Kind::setup && seat.works);
+  }
+  std::chrono::nanoseconds node_patience() override { return std::chrono::hours(1); }
+  void stop_worker(std::size_t place) override { seats_[place].stops = true; }
+
+  void answer_at(std::size_t place) {
+    Seat& seat = seats_[place];
+    const auto asked = std::exchange(seat.asked, std::nullopt);
+    ASSERT_TRUE(asked);
+    if (*asked == Kind::setup) {
+      say(place, NodeReply{.version = STAB_VERSION, .node = seat.node, .job = "7", .cache = "/c"});
+      if (seat.stops) return;
+      return say(place, SetupReply{.trial_cpus = "1",
+                                   .machine_key = seat.node,
+                                   .machine_host = seat.node,
+                                   .machine_facts = "{}"});
+    }
+    if (*asked == Kind::build)
+      return say(place, BuildReply{.status = store::BuildStatus::built,
+                                   .key = seat.command + seat.compiler,
+                                   .binary_sha256 = seat.command});
+    ++measured_;
+    RunReply reply;
+    reply.status = TrialStatus::ok;
+    reply.wall_ns = 1000;
+    say(place, reply);
+  }
+  void lose(std::size_t place, Loss loss = Loss::node_lost) {
+    say(place, LostReply{.loss = std::string(to_string(loss)), .reason = "so it is"});
+    end_at(place);
+  }
+  void end_at(std::size_t place) {
+    seats_[place] = {.node = seats_[place].node, .compiler = seats_[place].compiler};
+    session_->worker_ended("was killed by signal 9", place);
+  }
+  template <class Reply>
+  void say(std::size_t place, const Reply& reply) {
+    session_->worker_said(protocol::encode(reply), place);
+  }
+  // One event, at a place that `may` names; returns false if there is nothing to do.
+  bool step(const std::vector<std::size_t>& may = {0, 1, 2}) {
+    if (again_) return run_again(), true;
+    for (std::size_t i = 0; i < may.size(); ++i) {
+      const std::size_t place = may[(i + turn_++) % may.size()];
+      if (seats_[place].works && seats_[place].stops) return end_at(place), true;
+      if (seats_[place].asked) return answer_at(place), true;
+    }
+    if (done_) return answer_reading(), true;
+    return false;
+  }
+  void run(const std::vector<std::size_t>& may = {0, 1, 2}) {
+    for (int i = 0; i < 2000 && step(may); ++i) {
+    }
+  }
+  void reach_trials() {
+    session_->start();
+    for (int i = 0; i < 2000 && session_->state() != State::running; ++i) step();
+  }
+
+  struct Seat {
+    bool works = false;
+    bool stops = false;
+    std::optional<Kind> asked{};
+    std::string node{};
+    std::string command{};
+    std::string compiler{};
+  };
+  std::array<Seat, places> seats_;
+  std::array<WantedNode, places> wanted_;
+  std::size_t measured_ = 0;
+  std::size_t turn_ = 0;
+};
+
+class NodesTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::vector<store::Trial> trials() {
+    return store::trials_of(*cluster_.store_, cluster_.id_);
+  }
+  // Each trial counts once, each block is on one node, and the nodes have as many blocks.
+  void expect_whole() {
+    EXPECT_EQ(cluster_.row().state, "done") << cluster_.row().reason;
+    std::map<std::pair<bool, std::uint32_t>, std::set<std::string>> nodes;
+    std::set<std::uint32_t> positions;
+    std::size_t counted = 0;
+    for (const store::Trial& trial : trials()) {
+      EXPECT_EQ(trial.status, TrialStatus::ok);
+      if (!trial.last) continue;
+      ++counted;
+      positions.insert(trial.position);
+      nodes[{trial.warmup, trial.block}].insert(trial.node);
+    }
+    EXPECT_EQ(counted, 36U);
+    EXPECT_EQ(positions.size(), 36U);
+    std::map<std::pair<std::string, bool>, std::size_t> blocks;
+    for (const auto& [block, its] : nodes) {
+      EXPECT_EQ(its.size(), 1U);
+      ++blocks[{*its.begin(), block.first}];
+    }
+    EXPECT_EQ(blocks.size(), 6U) << "three nodes";
+    for (const auto& [node, count] : blocks) EXPECT_EQ(count, node.second ? 1U : 2U) << node.first;
+  }
+
+  Cluster cluster_;
+};
+
+TEST_F(NodesTest, EachNodeRunsAsManyWholeBlocks) {
+  cluster_.reach_trials();
+  for (const auto& seat : cluster_.seats_) EXPECT_EQ(seat.asked, Kind::run);
+  EXPECT_THAT(cluster_.session_->progress().activity, HasSubstr("; n2: "));
+  cluster_.run();
+  expect_whole();
+  EXPECT_EQ(trials().size(), 36U);
+  EXPECT_EQ(cluster_.session_->counts().total, 36U);
+  EXPECT_TRUE(cluster_.session_->finished());
+}
+
+TEST_F(NodesTest, AFastNodeTakesNoMoreBlocks) {
+  cluster_.reach_trials();
+  cluster_.run({1});
+  EXPECT_EQ(trials().size(), 12U);
+  for (const store::Trial& trial : trials()) EXPECT_EQ(trial.node, "n2");
+  EXPECT_EQ(cluster_.session_->state(), State::running);
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, ALostNodeRepeatsItsBlockWhileOthersGoOn) {
+  cluster_.reach_trials();
+  for (int i = 0; i < 6; ++i) cluster_.answer_at(1);
+  cluster_.lose(1);
+  EXPECT_EQ(cluster_.session_->state(), State::running);
+  EXPECT_EQ(cluster_.wanted_[1].name, "n2");
+  EXPECT_EQ(cluster_.seats_[0].asked, Kind::run);
+  cluster_.run({0, 2});
+  EXPECT_EQ(cluster_.session_->state(), State::running);
+  cluster_.run();
+  expect_whole();
+  EXPECT_EQ(trials().size(), 38U);
+}
+
+TEST_F(NodesTest, ANodeThatIsLostBeforeItsFirstTrialIsReplacedByAnyOther) {
+  cluster_.session_->start();
+  cluster_.lose(2);
+  EXPECT_EQ(cluster_.wanted_[2].name, "");
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, ALostNodeIsAskedForUntilItIsBack) {
+  cluster_.reach_trials();
+  cluster_.answer_at(0);
+  cluster_.lose(0);
+  for (int i = 0; i < 3; ++i) {
+    cluster_.lose(0, i == 1 ? Loss::controller_away : Loss::cannot_start);
+    EXPECT_EQ(cluster_.session_->state(), State::running);
+    EXPECT_FALSE(cluster_.seats_[0].works);
+    ASSERT_TRUE(cluster_.retry_);
+    cluster_.run_retry();
+  }
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, ALateStepOnAnotherNodeIsRefused) {
+  cluster_.reach_trials();
+  cluster_.answer_at(0);
+  cluster_.lose(0);
+  cluster_.seats_[0].node = "n4";
+  cluster_.answer_at(0);
+  EXPECT_TRUE(cluster_.seats_[0].stops);
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, ANewDaemonGoesOnWithTheSameNodes) {
+  cluster_.reach_trials();
+  for (int i = 0; i < 20; ++i) cluster_.step();
+  cluster_.seats_ = {};
+  cluster_.begin();
+  cluster_.session_->start();
+  while (cluster_.again_) cluster_.run_again();
+  std::set<std::string> asked;
+  for (const WantedNode& wanted : cluster_.wanted_) asked.insert(wanted.name);
+  EXPECT_THAT(asked, UnorderedElementsAre("n1", "n2", "n3"));
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, NodesWithOtherCompilersAreRefused) {
+  cluster_.session_->start();
+  cluster_.seats_[1].compiler = "another";
+  cluster_.run();
+  EXPECT_EQ(cluster_.row().state, "failed");
+  EXPECT_THAT(cluster_.row().reason, HasSubstr("need the same ones"));
+}
+
+TEST_F(NodesTest, CancelEndsTheWorkersOfAllPlaces) {
+  cluster_.reach_trials();
+  cluster_.session_->cancel();
+  for (std::size_t place = 0; place < places; ++place) {
+    EXPECT_FALSE(cluster_.session_->finished());
+    EXPECT_TRUE(cluster_.seats_[place].stops);
+    cluster_.end_at(place);
+  }
+  EXPECT_TRUE(cluster_.session_->finished());
+}
+
+TEST_F(NodesTest, ABlockThatLosesItsNodeOftenEndsTheExperiment) {
+  cluster_.reach_trials();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ(cluster_.session_->state(), State::running) << i;
+    for (int k = 0; k < 50 && cluster_.seats_[1].asked != Kind::run; ++k) cluster_.step({1});
+    cluster_.lose(1);
+  }
+  cluster_.run();
+  EXPECT_EQ(cluster_.row().state, "failed");
+  EXPECT_TRUE(cluster_.session_->finished());
+}
+
+}  // namespace
+}  // namespace stab::daemon

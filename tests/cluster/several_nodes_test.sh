@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# An experiment on three nodes of an emulated cluster. One node fails in the middle of a block and
+# comes back. Every trial counts exactly once, every block is on one node, and each node has as many
+# blocks as the others.
+set -euo pipefail
+. "$1/tests/lib.sh"
+lab=$1/tests/cluster/lab
+chmod 755 "$work"  # users of the laboratory read its settings
+folder=$work/lab
+at_end() {
+  [[ $failures == 0 ]] || tail -n 60 "$work/log" >&2
+  "$lab" stop "$folder" 2>/dev/null
+}
+
+code=0
+"$lab" start "$folder" 3 || code=$?
+[[ $code != 77 ]] || skip_all "there is no laboratory here"
+[[ $code == 0 ]] || fail "the laboratory does not start"
+in_lab() { timeout 60 "$lab" run "$folder" "$@"; }
+shared=$folder/shared state=$folder/state
+mkdir "$state"
+cp "$build_directory/bin/stabd" "$folder/stabd"
+ctl() { in_lab "$stabctl" --socket "$folder/socket" "$@"; }
+sql() { sqlite3 "file:$state/stabd.db?mode=ro" "$1"; }
+
+# until_true WHAT COMMAND...: waits until a command succeeds.
+until_true() {
+  local what=$1 tries
+  shift
+  for ((tries = 0; tries < 1200; ++tries)); do
+    if "$@" >/dev/null 2>&1; then return 0; fi
+    sleep 0.1
+  done
+  fail "not within two minutes: $what"
+}
+equals() { [[ $("${@:2}") == "$1" ]]; }
+field() { sql "SELECT $2 FROM experiment WHERE id = $1"; }
+no_job() { [[ -z $(in_lab squeue --noheader) ]]; }
+
+"$lab" run "$folder" "$folder/stabd" --state "$state" --socket "$folder/socket" --socket-mode 0666 \
+  --cache "$folder/cache" --node-silence-ms 12000 --node-wait-ms 60000 >>"$work/log" 2>&1 &
+until_true "stabd serves" test -S "$folder/socket"
+
+# Two factors with two levels, and 30 blocks: ten for each node, and one to warm it up. A trial on
+# the node that fails waits there until it does.
+cat >"$shared/several.toml" <<END
+[experiment]
+name = "several"
+[defaults]
+repetitions = 10
+warmup = 1
+[[benchmark]]
+name = "b"
+build = "cp /bin/sh \${OUT}"
+sources = ["empty"]
+run = ["\${OUT}", "-c", "echo \$SLURMD_NODENAME; while [ -e /tmp/waits ]; do touch /tmp/began; sleep 0.05; done; sleep 0.1", "\${X}\${Y}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+[factor.y]
+levels = { c = { Y = "1" }, d = { Y = "2" } }
+[machines]
+engine = "slurm"
+nodes = 3
+END
+touch "$shared/empty"
+[[ $("$stabctl" check "$shared/several.toml") == *"3 nodes of a Slurm cluster"* ]] || fail "check does not show the machines"
+id=$(ctl submit "$shared/several.toml" | grep -oE '[0-9]+' | head -n 1)
+blocks_on() { [[ $(sql "SELECT count(DISTINCT block) FROM trial WHERE experiment = $id AND node = '$1' AND warmup = 0") -ge $2 ]]; }
+for node in n1 n2 n3; do until_true "$node measures" blocks_on "$node" 1; done
+[[ $(ctl status "$id") == *n1:*n2:*n3:* || $(ctl status "$id") == *n2:* ]] || fail "status does not show each node: $(ctl status "$id")"
+
+# The failure of a node in the middle of a block.
+"$lab" on "$folder" n2 touch /tmp/waits
+until_true "a trial waits on n2" "$lab" on "$folder" n2 test -e /tmp/began
+in_lab kill -KILL $("$lab" pids "$folder" n2)
+# The other nodes go on meanwhile, to their ends.
+until_true "n1 goes on" blocks_on n1 10
+until_true "n3 goes on" blocks_on n3 10
+"$lab" again "$folder" n2
+until_true "n2 is back" "$lab" on "$folder" n2 true
+"$lab" on "$folder" n2 rm -f /tmp/waits
+until_true "the experiment is done" equals "done" field "$id" state
+until_true "the allocations are freed" no_job
+
+trials() { sql "SELECT position, attempt, block, node, last, status, reason FROM trial WHERE experiment = $id ORDER BY position, attempt"; }
+# 33 blocks of four trials.
+[[ $(sql "SELECT count(*), count(DISTINCT position) FROM trial WHERE experiment = $id AND last = 1 AND status = 'ok'") == "132|132" ]] ||
+  fail "a trial is missing or counts twice: $(trials)"
+[[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND status <> 'ok'") == 0 ]] || fail "a trial has failed: $(trials)"
+[[ $(sql "SELECT count(*) FROM (SELECT 1 FROM trial WHERE experiment = $id AND last = 1 GROUP BY warmup, block HAVING count(DISTINCT node) <> 1)") == 0 ]] ||
+  fail "a block ran on several nodes: $(trials)"
+[[ $(sql "SELECT node, count(DISTINCT block) FROM trial WHERE experiment = $id AND last = 1 AND warmup = 0 GROUP BY node" | xargs) == "n1|10 n2|10 n3|10" ]] ||
+  fail "the nodes have other numbers of blocks: $(trials)"
+# The nodes worked at the same time: their blocks overlap.
+[[ $(sql "SELECT count(*) FROM trial a, trial b WHERE a.experiment = $id AND b.experiment = $id AND a.node < b.node AND a.started_ns < b.started_ns + b.wall_ns AND b.started_ns < a.started_ns + a.wall_ns") -gt 0 ]] ||
+  fail "no two nodes worked at the same time"
+[[ $(sql "SELECT count(*) FROM event WHERE experiment = $id AND kind = 'lost'") -gt 0 ]] || fail "no loss was noted"
+ctl export "$id" --format csv | head -n 1 | tr -d '\r' | grep -qE ',node(,|$)' || fail "the export has no nodes"
+finish
