@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# An experiment on three nodes of an emulated cluster. One node fails in the middle of a block and
-# comes back. Every trial counts exactly once, every block is on one node, and each node has as many
-# blocks as the others.
+# An experiment on three nodes of an emulated cluster. In the middle of blocks a node dies, the slurmd
+# of another one stops, and the controller is restarted. Every trial counts exactly once, every block
+# is on one node, and each node has as many blocks as the others.
 set -euo pipefail
 . "$1/tests/lib.sh"
 lab=$1/tests/cluster/lab
@@ -39,7 +39,7 @@ field() { sql "SELECT $2 FROM experiment WHERE id = $1"; }
 no_job() { [[ -z $(in_lab squeue --noheader) ]]; }
 
 "$lab" run "$folder" "$folder/stabd" --state "$state" --socket "$folder/socket" --socket-mode 0666 \
-  --cache "$folder/cache" --node-silence-ms 12000 --node-wait-ms 60000 >>"$work/log" 2>&1 &
+  --cache "$folder/cache" --node-silence-ms 12000 --node-wait-ms 300000 >>"$work/log" 2>&1 &
 until_true "stabd serves" test -S "$folder/socket"
 
 # Two factors with two levels, and 30 blocks: ten for each node, and one to warm it up. A trial on
@@ -70,16 +70,25 @@ blocks_on() { [[ $(sql "SELECT count(DISTINCT block) FROM trial WHERE experiment
 for node in n1 n2 n3; do until_true "$node measures" blocks_on "$node" 1; done
 [[ $(ctl status "$id") == *n1:*n2:*n3:* || $(ctl status "$id") == *n2:* ]] || fail "status does not show each node: $(ctl status "$id")"
 
-# The failure of a node in the middle of a block.
-"$lab" on "$folder" n2 touch /tmp/waits
-until_true "a trial waits on n2" "$lab" on "$folder" n2 test -e /tmp/began
+# In the middle of their blocks, n2 dies and slurmd of n3 stops, and the controller is away for a while.
+for node in n2 n3; do
+  "$lab" on "$folder" "$node" touch /tmp/waits
+  until_true "a trial waits on $node" "$lab" on "$folder" "$node" test -e /tmp/began
+done
+frozen=$(in_lab pgrep -f '^slurmd -D -N n3$')
+in_lab kill -STOP $frozen
 in_lab kill -KILL $("$lab" pids "$folder" n2)
-# The other nodes go on meanwhile, to their ends.
+in_lab kill -KILL $("$lab" pids "$folder" slurmctld)
+"$lab" again "$folder" slurmctld
+# n1 goes on meanwhile, to its end.
 until_true "n1 goes on" blocks_on n1 10
-until_true "n3 goes on" blocks_on n3 10
+lost() { sql "SELECT text FROM event WHERE experiment = $id AND kind = 'lost'"; }
+has_lost() { [[ $(lost) == *"node $1 "* ]]; }
+until_true "the step on n2 is lost" has_lost n2
 "$lab" again "$folder" n2
 until_true "n2 is back" "$lab" on "$folder" n2 true
-"$lab" on "$folder" n2 rm -f /tmp/waits
+in_lab kill -CONT $frozen
+for node in n2 n3; do "$lab" on "$folder" "$node" rm -f /tmp/waits; done
 until_true "the experiment is done" equals "done" field "$id" state
 until_true "the allocations are freed" no_job
 
@@ -95,6 +104,8 @@ trials() { sql "SELECT position, attempt, block, node, last, status, reason FROM
 # The nodes worked at the same time: their blocks overlap.
 [[ $(sql "SELECT count(*) FROM trial a, trial b WHERE a.experiment = $id AND b.experiment = $id AND a.node < b.node AND a.started_ns < b.started_ns + b.wall_ns AND b.started_ns < a.started_ns + a.wall_ns") -gt 0 ]] ||
   fail "no two nodes worked at the same time"
-[[ $(sql "SELECT count(*) FROM event WHERE experiment = $id AND kind = 'lost'") -gt 0 ]] || fail "no loss was noted"
+# The node that did not fail has lost nothing: it ran each of its trials once.
+[[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND node = 'n1'") == 44 ]] || fail "n1 ran trials again: $(lost)"
+[[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND node = 'n2' AND last = 0") -lt 4 ]] || fail "n2 repeated more than a block: $(lost)"
 ctl export "$id" --format csv | head -n 1 | tr -d '\r' | grep -qE ',node(,|$)' || fail "the export has no nodes"
 finish
