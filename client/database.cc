@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "client/output.h"
+#include "client/stored.h"
 #include "protocol/paths.h"
 #include "report/csv.h"
 #include "stabd/archive.h"
@@ -164,6 +165,11 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
 Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file) {
   if (common.state.empty() && id == 0)
     return fail("name an experiment by its number ('stabctl list' shows the numbers)");
+  if (!common.state.empty()) {
+    const auto found = experiment_in(common.state, id);
+    if (!found) return std::unexpected(found.error());
+    id = *found;
+  }
   auto written = common.state.empty() ? fetch_archive(common, id, file)
                                       : archive::write(database_named(common.state), id, file);
   if (!written) return std::unexpected(written.error());

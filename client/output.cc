@@ -58,12 +58,12 @@ Result<void> write_to_file(std::string_view text, const std::string& path) {
   return written;
 }
 
+}  // namespace
+
 bool reader_has_gone() {
   pollfd output{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
-
-}  // namespace
 
 bool colours_are_allowed() {
   const char* refused = std::getenv("NO_COLOR");

@@ -32,6 +32,8 @@ Result<void> write_output(std::string_view text, const std::string& path, Colour
 // Writes JSON and a newline to stdout. On a terminal, replaces control characters in the JSON.
 Result<void> write_json(const std::string& text);
 
+// Whether whoever read our output has closed it.
+bool reader_has_gone();
 // Flushes stdout. Fails if some of the output could not be written, now or before. A reader that
 // has gone is not an error.
 Result<void> flush_output();

@@ -64,6 +64,14 @@ Result<Stored> open_stored(const std::string& folder) {
   return Stored{.path = path, .reader = std::move(*reader)};
 }
 
+Result<store::Id> experiment_in(const std::string& folder, store::Id id) {
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto found = find(*stored, id);
+  if (!found) return std::unexpected(found.error());
+  return found->id;
+}
+
 Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
                                 const std::string& response) {
   auto stored = open_stored(folder);

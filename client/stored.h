@@ -22,6 +22,8 @@ struct Stored {
 
 // Opens the database in a folder. The error says how to find folders that have one.
 Result<Stored> open_stored(const std::string& folder);
+// Returns the number of the experiment in the folder, which must be this one unless `id` is 0.
+Result<store::Id> experiment_in(const std::string& folder, store::Id id);
 
 // An experiment with its report, which is analysed once and can be shown in several forms.
 struct Analysed {

@@ -158,6 +158,7 @@ Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& 
       return printed;
   } else {
     fmt::print("experiment {}: {}\n", id, progress_text(followed.progress, 1000));
+    tell(fmt::format("'stabctl report {}' shows its result", id));
   }
   return exit_code_of(common, id);
 }

@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
   try {
     return stab::command_line::CommandLine().run(argc, argv);
   } catch (const std::exception& error) {
+    // A reader that has read enough, such as 'head', is no failure.
+    if (stab::client::reader_has_gone()) return stab::client::exit_ok;
     stab::client::tell(std::string("stabctl: ") + error.what());
     return stab::client::exit_error;
   }

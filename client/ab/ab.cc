@@ -186,6 +186,16 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   return write_output(text, "", Colours::ours);
 }
 
+std::string built_by(const report::Layouts& layouts) {
+  const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
+  if (layouts.random_code == all || !layouts.why_in_place.empty())
+    return "szc and szc++, which compile with clang; another compiler's code may differ";
+  // libstabheap.so counts as a runtime, too, but it moves no code.
+  return layouts.random_code == 0
+             ? "another compiler than szc: does the build use $CC and $CXX, which stabctl sets?"
+             : "not all by szc: do all builds use $CC and $CXX, which stabctl sets?";
+}
+
 // Shows the answer, the reasons to trust it or not, one table, and the next step.
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
@@ -210,10 +220,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   });
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
   if (comparison.kind == Kind::folders)
-    screen.trust.insert(screen.trust.begin() + 2,
-                        {"Built by",
-                         "szc and szc++, which compile with clang; another compiler's code may "
-                         "differ"});
+    screen.trust.insert(screen.trust.begin() + 2, {"Built by", built_by(document.layouts)});
   // Versions that do different work are not worth comparing, so this comes first.
   if (conclusion.same_output == false)
     screen.trust.insert(

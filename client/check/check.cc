@@ -218,6 +218,19 @@ bool is_for_any_program(const plan::Plan& plan) {
          });
 }
 
+// Says why szc does not build the programs. Variables reach a build only where it names them.
+std::string unused_compiler(const plan::Plan& plan) {
+  std::vector<std::string> set;
+  for (const auto& [name, value] : plan.variables)
+    if (plan::names_szc(value)) set.push_back(fmt::format("{0}=${{{0}}}", name));
+  const std::string why = "none inside the programs, because szc does not build them";
+  if (set.empty()) return why;
+  return fmt::format(
+      "{}: [variables] names szc, but no build command does; write '{} ' before the command that "
+      "compiles",
+      why, fmt::join(set, " "));
+}
+
 // Describes what the programs themselves place at random.
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
@@ -229,7 +242,7 @@ std::string runtime_text(const Design& design) {
                                          "programs built by szc place their code{} at random in "
                                          "each trial, using its seed",
                                          plan.pads_by_default ? " and size their stack frames" : "")
-                                   : "none inside the programs, because szc does not build them";
+                                   : unused_compiler(plan);
   std::vector<std::string> parts;
   for (const auto& [name, level] : plan.randomize)
     parts.push_back(fmt::format("{} = {}", name, level.name));

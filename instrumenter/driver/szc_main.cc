@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -142,6 +143,13 @@ Result<int> compile(const Arguments& arguments, const std::string& name,
     return 0;
   }
   if (!command->note.empty()) fmt::print(stderr, "szc: note: {}\n", command->note);
+  const auto asks_for_help = [](const std::string& word) {
+    return word == "--help" || word == "-help";
+  };
+  if (std::ranges::any_of(command->words, asks_for_help)) {
+    fmt::print("szc's own flags: {} --stab-help. All others are the compiler's:\n\n", name);
+    std::fflush(stdout);
+  }
   apply(*command);
   return std::unexpected(
       become(command->words, arguments.verbatim ? command->words.size() : compiler->size()));

@@ -190,12 +190,11 @@ void CommandLine::add_experiment_verbs() {
   CLI::Option* of = status->add_option("id", a.id, "Number of the experiment (see 'stabctl list')");
   status
       ->add_flag("--daemon", a.daemon,
-                 "Show the daemon instead: its version, process and folder, and how long its event "
+                 "Show the daemon, as without a number: its version, process and folder, and how "
+                 "long its event "
                  "loop keeps clients waiting")
       ->excludes(of);
-  status->parse_complete_callback([&a, of] {
-    if (!a.daemon && of->count() == 0) throw CLI::RequiredError("id");
-  });
+  status->parse_complete_callback([&a, of] { a.daemon = of->count() == 0; });
   json_flag(status);
   CLI::App* watch =
       with_id(verb("watch", "Follow an experiment to its end; Ctrl-C leaves it running", [&a] {

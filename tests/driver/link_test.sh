@@ -257,6 +257,8 @@ sh -c "$(cat .out)" || fail 'print: not fit for a shell'
 moves 'print: the command works' printed
 expect 'help' "$szc" --stab-help
 has 'help' .out '--stab-link-padding'
+"$szc" --help >.out 2>/dev/null
+has 'the help of the compiler' .out "szc's own flags: szc --stab-help"
 expect 'version' "$szc" --stab-version
 has 'version' .out 'ld.stab'
 refute 'an own flag that does not exist' "$szc" --stab-nothing main.c

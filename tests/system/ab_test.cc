@@ -360,7 +360,8 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   EXPECT_THAT(told.out,
               AllOf(HasSubstr("working-tree is slower than "),
                     ContainsRegex("environment, addresses, functions, heap blocks \\(costs "
-                                  "[^;]*, stack frames")));
+                                  "[^;]*, stack frames"),
+                    HasSubstr("szc and szc++, which compile with clang")));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",
@@ -370,6 +371,7 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   looks.insert(looks.begin(), {"--same", "bench.c"});
   const Output alike = ab(3, looks);
   EXPECT_EQ(alike.code, 0) << alike.err;
+  EXPECT_THAT(alike.out, HasSubstr("another compiler than szc: does the build use $CC and $CXX"));
 
   auto broken = how;
   broken[1] = "echo because; false";

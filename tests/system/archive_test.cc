@@ -107,9 +107,14 @@ TEST_F(Archive, AnImportedExperimentHasTheSameReportTrialsAndLogs) {
   EXPECT_TRUE(after.starts_with(before)) << after;
   EXPECT_THAT(after, HasSubstr("from experiment 2 of " + lab_.path("state/stabd.db")));
   EXPECT_THAT(after, HasSubstr("imported from " + file()));
+  // A folder with one experiment needs no number.
+  ASSERT_EQ(of("elsewhere", {"export", "--archive", lab_.path("one.stab")}).code, 0);
+  EXPECT_TRUE(fs::exists(lab_.path("one.stab")));
   // Once more, under a number of its own; also beside what is there.
   ASSERT_EQ(of("elsewhere", {"import", file()}).code, 0);
   EXPECT_EQ(report("elsewhere", 2), report("elsewhere", 1));
+  EXPECT_THAT(of("elsewhere", {"export", "--archive", lab_.path("which.stab")}).err,
+              HasSubstr("holds the experiments 1, 2: choose one"));
 }
 
 TEST_F(Archive, AFolderThatADaemonUsesIsRefused) {

@@ -54,7 +54,9 @@ TEST_F(ExitCode, VerdictsAndFailedTrialsInTheirOrder) {
   EXPECT_EQ(submit("failing.toml", all).code, 5);
   EXPECT_EQ(submit("alone.toml").code, 0);
   // The same numbers again, asked for by other verbs.
-  EXPECT_EQ(lab_.ctl({"watch", "2"}).code, 0) << "a verdict is an answer";
+  const Output watched = lab_.ctl({"watch", "2"});
+  EXPECT_EQ(watched.code, 0) << "a verdict is an answer";
+  EXPECT_THAT(watched.err, HasSubstr("'stabctl report 2' shows its result"));
   EXPECT_EQ(lab_.ctl({"watch", "2", "--fail-on", all}).code, 2);
   EXPECT_EQ(lab_.ctl({"watch", "--fail-on", "trials,unsure", "2"}).code, 0);
   EXPECT_EQ(lab_.ctl({"watch", "3"}).code, 5);

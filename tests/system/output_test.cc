@@ -162,6 +162,12 @@ TEST_F(Printed, AReaderThatHasGoneIsNoError) {
        std::string(STAB_BIN_DIR) + "/stabctl", "--socket", lab_.path("s.sock"), "list"},
       lab_.folder());
   EXPECT_EQ(left.err, "0\n");
+  // More than fits into the buffer of stdout is written before the end.
+  const Output many = run_program(
+      {"/bin/bash", "-c", "trap '' PIPE; { sleep 0.3; \"$@\"; echo $? >&2; } | true", "sh",
+       std::string(STAB_BIN_DIR) + "/stabctl", "--socket", lab_.path("s.sock"), "help", "--man"},
+      lab_.folder());
+  EXPECT_EQ(many.err, "0\n");
 }
 
 }  // namespace

@@ -130,6 +130,21 @@ TEST_F(ScreenTest, APlanWhoseBuildsFail) {
   EXPECT_EQ(ran.code, 5);
 }
 
+// A variable that no command names changes nothing.
+TEST_F(ScreenTest, CheckSaysThatAPlansCompilerIsNotUsed) {
+  const std::string rest =
+      "\n[experiment]\nname = 'cmake'\n[variables]\nCXX = 'szc++'\n[[benchmark]]\nname = 'b'\n"
+      "run = ['${OUT}']\n";
+  for (const auto& [build, said] :
+       {std::pair("cmake -B b . && cp b/p ${OUT}",
+                  "[variables] names szc, but no build command does; write 'CXX=${CXX} ' before"),
+        std::pair("CXX=${CXX} cmake -B b . && cp b/p ${OUT}", "programs built by szc place")}) {
+    lab_.write("plan.toml", rest + "build = '" + build + "'\n");
+    const Output told = lab_.ctl({"check", lab_.path("plan.toml")});
+    EXPECT_THAT(joined(told.out), HasSubstr(said)) << told.err;
+  }
+}
+
 TEST_F(ScreenTest, AReportBeforeTheFirstTrialSaysThatItIsTooEarly) {
   lab_.write("plan.toml",
              "[experiment]\nname = 'builds'\n[[benchmark]]\nname = 'b'\nsources = ['a.c']\n"
