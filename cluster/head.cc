@@ -73,6 +73,7 @@ class Head {
   Result<void> cancel_leftovers() {
     const std::string user = fmt::format("--user={}", geteuid());
     const auto until = Clock::now() + silence_ + asking;
+    bool told = false;
     for (bool cancelled = false;;) {
       const auto all = output_of({"squeue", "--noheader", "--format=%i %j", user}, asking);
       if (!all) return std::unexpected(all.error());
@@ -80,11 +81,13 @@ class Head {
       if (jobs.empty()) return {};
       const std::string left = one_line(fmt::format("{}", fmt::join(jobs, " ")), 200);
       if (hung_up(milliseconds(0))) return {};
-      if (!std::exchange(cancelled, true)) {
-        fmt::print(stderr, "cancels a job that an earlier stabd left: {}\n", left);
+      if (!cancelled) {
+        if (!std::exchange(told, true))
+          fmt::print(stderr, "cancels a job that an earlier stabd left: {}\n", left);
         std::vector<std::string> command{"scancel", user};
         command.insert(command.end(), jobs.begin(), jobs.end());
-        if (auto done = output_of(command, asking); !done) return std::unexpected(done.error());
+        // It fails if a job ends meanwhile.
+        cancelled = output_of(command, asking).has_value();
       }
       if (Clock::now() > until)
         return fail(fmt::format("an earlier job of this stabd does not end: {}", left));

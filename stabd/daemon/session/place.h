@@ -33,7 +33,7 @@ struct Place {
   std::string simulator;  // the simulator's version if trials run under one
 
   bool has_worker = false;
-  bool has_been_up = false;  // a worker of this session was on a node
+  bool has_been_up = false;  // a worker of this experiment was on a node
   bool is_ready = false;     // everything is built, or nothing is left to do here
   // The unanswered request to the worker, as its index in protocol::WorkRequest.
   std::optional<std::size_t> asked;

@@ -56,8 +56,9 @@ std::unique_ptr<Schedule> Session::schedule_for(const Place& place) const {
 
 // E10
 void Session::settle_at_home(Place& place, const store::Store::Progress& progress) const {
-  if (place.home.empty() && progress.done && plan::is_node(progress.node))
-    place.home = progress.node;
+  if (!progress.done || !plan::is_node(progress.node)) return;
+  if (place.home.empty()) place.home = progress.node;
+  place.has_been_up = true;
 }
 
 // E9. Returns false if the session can't go on now.
