@@ -31,13 +31,13 @@ Result<void> check_roles(const AnalyzeOptions& options) {
   std::set<std::string> seen{options.response};
   std::vector<std::string> others = options.factors;
   for (const std::string* name :
-       {&options.block, &options.subject, &options.random, &options.order})
+       {&options.block, &options.subject, &options.machine, &options.random, &options.order})
     if (!name->empty()) others.push_back(*name);
   for (const std::string& name : others)
     if (!seen.insert(name).second)
       return fail(
           fmt::format("the column {} is named twice, but it can be only one of response, factor, "
-                      "block, subject, random, order",
+                      "block, subject, machine, random, order",
                       one_line(name, 60)));
   return {};
 }
@@ -72,6 +72,33 @@ std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analy
                                {.colour = options.output.empty() && wants_colour(),
                                 .full = options.full,
                                 .width = report::fitting(width.value_or(report::page_width))});
+}
+
+// Machines take the place of programs, because both are samples that have blocks.
+Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
+  if (options.machine.empty()) {
+    if (options.answer != "these")
+      return fail("--answer says which machines the answer is about, but --machine is missing");
+    return {};
+  }
+  if (!options.subject.empty())
+    return fail(
+        "--machine and --subject cannot be used together: analyse each program's trials on their "
+        "own");
+  if (!options.random.empty())
+    return fail(
+        "--machine and --random cannot be used together: give each trial's block with --block");
+  if (options.method != "standard" || options.error != "own")
+    return fail(
+        "--machine needs --method standard and --error own: each comparison is tested against its "
+        "own variation within machines and between them");
+  if (options.estimand != "mean")
+    return fail("--machine works with --estimand mean only: it averages over machines");
+  spec.machines = true;
+  spec.subject = options.machine;
+  spec.design = stats::Design::within_subjects;
+  spec.programs = options.answer == "these" ? stats::Programs::these : stats::Programs::like_these;
+  return {};
 }
 
 }  // namespace
@@ -136,6 +163,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (options.seeds != "auto" && options.random.empty())
     return fail("--seeds explains the seeds of --random, but --random is missing");
   if (options.programs == "these") spec.programs = stats::Programs::these;
+  if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
   spec.all_pairs = options.pairs == "all";
   spec.higher_is_better = options.higher_is_better;
   spec.sums_of_squares =
@@ -372,6 +400,8 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
     return fail(
         "--block, --random and --order are for tables: the JSON of other tools has no such "
         "columns");
+  if (!options.machine.empty())
+    return fail("--machine is for tables: the JSON of other tools has no such column");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto files = read_measured(options, inputs, format);

@@ -40,6 +40,8 @@ struct AnalyzeOptions {
   std::string method = "standard";      // "stabilizer"
   std::string error = "own";            // "pooled"
   std::string programs = "like-these";  // "these"
+  std::string machine;                  // column of the machine that each trial ran on
+  std::string answer = "these";         // with `machine`; "like-these"
   std::string pairs = "baseline";       // "all"
   bool higher_is_better = false;
   std::string unit;         // "ns", "bytes"

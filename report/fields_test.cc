@@ -78,6 +78,10 @@ stats::Analysis an_analysis() {
   analysis.effects = {an_effect()};
   analysis.interactions = {{.term = "opt:heap", .spread = stats::Spread{}}};
   analysis.components = {{.seed = "layout"}};
+  analysis.spec.machines = true;
+  analysis.machine_changes = {
+      {.treatment = "opt", .machines = {"a", "b"}, .changes = {1.02, 0.97}, .p = 0.001},
+      {.treatment = "opt", .machines = {"a", "b"}, .changes = {1, -2}, .ratios = false}};
   analysis.padding = {{.seeds = {"1"}, .percent = {2}}};
   analysis.assumptions = {{.test = "Shapiro-Wilk"}};
   analysis.calibration = stats::Calibration{.benchmarks = {{.subject = "sort"}}};

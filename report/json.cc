@@ -111,19 +111,21 @@ Json calibration_json(const stats::Analysis& analysis) {
 }
 
 Json spec_of(const stats::Spec& spec) {
-  return {{"design", design_name(spec.design)},
-          {"response", spec.response},
-          {"unit", or_null(std::string(unit_name(spec.unit)))},
-          {"log_scale", spec.log_scale},
-          {"method", spec.method == stats::Method::stabilizer ? "stabilizer" : "standard"},
-          {"sums_of_squares", spec.sums_of_squares == stats::SumsOfSquares::type3 ? 3 : 2},
-          {"error", spec.error == stats::Error::pooled ? "pooled" : "own"},
-          {"programs", spec.programs == stats::Programs::these ? "these" : "like-these"},
-          {"pairs", spec.all_pairs ? "all" : "baseline"},
-          {"higher_is_better", spec.higher_is_better},
-          {"alpha", spec.alpha},
-          {"equivalence", or_null(spec.equivalence)},
-          {"treatments", spec.treatments}};
+  Json made{{"design", design_name(spec.design)},
+            {"response", spec.response},
+            {"unit", or_null(std::string(unit_name(spec.unit)))},
+            {"log_scale", spec.log_scale},
+            {"method", spec.method == stats::Method::stabilizer ? "stabilizer" : "standard"},
+            {"sums_of_squares", spec.sums_of_squares == stats::SumsOfSquares::type3 ? 3 : 2},
+            {"error", spec.error == stats::Error::pooled ? "pooled" : "own"},
+            {"programs", spec.programs == stats::Programs::these ? "these" : "like-these"},
+            {"pairs", spec.all_pairs ? "all" : "baseline"},
+            {"higher_is_better", spec.higher_is_better},
+            {"alpha", spec.alpha},
+            {"equivalence", or_null(spec.equivalence)},
+            {"treatments", spec.treatments}};
+  if (spec.machines) made["machine"] = spec.subject;
+  return made;
 }
 
 Json list_json(const std::vector<Row>& rows) {
@@ -194,6 +196,8 @@ void add_analysis_json(Json& root, const stats::Analysis& analysis) {
   root["effects"] = effects_json(analysis);
   root["interactions"] = rows_json(interactions_section(analysis));
   root["variance_components"] = rows_json(components_section(analysis));
+  if (!analysis.machine_changes.empty())
+    root["machine_changes"] = rows_json(machines_section(analysis));
   root["padding_study"] = rows_json(padding_section(analysis));
   root["calibration"] = calibration_json(analysis);
   root["notes"] = analysis.notes;

@@ -31,7 +31,8 @@ std::string list(std::string_view title, const std::vector<std::string>& items,
 std::string full_sections(const Analysis& analysis, const TextOptions& options) {
   std::string text =
       section_text(calibration_section(analysis), options) + effects_section(analysis, options) +
-      section_text(typical_section(analysis, true), options) + aliases_section(analysis, options);
+      section_text(typical_section(analysis, true), options) + aliases_section(analysis, options) +
+      section_text(machines_section(analysis), options);
   for (const Section& each :
        {means_section(analysis), interactions_section(analysis), spread_section(analysis),
         components_section(analysis), padding_section(analysis), anova_section(analysis),
@@ -49,7 +50,8 @@ std::string short_sections(const Analysis& analysis, const TextOptions& options)
   std::string text =
       section_text(calibration_section(analysis), options) + effects_section(analysis, options) +
       section_text(typical_section(analysis, false), options) + aliases_section(analysis, options) +
-      section_text(padding_section(analysis), options);
+      section_text(padding_section(analysis), options) +
+      section_text(machines_section(analysis), options);
   if (shows_means(analysis)) text += section_text(means_section(analysis), options);
   if (const std::string rejected = rejected_assumptions(analysis); !rejected.empty())
     text += labelled("Assumptions: ", rejected, options) + "\n";

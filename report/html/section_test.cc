@@ -105,6 +105,9 @@ Document a_document() {
   analysis.interactions = {{.subject = "sort", .term = "a:b", .ratio = 1.5, .p_adjusted = 0.1},
                            {.term = "a:c", .spread = stats::Spread{}}};
   analysis.components = {{.subject = "sort", .between = 0.3, .within = 0.1}, {.seed = "layout"}};
+  analysis.machine_changes = {
+      {.treatment = "a", .machines = {"m", "n"}, .changes = {1.02, 0.97}, .f = 9, .p = 0.001},
+      {.treatment = "b", .machines = {"m", "n"}, .changes = {1, -2}, .ratios = false}};
   analysis.padding = {{.subject = "sort", .seeds = {"1", "2"}, .percent = {1, 2}},
                       {.seeds = {"3"}, .percent = {4}}};
   analysis.calibration = stats::Calibration{.benchmarks = {{.subject = "sort"}, {.margin = 0.1}},
@@ -136,6 +139,7 @@ TEST(Section, AllRowsOfATableHaveTheSameColumns) {  // S1
     effects.rows.push_back(effect_row(analysis, each, true));
   const std::vector<Section> sections{means_section(analysis),
                                       components_section(analysis),
+                                      machines_section(analysis),
                                       interactions_section(analysis),
                                       spread_section(analysis),
                                       assumptions_section(analysis),

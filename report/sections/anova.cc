@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/sections/sections.h"
 #include "report/sections/shared_words.h"
+#include "report/words/answer.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 
@@ -180,6 +181,54 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
       text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),
                         one_line(chain.aliases, 500), options.width);
   return text + "\n";
+}
+
+// Machine x treatment.
+
+Section machines_section(const stats::Analysis& analysis) {
+  if (analysis.machine_changes.empty()) return {};
+  const std::string kind = name(analysis.spec.subject);
+  const auto sd = [&](std::optional<double> variance) {
+    if (!variance) return std::string("-");
+    return analysis.spec.log_scale ? fmt::format("{:.3g} %", 100 * std::sqrt(*variance))
+                                   : short_number(std::sqrt(*variance));
+  };
+  Part part;
+  for (const stats::MachineChange& each : analysis.machine_changes) {
+    std::vector<Row> machines;
+    for (std::size_t i = 0; i < each.machines.size(); ++i)
+      machines.push_back({json_only("machine", each.machines[i]),
+                          json_only(each.ratios ? "ratio" : "difference", each.changes[i])});
+    part.rows.push_back({
+        json_only("treatment", each.treatment),
+        json_only("baseline", each.baseline),
+        json_only("level", each.level),
+        shown_only("comparison",
+                   fmt::format("{}: {} -> {}", each.treatment, each.baseline, each.level))
+            .named(60),
+        json_only("machines", std::move(machines)),
+        column("words", machines_words(each, analysis.spec), "change",
+               machines_words(each, analysis.spec))
+            .in(Style::bold),
+        column("between_changes", known(each.between_changes),
+               fmt::format("sd of the change between {}s", kind), sd(each.between_changes)),
+        column("between_machines", known(each.between_machines),
+               fmt::format("sd between {}s", kind), sd(each.between_machines)),
+        column("f", known(each.f), "F", each.f ? fmt::format("{:.3g}", *each.f) : "-"),
+        json_only("df", known(each.df)),
+        json_only("error_df", known(each.error_df)),
+        column("p", known(each.p), "p", each.p ? p_text(*each.p) : "-"),
+        json_only("p_adjusted", known(each.p_adjusted)),
+    });
+  }
+  return {
+      .title = "Machines",
+      .words = fmt::format(
+          "The table shows how a change differs between {0}s ({0} x treatment). A small p means "
+          "that the change is not the same on all {0}s. The standard deviations are between "
+          "{0}s; the part that comes from the variation within {0}s is subtracted.",
+          kind),
+      .parts = {std::move(part)}};
 }
 
 // Nested designs: the variance between seeds and the variance between the runs of a seed.

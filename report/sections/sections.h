@@ -67,6 +67,8 @@ std::vector<std::string> disagreements(const Document& document);
 Section counters_section(const std::vector<Counter>& counters);
 Section measures_section(const std::vector<Counter>& measures);
 Section samples_section(const Document& document);
+// Machine x treatment, if the analysis has machines.
+Section machines_section(const stats::Analysis& analysis);
 Section components_section(const stats::Analysis& analysis);
 Section interactions_section(const stats::Analysis& analysis);
 Section spread_section(const stats::Analysis& analysis);

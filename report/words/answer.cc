@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "report/words/quantity.h"
 #include "stats/data/notes.h"
+#include "stats/numbers/distribution.h"
+#include "stats/numbers/tails.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
 
@@ -349,11 +351,45 @@ std::string members_that_changed(const Analysis& analysis) {
   return text;
 }
 
-std::string suite_prefix(const Analysis& analysis) {
+std::string suite_prefix(const Analysis& analysis, Scope scope) {
   if (analysis.suite == 0) return "";
-  return analysis.spec.programs == Programs::these
+  return scope == Scope::these
              ? fmt::format("on these {} {}s, ", analysis.suite, analysis.spec.subject)
              : fmt::format("on {}s like these {}, ", analysis.spec.subject, analysis.suite);
+}
+
+// The other question about machines, with what few machines mean for it, and the changes that
+// differ between machines.
+std::vector<std::string> machine_sentences(const Analysis& analysis) {
+  std::vector<std::string> lines;
+  if (!analysis.spec.machines || analysis.suite == 0) return lines;
+  const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
+  constexpr std::size_t most = 3;
+  if (!analysis.lacking_machines.empty())
+    lines.push_back(
+        fmt::format("left out of both means: {}, because trials of a level are missing "
+                    "there (see the notes)",
+                    fmt::join(analysis.lacking_machines, ", ")));
+  std::size_t said = 0;
+  for (const Effect& effect : analysis.effects)
+    if (effect.scope == other && !is_control(effect, analysis.spec) && ++said <= most)
+      lines.push_back(suite_prefix(analysis, other) + effect_sentence(effect, analysis.spec));
+  constexpr std::size_t enough = 5;
+  const double df = static_cast<double>(analysis.suite) - 1;
+  const auto own = stats::t_upper_quantile(analysis.spec.alpha / 2, df);
+  const auto many = stats::normal_quantile(1 - analysis.spec.alpha / 2);
+  if (analysis.suite < enough && own && many)
+    lines.push_back(fmt::format(
+        "{0} {1}s are few to speak about {1}s like these: that answer has {2:.0f} degree{3} of "
+        "freedom, so its interval is {4:.2g} times as wide as if the variation between {1}s were "
+        "known; {5} or more {1}s are better",
+        analysis.suite, analysis.spec.subject, df, df == 1 ? "" : "s", *own / *many, enough));
+  for (const stats::MachineChange& each : analysis.machine_changes)
+    if (each.p_adjusted && *each.p_adjusted < analysis.spec.alpha)
+      lines.push_back(fmt::format("the change from {0}={1} to {2} is not the same on all {3}s: {4}",
+                                  each.treatment, each.baseline, each.level, analysis.spec.subject,
+                                  machines_words(each, analysis.spec)));
+  return lines;
 }
 
 std::string of_effects(const Analysis& analysis) {
@@ -377,10 +413,11 @@ std::string of_effects(const Analysis& analysis) {
                                 foresight_words(unsure, analysis.spec)));
   else
     lines.insert(lines.end(), open.begin(), open.end());
-  lines.front() = suite_prefix(analysis) + lines.front();
+  lines.front() = suite_prefix(analysis, deciding_scope(analysis)) + lines.front();
   for (std::string& each : interplay_sentences(analysis)) lines.push_back(std::move(each));
   for (std::string& few : few_sentences(deciding_effects(analysis)))
     lines.push_back(std::move(few));
+  for (std::string& each : machine_sentences(analysis)) lines.push_back(std::move(each));
   if (analysis.suite > 0)
     if (std::string members = members_that_changed(analysis); !members.empty())
       lines.push_back(std::move(members));
@@ -388,6 +425,27 @@ std::string of_effects(const Analysis& analysis) {
 }
 
 }  // namespace
+
+std::string machines_words(const stats::MachineChange& change, const Spec& spec) {
+  const double none = change.ratios ? 1 : 0;
+  std::string text;
+  for (const bool up : {true, false}) {
+    std::vector<double> some;
+    std::ranges::copy_if(change.changes, std::back_inserter(some),
+                         [&](double each) { return (each >= none) == up; });
+    if (some.empty()) continue;
+    const auto [low, high] = std::ranges::minmax(some);
+    std::string size;
+    if (some.size() == 1)
+      size = change.ratios ? percent_change(low, {}, {}) : fmt::format("{:+.4g}", low);
+    else
+      size = change.ratios ? percent_interval(low, high)
+                           : fmt::format("{:+.4g} to {:+.4g}", low, high);
+    text += fmt::format("{}{} on {}", text.empty() ? "" : " and ", size,
+                        count_words(some.size(), spec.subject));
+  }
+  return change.p ? fmt::format("{} ({})", text, stats::p_words(*change.p)) : text;
+}
 
 std::string answer(const Analysis& analysis) {
   if (analysis.calibration) return calibration_answer(*analysis.calibration, analysis.spec);

@@ -41,6 +41,9 @@ std::string effect_sentence(const stats::Effect& effect, const stats::Spec& spec
 std::string foresight_words(const std::vector<const stats::Effect*>& effects,
                             const stats::Spec& spec);
 
+// How a change differs between machines: "+2.0 to +2.4 % on 2 nodes and -3.1 % on 1 node (p = 0.001)".
+std::string machines_words(const stats::MachineChange& change, const stats::Spec& spec);
+
 // The answer to the plan's question as far as the data has one, with one sentence on each line.
 // Comparisons with a verdict come first; many comparisons without a verdict are only counted.
 std::string answer(const stats::Analysis& analysis);

@@ -242,6 +242,15 @@ void CommandLine::add_analyze() {
   analyze->add_option("--block", a.block, "Column with each trial's block (round)");
   analyze->add_option("--subject", a.subject,
                       "Column with each trial's subject (program): y ~ a + Error(subject/a)");
+  analyze->add_option("--machine", a.machine,
+                      "Column with the machine that each trial ran on. The blocks of two machines "
+                      "are different blocks, and each machine has the same weight");
+  analyze
+      ->add_option("--answer", a.answer,
+                   "With --machine, what the answer is about: these machines, or machines like "
+                   "these (both are shown)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"these", "like-these"}));
   analyze->add_option("--random", a.random,
                       "Column of a random factor within the treatments (layout seeds): y ~ a + "
                       "Error(a:seed)");

@@ -96,6 +96,8 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
   for (const Subject& subject : data.subjects)
     analyse_factorial(data, subject, !has_suite, analysis, notes);
   analysis.suite = suite.suite;
+  analysis.machine_changes = std::move(suite.machine_changes);
+  analysis.lacking_machines = std::move(suite.lacking_machines);
   std::ranges::move(suite.tables, std::back_inserter(analysis.tables));
   std::ranges::move(suite.interactions, std::back_inserter(analysis.interactions));
   std::ranges::move(suite.assumptions, std::back_inserter(analysis.assumptions));

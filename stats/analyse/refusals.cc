@@ -956,6 +956,42 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
   withhold(effect, "the randomization test does not agree");
 }
 
+// 8. Machines like these are a sample, so a machine may be missing if that is by chance.
+void refuse_lacking_machines(const Prepared& data, Analysis& analysis, Notes& notes) {
+  if (analysis.lacking_machines.empty()) return;
+  const std::string lacking = fmt::format("{}", fmt::join(analysis.lacking_machines, ", "));
+  const std::string kind = data.spec.subject;
+  for (Effect& effect : analysis.effects) {
+    const bool by_chance = effect.scope == Scope::like_these && data.spec.losses == Losses::random;
+    if (effect.scope == Scope::subject || by_chance || !effect.reason.empty()) continue;
+    withhold(effect, fmt::format("not all {}s have both sides: {}", kind, lacking));
+  }
+  notes.add(fmt::format(
+      "There are {0}s that lack trials of a level, or have no {1} with all levels: {2}. They may "
+      "have changed by any amount, and the mean of the other {0}s does not say by how much. "
+      "Measure "
+      "there again, or remove their rows to ask about the other {0}s only.",
+      kind, data.spec.block.empty() ? "block" : data.spec.block, lacking));
+}
+
+void refuse_single_blocks(const Prepared& data, Effect& effect, const Analysis& analysis,
+                          Notes& notes) {
+  if (effect.scope != Scope::these || !effect.reason.empty() || effect.p || effect.exact) return;
+  std::vector<std::string> single;
+  for (const Effect& each : analysis.effects)
+    if (each.scope == Scope::subject && each.treatment == effect.treatment &&
+        each.baseline == effect.baseline && each.level == effect.level &&
+        (!each.estimate || !each.estimate->has_error()))
+      single.push_back(each.subject);
+  if (single.empty()) return;
+  const std::string unit = data.spec.block.empty() ? "trial" : data.spec.block;
+  withhold(effect, fmt::format("no error on {}", fmt::join(single, ", ")));
+  notes.add(fmt::format(
+      "A {0} needs at least two {1}s for an error of its own, so there is no verdict on these {0}s "
+      "as they are. Run more {1}s on: {2}. The answer about {0}s like these needs no such error.",
+      data.spec.subject, unit, fmt::join(single, ", ")));
+}
+
 }  // namespace
 
 void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell, CellMean& mean) {
@@ -1077,6 +1113,9 @@ void refuse(const Prepared& data, Analysis& analysis, Notes& notes) {
     refuse_time(data, effect, notes);
   }
   refuse_raw_suite(data, analysis, notes);
+  refuse_lacking_machines(data, analysis, notes);
+  if (data.spec.machines)
+    for (Effect& effect : analysis.effects) refuse_single_blocks(data, effect, analysis, notes);
   for (Effect& effect : analysis.effects) {
     refuse_lost(data, family[&effect], effect, notes);
     refuse_dependent(data, effect, notes);

@@ -10,6 +10,7 @@
 //     is below 0.001.
 //  6. The order was drawn, and the randomization test does not agree.
 //  7. The verdict should be about a typical run or the median, and the data have only a mean.
+//  8. One of the machines lacks a side of the comparison, or has a single block and so no error.
 #pragma once
 
 #include <cstdint>

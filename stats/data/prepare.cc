@@ -315,6 +315,38 @@ void set_looks(Prepared& out) {
         "The analysis does not allow for the looks at the data: " + repeated.error().message + ".");
 }
 
+// Blocks of two machines are different blocks: each pair of a machine and a block gets a name of
+// its own. Blocks of a machine keep their order.
+std::optional<Dataset> with_blocks_of_machines(const Dataset& data, const Spec& spec) {
+  const Column* const block = data.find(spec.block);
+  const Column* const machine = data.find(spec.subject);
+  if (block == nullptr || machine == nullptr || block == machine) return std::nullopt;
+  using Pair = std::pair<std::uint32_t, std::uint32_t>;
+  std::map<Pair, std::uint32_t> codes;
+  for (std::size_t row = 0; row < block->codes.size(); ++row)
+    codes.try_emplace({machine->codes[row], block->codes[row]});
+  const auto place_of = [&](const Column* column) {
+    return static_cast<std::size_t>(column - data.columns.data());
+  };
+  const auto pair_of = [&](const Lost& trial) {
+    return Pair{trial.codes[place_of(machine)], trial.codes[place_of(block)]};
+  };
+  for (const Lost& trial : data.lost) codes.try_emplace(pair_of(trial));
+  Dataset nested = data;
+  Column& own = nested.columns[place_of(block)];
+  own.levels.clear();
+  for (auto& [pair, code] : codes) {
+    code = static_cast<std::uint32_t>(own.levels.size());
+    own.levels.push_back(
+        fmt::format("{} of {}", block->levels[pair.second], machine->levels[pair.first]));
+  }
+  for (std::size_t row = 0; row < own.codes.size(); ++row)
+    own.codes[row] = codes.at({machine->codes[row], block->codes[row]});
+  for (std::size_t i = 0; i < data.lost.size(); ++i)
+    nested.lost[i].codes[place_of(block)] = codes.at(pair_of(data.lost[i]));
+  return nested;
+}
+
 }  // namespace
 
 double Scale::back(double value) const {
@@ -347,21 +379,16 @@ std::vector<std::size_t> Prepared::active() const {
   return result;
 }
 
-Prepared prepare(const Dataset& data, const Spec& spec) {
-  Prepared out;
-  out.spec = spec;
-  check_numbers(out);
-  check_columns(out);
-  set_looks(out);
-  if (!data.is_valid()) {
-    out.notes.add("The columns of the data do not match each other, so nothing is analysed.");
-    return out;
-  }
+namespace {
+
+Prepared prepare_valid(const Dataset& data, Prepared out) {
   const std::vector<Row> rows = usable_rows(data, out);
   if (rows.empty()) return out;
   const double first = data.response[rows.front()];
-  out.scale = {
-      .log = spec.log_scale, .origin = first + data.centre, .centre = data.centre, .first = first};
+  out.scale = {.log = out.spec.log_scale,
+               .origin = first + data.centre,
+               .centre = data.centre,
+               .first = first};
   const Views views = make_views(data, rows, out);
   set_step(data, rows, out);
   set_lost(data, views, rows.size() == data.response.size(), out);
@@ -381,6 +408,24 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   }
   distribute(std::move(collected), names, out);
   return out;
+}
+
+}  // namespace
+
+Prepared prepare(const Dataset& data, const Spec& spec) {
+  Prepared out;
+  out.spec = spec;
+  check_numbers(out);
+  check_columns(out);
+  set_looks(out);
+  if (!data.is_valid()) {
+    out.notes.add("The columns of the data do not match each other, so nothing is analysed.");
+    return out;
+  }
+  if (spec.machines)
+    if (const auto nested = with_blocks_of_machines(data, out.spec))
+      return prepare_valid(*nested, std::move(out));
+  return prepare_valid(data, std::move(out));
 }
 
 const Subject* subject_named(const Prepared& data, const std::string& name) {

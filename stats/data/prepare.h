@@ -74,6 +74,7 @@ struct Subject {
   std::vector<Trial> trials{};  // in the dataset's order
 };
 
+// If the spec has machines, a block's name and code here belong to one machine.
 struct Prepared {
   Spec spec;  // without the columns that the data lacks
   Scale scale;

@@ -131,6 +131,10 @@ struct Spec {
   std::optional<double> lost_at_most{};
   bool independent_blocks = false;  // the error of a mean over blocks allows for no dependence
   Programs programs = Programs::like_these;
+  // The subjects are machines. A block ran on one machine, so blocks of two machines are different
+  // blocks, even if their names are equal. `programs` says whether the answer is about these
+  // machines or about machines like these.
+  bool machines = false;
   bool all_pairs = false;         // compare all levels with each other, not only with the first
   bool higher_is_better = false;  // a larger response is better
   // A level that repeats the first one. Its difference from the first level shows which changes are

@@ -14,6 +14,7 @@
 #include "stats/designs/table.h"
 #include "stats/models/own_error.h"
 #include "stats/models/strata.h"
+#include "stats/models/welch.h"
 
 namespace stab::stats {
 namespace {
@@ -24,29 +25,34 @@ struct Member {
   std::vector<Group> cells;
 };
 
-std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
-  std::vector<Member> result;
-  for (const Subject& subject : data.subjects) {
-    std::vector<Group> cells = by_cell(subject);
-    if (cells.size() == data.cells())
-      result.push_back({.subject = &subject, .cells = std::move(cells)});
-    else
-      notes.add(subject.name,
-                fmt::format(
-                    "left out of the model of all {}s, because it lacks trials in {} of {} cells.",
-                    data.spec.subject, data.cells() - cells.size(), data.cells()));
-  }
-  return result;
-}
-
 std::size_t blocks_of(const Member& member) {
   return complete_blocks(*member.subject, member.cells.size()).size() / member.cells.size();
 }
 
+std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
+  std::vector<Member> result;
+  for (const Subject& subject : data.subjects) {
+    Member member{.subject = &subject, .cells = by_cell(subject)};
+    if (member.cells.size() != data.cells())
+      notes.add(subject.name,
+                fmt::format(
+                    "left out of the model of all {}s, because it lacks trials in {} of {} cells.",
+                    data.spec.subject, data.cells() - member.cells.size(), data.cells()));
+    else if (data.spec.machines && !data.spec.block.empty() && blocks_of(member) == 0)
+      notes.add(subject.name,
+                fmt::format("left out of the model of all {}s, because none of its {}s has trials "
+                            "in all cells.",
+                            data.spec.subject, data.spec.block));
+    else
+      result.push_back(std::move(member));
+  }
+  return result;
+}
+
 // Results for all subjects rest on the blocks that all of them have, so a subject that lost most of
-// its blocks would take these blocks from the others. This applies only if subjects share blocks.
+// its blocks would take these blocks from the others. Machines share no blocks.
 void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, Notes& notes) {
-  if (data.spec.block.empty()) return;
+  if (data.spec.block.empty() || data.spec.machines) return;
   std::size_t most = 0;
   for (const Member& member : members) most = std::max(most, blocks_of(member));
   std::erase_if(members, [&](const Member& member) {
@@ -260,6 +266,77 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
   }
 }
 
+// The variance of the numbers without the part that their errors make.
+double variance_beyond(const Moments& numbers, double errors) {
+  const double n = static_cast<double>(numbers.n);
+  return std::max(0.0, numbers.variance().value_or(0) - errors / n);
+}
+
+MachineChange machine_change(const Prepared& data, std::span<const Member> members,
+                             const Comparison& comparison) {
+  const Treatment& treatment = data.treatments[comparison.treatment];
+  MachineChange result{.treatment = treatment.name,
+                       .baseline = treatment.levels[comparison.base],
+                       .level = treatment.levels[comparison.level]};
+  std::vector<Estimate> estimates;
+  Moments changes;
+  Moments bases;
+  double change_errors = 0;
+  double base_errors = 0;
+  bool has_errors = true;
+  for (const Member& member : members) {
+    auto one = subject_estimator(data, *member.subject,
+                                 member.cells)(contrast_of(data, member.cells, comparison));
+    if (!one) continue;
+    one->log = data.scale.log;
+    changes.add(one->difference);
+    change_errors += one->variance;
+    bases.add(one->base.value_or(0));
+    base_errors += one->base_variance;
+    has_errors = has_errors && one->has_error() && one->base;
+    if (!one->log && one->base) *one->base += data.scale.origin;
+    result.machines.push_back(member.subject->name);
+    estimates.push_back(*one);
+  }
+  result.ratios = std::ranges::all_of(estimates, &Estimate::has_ratio);
+  for (const Estimate& each : estimates)
+    result.changes.push_back(result.ratios ? ratio_of(each).value_or(1) : each.difference);
+  if (has_errors && changes.n > 1) {
+    result.between_changes = variance_beyond(changes, change_errors);
+    result.between_machines = variance_beyond(bases, base_errors);
+  }
+  if (const auto test = test_equal(estimates)) {
+    result.f = test->f;
+    result.df = test->df;
+    result.error_df = test->error_df;
+    result.p = test->p;
+  }
+  return result;
+}
+
+// Corrects by Holm's procedure.
+void adjust(std::vector<MachineChange>& changes) {
+  std::vector<MachineChange*> order;
+  for (MachineChange& each : changes)
+    if (each.p) order.push_back(&each);
+  std::ranges::sort(order, {}, [](const MachineChange* each) { return *each->p; });
+  double largest = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    largest =
+        std::max(largest, std::min(1.0, static_cast<double>(order.size() - i) * *order[i]->p));
+    order[i]->p_adjusted = largest;
+  }
+}
+
+void add_machines(const Prepared& data, std::span<const Member> members, Analysis& analysis) {
+  for (const Comparison& comparison : comparisons(data, "", Scope::these))
+    analysis.machine_changes.push_back(machine_change(data, members, comparison));
+  adjust(analysis.machine_changes);
+  for (const Subject& subject : data.subjects)
+    if (std::ranges::find(members, &subject, &Member::subject) == members.end())
+      analysis.lacking_machines.push_back(subject.name);
+}
+
 }  // namespace
 
 bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
@@ -275,6 +352,7 @@ bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes) {
       add_table(data, members, these_strata(data, members), scope, analysis, notes);
     add_effects({.data = data, .members = members, .scope = scope}, analysis, notes);
   }
+  if (data.spec.machines) add_machines(data, members, analysis);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "stats/numbers/distribution.h"
@@ -69,6 +70,50 @@ TEST(Welch, AveragesOfCellsKeepTheVarianceInsideEachCell) {
   EXPECT_DOUBLE_EQ(estimate.difference, 1);
   EXPECT_DOUBLE_EQ(estimate.variance, 1);  // four cells, each (1/2)^2 * 2 / 2
   EXPECT_DOUBLE_EQ(estimate.df, 4);
+}
+
+Estimate mean_estimate(std::span<const double> numbers) {
+  const Moments all = moments(numbers);
+  const double n = static_cast<double>(all.n);
+  return {.difference = all.mean, .variance = *all.variance() / n, .df = n - 1, .units = all.n};
+}
+
+// For two groups Welch's F is the square of his t, with the same degrees of freedom.
+TEST(EqualMeans, TwoGroupsAreWelchsT) {
+  const std::array two{mean_estimate(drug1), mean_estimate(drug2)};
+  const auto test = test_equal(two);
+  ASSERT_TRUE(test);
+  expect_close(test->f, 1.86081346748685 * 1.86081346748685);
+  EXPECT_EQ(test->df, 1);
+  expect_close(test->error_df, 17.7764735161785);
+  expect_close(test->p, 0.0793941401873582);
+}
+
+// R's InsectSprays, of which R prints: oneway.test(count ~ spray, InsectSprays)
+// F = 36.065, num df = 5.000, denom df = 30.043, p-value = 7.999e-12
+TEST(EqualMeans, AgreesWithRsOnewayTest) {
+  const std::array<std::array<double, 12>, 6> sprays{{
+      {10, 7, 20, 14, 14, 12, 10, 23, 17, 20, 14, 13},
+      {11, 17, 21, 11, 16, 14, 17, 17, 19, 21, 7, 13},
+      {0, 1, 7, 2, 3, 1, 2, 1, 3, 0, 1, 4},
+      {3, 5, 12, 6, 4, 3, 5, 5, 5, 5, 2, 4},
+      {3, 5, 3, 5, 3, 6, 1, 1, 3, 2, 6, 4},
+      {11, 9, 15, 22, 15, 16, 13, 10, 26, 26, 24, 13},
+  }};
+  std::vector<Estimate> means;
+  for (const auto& spray : sprays) means.push_back(mean_estimate(spray));
+  const auto test = test_equal(means);
+  ASSERT_TRUE(test);
+  EXPECT_NEAR(test->f, 36.065, 0.0005);
+  EXPECT_EQ(test->df, 5);
+  EXPECT_NEAR(test->error_df, 30.043, 0.0005);
+  EXPECT_NEAR(test->p, 7.999e-12, 0.0005e-12);
+}
+
+TEST(EqualMeans, NeedsTwoEstimatesWithAnError) {
+  const std::array one{mean_estimate(drug1), Estimate{.difference = 1}};
+  EXPECT_FALSE(test_equal(one));
+  EXPECT_FALSE(test_equal({}));
 }
 
 // Fieller: at both ends of the interval the t statistic of b - ratio * a is exactly the critical

@@ -251,6 +251,27 @@ struct PaddingSeeds {
   std::vector<double> percent{};     // 100 (mean at `level` / mean at `baseline` - 1)
 };
 
+// Machine x treatment: how one change differs between machines.
+struct MachineChange {
+  std::string treatment{};
+  std::string baseline{};
+  std::string level{};
+  std::vector<std::string> machines{};
+  // One number for each machine: its ratio, or its difference if a machine has no ratio.
+  std::vector<double> changes{};
+  bool ratios = true;
+  // Variances between machines without the part that the error of blocks makes; never below 0. On
+  // the log scale the square roots are relative standard deviations. Absent: a machine has no error.
+  std::optional<double> between_changes{};
+  std::optional<double> between_machines{};  // of the mean at the baseline
+  // Tests "the change is the same on all machines" (welch.h), over the machines that have an error.
+  std::optional<double> f{};
+  std::optional<double> df{};
+  std::optional<double> error_df{};
+  std::optional<double> p{};
+  std::optional<double> p_adjusted{};  // corrected for the other changes (Holm)
+};
+
 struct Analysis {
   Spec spec{};
   std::size_t suite = 0;  // subjects in the model of all subjects; 0: there is no such model
@@ -260,6 +281,8 @@ struct Analysis {
       effects{};  // by subject; the suite's effects come last, its deciding ones first
   std::vector<Interaction> interactions{};
   std::vector<VarianceComponents> components{};
+  std::vector<MachineChange> machine_changes{};
+  std::vector<std::string> lacking_machines{};  // they lack a side of a comparison; see refusals.h
   std::vector<PaddingSeeds> padding{};
   std::vector<Assumption> assumptions{};
   std::optional<Calibration> calibration{};  // if present, there are no tables or effects
