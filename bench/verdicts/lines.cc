@@ -237,6 +237,26 @@ void add_programs(std::vector<Line>& lines) {
                    .programs = stats::Programs::like_these});
 }
 
+// On these machines the truth is the mean of these, on machines like these that of all machines.
+void add_machines(std::vector<Line>& lines) {
+  for (const std::size_t machines : {3UL, 5UL, 8UL, 16UL})
+    for (const double sd : {0.0, 0.01, 0.02, 0.04})
+      for (const auto programs : {stats::Programs::these, stats::Programs::like_these}) {
+        const bool these = programs == stats::Programs::these;
+        lines.push_back({.name = fmt::format("{} {}, machine x treatment {:.0f} %",
+                                             these ? "these machines" : "machines like these",
+                                             machines, 100 * sd),
+                         .world = {.shape = two,
+                                   .programs = machines,
+                                   .blocks = 8,
+                                   .interaction = 0.01,
+                                   .between_programs = sd,
+                                   .centred = these,
+                                   .machines = true},
+                         .programs = programs});
+      }
+}
+
 void add_seeds(std::vector<Line>& lines) {
   lines.push_back({.name = "nested: 10 seeds x 3 runs a cell, luck 2 %",
                    .world = {.kind = Kind::seeds,
@@ -298,6 +318,7 @@ std::vector<Line> all_lines() {
   add_loss(lines);
   add_families(lines);
   add_programs(lines);
+  add_machines(lines);
   add_seeds(lines);
   add_stops(lines);
   add_histories(lines);

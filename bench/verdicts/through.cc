@@ -41,14 +41,18 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
                                  fmt::join(spec.treatments, ","));
   if (!spec.block.empty()) text += " --block block";
   if (!spec.seed.empty()) text += " --random seed --seeds nested";
-  if (spec.design == stats::Design::within_subjects) text += " --subject program";
+  const bool these = line.programs == stats::Programs::these;
+  if (spec.machines)
+    text += these ? " --machine program --answer these" : " --machine program --answer like-these";
+  else if (spec.design == stats::Design::within_subjects)
+    text += " --subject program";
   if (spec.estimand != stats::Estimand::mean)
     text += fmt::format(" --estimand {}", stats::estimand_name(spec.estimand));
   if (spec.losses == stats::Losses::monotone) text += " --losses monotone";
   if (spec.lost_at_least) text += fmt::format(" --lost-at-least {}", *spec.lost_at_least);
   if (spec.order_drawn) text += " --order-drawn";
   if (spec.error == stats::Error::pooled) text += " --error pooled";
-  text += line.programs == stats::Programs::these ? " --programs these" : " --programs like-these";
+  text += these ? " --programs these" : " --programs like-these";
   return text + " --fail-on none";
 }
 

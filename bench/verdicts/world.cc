@@ -179,7 +179,7 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
   Writer writer(world);
   // Half of a block's interaction is that of its layouts, which all programs share.
   const bool seeds = world.kind == Kind::seeds || world.kind == Kind::padding;
-  const double share = world.programs > 1 ? std::sqrt(0.5) : 0;
+  const double share = world.programs > 1 && !world.machines ? std::sqrt(0.5) : 0;
   const double own = std::sqrt(1 - share * share);
   std::vector<Effects> before;
   for (std::size_t p = 0; p < world.programs; ++p)
@@ -187,6 +187,9 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
   std::vector<double> last(world.programs * cells.size());
   for (std::size_t block = 0; block < world.blocks; ++block) {
     const double speed = world.kind == Kind::no_blocks ? 0 : drift * source.normal();
+    std::vector<double> speeds(world.programs, speed);
+    if (world.machines)
+      for (double& own_speed : speeds) own_speed = drift * source.normal();
     const Effects common = draw(world, source, seeds ? 0 : share * world.interaction, world.skewed);
     std::vector<Effects> acts;
     for (std::size_t p = 0; p < world.programs; ++p)
@@ -216,9 +219,9 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
       std::swap(trials[i - 1], trials[source.below(i)]);
     for (const Trial& trial : trials) {
       const auto& cell = cells[trial.cell];
-      double y = 0.3 * static_cast<double>(trial.program % 20) + (seeds ? 0 : speed) +
-                 sum(programs[trial.program], cell) + sum(common, cell) +
-                 sum(acts[trial.program], cell) + lucks[trial.cell];
+      double y = 0.3 * static_cast<double>(trial.program % 20) +
+                 (seeds ? 0 : speeds[trial.program]) + sum(programs[trial.program], cell) +
+                 sum(common, cell) + sum(acts[trial.program], cell) + lucks[trial.cell];
       for (const std::size_t level : cell) y += level > 0 ? change + world.shift : 0;
       const bool wild = cell.front() + 1 == world.shape.front();
       double noise = source.next();
@@ -255,6 +258,7 @@ stats::Spec spec_of(const World& world) {
   for (std::size_t t = 0; t < world.shape.size(); ++t)
     spec.treatments.push_back("t" + std::to_string(t));
   spec.subject = "program";
+  spec.machines = world.machines;
   if (world.programs > 1) spec.design = stats::Design::within_subjects;
   if (world.kind == Kind::seeds || world.kind == Kind::padding) {
     spec.design = world.kind == Kind::seeds ? stats::Design::nested : stats::Design::padding_study;

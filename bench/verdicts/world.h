@@ -38,6 +38,7 @@ struct World {
   double timeout = 0;           // trials that are slower by more than this have no number; 0: none
   double between_programs = 0;  // sd of a level's effect between programs
   bool centred = false;         // the programs' own effects sum to 0
+  bool machines = false;        // the programs are machines: each has blocks of its own
   double rare_programs = 0;     // share of programs that a level makes 20 % slower, in the mean
 };
 
