@@ -332,8 +332,8 @@ class Reader {
 
 std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
   return fmt::format(
-      "the plan asks for {}={}, but the program's runtime did '{}': this version of the runtime "
-      "does not support it",
+      "the plan asks for {}={}, but the program's runtime did '{}': szc did not build the program, "
+      "or its runtime is of a version that does not support it",
       name, value, layout.kind.empty() ? "nothing" : layout.kind);
 }
 
