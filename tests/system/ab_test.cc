@@ -361,7 +361,7 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
               AllOf(HasSubstr("working-tree is slower than "),
                     ContainsRegex("environment, addresses, functions, heap blocks \\(costs "
                                   "[^;]*, stack frames"),
-                    HasSubstr("szc and szc++, which compile with clang")));
+                    Not(HasSubstr("another compiler than szc"))));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",
