@@ -74,7 +74,7 @@ class ClientsTest : public Test {
     const std::string text = line + "\n";
     EXPECT_EQ(write(client.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  // What there is to read; "closed" at the end.
+  // Returns the text that has come, or "closed" at the end.
   std::string heard(const Fd& client) {
     turn();
     std::string text(4096, '\0');

@@ -22,14 +22,14 @@ double polynomial(std::span<const double> coefficients, double x) {
 }
 
 // Many numbers are first laid out in short parts, each of which is then sorted: that takes half the
-// time of sorting all at once. The numbers must be finite.
+// time of sorting all at once. The numbers are finite: require_sample() has looked.
 std::vector<double> sorted(std::span<const double> values) {
   constexpr std::size_t of_part = 16;
   const std::size_t parts = values.size() / of_part + 1;
   const auto [least, most] = std::ranges::minmax(values);
   const double scale = static_cast<double>(parts - 1) / (most - least);
   std::vector<double> result(values.begin(), values.end());
-  if (values.size() >= 10'000 && std::isfinite(scale)) {
+  if (values.size() >= 10'000 && std::isfinite(scale) && scale > 0) {
     const auto part_of = [&](double x) { return static_cast<std::size_t>((x - least) * scale); };
     std::vector<std::uint32_t> ends(parts + 1);
     for (const double x : values) ++ends[part_of(x) + 1];

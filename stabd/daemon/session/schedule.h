@@ -115,7 +115,7 @@ class Schedule {
 
   const plan::Plan& plan_;
   const plan::Expansion& expansion_;
-  // By position: whether it is finished, or `others` if another machine runs it.
+  // Each position is finished (1), open (0), or `others` if another machine runs it.
   static constexpr std::uint8_t others = 2;
   std::vector<std::uint8_t> finished_;
   std::uint32_t end_ = 0;                 // one past the last finished position
