@@ -28,9 +28,23 @@ while read -r name _; do
   declare -F "build_${name//[-.]/_}" "use_${name//[-.]/_}" >/dev/null || { echo "$name lacks a function"; exit 1; }
 done <"$work/list"
 "$evaluation/run" --list >"$work/parts"
-[[ $(grep -c '^part [a-z]*: [a-z_0-9 ]*$' "$work/parts") == 3 ]]
+[[ $(grep -c '^part [a-z]*: [a-z_0-9 ]*$' "$work/parts") == 4 ]]
 # The page names each plan.
 for plan in $(sed -n 's/^part [a-z]*: //p' "$work/parts"); do grep -qF "\`$plan\`" "$1/doc/evaluation.md" || { echo "doc/evaluation.md lacks $plan"; exit 1; }; done
 status=0
 "$evaluation/run" nothing 2>/dev/null || status=$?
 [[ $status == 1 || $status == 2 ]]
+# The page shows every part that has results, and each table is the one that the results give now.
+shopt -s nullglob
+for file in "$evaluation"/results/*.csv; do
+  part=${file##*/} part=${part%.*.csv}
+  [[ $part == bias_* ]] || grep -qFx "<!-- show $part -->" "$1/doc/evaluation.md" || { echo "doc/evaluation.md lacks the table of $part"; exit 1; }
+done
+cp "$1/doc/evaluation.md" "$work/page"
+"$evaluation/show" --build "$build_directory" --page "$work/page"
+diff "$1/doc/evaluation.md" "$work/page" || { echo "bench/evaluation/show --page doc/evaluation.md would change the page"; exit 1; }
+# Each result says where and when it was measured.
+for file in "$evaluation"/results/*.csv; do
+  for word in date machine kernel commit; do grep -q "^$word ..*" "${file%.csv}.txt" || { echo "${file%.csv}.txt lacks its $word"; exit 1; }; done
+done
+[[ $(cat "$evaluation"/results/* /dev/null | wc -c) -lt 5000000 ]]

@@ -1,0 +1,103 @@
+#!/usr/bin/env Rscript
+# SPDX-License-Identifier: MIT
+# Computes the numbers of the evaluation's tables again from its CSV files, without stabctl, and compares them with the
+# tables in doc/evaluation.md:
+#
+#   bench/evaluation/recompute.R [PART...]
+#
+# It prints how many numbers it compared and how many differ by more than their last digit, and exits with 1 if any does.
+# Limits of intervals are compared where stabctl found no correlation between blocks; there they are Student's.
+args <- commandArgs(trailingOnly = FALSE)
+here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", args, value = TRUE)[1])))
+parts <- commandArgs(trailingOnly = TRUE)
+page <- readLines(file.path(here, "../../doc/evaluation.md"))
+known <- sub("^<!-- show (.*) -->$", "\\1", grep("^<!-- show .* -->$", page, value = TRUE))
+if (!length(parts)) parts <- known
+compared <- different <- limits <- apart <- 0
+
+rows_of <- function(part) {
+  files <- Sys.glob(file.path(here, "results", paste0(part, ".*.csv")))
+  tables <- lapply(files, read.csv, colClasses = c(seed = "character", layout_seed = "character"))
+  all <- do.call(rbind, tables)
+  all[tolower(all$last) == "true" & tolower(all$warmup) == "false" & all$status == "ok", ]
+}
+table_of <- function(part) {
+  from <- match(paste("<!-- show", part, "-->"), page)
+  to <- from + match("<!-- end -->", page[from:length(page)]) - 2
+  lines <- grep("^\\|", page[from:to], value = TRUE)
+  cells <- lapply(strsplit(lines, "|", fixed = TRUE), function(x) trimws(x[-1]))
+  cells[-(1:2)]
+}
+compare <- function(who, ours, theirs, step) {
+  compared <<- compared + 1
+  if (is.na(ours) != is.na(theirs) || (!is.na(ours) && abs(ours - theirs) > 0.5001 * step + 1e-9)) {
+    different <<- different + 1
+    cat(who, ": R has", ours, "and the table has", theirs, "\n")
+  }
+}
+number <- function(text) suppressWarnings(as.numeric(sub(" .*$", "", sub("^< ", "", text))))
+
+brown_forsythe <- function(values, group) {
+  distances <- abs(values - ave(values, group, FUN = median))
+  anova(lm(distances ~ factor(group)))[1, "Pr(>F)"]
+}
+normality <- function(part) {
+  all <- rows_of(part)
+  periods <- c("3600000ms", "500ms", "15ms")
+  for (row in table_of(part)) {
+    own <- all[all$benchmark == row[1], ]
+    for (i in 1:3) {
+      values <- own$cpu_ns[own$period == periods[i]]
+      p <- shapiro.test(values)$p.value
+      compare(paste(part, row[1], periods[i]), if (p < 1e-4) 1e-4 else p, number(row[2 + i]), 1e-4)
+      compare(paste(part, row[1], "sd"), 100 * sd(values) / mean(values), number(row[6 + i]), 0.01)
+    }
+    p <- brown_forsythe(own$cpu_ns, own$period)
+    compare(paste(part, row[1], "spread"), if (p < 1e-4) 1e-4 else p, number(row[6]), 1e-4)
+  }
+}
+# step: the change from one arm to another in percent, from the logarithms of the blocks that have both.
+step <- function(who, own, from, to, cell) {
+  a <- tapply(log(own$cpu_ns[own$arm == from]), own$block[own$arm == from], mean)
+  b <- tapply(log(own$cpu_ns[own$arm == to]), own$block[own$arm == to], mean)
+  both <- intersect(names(a), names(b))
+  d <- b[both] - a[both]
+  compare(who, 100 * (exp(mean(d)) - 1), number(cell), 0.01)
+  shown <- as.numeric(regmatches(cell, gregexpr("[-+][0-9.]+", cell))[[1]])
+  t <- 100 * (exp(mean(d) + c(-1, 1) * qt(0.975, length(d) - 1) * sd(d) / sqrt(length(d))) - 1)
+  limits <<- limits + 1
+  if (any(abs(t - shown[2:3]) > 0.00501)) apart <<- apart + 1
+}
+steps <- function(part, all, pairs) {
+  for (row in table_of(part)) {
+    own <- all[all$benchmark == row[1], ]
+    for (i in seq_along(pairs)) if (nrow(own)) step(paste(part, row[1], pairs[[i]][2]), own, pairs[[i]][1], pairs[[i]][2], row[1 + i])
+  }
+  # The suite's answer: the mean over programs of their own mean changes.
+  for (row in table_of(part)) if (grepl("these programs\\*\\*$|like these\\*\\*$", row[1])) for (i in seq_along(pairs)) {
+    by_program <- tapply(seq_len(nrow(all)), all$benchmark, function(at) {
+      own <- all[at, ]
+      mean(log(own$cpu_ns[own$arm == pairs[[i]][2]])) - mean(log(own$cpu_ns[own$arm == pairs[[i]][1]]))
+    })
+    compare(paste(part, row[1], pairs[[i]][2]), 100 * (exp(mean(by_program)) - 1), number(row[1 + i]), 0.01)
+  }
+}
+overhead <- function(part) {
+  all <- rows_of(part)
+  on <- function(name) tolower(all[[name]]) == "true"
+  all$arm <- ifelse(all$compiler == "clang", "clang", paste0(ifelse(on("code"), "c", ""), ifelse(on("stack"), "s", ""), ifelse(on("heap"), "h", "")))
+  arms <- Filter(function(arm) arm %in% all$arm, c("", "c", "s", "h", "cs", "ch", "sh", "csh"))
+  steps(part, all, lapply(arms, function(arm) c("clang", arm)))
+}
+levels_part <- function(part) {
+  all <- rows_of(part)
+  all$arm <- all$opt
+  steps(part, all, if ("O1" %in% all$opt) list(c("O1", "O2"), c("O2", "O3")) else list(c("O2", "O3")))
+}
+for (part in parts) {
+  if (part == "normality") normality(part)
+  else if (grepl("^overhead", part)) overhead(part)
+  else levels_part(part)
+}
+cat(compared, "numbers compared,", different, "differ;", limits, "intervals,", apart, "of them not Student's of the blocks alone\n")
+quit(status = as.integer(different > 0))
