@@ -94,9 +94,26 @@ levels_part <- function(part) {
   all$arm <- all$opt
   steps(part, all, if ("O1" %in% all$opt) list(c("O1", "O2"), c("O2", "O3")) else list(c("O2", "O3")))
 }
+bias <- function(part) {
+  all <- rows_of(part)
+  all$level <- all[[sub("^bias_", "", part)]]
+  for (row in table_of(part)) {
+    own <- all[all$benchmark == row[1], ]
+    lists <- split(own$cpu_ns, own$level)
+    means <- sapply(lists, mean)
+    between <- var(means) - mean(sapply(lists, function(x) var(x) / length(x)))
+    compare(paste(part, row[1], "luck"), 100 * sqrt(max(0, between)) / mean(means), number(row[2]), 0.01)
+    compare(paste(part, row[1], "range"), 100 * (max(means) / min(means) - 1), number(row[3]), 0.01)
+    compare(paste(part, row[1], "runs"), 100 * sqrt(mean(sapply(lists, var))) / mean(means), number(row[4]), 0.01)
+    pairs <- combn(length(lists), 2)
+    p <- apply(pairs, 2, function(pair) t.test(lists[[pair[1]]], lists[[pair[2]]])$p.value)
+    compare(paste(part, row[1], "pairs"), 100 * mean(p < 0.05), number(row[5]), 0.1)
+  }
+}
 for (part in parts) {
   if (part == "normality") normality(part)
   else if (grepl("^overhead", part)) overhead(part)
+  else if (grepl("^bias", part)) bias(part)
   else levels_part(part)
 }
 cat(compared, "numbers compared,", different, "differ;", limits, "intervals,", apart, "of them not Student's of the blocks alone\n")
