@@ -24,4 +24,4 @@ proc text {n} {
   regsub -all {[a-f]+} $sorted "" digits
   return [string length $digits]
 }
-puts "[primes 600000] [words 250000] [fib 21] [text 60000]"
+puts "[primes 900000] [words 400000] [fib 22] [text 110000]"
