@@ -12,6 +12,7 @@
 
 #include "design/fractional.h"
 #include "design/rotation.h"
+#include "plan/measures/builds.h"
 
 namespace stab::plan {
 namespace {
@@ -353,6 +354,34 @@ std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
   for (const Benchmark& benchmark : plan.benchmarks)
     all.push_back({benchmark.name, model_of(plan, expansion, benchmark)});
   return all;
+}
+
+std::string why_machines_are_one(const Plan& plan, std::string_view response) {
+  const Analysis& analysis = plan.analysis;
+  if (plan.benchmarks.size() != 1) return "it has several benchmarks";
+  if (plan.is_split(response)) return "its program reports several benchmarks";
+  if (response == code_size || response == compile_time)
+    return fmt::format("{} belongs to builds, which machines share", response);
+  switch (plan.design.kind) {
+    case DesignKind::one_way:
+    case DesignKind::full_factorial:
+    case DesignKind::custom:
+      break;
+    default:
+      return fmt::format("its design is {}", to_string(plan.design.kind));
+  }
+  if (std::ranges::none_of(plan.factors, &Factor::is_treatment)) return "it compares nothing";
+  if (analysis.pooled) return "'analysis.error' is pooled";
+  if (analysis.stabilizer) return "'analysis.method' is stabilizer";
+  if (analysis.estimand != "mean")
+    return fmt::format("'analysis.estimand' is {}", analysis.estimand);
+  if (!analysis.control.empty()) return "it has a control";
+  for (const Factor& factor : plan.factors) {
+    if (factor.name == machine_column) return "a factor is named node";
+    if (std::holds_alternative<RandomSeeds>(factor.levels))
+      return fmt::format("'{}' has seeds", factor.name);
+  }
+  return "";
 }
 
 }  // namespace stab::plan

@@ -48,4 +48,8 @@ struct ModelFor {
 };
 std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion);
 
+// The reason why the analysis of a response does not tell several machines apart, as in "it has several
+// benchmarks"; "" if it does: then a change has an error of its own on each machine.
+std::string why_machines_are_one(const Plan& plan, std::string_view response);
+
 }  // namespace stab::plan

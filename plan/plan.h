@@ -232,6 +232,7 @@ struct Machines {
   std::string constraint;
   std::string reservation;
   std::optional<std::chrono::nanoseconds> time_limit;  // of each allocation
+  bool like_these = false;  // the answer is about machines like these, not about these machines
 
   bool operator==(const Machines&) const = default;
 };
@@ -402,6 +403,9 @@ struct Plan {
     return design.kind == DesignKind::within_subjects || design.kind == DesignKind::calibration;
   }
 };
+
+// The column with the machine of each trial.
+inline constexpr const char* machine_column = "node";
 
 // The events that a plan counts, in all blocks or in some, each once, in the plan's order.
 std::vector<std::string> counter_names(const Plan& plan);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "design/fractional.h"
+#include "design/model.h"
 #include "design/rotation.h"
 #include "machine/facts.h"
 #include "plan/reading/reader.h"
@@ -298,6 +299,21 @@ std::vector<stats::Alike> of_their_parts(const std::vector<stats::Alike>& alike,
   return parts;
 }
 
+// The machines take the place of the only benchmark: a change has an error of its own on each of them.
+void by_machine(const plan::Plan& plan, const stats::Dataset& data, stats::Spec& spec) {
+  spec.machines = true;
+  spec.subject = plan::machine_column;
+  spec.design = stats::Design::within_subjects;
+  spec.programs = plan.machines->like_these ? stats::Programs::like_these : stats::Programs::these;
+  for (stats::DrawnBuilds& each : spec.drawn) each.subject.clear();
+  const std::vector<stats::Alike> alike = std::exchange(spec.alike, {});
+  for (const std::string& machine : data.find(plan::machine_column)->levels)
+    for (stats::Alike each : alike) {
+      each.subject = machine;
+      spec.alike.push_back(std::move(each));
+    }
+}
+
 // The analysis of the first `blocks` measured blocks. Reports and stopping rules both use this
 // function, so that they agree.
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
@@ -308,7 +324,15 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
   if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
+  const std::string why_one = plan::why_machines_are_one(plan, spec.response);
+  const bool has_several = plan.machine_count() > 1;
+  if (has_several && why_one.empty()) by_machine(plan, data, spec);
   stats::Analysis analysis = stats::analyse(data, spec);
+  if (has_several && !why_one.empty())
+    analysis.notes.push_back(
+        fmt::format("The changes on the {} machines are not told apart, because {}: how they "
+                    "differ is part of the error of each comparison.",
+                    plan.machine_count(), why_one));
   withhold_verdicts(data, analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
     analysis.notes.insert(analysis.notes.begin(),

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "base/text.h"
+#include "design/model.h"
 #include "design/rotation.h"
 #include "results/document.h"
 
@@ -43,9 +44,11 @@ using Codes = std::vector<std::uint32_t>;
 // The columns for the plan's factors that the model uses, and the order of their levels.
 class Columns {
  public:
-  Columns(const plan::Plan& plan, stats::Dataset& data, std::vector<std::string> subjects)
-      : data_(data) {
+  Columns(const plan::Plan& plan, stats::Dataset& data, std::vector<std::string> subjects,
+          bool has_machines)
+      : data_(data), has_machines_(has_machines) {
     add(subject_column, std::move(subjects));
+    if (has_machines) add(plan::machine_column, {});
     add(block_column, {});
     if (plan.design.kind == plan::DesignKind::calibration) {
       add(comparison_column, {});
@@ -67,6 +70,8 @@ class Columns {
       const std::string& name = data_.columns[i].name;
       if (name == block_column)
         codes.push_back(code(i, std::to_string(trial.block)));
+      else if (has_machines_ && name == plan::machine_column)
+        codes.push_back(code(i, trial.node));
       else if (comparison_blocks_ > 0 && name == comparison_column)
         codes.push_back(code(i, std::to_string(trial.block / comparison_blocks_)));
       else
@@ -99,6 +104,7 @@ class Columns {
   }
 
   stats::Dataset& data_;
+  bool has_machines_;
   std::vector<std::map<std::string, std::uint32_t>> codes_;
   std::uint32_t comparison_blocks_ = 0;  // of a calibration
 };
@@ -121,6 +127,10 @@ std::vector<std::string> subjects_of(const plan::Plan& plan, const std::string& 
   return names;
 }
 
+bool tells_machines_apart(const plan::Plan& plan, std::string_view response) {
+  return plan.machine_count() > 1 && plan::why_machines_are_one(plan, response).empty();
+}
+
 // Collects the rows of one response from the blocks that measured it.
 class Collector {
  public:
@@ -128,7 +138,7 @@ class Collector {
       : plan_(plan),
         name_(std::move(name)),
         turns_(plan, name_),
-        columns_(plan, data_, subjects_of(plan, name_)) {}
+        columns_(plan, data_, subjects_of(plan, name_), tells_machines_apart(plan, name_)) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 

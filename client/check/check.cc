@@ -440,7 +440,8 @@ void print(const Design& design) {
     fmt::print("trials run on {}; the answer is about {}\n", plan::describe(*machines),
                machines->nodes == 1
                    ? "that machine"
-                   : "these machines, which run equal parts of the blocks at the same time");
+                   : fmt::format("{}, which run equal parts of the blocks at the same time",
+                                 machines->like_these ? "machines like these" : "these machines"));
   else if (const auto cpus = cpus_here(design.plan))
     fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
   fmt::print("random layouts: {}\n", runtime_text(design));

@@ -73,14 +73,15 @@ struct Draft {
   Words declared;                // variables that the plan names anywhere, even in a wrong place
   std::vector<Position> repetitions_at;          // each place that sets `repetitions`
   std::map<std::string, Position> randomize_at;  // each key of [randomize]
-  Position design_at;                   // position of design.kind, or of [design], or of nothing
-  Position stop_at;                     // design.stop
-  Position time_at;                     // design.time
-  Position rotate_at;                   // measure.rotate
-  Position nodes_at;                    // machines.nodes
-  std::optional<Position> simulate_at;  // measure.simulate
-  std::optional<Position> measure_at;   // [measure]
-  Position response_at;                 // analysis.response
+  Position design_at;  // position of design.kind, or of [design], or of nothing
+  Position stop_at;    // design.stop
+  Position time_at;    // design.time
+  Position rotate_at;  // measure.rotate
+  Position nodes_at;   // machines.nodes
+  std::optional<Position> machines_answer_at;  // if machines.answer is "like-these"
+  std::optional<Position> simulate_at;         // measure.simulate
+  std::optional<Position> measure_at;          // [measure]
+  Position response_at;                        // analysis.response
   DraftStudy study;
   bool has_revisions = false;    // a factor has revisions as its levels
   bool factors_are_good = true;  // whether checks across tables can trust them

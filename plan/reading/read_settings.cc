@@ -223,13 +223,8 @@ void read_machines(const Table& root, Draft& draft) {
   machines.constraint = given<"machines.constraint">(*table).value_or("");
   machines.reservation = given<"machines.reservation">(*table).value_or("");
   machines.time_limit = given<"machines.time_limit">(*table);
-  if (given<"machines.answer">(*table) == "like-these")
-    draft.problems.add(
-        table->find("answer")->at,
-        "'machines.answer' is \"like-these\", but an answer about other machines needs several "
-        "machines and an analysis that this version of stabd does not have: use \"these\", or "
-        "leave "
-        "the key out");
+  machines.like_these = given<"machines.answer">(*table) == "like-these";
+  if (machines.like_these) draft.machines_answer_at = table->find("answer")->at;
   const auto refuse = [&](std::string_view key, std::string_view why) {
     draft.problems.add(table->at(), fmt::format("'machine.{}' {}: leave it out, or remove "
                                                 "[machines]",

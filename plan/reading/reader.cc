@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "design/model.h"
 #include "design/resolve.h"
 #include "plan/reading/draft.h"
 #include "plan/substitute.h"
@@ -171,6 +172,16 @@ std::string_view without_defaults(std::string_view text) {
   return text;
 }
 
+namespace {
+
+// Why the plan has no answer about machines like its own; "" if it has one.
+std::string why_no_other_machines(const Plan& plan) {
+  if (plan.machine_count() < 2) return "'machines.nodes' is 1";
+  return why_machines_are_one(plan, plan.analysis.response);
+}
+
+}  // namespace
+
 std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   if (text.size() > max_plan_bytes)
     return only({},
@@ -188,7 +199,16 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   read_tables(*tree, draft);
   check_tables(draft);
   if (!draft.problems.empty()) return std::unexpected(std::move(draft.problems).take());
-  return finish(std::move(draft));
+  const std::optional<Position> answer_at = draft.machines_answer_at;
+  Plan plan = finish(std::move(draft));
+  if (const std::string why = answer_at ? why_no_other_machines(plan) : ""; !why.empty())
+    return only(
+        *answer_at,
+        fmt::format("'machines.answer' is \"like-these\", but an answer about machines like "
+                    "these needs the change on each of several machines, which this plan "
+                    "does not measure, because {}: change that, or use \"these\"",
+                    why));
+  return plan;
 }
 
 }  // namespace stab::plan

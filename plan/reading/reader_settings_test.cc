@@ -359,9 +359,20 @@ TEST(ReaderMachines, SomeDesignsNeedOneMachine) {
   EXPECT_EQ(cluster("nodes = 1\n[design]\ntime = '1h'"), "");
 }
 
-// A key that would be ignored is refused.
-TEST(ReaderMachines, AnAnswerAboutOtherMachinesIsRefused) {
-  EXPECT_THAT(cluster("answer = 'like-these'"), HasSubstr("needs several machines"));
+// An answer that the analysis could not give is refused, with the reason.
+TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
+  const std::string factor = "[factor.env_bytes]\nlevels = [0, 64]\n";
+  const std::string several = "nodes = 3\nanswer = 'like-these'\n";
+  EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\n" + several + factor)
+                  .machines->like_these);
+  EXPECT_THAT(cluster("answer = 'like-these'\n" + factor), HasSubstr("'machines.nodes' is 1"));
+  EXPECT_THAT(cluster(several), HasSubstr("because it compares nothing"));
+  EXPECT_THAT(cluster(several + factor + "[analysis]\nerror = 'pooled'\n"),
+              HasSubstr("because 'analysis.error' is pooled"));
+  EXPECT_THAT(cluster(several + factor + "[analysis]\nestimand = 'median'\n"),
+              HasSubstr("because 'analysis.estimand' is median"));
+  EXPECT_THAT(cluster(several + factor + "[[benchmark]]\nname = 'c'\nrun = ['true']\n"),
+              HasSubstr("because it has several benchmarks"));
 }
 
 TEST(ReaderMachines, NodesAreANumberOrNames) {

@@ -108,7 +108,14 @@ trials() { sql "SELECT position, attempt, block, node, last, status, reason FROM
 [[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND node = 'n1'") == 44 ]] || fail "n1 ran trials again: $(lost)"
 [[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND node = 'n2' AND last = 0") -lt 4 ]] || fail "n2 repeated more than a block: $(lost)"
 ctl export "$id" --format csv | head -n 1 | tr -d '\r' | grep -qE ',node(,|$)' || fail "the export has no nodes"
-# The answer for these nodes, and for nodes like these.
+# The report has the answer for these nodes, and for nodes like these, and the change on each.
+ctl report "$id" --full >"$work/report"
+for words in "on these 3 nodes," "on nodes like these 3,"; do
+  tr -s ' \n' ' ' <"$work/report" | grep -qF "$words" || fail "the report lacks '$words': $(cat "$work/report")"
+done
+ctl report "$id" --json >"$work/report.json"
+grep -q '"machine_changes": \[$' "$work/report.json" || fail "the report has no changes of machines: $(head -c 3000 "$work/report.json")"
+# 'analyze' says the same about the exported trials.
 ctl export "$id" --output "$shared/trials.csv"
 answer=$("$stabctl" analyze "$shared/trials.csv" --response wall_ns --factors x,y --block block --machine node --log 2>&1)
 [[ $answer == *"on these 3 nodes,"*"on nodes like these 3,"* ]] || fail "analyze does not know the nodes: $answer"
