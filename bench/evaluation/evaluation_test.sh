@@ -28,7 +28,7 @@ while read -r name _; do
   declare -F "build_${name//[-.]/_}" "use_${name//[-.]/_}" >/dev/null || { echo "$name lacks a function"; exit 1; }
 done <"$work/list"
 "$evaluation/run" --list >"$work/parts"
-[[ $(grep -c '^part [a-z]*: [a-z_0-9 ]*$' "$work/parts") == 4 ]]
+[[ $(grep -c '^part [a-z]*: [a-z_0-9 ]*$' "$work/parts") == 6 ]]
 # The page names each plan.
 for plan in $(sed -n 's/^part [a-z]*: //p' "$work/parts"); do grep -qF "\`$plan\`" "$1/doc/evaluation.md" || { echo "doc/evaluation.md lacks $plan"; exit 1; }; done
 status=0
@@ -38,6 +38,7 @@ status=0
 shopt -s nullglob
 for file in "$evaluation"/results/*.csv; do
   part=${file##*/} part=${part%.*.csv}
+  [ "$part" != layouts ] || continue # the table of layouts_again has them
   grep -qFx "<!-- show $part -->" "$1/doc/evaluation.md" || { echo "doc/evaluation.md lacks the table of $part"; exit 1; }
 done
 cp "$1/doc/evaluation.md" "$work/page"
@@ -48,3 +49,45 @@ for file in "$evaluation"/results/*.csv; do
   for word in date machine kernel commit; do grep -q "^$word ..*" "${file%.csv}.txt" || { echo "${file%.csv}.txt lacks its $word"; exit 1; }; done
 done
 [[ $(cat "$evaluation"/results/* /dev/null | wc -c) -lt 5000000 ]]
+
+# Programs with .test files become benchmarks: they are prepared, run where they expect it, and checked, in each build.
+cat >"$work/sum.c" <<'C'
+#include <stdio.h>
+int main(int count, char** words) {
+  int c, sum = 0;
+  while ((c = getchar()) != EOF) sum += c;
+  printf("%d %s\n", sum, count > 1 ? words[1] : "");
+  return 0;
+}
+C
+for level in O1 O2; do
+  part=$work/$level/Misc
+  mkdir -p "$part"
+  "$clang" -$level "$work/sum.c" -o "$part/sum"
+  echo abc >"$part/in"
+  printf '301 42\nexit 0\n' >"$part/sum.reference_output"
+  cat >"$part/sum.test" <<T
+PREPARE: touch %S/prepared
+RUN: cd $part ; $part/sum 42 < in
+VERIFY: diff %o $part/sum.reference_output
+T
+  cat >"$part/two.test" <<'T'
+RUN: ./sum $PWD < in > run0.txt
+RUN: ./sum two \
+ < in > run1.txt
+VERIFY: grep -q Misc run0.txt
+VERIFY: grep -q two run1.txt
+T
+  sed 's/301/302/' "$part/sum.reference_output" >"$part/wrong.reference_output"
+  sed "s/sum.reference/wrong.reference/" "$part/sum.test" >"$part/wrong.test"
+done
+echo 'RUN: ./sum x' >"$work/O1/Misc/alone.test"
+mkdir "$work/plan"
+"$evaluation/test_files" "O1=$work/O1" "O2=$work/O2" --repetitions 2 >"$work/plan/plan.toml" 2>"$work/left_out"
+[[ $(cat "$work/left_out") == *"Misc/alone is left out: O2 has no such test"* ]]
+"$stabctl" run --folder "$work/runs" --fail-on none "$work/plan/plan.toml" >"$work/report"
+rm "$work"/O?/Misc/prepared
+"$stabctl" export --folder "$work/runs" -o "$work/trials.csv"
+states() { sqlite3 :memory: ".import --csv '$work/trials.csv' t" "SELECT benchmark || ' ' || level || ' ' || status || ' ' || count(*) FROM t WHERE last = 'true' GROUP BY benchmark, level, status" | xargs; }
+[[ $(states) == "Misc-sum O1 ok 2 Misc-sum O2 ok 2 Misc-two O1 ok 2 Misc-two O2 ok 2 Misc-wrong O1 check_failed 2 Misc-wrong O2 check_failed 2" ]] ||
+  fail "other trials: $(states)"

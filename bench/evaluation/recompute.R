@@ -96,7 +96,7 @@ levels_part <- function(part) {
 }
 bias <- function(part) {
   all <- rows_of(part)
-  all$level <- all[[sub("^bias_", "", part)]]
+  all$level <- all[[if (grepl("^bias_", part)) sub("^bias_", "", part) else "layout"]]
   for (row in table_of(part)) {
     own <- all[all$benchmark == row[1], ]
     lists <- split(own$cpu_ns, own$level)
@@ -107,13 +107,33 @@ bias <- function(part) {
     compare(paste(part, row[1], "runs"), 100 * sqrt(mean(sapply(lists, var))) / mean(means), number(row[4]), 0.01)
     pairs <- combn(length(lists), 2)
     p <- apply(pairs, 2, function(pair) t.test(lists[[pair[1]]], lists[[pair[2]]])$p.value)
-    compare(paste(part, row[1], "pairs"), 100 * mean(p < 0.05), number(row[5]), 0.1)
+    within <- mean(sapply(lists, var))
+    compare(paste(part, row[1], "share"), 100 * max(0, between) / (max(0, between) + within), number(row[5]), 1)
+    compare(paste(part, row[1], "pairs"), 100 * mean(p < 0.05), number(row[6]), 0.1)
+  }
+}
+layouts_again <- function(part) {
+  first <- rows_of("layouts")
+  all <- rows_of(part)
+  on <- function(name) tolower(all[[name]]) == "true"
+  all$part <- paste0(ifelse(on("code"), "c", ""), ifelse(on("stack"), "s", ""), ifelse(on("heap"), "h", ""))
+  for (row in table_of(part)) {
+    runs <- first[first$benchmark == row[1], ]
+    runs <- runs[order(runs$cpu_ns), ]
+    compare(paste(part, row[1], "chosen"), 100 * (runs$cpu_ns[nrow(runs)] / runs$cpu_ns[1] - 1), number(row[2]), 0.01)
+    kinds <- c("csh", "c", "s", "h")
+    for (i in 1:4) {
+      own <- all[all$benchmark == row[1] & all$part == kinds[i], ]
+      own$arm <- ifelse(own$layout == runs$layout[1], "fastest", "slowest")
+      step(paste(part, row[1], kinds[i]), own, "fastest", "slowest", row[2 + i])
+    }
   }
 }
 for (part in parts) {
   if (part == "normality") normality(part)
   else if (grepl("^overhead", part)) overhead(part)
-  else if (grepl("^bias", part)) bias(part)
+  else if (grepl("^(bias|alone)_", part)) bias(part)
+  else if (part == "layouts_again") layouts_again(part)
   else levels_part(part)
 }
 cat(compared, "numbers compared,", different, "differ;", limits, "intervals,", apart, "of them not Student's of the blocks alone\n")
