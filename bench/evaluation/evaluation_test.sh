@@ -65,7 +65,7 @@ for level in O1 O2; do
   mkdir -p "$part"
   "$clang" -$level "$work/sum.c" -o "$part/sum"
   echo abc >"$part/in"
-  printf '301 42\nexit 0\n' >"$part/sum.reference_output"
+  printf '304 42\nexit 0\n' >"$part/sum.reference_output"
   cat >"$part/sum.test" <<T
 PREPARE: touch %S/prepared
 RUN: cd $part ; $part/sum 42 < in
@@ -78,7 +78,7 @@ RUN: ./sum two \
 VERIFY: grep -q Misc run0.txt
 VERIFY: grep -q two run1.txt
 T
-  sed 's/301/302/' "$part/sum.reference_output" >"$part/wrong.reference_output"
+  sed 's/304/302/' "$part/sum.reference_output" >"$part/wrong.reference_output"
   sed "s/sum.reference/wrong.reference/" "$part/sum.test" >"$part/wrong.test"
 done
 echo 'RUN: ./sum x' >"$work/O1/Misc/alone.test"
