@@ -71,6 +71,8 @@ class Source {
     const protocol::ResultsRequest request{.id = id, .response = response};
     const auto answer = client_ ? client_->ask(request) : answer_stored(folder_, request);
     if (!answer) return std::unexpected(answer.error());
+    if (answer->document.analysis.spec.machines)
+      return fail("it has means of each of several machines, which are not one series");
     return history::experiment_in(answer->document, benchmark);
   }
 

@@ -347,7 +347,27 @@ Model model_of(const Plan& plan, const Expansion& expansion, const Benchmark& be
 
 }  // namespace
 
+namespace {
+
+// An effect on these machines is tested against its interaction with the blocks of each machine, and
+// an effect on machines like these against its interaction with the machine.
+std::vector<ModelFor> machine_models(const Plan& plan, const Expansion& expansion) {
+  const std::int64_t machines = plan.machine_count();
+  const std::int64_t blocks = compared_blocks(plan, plan.benchmarks.front());
+  const auto cells = static_cast<std::int64_t>(expansion.cells.size());
+  std::vector<ModelFor> models;
+  models.push_back({"", strata_model(plan, expansion, "block", blocks - machines + 1, 0), "these"});
+  models.push_back(
+      {"", strata_model(plan, expansion, machine_column, machines, cells * (blocks - machines)),
+       "like-these"});
+  if (plan.machines->like_these) std::swap(models.front(), models.back());
+  return models;
+}
+
+}  // namespace
+
 std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
+  if (tells_machines_apart(plan, plan.analysis.response)) return machine_models(plan, expansion);
   if (plan.design.kind == DesignKind::within_subjects) return within_models(plan, expansion);
   std::vector<ModelFor> all;
   if (plan.is_causal()) return all;
@@ -371,6 +391,11 @@ std::string why_machines_are_one(const Plan& plan, std::string_view response) {
       return fmt::format("its design is {}", to_string(plan.design.kind));
   }
   if (std::ranges::none_of(plan.factors, &Factor::is_treatment)) return "it compares nothing";
+  std::size_t cells = 1;
+  for (const std::size_t index : treatments(plan))
+    cells *= std::get<FixedLevels>(plan.factors[index].levels).levels.size();
+  if (plan.design.kind == DesignKind::custom && plan.design.cells.size() != cells)
+    return "its cells are not all combinations of the levels";
   if (analysis.pooled) return "'analysis.error' is pooled";
   if (analysis.stabilizer) return "'analysis.method' is stabilizer";
   if (analysis.estimand != "mean")
@@ -382,6 +407,10 @@ std::string why_machines_are_one(const Plan& plan, std::string_view response) {
       return fmt::format("'{}' has seeds", factor.name);
   }
   return "";
+}
+
+bool tells_machines_apart(const Plan& plan, std::string_view response) {
+  return plan.machine_count() > 1 && why_machines_are_one(plan, response).empty();
 }
 
 }  // namespace stab::plan

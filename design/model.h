@@ -51,5 +51,7 @@ std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion);
 // The reason why the analysis of a response does not tell several machines apart, as in "it has several
 // benchmarks"; "" if it does: then a change has an error of its own on each machine.
 std::string why_machines_are_one(const Plan& plan, std::string_view response);
+// Whether there are several machines, and each has its own change of the response.
+bool tells_machines_apart(const Plan& plan, std::string_view response);
 
 }  // namespace stab::plan

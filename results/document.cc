@@ -201,6 +201,8 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
 // Quotes the machine's noise floor. If it can't be read, a note says so.
 void quote_calibration(store::Reader& store, const store::Experiment& experiment,
                        const plan::Plan& plan, report::Document& document) {
+  // A noise floor is that of one machine.
+  if (document.analysis.spec.machines) return;
   std::vector<std::string>& notes = document.analysis.notes;
   const auto noise =
       noise_floor_of(store, experiment.machine,
@@ -314,6 +316,19 @@ void by_machine(const plan::Plan& plan, const stats::Dataset& data, stats::Spec&
     }
 }
 
+// An answer about the plan's machines needs all of them. A machine without any trial has no row.
+void withhold_without_machines(const plan::Plan& plan, const stats::Dataset& data,
+                               stats::Analysis& analysis) {
+  const std::size_t found = data.find(plan::machine_column)->levels.size();
+  if (found >= plan.machine_count()) return;
+  const std::string why =
+      fmt::format("only {} of {} machines have trials", found, plan.machine_count());
+  for (stats::Effect& effect : analysis.effects)
+    if (effect.scope != stats::Scope::subject || analysis.suite == 0)
+      if (effect.reason.empty() || stats::is_withheld(effect)) stats::withhold(effect, why);
+  analysis.notes.insert(analysis.notes.begin(), why + ", so there is no answer about all of them.");
+}
+
 // The analysis of the first `blocks` measured blocks. Reports and stopping rules both use this
 // function, so that they agree.
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
@@ -324,15 +339,15 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
   if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
-  const std::string why_one = plan::why_machines_are_one(plan, spec.response);
-  const bool has_several = plan.machine_count() > 1;
-  if (has_several && why_one.empty()) by_machine(plan, data, spec);
+  const bool is_by_machine = plan::tells_machines_apart(plan, spec.response);
+  if (is_by_machine) by_machine(plan, data, spec);
   stats::Analysis analysis = stats::analyse(data, spec);
-  if (has_several && !why_one.empty())
+  if (is_by_machine) withhold_without_machines(plan, data, analysis);
+  if (plan.machine_count() > 1 && !is_by_machine)
     analysis.notes.push_back(
         fmt::format("The changes on the {} machines are not told apart, because {}: how they "
                     "differ is part of the error of each comparison.",
-                    plan.machine_count(), why_one));
+                    plan.machine_count(), plan::why_machines_are_one(plan, spec.response)));
   withhold_verdicts(data, analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
     analysis.notes.insert(analysis.notes.begin(),

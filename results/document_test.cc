@@ -446,5 +446,85 @@ TEST_F(DocumentTest, ADamagedRowIsAnErrorAndNotASmallerSample) {
   EXPECT_FALSE(make_document(*store_, experiment_, ""));
 }
 
+// Each block ran on one machine.
+const std::string on_three =
+    "[experiment]\nname = 'nodes'\n[defaults]\nrepetitions = 6\n[[benchmark]]\nname = 'quick'\nrun "
+    "= "
+    "['/bin/quick', '${MODE}']\n[factor.mode]\nlevels = { slow = { MODE = 's' }, fast = { MODE = "
+    "'f' "
+    "} }\n[machines]\nengine = 'slurm'\nnodes = 3\n";
+
+void place(Trial& trial) {
+  trial.node = "n" + std::to_string(trial.block % 3 + 1);
+  trial.wall_ns = *trial.wall_ns * (1000 + 7 * trial.block % 11) / 1000;
+}
+
+std::vector<const stats::Effect*> deciding_in(const report::Document& document) {
+  return stats::deciding_effects(document.analysis);
+}
+
+TEST_F(DocumentTest, SeveralMachinesAreToldApart) {
+  begin(on_three);
+  run(place);
+  const auto all = document();
+  EXPECT_EQ(all.analysis.suite, 3U);
+  ASSERT_EQ(deciding_in(all).size(), 1U);
+  EXPECT_EQ(deciding_in(all)[0]->scope, stats::Scope::these);
+  EXPECT_EQ(deciding_in(all)[0]->verdict, stats::Verdict::faster);
+  ASSERT_EQ(all.analysis.machine_changes.size(), 1U);
+  EXPECT_THAT(all.analysis.machine_changes[0].machines, ElementsAre("n1", "n2", "n3"));
+
+  begin(on_three + "answer = 'like-these'\n");
+  run(place);
+  ASSERT_EQ(deciding_in(document()).size(), 1U);
+  EXPECT_EQ(deciding_in(document())[0]->scope, stats::Scope::like_these);
+}
+
+TEST_F(DocumentTest, AMachineThatLostItsTrialsTakesTheVerdictBack) {
+  for (const char* level : {"", "fast"}) {
+    begin(on_three);
+    run([&](Trial& trial) {
+      place(trial);
+      if (trial.node != "n3" || (*level != 0 && trial.levels["mode"] != level)) return;
+      trial.status = TrialStatus::wrong_exit;
+      trial.wall_ns.reset();
+    });
+    const auto all = document();
+    ASSERT_EQ(deciding_in(all).size(), 1U);
+    EXPECT_EQ(deciding_in(all)[0]->verdict, stats::Verdict::unsure) << level;
+    EXPECT_THAT(deciding_in(all)[0]->reason, HasSubstr("n3")) << level;
+  }
+}
+
+// One machine is no answer about two, so its own change gets no verdict.
+TEST_F(DocumentTest, TheChangeOnTheOnlyMachineLeftIsNoAnswer) {
+  for (const bool has_row : {true, false}) {
+    begin(on_three);
+    if (!has_row) experiment_.state = "running";
+    for (const plan::Trial& planned : expansion_.trials) {
+      Trial done = trial(planned);
+      place(done);
+      if (done.node != "n1") {
+        if (!has_row) continue;
+        done.status = TrialStatus::wrong_exit;
+        done.wall_ns.reset();
+      }
+      store(done);
+    }
+    const auto all = document();
+    for (const stats::Effect& effect : all.analysis.effects)
+      EXPECT_EQ(effect.verdict, stats::Verdict::unsure) << has_row << effect.reason;
+  }
+}
+
+TEST_F(DocumentTest, SeveralBenchmarksOnSeveralMachinesHaveOneAnswerAndANote) {
+  begin(tables + "[machines]\nengine = 'slurm'\nnodes = 3\n");
+  run(place);
+  const auto all = document();
+  EXPECT_FALSE(all.analysis.spec.machines);
+  EXPECT_THAT(all.analysis.notes,
+              ::testing::Contains(HasSubstr("not told apart, because it has several benchmarks")));
+}
+
 }  // namespace
 }  // namespace stab::results

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "design/expand.h"
+#include "design/model.h"
 #include "machine/facts.h"
 #include "plan/reading/reader.h"
 #include "report/html/page.h"
@@ -110,7 +111,9 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
     chances.push_back({.what = "link order", .how = "not a factor: as in the build commands"});
   chances.push_back(
       {.what = "machine, kernel and session",
-       .how = "one machine, during one period: another machine may give another answer"});
+       .how = plan.machine_count() > 1
+                  ? fmt::format("{} machines, during one period", plan.machine_count())
+                  : "one machine, during one period: another machine may give another answer"});
   return chances;
 }
 
@@ -166,6 +169,7 @@ class Collector {
   explicit Collector(const plan::Plan& plan)
       : plan_(plan),
         split_(plan.is_split(plan.analysis.response)),
+        by_machine_(plan::tells_machines_apart(plan, plan.analysis.response)),
         treatments_(plan::treatments(plan)),
         ok_(derive(plan.seed, "page-trials")),
         others_(derive(plan.seed, "page-other-trials")) {}
@@ -207,8 +211,8 @@ class Collector {
   }
 
  private:
-  void add(const store::Trial& trial, const std::string& subject, Fate fate, double value) {
-    const std::uint32_t cell = cell_of(trial, subject);
+  void add(const store::Trial& trial, const std::string& benchmark, Fate fate, double value) {
+    const std::uint32_t cell = cell_of(trial, by_machine_ ? trial.node : benchmark);
     ++(fate == Fate::ok ? cells_[cell].ok : cells_[cell].others);
     (fate == Fate::ok ? ok_ : others_)
         .add({.position = trial.position,
@@ -236,6 +240,7 @@ class Collector {
 
   const plan::Plan& plan_;
   bool split_;
+  bool by_machine_;  // the machine is the subject
   std::vector<std::size_t> treatments_;
   Names names_;
   std::uint64_t left_out_ = 0;

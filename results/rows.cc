@@ -17,6 +17,7 @@
 #include "results/document.h"
 
 namespace stab::results {
+
 namespace {
 
 // For a failed build, the compiler's first error, or else how the build ended. For other trials,
@@ -127,10 +128,6 @@ std::vector<std::string> subjects_of(const plan::Plan& plan, const std::string& 
   return names;
 }
 
-bool tells_machines_apart(const plan::Plan& plan, std::string_view response) {
-  return plan.machine_count() > 1 && plan::why_machines_are_one(plan, response).empty();
-}
-
 // Collects the rows of one response from the blocks that measured it.
 class Collector {
  public:
@@ -138,7 +135,7 @@ class Collector {
       : plan_(plan),
         name_(std::move(name)),
         turns_(plan, name_),
-        columns_(plan, data_, subjects_of(plan, name_), tells_machines_apart(plan, name_)) {}
+        columns_(plan, data_, subjects_of(plan, name_), plan::tells_machines_apart(plan, name_)) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 

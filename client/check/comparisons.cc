@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "design/expand.h"
+#include "design/model.h"
 #include "design/rotation.h"
 
 namespace stab::client {
@@ -76,6 +77,22 @@ Family of_all(Scope scope, std::size_t comparisons, std::size_t units) {
           .errors = {{.benchmark = "", .units = units, .df = units - 1}}};
 }
 
+// The errors on several machines that are told apart: the blocks within each, or the machines.
+std::vector<Family> of_machines(const plan::Plan& plan, std::size_t comparisons) {
+  const std::size_t machines = plan.machine_count();
+  const std::size_t blocks = plan::compared_blocks(plan, plan.benchmarks.front()) / machines;
+  const auto family = [&](Scope scope, std::size_t count, std::size_t units, std::size_t df) {
+    return Family{.scope = scope,
+                  .comparisons = count,
+                  .more = scope == Scope::like_these ? "nodes" : "repetitions",
+                  .errors = {{.benchmark = "", .units = units, .df = df}}};
+  };
+  Family first = family(Scope::these, comparisons, machines * blocks, machines * (blocks - 1));
+  Family second = family(Scope::like_these, comparisons, machines, machines - 1);
+  if (plan.machines->like_these) std::swap(first, second);
+  return {first, second, family(Scope::subject, comparisons * machines, blocks, blocks - 1)};
+}
+
 }  // namespace
 
 std::vector<Comparison> comparisons_of(const plan::Plan& plan) {
@@ -102,6 +119,8 @@ std::size_t Family::fewest_df() const {
 std::vector<Family> families(const plan::Plan& plan) {
   const std::size_t comparisons = comparisons_of(plan).size();
   if (comparisons == 0) return {};
+  if (plan::tells_machines_apart(plan, plan.analysis.response))
+    return of_machines(plan, comparisons);
   const Family each = of_benchmarks(plan, comparisons);
   if (plan.design.kind != DesignKind::within_subjects) return {each};
   // The benchmarks run in the same blocks, so each block yields one number for all of them.

@@ -92,6 +92,19 @@ TEST(Families, AreNoneWithoutComparisons) {
   EXPECT_EQ(families_of("[design]\nkind = 'calibration'\n", plain), "");
 }
 
+TEST(Families, OnSeveralMachinesHaveTheirBlocksAndTheMachines) {
+  const std::string one =
+      "[experiment]\nname = 'x'\n[variables]\nX = ''\n[defaults]\nrepetitions = 10\n[[benchmark]]\n"
+      "name = 'a'\nbuild = 'szc ${X} -o ${OUT} a.c ${LDFLAGS}'\nrun = ['${OUT}']\n";
+  const std::string nodes = "[machines]\nengine = 'slurm'\nnodes = 3\n";
+  const std::string these = "1: 2,  30/27; repetitions\n";
+  const std::string like_these = "2: 2,  3/2; nodes\n";
+  const std::string each = "0: 6,  10/9; repetitions\n";
+  EXPECT_EQ(families_of(three + nodes, one), these + like_these + each);
+  EXPECT_EQ(families_of(three + nodes + "answer = 'like-these'\n", one), like_these + these + each);
+  EXPECT_EQ(families_of(three + nodes), "0: 4, a 36/35 b 12/11; repetitions\n");
+}
+
 std::string cells_of(const std::string& more) {
   std::string text;
   for (const Comparison& each : comparisons_of(plan::good_plan(two_benchmarks + more)))

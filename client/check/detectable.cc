@@ -6,6 +6,7 @@
 
 #include "client/check/comparisons.h"
 #include "design/expand.h"
+#include "design/model.h"
 #include "stats/numbers/distribution.h"
 #include "stats/planning/power.h"
 #include "stats/planning/repeated.h"
@@ -123,6 +124,10 @@ std::optional<Known> known_of_trials(const plan::Plan& plan, const Variation& va
   const auto scaled = [](std::optional<double> sd, double factor) {
     return sd ? std::optional(Known{*sd, *sd * factor}) : std::nullopt;
   };
+  // How much changes differ between machines is not known from earlier experiments.
+  if (plan::tells_machines_apart(plan, plan.analysis.response) &&
+      compared.scope == Scope::like_these)
+    return std::nullopt;
   if (compared.scope == Scope::like_these) return scaled(variation.benchmarks, 1);
   if (compared.scope == Scope::these)
     return scaled(variation.all_trials,

@@ -14,6 +14,7 @@
 
 #include "base/duration.h"
 #include "design/fractional.h"
+#include "design/model.h"
 #include "machine/calm.h"
 #include "machine/migrations.h"
 #include "machine/observer.h"
@@ -78,6 +79,10 @@ std::string detectable_line(const Detectable& each) {
 }  // namespace
 
 std::string words_of(const plan::Plan& plan, Scope scope) {
+  if (plan::tells_machines_apart(plan, plan.analysis.response)) {
+    if (scope == Scope::these) return fmt::format("these {} nodes", plan.machine_count());
+    return scope == Scope::like_these ? "nodes like these" : "each node";
+  }
   if (scope == Scope::these) return fmt::format("these {} benchmarks", plan.benchmarks.size());
   if (scope == Scope::like_these) return "benchmarks like these";
   return plan.benchmarks.size() == 1 ? "the benchmark" : "each benchmark";

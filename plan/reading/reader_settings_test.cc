@@ -371,6 +371,10 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
               HasSubstr("because 'analysis.error' is pooled"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nestimand = 'median'\n"),
               HasSubstr("because 'analysis.estimand' is median"));
+  EXPECT_THAT(cluster(several + factor + "[factor.aslr]\nlevels = [false, true]\n[design]\n" +
+                      "kind = 'custom'\ncells = [ { env_bytes = '0', aslr = false }, { env_bytes = "
+                      "'64', aslr = false }, { env_bytes = '0', aslr = true } ]\n"),
+              HasSubstr("because its cells are not all combinations of the levels"));
   EXPECT_THAT(cluster(several + factor + "[[benchmark]]\nname = 'c'\nrun = ['true']\n"),
               HasSubstr("because it has several benchmarks"));
 }

@@ -97,7 +97,6 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
     analyse_factorial(data, subject, !has_suite, analysis, notes);
   analysis.suite = suite.suite;
   analysis.machine_changes = std::move(suite.machine_changes);
-  analysis.lacking_machines = std::move(suite.lacking_machines);
   std::ranges::move(suite.tables, std::back_inserter(analysis.tables));
   std::ranges::move(suite.interactions, std::back_inserter(analysis.interactions));
   std::ranges::move(suite.assumptions, std::back_inserter(analysis.assumptions));
@@ -234,6 +233,25 @@ void note_looks(const Prepared& data, Notes& notes) {
 
 }  // namespace
 
+namespace {
+
+// A machine may lack all of its numbers, so that no subject has its name: it is looked for in the
+// rows themselves. A single machine has no answer over machines, so it lacks nothing.
+void find_lacking_machines(const Dataset& data, const Prepared& prepared, Analysis& analysis) {
+  const Column* const column = data.find(prepared.spec.subject);
+  if (!prepared.spec.machines || column == nullptr) return;
+  std::set<std::uint32_t> seen(column->codes.begin(), column->codes.end());
+  const auto place = static_cast<std::size_t>(column - data.columns.data());
+  for (const Lost& trial : data.lost) seen.insert(trial.codes[place]);
+  if (seen.size() < 2) return;
+  const std::vector<const Subject*> complete = complete_machines(prepared);
+  for (const std::uint32_t code : seen)
+    if (std::ranges::find(complete, column->levels[code], &Subject::name) == complete.end())
+      analysis.lacking_machines.push_back(column->levels[code]);
+}
+
+}  // namespace
+
 Analysis analyse(const Dataset& data, const Spec& spec) {
   const Prepared prepared = prepare(data, spec);
   Analysis analysis;
@@ -242,6 +260,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   note_treatments(prepared, notes);
   for (const Subject& subject : prepared.subjects) add_means(prepared, subject, analysis, notes);
   run_design(prepared, analysis, notes);
+  find_lacking_machines(data, prepared, analysis);
   if (prepared.spec.design == Design::calibration)
     analysis.calibration = calibrate(data, prepared.spec, notes);
   if (prepared.spec.method == Method::stabilizer) apply_paper(prepared, analysis, notes);

@@ -963,7 +963,9 @@ void refuse_lacking_machines(const Prepared& data, Analysis& analysis, Notes& no
   const std::string kind = data.spec.subject;
   for (Effect& effect : analysis.effects) {
     const bool by_chance = effect.scope == Scope::like_these && data.spec.losses == Losses::random;
-    if (effect.scope == Scope::subject || by_chance || !effect.reason.empty()) continue;
+    // Without an answer over machines, the change on a machine is no answer either.
+    const bool is_own = effect.scope == Scope::subject && analysis.suite > 0;
+    if (is_own || by_chance || !effect.reason.empty()) continue;
     withhold(effect, fmt::format("not all {}s have both sides: {}", kind, lacking));
   }
   notes.add(fmt::format(

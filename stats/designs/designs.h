@@ -45,6 +45,9 @@ bool analyse_within(const Prepared& data, Analysis& analysis, Notes& notes);
 // Returns the subjects that analyse_within() uses, if they are at least two.
 std::vector<const Subject*> suite_members(const Prepared& data);
 
+// Returns the machines with trials in all cells, even if there is only one.
+std::vector<const Subject*> complete_machines(const Prepared& data);
+
 // Returns the weights of a subject's cells.
 using ContrastOfCells = std::function<Contrast(const std::vector<Group>&)>;
 

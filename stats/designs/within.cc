@@ -332,9 +332,6 @@ void add_machines(const Prepared& data, std::span<const Member> members, Analysi
   for (const Comparison& comparison : comparisons(data, "", Scope::these))
     analysis.machine_changes.push_back(machine_change(data, members, comparison));
   adjust(analysis.machine_changes);
-  for (const Subject& subject : data.subjects)
-    if (std::ranges::find(members, &subject, &Member::subject) == members.end())
-      analysis.lacking_machines.push_back(subject.name);
 }
 
 }  // namespace
@@ -360,6 +357,13 @@ std::vector<const Subject*> suite_members(const Prepared& data) {
   Notes unused;
   std::vector<const Subject*> result;
   for (const Member& member : members_of(data, unused)) result.push_back(member.subject);
+  return result;
+}
+
+std::vector<const Subject*> complete_machines(const Prepared& data) {
+  Notes unused;
+  std::vector<const Subject*> result;
+  for (const Member& member : complete_subjects(data, unused)) result.push_back(member.subject);
   return result;
 }
 

@@ -72,5 +72,21 @@ TEST(Alike, OfAllComparisonsLeavesNothingOpen) {
   EXPECT_FALSE(findings(analysis).regressed);
 }
 
+TEST(Alike, OnEachMachineIsTheAnswerAboutAllOfThem) {
+  Spec spec = opt_in_blocks();
+  spec.machines = true;
+  spec.design = Design::within_subjects;
+  for (const Effect& effect : analyse(three_programs(), spec).effects)
+    if (effect.scope == Scope::subject) spec.alike.push_back(alike_of(effect));
+  ASSERT_EQ(spec.alike.size(), 3U);
+  for (const Effect& effect : analyse(three_programs(), spec).effects) {
+    EXPECT_EQ(effect.verdict, Verdict::same) << effect.subject;
+    EXPECT_THAT(effect.reason, HasSubstr("the binaries at opt = "));
+  }
+  spec.alike.pop_back();
+  for (const Effect& effect : analyse(three_programs(), spec).effects)
+    if (effect.scope != Scope::subject) EXPECT_EQ(effect.reason, "");
+}
+
 }  // namespace
 }  // namespace stab::stats

@@ -109,19 +109,29 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
 
 namespace {
 
-bool is_alike(const Spec& spec, const Effect& effect) {
-  return effect.scope == Scope::subject && std::ranges::any_of(spec.alike, [&](const Alike& each) {
-           return each.subject == effect.subject && each.treatment == effect.treatment &&
-                  ((each.first == effect.baseline && each.second == effect.level) ||
-                   (each.second == effect.baseline && each.first == effect.level));
-         });
+bool is_alike(const Spec& spec, const std::string& subject, const Effect& effect) {
+  return std::ranges::any_of(spec.alike, [&](const Alike& each) {
+    return each.subject == subject && each.treatment == effect.treatment &&
+           ((each.first == effect.baseline && each.second == effect.level) ||
+            (each.second == effect.baseline && each.first == effect.level));
+  });
+}
+
+// All machines run the same program, so what is alike on each of them is alike on all.
+bool is_alike(const Analysis& analysis, const Effect& effect) {
+  const Spec& spec = analysis.spec;
+  if (effect.scope == Scope::subject) return is_alike(spec, effect.subject, effect);
+  const auto is_other = [&](const Effect& each) {
+    return each.scope == Scope::subject && !is_alike(spec, each.subject, effect);
+  };
+  return spec.machines && analysis.suite > 0 && std::ranges::none_of(analysis.effects, is_other);
 }
 
 }  // namespace
 
 void settle_alike(Analysis& analysis, Notes& notes) {
   for (Effect& effect : analysis.effects) {
-    if (!is_alike(analysis.spec, effect)) continue;
+    if (!is_alike(analysis, effect)) continue;
     effect.verdict = Verdict::same;
     effect.reason = fmt::format("the binaries at {} = {} and {} = {} are identical",
                                 effect.treatment, effect.baseline, effect.treatment, effect.level);
