@@ -437,11 +437,11 @@ void print(const Design& design) {
       fmt::print("{}\n", line);
   for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
   if (const auto& machines = design.plan.machines)
-    fmt::print("trials run on {}; the answer is about {}\n", plan::describe(*machines),
-               machines->nodes == 1
-                   ? "that machine"
-                   : fmt::format("{}, which run equal parts of the blocks at the same time",
-                                 machines->like_these ? "machines like these" : "these machines"));
+    fmt::print("trials run on {}{}; the answer is about {}\n", plan::describe(*machines),
+               machines->nodes == 1 ? "" : ", which run equal parts of the blocks at the same time",
+               machines->nodes == 1   ? "that machine"
+               : machines->like_these ? "machines like these"
+                                      : "these machines");
   else if (const auto cpus = cpus_here(design.plan))
     fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
   fmt::print("random layouts: {}\n", runtime_text(design));
