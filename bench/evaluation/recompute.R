@@ -3,20 +3,28 @@
 # Computes the numbers of the evaluation's tables again from its CSV files, without stabctl, and compares them with the
 # tables in doc/evaluation.md:
 #
-#   bench/evaluation/recompute.R [PART...]
+#   bench/evaluation/recompute.R [--results FOLDER] [--page FILE] [PART...]
 #
 # It prints how many numbers it compared and how many differ by more than their last digit, and exits with 1 if any does.
 # Limits of intervals are compared where stabctl found no correlation between blocks; there they are Student's.
 args <- commandArgs(trailingOnly = FALSE)
 here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", args, value = TRUE)[1])))
 parts <- commandArgs(trailingOnly = TRUE)
-page <- readLines(file.path(here, "../../doc/evaluation.md"))
+option <- function(name, default) {
+  at <- match(name, parts)
+  if (is.na(at)) return(default)
+  value <- parts[at + 1]
+  parts <<- parts[-c(at, at + 1)]
+  value
+}
+results <- option("--results", file.path(here, "results"))
+page <- readLines(option("--page", file.path(here, "../../doc/evaluation.md")))
 known <- sub("^<!-- show (.*) -->$", "\\1", grep("^<!-- show .* -->$", page, value = TRUE))
 if (!length(parts)) parts <- known
 compared <- different <- limits <- apart <- 0
 
 rows_of <- function(part) {
-  files <- Sys.glob(file.path(here, "results", paste0(part, ".*.csv")))
+  files <- Sys.glob(file.path(results, paste0(part, ".*.csv")))
   tables <- lapply(files, read.csv, colClasses = c(seed = "character", layout_seed = "character"))
   all <- do.call(rbind, tables)
   all[tolower(all$last) == "true" & tolower(all$warmup) == "false" & all$status == "ok", ]
@@ -37,7 +45,13 @@ compare <- function(who, ours, theirs, step) {
 }
 number <- function(text) suppressWarnings(as.numeric(sub(" .*$", "", sub("^< ", "", text))))
 
+# A p-value as the tables show it: NA if the values can't be tested.
+shown <- function(p) if (is.na(p)) NA else max(p, 1e-4)
+shapiro <- function(values) if (length(values) < 3 || length(unique(values)) < 2) NA else shapiro.test(values)$p.value
+welch <- function(a, b) if (var(a) == 0 && var(b) == 0) as.numeric(mean(a) == mean(b)) else t.test(a, b)$p.value
+
 brown_forsythe <- function(values, group) {
+  if (length(unique(group)) < 2) return(NA)
   distances <- abs(values - ave(values, group, FUN = median))
   anova(lm(distances ~ factor(group)))[1, "Pr(>F)"]
 }
@@ -48,12 +62,10 @@ normality <- function(part) {
     own <- all[all$benchmark == row[1], ]
     for (i in 1:3) {
       values <- own$cpu_ns[own$period == periods[i]]
-      p <- shapiro.test(values)$p.value
-      compare(paste(part, row[1], periods[i]), if (p < 1e-4) 1e-4 else p, number(row[2 + i]), 1e-4)
+      compare(paste(part, row[1], periods[i]), shown(shapiro(values)), number(row[2 + i]), 1e-4)
       compare(paste(part, row[1], "sd"), 100 * sd(values) / mean(values), number(row[6 + i]), 0.01)
     }
-    p <- brown_forsythe(own$cpu_ns, own$period)
-    compare(paste(part, row[1], "spread"), if (p < 1e-4) 1e-4 else p, number(row[6]), 1e-4)
+    compare(paste(part, row[1], "spread"), shown(brown_forsythe(own$cpu_ns, own$period)), number(row[6]), 1e-4)
   }
 }
 # step: the change from one arm to another in percent, from the logarithms of the blocks that have both.
@@ -63,23 +75,30 @@ step <- function(who, own, from, to, cell) {
   both <- intersect(names(a), names(b))
   d <- b[both] - a[both]
   compare(who, 100 * (exp(mean(d)) - 1), number(cell), 0.01)
-  shown <- as.numeric(regmatches(cell, gregexpr("[-+][0-9.]+", cell))[[1]])
+  printed <- as.numeric(regmatches(cell, gregexpr("[-+][0-9.]+", cell))[[1]])
+  if (length(printed) < 3 || length(d) < 2) return(invisible())
   t <- 100 * (exp(mean(d) + c(-1, 1) * qt(0.975, length(d) - 1) * sd(d) / sqrt(length(d))) - 1)
   limits <<- limits + 1
-  if (any(abs(t - shown[2:3]) > 0.00501)) apart <<- apart + 1
+  if (any(abs(t - printed[2:3]) > 0.00501)) apart <<- apart + 1
 }
 steps <- function(part, all, pairs) {
   for (row in table_of(part)) {
     own <- all[all$benchmark == row[1], ]
     for (i in seq_along(pairs)) if (nrow(own)) step(paste(part, row[1], pairs[[i]][2]), own, pairs[[i]][1], pairs[[i]][2], row[1 + i])
   }
-  # The suite's answer: the mean over programs of their own mean changes.
+  # The suite's answer: the mean over programs of their own mean changes, in blocks that have all arms. A program needs two
+  # such blocks.
+  arms <- unique(unlist(pairs))
   for (row in table_of(part)) if (grepl("these programs\\*\\*$|like these\\*\\*$", row[1])) for (i in seq_along(pairs)) {
     by_program <- tapply(seq_len(nrow(all)), all$benchmark, function(at) {
       own <- all[at, ]
+      in_block <- tapply(own$arm, own$block, function(x) sum(arms %in% x))
+      complete <- names(in_block)[in_block == length(arms)]
+      if (length(complete) < 2) return(NA)
+      own <- own[own$block %in% complete, ]
       mean(log(own$cpu_ns[own$arm == pairs[[i]][2]])) - mean(log(own$cpu_ns[own$arm == pairs[[i]][1]]))
     })
-    compare(paste(part, row[1], pairs[[i]][2]), 100 * (exp(mean(by_program)) - 1), number(row[1 + i]), 0.01)
+    compare(paste(part, row[1], pairs[[i]][2]), 100 * (exp(mean(by_program, na.rm = TRUE)) - 1), number(row[1 + i]), 0.01)
   }
 }
 overhead <- function(part) {
@@ -99,16 +118,25 @@ bias <- function(part) {
   all$level <- all[[if (grepl("^bias_", part)) sub("^bias_", "", part) else "layout"]]
   for (row in table_of(part)) {
     own <- all[all$benchmark == row[1], ]
-    lists <- split(own$cpu_ns, own$level)
-    means <- sapply(lists, mean)
-    between <- var(means) - mean(sapply(lists, function(x) var(x) / length(x)))
-    compare(paste(part, row[1], "luck"), 100 * sqrt(max(0, between)) / mean(means), number(row[2]), 0.01)
+    lists <- Filter(function(x) length(x) > 1, split(own$cpu_ns, own$level))
+    own <- own[own$level %in% names(lists), ]
+    in_block <- table(own$block)
+    own <- own[own$block %in% names(in_block)[in_block == length(lists)], ]
+    blocks <- length(unique(own$block))
+    if (length(lists) < 2 || blocks < 2) {
+      for (i in 2:6) compare(paste(part, row[1]), NA, number(row[i]), 1)
+      next
+    }
+    means <- tapply(own$cpu_ns, own$level, mean)
+    # The error without the differences between blocks, which all levels share.
+    error <- anova(lm(cpu_ns ~ factor(level) + factor(block), own))["Residuals", "Mean Sq"]
+    luck <- max(0, var(means) - error / blocks)
+    compare(paste(part, row[1], "luck"), 100 * sqrt(luck) / mean(means), number(row[2]), 0.01)
     compare(paste(part, row[1], "range"), 100 * (max(means) / min(means) - 1), number(row[3]), 0.01)
     compare(paste(part, row[1], "runs"), 100 * sqrt(mean(sapply(lists, var))) / mean(means), number(row[4]), 0.01)
     pairs <- combn(length(lists), 2)
-    p <- apply(pairs, 2, function(pair) t.test(lists[[pair[1]]], lists[[pair[2]]])$p.value)
-    within <- mean(sapply(lists, var))
-    compare(paste(part, row[1], "share"), 100 * max(0, between) / (max(0, between) + within), number(row[5]), 1)
+    p <- apply(pairs, 2, function(pair) welch(lists[[pair[1]]], lists[[pair[2]]]))
+    compare(paste(part, row[1], "share"), if (luck + error > 0) 100 * luck / (luck + error) else 0, number(row[5]), 1)
     compare(paste(part, row[1], "pairs"), 100 * mean(p < 0.05), number(row[6]), 0.1)
   }
 }
