@@ -166,7 +166,7 @@ echo 1000 >"$work/time"
 "$work/full_speed" "$work/time" 1 "$work/log"
 [[ $(cat "$work/time") == 0.* && $(wc -l <"$work/log") == 1 ]]
 
-# run measures programs of which one always fails, continues, and measures a changed plan in another folder. It runs
+# run measures programs of which one always fails and one cannot be built, continues, and measures a changed plan in another folder. It runs
 # here with programs and a wait that take no time.
 mkdir "$work/own"
 cp "$evaluation/run" "$work/own"
@@ -181,13 +181,14 @@ echo 'int main(int count, char** words) { return (void)words, count - 1 + 0 * LE
 cat >"$work/own/program" <<'SH'
 #!/bin/bash
 here=$(cd "$(dirname "$0")" && pwd)
-[ "$1" != --list ] || { echo 'good own solver c 0'; echo 'bad own solver c 0'; exit; }
-word=''
+[ "$1" != --list ] || { echo 'good own solver c 0'; echo 'bad own solver c 0'; echo 'unbuilt own solver c 0'; exit; }
+word='' first=''
+[ "$2" != unbuilt ] || first='false '
 [ "$2" != bad ] || word=', "fails"'
 cat <<TOML
 [[benchmark]]
 name = "$2"
-build = "\${CC} \${CFLAGS} -DLEVEL=\$\$(echo \${CFLAGS} | tr -dc 0-9) \${LDFLAGS} \${PROFILE} $here/own.c -o \${OUT}"
+build = "$first\${CC} \${CFLAGS} -DLEVEL=\$\$(echo \${CFLAGS} | tr -dc 0-9) \${LDFLAGS} \${PROFILE} $here/own.c -o \${OUT}"
 sources = []
 run = ["\${OUT}"$word]
 check = { exit = 0 }
@@ -200,8 +201,12 @@ own_run --dry levels 1
 [[ ! -e $work/cache/stabd/evaluation/full_speed ]] || fail "--dry compiles"
 own_run levels 1
 cd "$work/own/results"
-[[ $(grep -c ',good,.*,ok,' levels.1.csv) == 30 && $(grep -c ',bad,.*,ok,' levels.1.csv) == 0 ]] || fail "the trials of run: $(cat levels.1.csv)"
+[[ $(grep -c ',good,.*,ok,' levels.1.csv) == 30 && $(grep -cE ',(bad|unbuilt),.*,ok,' levels.1.csv) == 0 ]] || fail "the trials of run: $(cat levels.1.csv)"
 grep -qx "slow-starts \\([0-9]*\\) of \\1" levels.1.txt || fail "the waits of run: $(cat levels.1.txt)"
+[[ $(grep -c ',unbuilt,.*,build_failed,' levels.1.csv) == 30 && $(cat "$work/said") == *'30 trials of levels with unbuilt could not be built'* ]] ||
+  fail "nobody says that a build failed: $(cat "$work/said")"
+[[ $(sed -n 's/^seed = //p' "$work"/cache/stabd/evaluation/parts/levels/*/plan/plan.toml | sort -u | wc -l) == 3 ]] || fail 'programs have the same seed'
+"${show[@]}" --results "$work/own/results" levels >"$work/table"
 cp levels.1.txt levels.1.csv "$work"
 own_run levels 1
 cmp levels.1.txt "$work/levels.1.txt" && cmp levels.1.csv "$work/levels.1.csv" || fail 'the same plan is measured again'
