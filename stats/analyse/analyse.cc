@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "stats/analyse/paper.h"
 #include "stats/analyse/refusals.h"
