@@ -72,7 +72,7 @@ class Source {
     const auto answer = client_ ? client_->ask(request) : answer_stored(folder_, request);
     if (!answer) return std::unexpected(answer.error());
     if (answer->document.analysis.spec.machines)
-      return fail("it has means of each of several machines, which are not one series");
+      return fail("it ran on several machines, and each of them has its own mean");
     return history::experiment_in(answer->document, benchmark);
   }
 

@@ -447,12 +447,19 @@ TEST_F(DocumentTest, ADamagedRowIsAnErrorAndNotASmallerSample) {
 }
 
 // Each block ran on one machine.
-const std::string on_three =
-    "[experiment]\nname = 'nodes'\n[defaults]\nrepetitions = 6\n[[benchmark]]\nname = 'quick'\nrun "
-    "= "
-    "['/bin/quick', '${MODE}']\n[factor.mode]\nlevels = { slow = { MODE = 's' }, fast = { MODE = "
-    "'f' "
-    "} }\n[machines]\nengine = 'slurm'\nnodes = 3\n";
+const std::string on_three = R"([experiment]
+name = "nodes"
+[defaults]
+repetitions = 6
+[[benchmark]]
+name = "quick"
+run = ["/bin/quick", "${MODE}"]
+[factor.mode]
+levels = { slow = { MODE = "s" }, fast = { MODE = "f" } }
+[machines]
+engine = "slurm"
+nodes = 3
+)";
 
 void place(Trial& trial) {
   trial.node = "n" + std::to_string(trial.block % 3 + 1);

@@ -373,8 +373,7 @@ inline constexpr Key keys[] = {
      "the partition's limit"},
     {"machines.answer", Choice{words::programs, "these"},
      "which machines the answer is about: these machines, or machines like these, which needs "
-     "several "
-     "nodes"},
+     "several nodes"},
 
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "

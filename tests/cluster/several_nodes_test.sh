@@ -64,7 +64,11 @@ engine = "slurm"
 nodes = 3
 END
 touch "$shared/empty"
-[[ $("$stabctl" check "$shared/several.toml") == *"3 nodes of a Slurm cluster"* ]] || fail "check does not show the machines"
+checked=$("$stabctl" check "$shared/several.toml")
+for words in "3 nodes of a Slurm cluster" "comparisons on these 3 nodes: 2, corrected together; each error term has 27 degrees of freedom" \
+  "comparisons on nodes like these: 2, corrected together; each error term has 2 degrees of freedom"; do
+  [[ $checked == *"$words"* ]] || fail "check lacks '$words': $checked"
+done
 id=$(ctl submit "$shared/several.toml" | grep -oE '[0-9]+' | head -n 1)
 blocks_on() { [[ $(sql "SELECT count(DISTINCT block) FROM trial WHERE experiment = $id AND node = '$1' AND warmup = 0") -ge $2 ]]; }
 for node in n1 n2 n3; do until_true "$node measures" blocks_on "$node" 1; done
@@ -115,6 +119,10 @@ for words in "on these 3 nodes," "on nodes like these 3,"; do
 done
 ctl report "$id" --json >"$work/report.json"
 grep -q '"machine_changes": \[$' "$work/report.json" || fail "the report has no changes of machines: $(head -c 3000 "$work/report.json")"
+ctl report "$id" --format html >"$work/page.html"
+grep -qF 'Trials of each cell of n1' "$work/page.html" || fail "the page does not tell nodes apart"
+# The history of the benchmark does not have the means of nodes.
+if ctl history b >"$work/history" 2>&1; then fail "a history has the means of nodes: $(cat "$work/history")"; fi
 # 'analyze' says the same about the exported trials.
 ctl export "$id" --output "$shared/trials.csv"
 answer=$("$stabctl" analyze "$shared/trials.csv" --response wall_ns --factors x,y --block block --machine node --log 2>&1)
