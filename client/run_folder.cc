@@ -170,8 +170,6 @@ BOOST_DESCRIBE_STRUCT(LeftRun, (),
 // The runs in the folders below `runs`, oldest first. Empty if `runs` does not exist.
 Result<std::vector<LeftRun>> left_runs(const std::string& runs);
 
-namespace {
-
 // Looks for the process that the database's lock file names. It does not try the lock, because a
 // daemon that starts at this moment would then find the lock taken.
 bool is_in_use(const std::string& folder) {
@@ -182,6 +180,8 @@ bool is_in_use(const std::string& folder) {
   const auto name = read_file(fmt::format("/proc/{}/comm", pid), 64);
   return pid > 0 && name && *name == "stabd\n";
 }
+
+namespace {
 
 void count_trials(store::Reader& reader, LeftRun& run) {
   const auto progress = reader.progress(*run.id);

@@ -35,6 +35,9 @@ bool is_unfinished(const std::string& folder, const RunOf& run);
 // The file in a run's folder that says how `stabctl ab` began the run; removed when the run ends.
 inline constexpr const char* ab_mark = "ab.json";
 
+// Whether a stabd works in the folder now.
+bool is_in_use(const std::string& folder);
+
 // Folders below folder_of_runs() whose run was interrupted and that no process uses, newest first.
 std::vector<std::string> interrupted_runs();
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "client/run_folder.h"
 #include "protocol/paths.h"
 #include "results/answers.h"
 #include "results/document.h"
@@ -73,14 +74,17 @@ Result<store::Id> experiment_in(const std::string& folder, store::Id id) {
 }
 
 Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
-                                const std::string& response) {
+                                const results::Asked& asked) {
   auto stored = open_stored(folder);
   if (!stored) return std::unexpected(stored.error());
   auto experiment = find(*stored, id);
   if (!experiment) return std::unexpected(experiment.error());
-  auto document =
-      results::make_document(*stored->reader, *experiment, stored->path, {.response = response});
+  auto document = results::make_document(*stored->reader, *experiment, stored->path, asked);
   if (!document) return std::unexpected(document.error());
+  // The row of an experiment whose stabd was interrupted has the state of that moment.
+  const bool was_busy = experiment->state == "building" || experiment->state == "quiescing" ||
+                        experiment->state == "running" || experiment->state == "analysing";
+  if (was_busy && !is_in_use(folder)) document->state = "interrupted";
   return Analysed{.stored = std::move(*stored),
                   .experiment = std::move(*experiment),
                   .document = std::move(*document)};
@@ -96,11 +100,9 @@ Ending Analysed::ending() const {
 
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
                                             const protocol::ReportRequest& request) {
-  const auto stored = open_stored(folder);
-  if (!stored) return std::unexpected(stored.error());
-  const auto experiment = find(*stored, request.id);
-  if (!experiment) return std::unexpected(experiment.error());
-  return results::answer_any_report(*stored->reader, *experiment, stored->path, request);
+  const auto analysed =
+      analyse_stored(folder, request.id, {.response = request.response, .better = request.better});
+  return analysed ? analysed->as(request) : std::unexpected(analysed.error());
 }
 
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
@@ -120,7 +122,9 @@ Result<protocol::ReportReply> answer_stored(const std::string& folder,
 
 Result<protocol::ResultsReply> answer_stored(const std::string& folder,
                                              const protocol::ResultsRequest& request) {
-  auto analysed = analyse_stored(folder, request.id, request.response);
+  auto analysed =
+      analyse_stored(folder, request.id,
+                     {.response = request.response, .machines_as_one = request.machines_as_one});
   if (!analysed) return std::unexpected(analysed.error());
   return protocol::ResultsReply{.document = std::move(analysed->document)};
 }

@@ -11,6 +11,7 @@
 #include "protocol/document.h"
 #include "protocol/messages.h"
 #include "report/model.h"
+#include "results/trials.h"
 #include "store/reader.h"
 
 namespace stab::client {
@@ -34,9 +35,8 @@ struct Analysed {
   [[nodiscard]] Result<protocol::ReportReply> as(const protocol::ReportRequest& form) const;
   [[nodiscard]] Ending ending() const;
 };
-// Analyses this response; "" stands for the plan's.
 Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
-                                const std::string& response = "");
+                                const results::Asked& asked = {});
 
 // Answers as the daemon of that folder would. An id of 0, or an empty list of ids, stands for the
 // only experiment in the folder.

@@ -46,6 +46,11 @@ inline Reading absent(std::string name, std::string unit, std::string reason) {
   return {.name = std::move(name), .unit = std::move(unit), .reason = std::move(reason)};
 }
 
+// The CPU time of the command that ran beside a trial, and the response that divides the trial's CPU
+// time by it.
+inline constexpr std::string_view beside_cpu = "beside-cpu-ns";
+inline constexpr std::string_view relative_cpu = "relative_cpu";
+
 // An infinite number or NaN can't be compared.
 inline bool is_finite(const Number& number) {
   const auto* real = std::get_if<double>(&number);

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "design/expand.h"
 #include "plan/options.h"
@@ -150,6 +153,16 @@ Task resolve(const Plan& plan, const Trial& trial) {
   }
   for (const std::string& word : benchmark.run) task.run.push_back(fill(word, variables));
   for (const auto& [name, value] : benchmark.env) task.env[name] = fill(value, variables);
+  for (const std::string& word : benchmark.beside) task.beside.push_back(fill(word, variables));
+  if (!task.beside.empty()) {
+    std::vector<const Factor*> factors;
+    for (const Factor& each : plan.factors) factors.push_back(&each);
+    const std::set<std::string> changing = changing_names(plan.variables, factors);
+    for (const auto& [name, value] : benchmark.env)
+      if (std::ranges::none_of(names_in(value),
+                               [&](const std::string& used) { return changing.contains(used); }))
+        task.beside_env[name] = task.env[name];
+  }
   if (benchmark.stdin_file) task.stdin_file = fill(*benchmark.stdin_file, variables);
   if (benchmark.prepare) task.prepare = fill(*benchmark.prepare, variables);
   if (benchmark.cleanup) task.cleanup = fill(*benchmark.cleanup, variables);

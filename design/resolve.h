@@ -39,6 +39,8 @@ struct Task {
   std::vector<std::string> run;
   Variables env;
   std::optional<std::string> stdin_file;
+  std::vector<std::string> beside;
+  Variables beside_env;  // those of `env` that are the same in all trials
   std::optional<std::string> prepare;
   std::optional<std::string> cleanup;
   bool aslr = false;

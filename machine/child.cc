@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -207,6 +208,117 @@ void end_starter(pid_t starter) {
   }
 }
 
+// The command beside a program. If it is not waited for, it is ended.
+class Companion {
+ public:
+  Companion() = default;
+  Companion(const Companion&) = delete;
+  Companion& operator=(const Companion&) = delete;
+  ~Companion() { end(); }
+
+  // Starts the command, which then waits for go(). Returns why that failed, or "".
+  std::string start(const Launch& launch);
+  void go() const { eventfd_write(gate_.get(), 1); }
+  Stream& output() { return output_; }
+  // Waits until it has ended by itself. Ends it at the deadline, or if we have to stop.
+  BesideEnded wait(const Launch& launch, nanoseconds deadline);
+  void end();
+
+ private:
+  End wait_until(const Launch& launch, nanoseconds deadline);
+
+  Fd gate_;
+  Fd pidfd_;
+  Stream output_;
+  Started started_{};
+};
+
+std::string Companion::start(const Launch& launch) {
+  const auto said = [&](const std::string& why) {
+    return fmt::format("the command beside it, {}: {}", launch.beside.front(), why);
+  };
+  const auto program =
+      find_program(launch.beside.front(), launch.beside_environment, launch.directory);
+  if (!program) return said(program.error().message);
+  if (const std::string gain = refused_rights(*program); !gain.empty())
+    return said(fmt::format("it {}, and trials must not gain rights", gain));
+  const auto in = open_input(launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path);
+  if (!in) return said(in.error().message);
+  auto out = make_pipe();
+  gate_ = Fd(eventfd(0, EFD_CLOEXEC));
+  if (!out || !gate_) return said(fail_errno("no pipe").error().message);
+  // Its layout is the same in all trials.
+  Launch own = launch;
+  own.keep_aslr = false;
+  const auto started = machine::start({.program = *program,
+                                       .argv = launch.beside,
+                                       .environment = launch.beside_environment,
+                                       .streams = {in->get(), out->write.get(), out->write.get()},
+                                       .gate = gate_.get(),
+                                       .which = Start::Which::second,
+                                       .become = [&] { return become_trial(own); }});
+  if (!started) return said(started.error().message);
+  started_ = *started;
+  output_.fd = std::move(out->read);
+  if (started_.program == 0) {
+    end();
+    const Note& note = *started->note;
+    return said(note.error != 0
+                    ? fmt::format("cannot {}: {}", note.failed.data(), std::strerror(note.error))
+                    : "the program that starts it has ended");
+  }
+  pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, started_.program, 0)));
+  return pidfd_ ? "" : said(fail_errno("cannot watch it").error().message);
+}
+
+End Companion::wait_until(const Launch& launch, nanoseconds deadline) {
+  for (;;) {
+    std::array<pollfd, 3> fds{
+        {{pidfd_.get(), POLLIN, 0}, {launch.stop_fd, POLLIN, 0}, {output_.fd.get(), POLLIN, 0}}};
+    const nanoseconds left = std::max(deadline - now(CLOCK_MONOTONIC), nanoseconds(0));
+    const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+    const bool has_deadline = launch.timeout.count() != 0;
+    const int ready = ppoll(fds.data(), fds.size(), has_deadline ? &time : nullptr, nullptr);
+    if (ready < 0 && errno == EINTR) continue;
+    if (fds[0].revents != 0) return End::exited;
+    if (fds[1].revents != 0) return End::stopped;
+    if (ready <= 0 || (has_deadline && now(CLOCK_MONOTONIC) >= deadline)) return End::timeout;
+    output_.throw_away();
+  }
+}
+
+BesideEnded Companion::wait(const Launch& launch, nanoseconds deadline) {
+  BesideEnded ended;
+  const End how = wait_until(launch, deadline);
+  if (how != End::exited) {
+    end();
+    ended.stopped = how == End::stopped;
+    ended.fault = ended.stopped ? "was stopped" : "did not end within the trial's timeout";
+    return ended;
+  }
+  int status = 0;
+  rusage usage{};
+  while (wait4(started_.program, &status, 0, &usage) < 0 && errno == EINTR) {
+  }
+  end_starter(started_.starter);
+  const Note note = *std::exchange(started_, Started{}).note;
+  ended.cpu = to_duration(usage.ru_utime) + to_duration(usage.ru_stime) -
+              to_duration(note.before.ru_utime) - to_duration(note.before.ru_stime);
+  if (note.error != 0)
+    ended.fault = fmt::format("cannot {}: {}", note.failed.data(), std::strerror(note.error));
+  else if (!WIFEXITED(status))
+    ended.fault = how_it_ended(status);
+  else
+    ended.exit_code = WEXITSTATUS(status);
+  return ended;
+}
+
+void Companion::end() {
+  const Started started = std::exchange(started_, Started{});
+  if (started.program != 0) end_starter(started.program);
+  if (started.starter != 0) end_starter(started.starter);
+}
+
 void finish(const Launch& launch, const Started& started, pid_t child, nanoseconds began,
             nanoseconds end, Stream& out, Stream& err, Ended& ended) {
   const Note& note = *started.note;
@@ -273,9 +385,13 @@ Ended run(const Launch& launch) {
   if (!in) return not_started(in.error().message);
   auto out = make_pipe();
   auto err = make_pipe();
-  const Fd gate(launch.held ? eventfd(0, EFD_CLOEXEC) : -1);
-  if (!out || !err || (launch.held && !gate))
-    return not_started(fail_errno("no pipe").error().message);
+  const bool is_held = launch.held || !launch.beside.empty();
+  const Fd gate(is_held ? eventfd(0, EFD_CLOEXEC) : -1);
+  if (!out || !err || (is_held && !gate)) return not_started(fail_errno("no pipe").error().message);
+  std::optional<Companion> companion;
+  if (!launch.beside.empty())
+    if (std::string fault = companion.emplace().start(launch); !fault.empty())
+      return not_started(std::move(fault));
 
   const bool has_memory_limit = launch.limits.memory != 0;
   const std::uint64_t shared_before = has_memory_limit ? shared_memory_of_group() : 0;
@@ -305,8 +421,9 @@ Ended run(const Launch& launch) {
   }
   out->write.reset();
   err->write.reset();
-  if (launch.held && started->program != 0) {
-    launch.held(child);
+  if (is_held && started->program != 0) {
+    if (launch.held) launch.held(child);
+    if (companion) companion->go();
     eventfd_write(gate.get(), 1);
   }
   Stream out_stream{std::move(out->read), ""};
@@ -314,13 +431,20 @@ Ended run(const Launch& launch) {
 
   nanoseconds end{0};
   Supervisor supervisor(launch, pidfd.get(), started->program != 0 ? started->starter : 0,
-                        shared_before, out_stream, err_stream);
+                        shared_before, out_stream, err_stream,
+                        companion ? &companion->output() : nullptr);
   // The program has its time from the exec on, or from now if that is still to come: a busy machine
   // may take seconds to get that far.
   const nanoseconds runs_since =
       started->note->exec_ns != 0 ? nanoseconds(started->note->exec_ns) : now(CLOCK_MONOTONIC);
   ended.how = supervisor.wait(runs_since, end);
   ended.reason = supervisor.passed();
+  // Without a process for the program, the command still waits for its start.
+  if (companion && started->program != 0 && ended.how == End::exited) {
+    ended.beside = companion->wait(launch, runs_since + launch.timeout);
+    if (ended.beside->stopped) ended.how = End::stopped;
+  }
+  companion.reset();
   finish(launch, *started, child, began, end, out_stream, err_stream, ended);
   // Checks the memory limit once more, for files in memory that were written after the last look.
   if (has_memory_limit && ended.how == End::exited) {

@@ -34,6 +34,11 @@ struct Launch {
   // The most bytes of stdout, and of stderr. A program that prints more is ended.
   std::uint64_t output_limit = 0;
   Limits limits{};
+  // The words and the environment of a command that starts at the same moment on the same CPUs, so
+  // that the kernel lets the two take turns. It has the same stdin, folder, timeout and limits, and
+  // its output is thrown away. Empty: there is none.
+  std::vector<std::string> beside;
+  std::vector<std::string> beside_environment;
   bool merge_stderr = false;  // stderr is merged into stdout, in order
   bool keep_aslr = false;     // false: the address space has the same layout each time
   // Binds the child to its CPUs; returns false if that fails. Called in the child before exec,
@@ -52,6 +57,14 @@ struct Launch {
 
 enum class End { exited, signalled, timeout, output_limit, over_limit, stopped, not_started };
 
+// The end of the command beside a program.
+struct BesideEnded {
+  std::string fault{};   // why it did not end by itself; "": it did
+  bool stopped = false;  // we had to stop before it had ended
+  int exit_code = 0;
+  std::chrono::nanoseconds cpu{0};  // of the command and of children that it waited for
+};
+
 struct Ended {
   End how = End::not_started;
   int pid = 0;                       // 0 if there was no process
@@ -69,6 +82,8 @@ struct Ended {
   bool stuck = false;                       // a descendant does not end, which `reason` names
   unsigned leftovers = 0;                   // processes that outlived the program and that we ended
   std::vector<counters::Reading> readings;  // from the kernel's accounting
+  // If there was a command beside the program, and the program ended by itself.
+  std::optional<BesideEnded> beside;
 };
 
 // Runs the program with limits_of_programs() (user_limits.h). Every outcome is described by the

@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -109,6 +111,102 @@ TEST_F(Child, WaitsBeforeExecUntilItIsLetGo) {
   const auto spawn = std::ranges::find(ended.readings, "spawn-ns", &counters::Reading::name);
   ASSERT_NE(spawn, ended.readings.end());
   EXPECT_GE(std::get<std::int64_t>(spawn->value), 100'000'000);
+}
+
+// A command beside the program.
+Launch with_company(Launch launch, const std::string& script) {
+  launch.beside = {"/bin/sh", "-c", script};
+  launch.beside_environment = launch.environment;
+  launch.bind = [] {
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) return false;
+    int first = 0;
+    while (!CPU_ISSET(first, &cpus)) ++first;
+    CPU_ZERO(&cpus);
+    CPU_SET(first, &cpus);
+    return sched_setaffinity(0, sizeof cpus, &cpus) == 0;
+  };
+  return launch;
+}
+
+TEST_F(Child, ACommandBesideTakesTurnsWithTheProgram) {
+  const std::string work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo $i";
+  const Ended ended = run(with_company(command(work), work));
+  ASSERT_EQ(ended.how, End::exited) << ended.reason;
+  EXPECT_EQ(ended.out, "300000\n");
+  EXPECT_EQ(ended.leftovers, 0U);
+  ASSERT_TRUE(ended.beside);
+  EXPECT_EQ(ended.beside->fault, "");
+  EXPECT_EQ(ended.beside->exit_code, 0);
+  const auto own = ended.user + ended.system;
+  EXPECT_GT(2 * ended.beside->cpu, own);
+  EXPECT_LT(ended.beside->cpu, 2 * own);
+  // On one CPU, whichever of the two ends first has had about half of it.
+  EXPECT_GT(10 * ended.wall, 14 * std::min(own, ended.beside->cpu));
+}
+
+TEST_F(Child, ACommandBesideIsWaitedForUntilTheTimeoutAndItsEndIsKept) {
+  const auto end_of = [](const std::string& script) {
+    return run(with_company(command("exit 0"), script))
+        .beside.value_or(BesideEnded{.exit_code = 99});
+  };
+  EXPECT_EQ(end_of("sleep 0.3; exit 3").exit_code, 3);
+  EXPECT_THAT(end_of("kill -9 $$").fault, HasSubstr("was killed by signal 9"));
+  EXPECT_EQ(end_of("head -c 50000000 /dev/zero").fault, "");
+  Launch launch = with_company(command("exit 0"), "sleep 4713");
+  launch.timeout = 1s;
+  const Ended ended = run(launch);
+  EXPECT_EQ(ended.how, End::exited);
+  ASSERT_TRUE(ended.beside);
+  EXPECT_EQ(ended.beside->fault, "did not end within the trial's timeout");
+  launch.beside = {"/bin/sh", "-c", "exec yes"};
+  EXPECT_EQ(run(launch).beside.value_or(BesideEnded{}).fault,
+            "did not end within the trial's timeout");
+}
+
+TEST_F(Child, ARequestToStopEndsTheCommandBesideToo) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd read_end(ends[0]);
+  const Fd write_end(ends[1]);
+  Launch launch = with_company(command("exit 0"), "sleep 4713");
+  launch.stop_fd = read_end.get();
+  std::thread later([&] {
+    std::this_thread::sleep_for(300ms);
+    EXPECT_EQ(write(write_end.get(), "x", 1), 1);
+  });
+  EXPECT_EQ(run(launch).how, End::stopped);
+  later.join();
+  EXPECT_TRUE(descendants(Which::all).empty());
+}
+
+TEST_F(Child, NothingOfACommandBesideRemains) {
+  Launch late = with_company(command("sleep 4713"), "sleep 4713 & sleep 4713");
+  late.timeout = 500ms;
+  const Ended ended = run(late);
+  EXPECT_EQ(ended.how, End::timeout);
+  EXPECT_FALSE(ended.beside);
+  Launch missing = command("exit 0");
+  missing.beside = {"/no/such/program"};
+  EXPECT_EQ(run(missing).how, End::not_started);
+  EXPECT_THAT(run(missing).reason, HasSubstr("the command beside it, /no/such/program"));
+  // Binding fails at once, or only for the program.
+  Launch unbound = with_company(command("exit 0"), "exit 0");
+  unbound.bind = [] { return errno = EPERM, false; };
+  EXPECT_THAT(run(unbound).reason, HasSubstr("the command beside it, /bin/sh: cannot bind it"));
+  const Fd low(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const Fd calls(fcntl(low.get(), F_DUPFD_CLOEXEC, 50));  // the start replaces low descriptors
+  unbound.bind = [&] {
+    eventfd_t before = 0;
+    const bool is_first = eventfd_read(calls.get(), &before) != 0;
+    eventfd_write(calls.get(), 1);
+    return is_first || (errno = EPERM, false);
+  };
+  const Ended alone = run(unbound);
+  EXPECT_EQ(alone.how, End::not_started);
+  EXPECT_THAT(alone.reason, HasSubstr("cannot bind it to its CPUs: /bin/sh"));
+  EXPECT_FALSE(alone.beside);
+  EXPECT_TRUE(descendants(Which::all).empty());
 }
 
 TEST_F(Child, ASignalIsReportedByNumberAndName) {

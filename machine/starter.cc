@@ -57,16 +57,17 @@ int starter_image() {
 
 namespace {
 
-// The page that our children share with us, one child at a time. A process that was forked from us
-// makes its own page; otherwise its children would write into the page of our children.
+// A page that our children share with us, one child at a time. A process that was forked from us
+// makes its own pages; otherwise its children would write into the pages of our children.
 struct SharedNote {
   Fd file;
   Note* page = nullptr;
   pid_t owner = 0;
 };
 
-SharedNote* shared_note() {
-  static SharedNote shared;
+SharedNote* shared_note(Start::Which which) {
+  static std::array<SharedNote, 2> notes;
+  SharedNote& shared = notes[static_cast<unsigned>(which)];
   if (shared.page == nullptr || shared.owner != getpid()) {
     shared.file = sealable_file("stab-note", 0);
     // Sealed, because another process could open the file and shrink it, and our next access would
@@ -169,7 +170,7 @@ pid_t told_pid(int told) {
 }  // namespace
 
 Result<Started> start(const Start& start) {
-  SharedNote* const shared = shared_note();
+  SharedNote* const shared = shared_note(start.which);
   if (shared == nullptr) return fail_errno("no memory to share with the program's process");
   const int image = starter_image();
   if (image < 0) return fail_errno(std::string("cannot ") + no_files_in_memory);

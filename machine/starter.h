@@ -33,6 +33,10 @@ struct Start {
   const std::vector<std::string>& environment;
   std::array<int, 3> streams;  // stdin, stdout and stderr of the program
   int gate = -1;  // an eventfd for which the process waits right before exec; -1: it does not wait
+  // Which of two notes the processes use, so that a second program can start while the first one's
+  // note is still in use.
+  enum class Which : unsigned { first, second };
+  Which which = Which::first;
   // Called in the new process, which still shares our memory, before it executes anything. Sets up
   // what the program inherits, and returns nullptr, or says what failed and sets errno. It must not
   // change our memory.
@@ -43,7 +47,7 @@ struct Started {
   pid_t starter = 0;
   pid_t program = 0;  // 0 if the start failed; the note says where
   // The note of these two processes. It is final when both have ended, and valid until the next
-  // start().
+  // start() with the same `which`.
   const Note* note = nullptr;
 };
 

@@ -21,7 +21,7 @@ nanoseconds now() {
   return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
 }
 
-int wait_for(const Launch& launch, std::array<pollfd, 5>& fds, nanoseconds deadline,
+int wait_for(const Launch& launch, std::array<pollfd, 6>& fds, nanoseconds deadline,
              nanoseconds next_look) {
   const bool looks = launch.limits.needs_looks();
   if (launch.timeout.count() == 0 && !looks) return poll(fds.data(), fds.size(), -1);
@@ -69,21 +69,34 @@ bool Stream::drain(std::uint64_t limit) {
   return true;
 }
 
+void Stream::throw_away() {
+  constexpr int most = 16;  // a program that writes without end must not keep us here
+  std::array<char, 65536> buffer;
+  for (int i = 0; i < most && fd; ++i) {
+    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) fd.reset();
+  }
+}
+
 End Supervisor::wait(nanoseconds started, nanoseconds& ended) {
   const nanoseconds deadline = started + launch_.timeout;
   nanoseconds next_look = started + look_interval;
   for (;;) {
-    std::array<pollfd, 5> fds{{{pidfd_, POLLIN, 0},
+    std::array<pollfd, 6> fds{{{pidfd_, POLLIN, 0},
                                {launch_.stop_fd, POLLIN, 0},
                                {out_.fd.get(), POLLIN, 0},
                                {err_.fd.get(), POLLIN, 0},
-                               {launch_.watched ? launch_.watched_fd() : -1, POLLIN, 0}}};
+                               {launch_.watched ? launch_.watched_fd() : -1, POLLIN, 0},
+                               {beside_ != nullptr ? beside_->fd.get() : -1, POLLIN, 0}}};
     const int ready = wait_for(launch_, fds, deadline, next_look);
     ended = now();
     if (ready < 0 && errno == EINTR) continue;
     if (fds[0].revents != 0) return End::exited;
     if (fds[1].revents != 0) return End::stopped;
     if (fds[4].revents != 0) launch_.watched();
+    if (fds[5].revents != 0) beside_->throw_away();
     if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
     if (launch_.limits.needs_looks() && ended >= next_look) {
       next_look = ended + look_interval;

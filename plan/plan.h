@@ -38,6 +38,8 @@ struct Benchmark {
   std::vector<std::string> run;  // argv, at least one word
   Variables env;                 // added to the environment that is built from scratch
   std::optional<std::string> stdin_file;
+  // A command that runs at the same time as each trial, on the same CPUs; empty: none.
+  std::vector<std::string> beside;
   // For /bin/sh, before and after each trial.
   std::optional<std::string> prepare;
   std::optional<std::string> cleanup;
@@ -312,7 +314,7 @@ struct OtherResponse {
 };
 
 struct Analysis {
-  // wall, user, system, cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
+  // wall, user, system, cpu, relative_cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
   std::string response;
   std::vector<OtherResponse> others;  // in addition to the response, which decides
   bool log_scale = false;

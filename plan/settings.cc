@@ -2,6 +2,7 @@
 #include "plan/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cctype>
 #include <set>
@@ -53,6 +54,7 @@ Variables used(const Plan& plan) {
   for (const Benchmark& each : plan.benchmarks) {
     add(each.build.value_or(""));
     for (const std::string& word : each.run) add(word);
+    for (const std::string& word : each.beside) add(word);
   }
   Variables variables = plan.variables;
   std::erase_if(variables, [&](const auto& variable) {
@@ -123,6 +125,11 @@ std::vector<std::string> settings_of(const Plan& plan) {
   if (!variables.empty()) lines.push_back(first_of(variables, ", ", variable_text));
   if (plan.pads_by_default)
     lines.emplace_back("by default: random stack frames in programs built by szc");
+  for (const Benchmark& each : plan.benchmarks)
+    if (!each.beside.empty() && lines.size() < most)
+      lines.push_back(
+          fmt::format("beside each trial of {}: {}", each.name,
+                      one_line(fmt::format("{}", fmt::join(each.beside, " ")), longest)));
   for (const Factor& factor : plan.factors)
     if (factor.kind == FactorKind::user && factor.is_treatment())
       lines.push_back(

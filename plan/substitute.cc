@@ -2,6 +2,7 @@
 #include "plan/substitute.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 namespace stab::plan {
@@ -74,6 +75,19 @@ std::vector<std::string> names_in(std::string_view text) {
       text, [](std::string_view) {}, [&](std::string_view name) { names.emplace_back(name); },
       [] {});
   return names;
+}
+
+std::set<std::string> changing_names(const Variables& variables,
+                                     const std::vector<const Factor*>& factors) {
+  std::set<std::string> changing{"OUT", "DIR", "LDFLAGS"};
+  for (const auto& [name, value] : variables)
+    for (const std::string& used : names_in(value))
+      if (used == "OUT" || used == "DIR") changing.insert(name);
+  for (const Factor* factor : factors)
+    if (const auto* fixed = std::get_if<FixedLevels>(&factor->levels))
+      for (const Level& level : fixed->levels)
+        for (const auto& [name, value] : level.variables) changing.insert(name);
+  return changing;
 }
 
 }  // namespace stab::plan

@@ -2,6 +2,7 @@
 // ${NAME} in the texts of a plan.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,10 @@ std::string fill(std::string_view text, const Variables& variables);
 
 // The NAMEs of all ${NAME} in the text, in order of appearance.
 std::vector<std::string> names_in(std::string_view text);
+
+// The NAMEs whose values may differ between trials: what a factor sets, what a build makes, and
+// variables that mention that.
+std::set<std::string> changing_names(const Variables& variables,
+                                     const std::vector<const Factor*>& factors);
 
 }  // namespace stab::plan

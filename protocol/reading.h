@@ -58,6 +58,7 @@ struct ReadRequest {
   bool full = false;
   std::string response{};  // for a report, a comparison or results, as in results::Asked
   std::string better{};
+  bool machines_as_one = false;  // for results
   std::optional<std::uint32_t> width{};
   std::uint32_t blocks = 0;  // for a look: how many measured blocks it considers
   // For a replay: the trial, and the folder of all builds.
@@ -83,9 +84,9 @@ struct ReadRequest {
 };
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, cell, colour, full,
-                       response, better, width, blocks, cache, position, attempt, profile, after,
-                       file, parts, name, uid, gid, believed, turn, goes_first, may_not_quiesce,
-                       may_not_move))
+                       response, better, machines_as_one, width, blocks, cache, position, attempt,
+                       profile, after, file, parts, name, uid, gid, believed, turn, goes_first,
+                       may_not_quiesce, may_not_move))
 
 // The parts of a valid plan that the daemon needs, because it does not read plans itself.
 struct PlanReply {

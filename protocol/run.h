@@ -65,6 +65,8 @@ struct RunRequest {
   std::uint64_t env_bytes = 0;
   std::string directory{};
   std::string stdin_path{};
+  std::vector<std::string> beside{};  // the command beside the program; empty: none
+  plan::Variables beside_env{};
   std::string prepare{};  // a command for /bin/sh, before the trial; "": nothing to do
   std::string cleanup{};  // a command for /bin/sh, after the trial
   bool aslr = false;
@@ -90,10 +92,10 @@ struct RunRequest {
   std::optional<CausalRequest> causal{};  // if the trial is a run of a causal profile
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
-                      (argv, env, env_bytes, directory, stdin_path, prepare, cleanup, aslr, timeout,
-                       output_limit, memory_limit, cpu_limit, process_limit, file_limit, check,
-                       options, by_default, needs, response, set, simulate, outputs, derived, built,
-                       causal))
+                      (argv, env, env_bytes, directory, stdin_path, beside, beside_env, prepare,
+                       cleanup, aslr, timeout, output_limit, memory_limit, cpu_limit, process_limit,
+                       file_limit, check, options, by_default, needs, response, set, simulate,
+                       outputs, derived, built, causal))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

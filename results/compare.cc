@@ -216,7 +216,7 @@ stats::Spec spec_of(const Side& before, const Side& after) {
   const plan::Analysis& analysis = after.plan.analysis;
   stats::Spec spec;
   spec.response = analysis.response;
-  spec.origin = origin_of(spec.response);
+  describe_response(spec);
   spec.unit = after.unit;
   spec.subject = subject_column;
   spec.treatments = {experiment_column};

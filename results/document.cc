@@ -2,6 +2,7 @@
 #include "results/document.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -46,7 +47,7 @@ void add_chains(const plan::Plan& plan, stats::Spec& spec) {
 stats::Spec spec_of(const plan::Plan& plan) {
   stats::Spec spec;
   spec.response = plan.analysis.response;
-  spec.origin = origin_of(spec.response);
+  describe_response(spec);
   spec.drawn = drawn_builds(plan);
   spec.subject = subject_column;
   for (const std::size_t index : plan::treatments(plan))
@@ -104,6 +105,24 @@ void add_machine(store::Reader& store, store::Id id, report::Document& document)
     document.hardware = facts.hardware;
   }
   if (document.hardware.empty()) document.hardware = document.machine;
+}
+
+// The nodes that ran trials take the place of the host in the description of one of them, which may
+// be any of them.
+std::string on_nodes(std::string_view described, const std::string& nodes) {
+  const std::size_t host = described.find(": ");
+  return host == std::string_view::npos ? nodes : nodes + std::string(described.substr(host));
+}
+
+void add_nodes(const plan::Plan& plan, const Rows& rows, report::Document& document) {
+  std::string nodes = fmt::format("{} nodes", plan.machine_count());
+  if (const stats::Column* column = rows.data.find(plan::machine_column)) {
+    std::vector<std::string> names = column->levels;
+    std::ranges::sort(names);
+    nodes = fmt::format("{}", fmt::join(names, ", "));
+  }
+  document.machine = on_nodes(document.machine, nodes) + " (the details are those of one node)";
+  document.hardware = on_nodes(document.hardware, nodes);
 }
 
 // Why trials had no runtime. At least one trial must have had none.
@@ -334,16 +353,16 @@ void withhold_without_machines(const plan::Plan& plan, const stats::Dataset& dat
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
                                          std::uint32_t blocks, const stats::Dataset& data,
-                                         stats::Spec spec) {
+                                         stats::Spec spec, bool machines_as_one = false) {
   const auto builds = store.builds(experiment.id);
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
   if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
-  const bool is_by_machine = plan::tells_machines_apart(plan, spec.response);
+  const bool is_by_machine = !machines_as_one && plan::tells_machines_apart(plan, spec.response);
   if (is_by_machine) by_machine(plan, data, spec);
   stats::Analysis analysis = stats::analyse(data, spec);
   if (is_by_machine) withhold_without_machines(plan, data, analysis);
-  if (plan.machine_count() > 1 && !is_by_machine)
+  if (plan.machine_count() > 1 && !is_by_machine && !machines_as_one)
     analysis.notes.push_back(
         fmt::format("The changes on the {} machines are not told apart, because {}: how they "
                     "differ is part of the error of each comparison.",
@@ -390,7 +409,7 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
                                                std::size_t index) {
   stats::Spec spec = spec_of(plan);
   spec.response = plan.analysis.others[index].name;
-  spec.origin = origin_of(spec.response);
+  describe_response(spec);
   spec.higher_is_better = plan.analysis.others[index].higher_is_better;
   spec.unit = rows.others[index].unit;
   spec.assumptions = false;
@@ -432,8 +451,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.state = experiment.state;
   document.reason = experiment.reason;
   add_machine(store, experiment.machine, document);
-  if (plan->machine_count() > 1 && experiment.machine != 0)
-    document.machine += fmt::format(" (one of {} nodes that ran trials)", plan->machine_count());
+  if (plan->machine_count() > 1 && experiment.machine != 0) add_nodes(*plan, *rows, document);
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;
@@ -483,7 +501,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   }
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks, is_over(experiment));
-  auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec);
+  auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec,
+                           asked.machines_as_one);
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);
   document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),

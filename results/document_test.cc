@@ -239,6 +239,33 @@ TEST_F(DocumentTest, OfABuildThatFailedTheFirstErrorIsShown) {
       "quick mode=slow: the build failed: the build command ended with exit code 1 (4 trials)");
 }
 
+TEST_F(DocumentTest, AFailedBuildIsBlamedOnTheLevelWhoseBuildItIs) {
+  begin(tables);
+  ASSERT_TRUE(store_->add_build({.experiment = experiment_.id,
+                                 .key = "slow",
+                                 .benchmark = "quick",
+                                 .command = "cc",
+                                 .status = store::BuildStatus::failed,
+                                 .output = "q.c:2:1: error: no"}));
+  run([&](Trial& trial) {
+    if (trial.benchmark != "quick") return;
+    trial.build = trial.levels["mode"];
+    trial.status = TrialStatus::build_failed;
+    trial.reason =
+        "the build of 'quick' failed:\nq.c:2:1: error: no\nthe build command ended with exit code 1"
+        "\nthe command was: cc";
+  });
+  const auto all = document();
+  EXPECT_THAT(all.failures,
+              ElementsAre("quick mode=fast: not run, because another build of the benchmark failed "
+                          "(4 trials)",
+                          "quick mode=slow: the build failed: q.c:2:1: error: no (4 trials)"));
+  ASSERT_EQ(all.causes.size(), 1U);
+  EXPECT_THAT(all.causes[0].cells, ElementsAre("quick mode=slow"));
+  EXPECT_THAT(all.causes[0].why, HasSubstr("the benchmark's other programs did not run either"));
+  EXPECT_THAT(all.causes[0].last_lines, ElementsAre("q.c:2:1: error: no"));
+}
+
 TEST_F(DocumentTest, EveryKindOfFailureIsCountedAsWhatItIs) {
   for (int i = 1; i <= static_cast<int>(TrialStatus::not_measured); ++i) {
     const auto status = static_cast<TrialStatus>(i);
@@ -485,6 +512,27 @@ TEST_F(DocumentTest, SeveralMachinesAreToldApart) {
   run(place);
   ASSERT_EQ(deciding_in(document()).size(), 1U);
   EXPECT_EQ(deciding_in(document())[0]->scope, stats::Scope::like_these);
+}
+
+TEST_F(DocumentTest, MachinesAsOneHaveTheBenchmarksMeans) {
+  begin(on_three);
+  const auto machine = store_->add_machine(
+      {.key = "k",
+       .host = "n2",
+       .facts = R"({"host":"n2","summary":"n2: a CPU, Linux 6.1","cpu_model":"a CPU",)"
+                R"("topology":{"cpus":2,"cores":2,"packages":1}})"});
+  ASSERT_TRUE(machine);
+  experiment_.machine = *machine;
+  run(place);
+  const auto as_one = make_document(*store_, experiment_, "", {.machines_as_one = true});
+  ASSERT_TRUE(as_one) << as_one.error().message;
+  EXPECT_FALSE(as_one->analysis.spec.machines);
+  const stats::CellMean* mean = mean_of(*as_one, "quick", "fast");
+  ASSERT_NE(mean, nullptr);
+  EXPECT_EQ(mean->n, 18U);  // six blocks on each of three machines
+  EXPECT_EQ(as_one->hardware, "n1, n2, n3: a CPU, 2 CPUs in 2 cores in 1 package");
+  EXPECT_EQ(as_one->machine, "n1, n2, n3: a CPU, Linux 6.1 (the details are those of one node)");
+  EXPECT_EQ(document().hardware, as_one->hardware);
 }
 
 TEST_F(DocumentTest, AMachineThatLostItsTrialsTakesTheVerdictBack) {

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <ranges>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/text.h"
 #include "design/model.h"
@@ -35,6 +39,36 @@ std::string failure_text(const store::Trial& trial) {
     printed = printed.substr(std::min(printed.find('\n', 1), printed.size()));
   const std::string error = first_error(printed, 300);
   return "the build failed: " + (error.empty() ? last_line(text, 300) : error);
+}
+
+// The cells whose trials did not run because of one failed build, with the keys of their own builds.
+struct Unbuilt {
+  std::set<std::string> keys{};
+  std::uint64_t trials = 0;
+};
+using UnbuiltCells = std::map<std::string, Unbuilt>;
+
+// A failed build takes the trials of all cells of its benchmark, but only the cells with that build
+// are to blame.
+void blame(const std::string& why, const UnbuiltCells& cells,
+           const std::vector<store::Build>& builds, Rows& rows) {
+  const auto failed = [&](const Unbuilt& cell) {
+    return std::ranges::any_of(builds, [&](const store::Build& build) {
+      return build.status == store::BuildStatus::failed && cell.keys.contains(build.key);
+    });
+  };
+  report::FailureCause& cause = rows.causes[why];
+  const bool are_known =
+      std::ranges::any_of(cells, [&](const auto& each) { return failed(each.second); });
+  for (const auto& [cell, unbuilt] : cells) {
+    const bool is_own = !are_known || failed(unbuilt);
+    const std::string text =
+        is_own ? why : "not run, because another build of the benchmark failed";
+    rows.failures[fmt::format("{}: {}", cell, text)].trials += unbuilt.trials;
+    if (is_own) cause.cells.insert(cell);
+  }
+  if (cause.cells.size() < cells.size())
+    cause.why += "; therefore, the benchmark's other programs did not run either";
 }
 
 using store::TrialStatus;
@@ -317,6 +351,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   Result<void> profiled;
   std::map<std::string, store::Build>
       failed_builds;  // by cause: the key and the benchmark of the first such build
+  std::map<std::string, UnbuiltCells> unbuilt;  // by cause
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
     if (!trial.warmup && trial.block >= most) return false;
     if (rows.first_ns == 0) rows.first_ns = trial.started_ns;
@@ -356,8 +391,15 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     ++(skipped ? rows.counts.skipped : rows.counts.failed);
     const std::string why = failure_text(trial);
     const std::string cell = cell_text(plan, trial);
-    Failure& failure = rows.failures[fmt::format("{}: {}", cell, why)];
-    if (failure.trials++ == 0) failure.said = last_line(trial.stderr_tail, 200);
+    const bool is_unbuilt = trial.status == TrialStatus::build_failed;
+    if (is_unbuilt) {
+      Unbuilt& of = unbuilt[why][cell];
+      of.keys.insert(trial.build);
+      ++of.trials;
+    } else {
+      Failure& failure = rows.failures[fmt::format("{}: {}", cell, why)];
+      if (failure.trials++ == 0) failure.said = last_line(trial.stderr_tail, 200);
+    }
     report::FailureCause& cause = rows.causes[why];
     if (cause.trials++ == 0) {
       cause.why = why;
@@ -365,7 +407,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       cause.last_lines = last_lines_of(trial.stderr_tail);
       if (skipped) failed_builds[why] = {.key = trial.build, .benchmark = trial.benchmark};
     }
-    cause.cells.insert(cell);
+    if (!is_unbuilt) cause.cells.insert(cell);
     return true;
   });
   if (!read) return std::unexpected(read.error());
@@ -373,13 +415,15 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   if (!failed_builds.empty()) {
     const auto builds = store.builds(experiment.id);
     if (!builds) return std::unexpected(builds.error());
-    for (const auto& [why, wanted] : failed_builds)
+    for (const auto& [why, wanted] : failed_builds) {
+      const store::Build* failed = nullptr;
       for (const store::Build& each : *builds)
         if (each.status == store::BuildStatus::failed && each.benchmark == wanted.benchmark &&
-            (wanted.key.empty() || each.key == wanted.key)) {
-          rows.causes[why].last_lines = last_lines_of(each.output);
-          break;
-        }
+            (failed == nullptr || each.key == wanted.key))
+          failed = &each;
+      if (failed != nullptr) rows.causes[why].last_lines = last_lines_of(failed->output);
+    }
+    for (const auto& [why, cells] : unbuilt) blame(why, cells, *builds, rows);
   }
   rows.data = response.finish();
   rows.unit = response.unit();

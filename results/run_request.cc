@@ -139,6 +139,10 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
   if (plan.is_causal()) request.causal = causal_request(plan, trial, task, late, built.tree);
   add_measures(plan, benchmark.name, request);
   for (std::string& word : request.argv) word = plan::substitute(word, late);
+  for (const std::string& word : task.beside)
+    request.beside.push_back(plan::substitute(word, late));
+  for (const auto& [name, value] : task.beside_env)
+    request.beside_env[name] = plan::substitute(value, late);
   for (auto& [name, value] : request.env) value = plan::substitute(value, late);
   return request;
 }

@@ -171,6 +171,11 @@ stats::Origin origin_of(std::string_view name) {
   return name == plan::compile_time ? stats::Origin::building : stats::Origin::trial;
 }
 
+void describe_response(stats::Spec& spec) {
+  spec.origin = origin_of(spec.response);
+  spec.ratio_of_times = spec.number_is_measured = spec.response == counters::relative_cpu;
+}
+
 bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark) {
   return std::ranges::any_of(plan.factors, [&](const plan::Factor& factor) {
     return !std::holds_alternative<plan::FixedLevels>(factor.levels) &&
@@ -192,6 +197,10 @@ std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan) {
 std::string definition_of(const plan::Plan& plan, const std::string& name) {
   // If a simulated program measures itself, its numbers come from the simulator's clock.
   std::string text = plan.simulated ? "simulated " : "";
+  // It is relative to these commands.
+  if (name == counters::relative_cpu)
+    for (const plan::Benchmark& each : plan.benchmarks)
+      text += fmt::format("{}: {}; ", each.name, fmt::join(each.beside, " "));
   for (const plan::OutputMeasure& each : plan.outputs)
     if (each.name == name)
       text +=

@@ -46,6 +46,8 @@ stats::Lost lost_trial(const store::Trial& trial, const plan::Plan& plan, const 
 
 // Whether numbers of this name come from a build or from a trial.
 stats::Origin origin_of(std::string_view name);
+// Says what the numbers of the spec's response are.
+void describe_response(stats::Spec& spec);
 
 // Whether the plan draws the benchmark's builds at random, for example with a random link order.
 bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark);
@@ -79,10 +81,12 @@ class Response {
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial);
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::string subject);
 
-// A user's request for a report about another number than the plan's response.
+// A user's request for a report about another number than the plan's response, or about all
+// machines as if they were one.
 struct Asked {
-  std::string response{};  // "" means the plan's response
-  std::string better{};    // "lower" or "higher"; "" means what the plan says, or else lower
+  std::string response{};        // "" means the plan's response
+  std::string better{};          // "lower" or "higher"; "" means what the plan says, or else lower
+  bool machines_as_one = false;  // means and comparisons of the benchmark, not of each machine
 };
 
 // Returns the plan changed to compare only that number, which may be a response or any reading of

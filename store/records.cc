@@ -61,6 +61,27 @@ std::optional<Status> named(std::span<const Named<Status>> names, std::string_vi
 std::string_view to_string(BuildStatus status) {
   return name_of<BuildStatus>(build_names, status);
 }
+namespace {
+
+// The trial's CPU time, divided by that of the command beside it.
+counters::Reading cpu_beside(const Trial& trial) {
+  const auto none = [](std::string why) {
+    return counters::absent(std::string(counters::relative_cpu), "", std::move(why));
+  };
+  const auto beside =
+      std::ranges::find(trial.readings, counters::beside_cpu, &counters::Reading::name);
+  if (beside == trial.readings.end()) return none("no command ran beside the trial");
+  const auto* ns = std::get_if<std::int64_t>(&beside->value);
+  if (beside->status == counters::Status::absent || ns == nullptr || *ns <= 0)
+    return none("the command beside the trial " +
+                (beside->reason.empty() ? "took no CPU time" : beside->reason));
+  if (!trial.user_ns || !trial.system_ns) return none("it was not measured");
+  const auto own = static_cast<double>(*trial.user_ns + *trial.system_ns);
+  return counters::counted(std::string(counters::relative_cpu), "", own / static_cast<double>(*ns));
+}
+
+}  // namespace
+
 std::optional<counters::Reading> number_of(const Trial& trial, std::string_view name) {
   const auto own = [&](std::string_view unit, std::optional<std::int64_t> value) {
     return value ? counters::counted(std::string(name), std::string(unit), *value)
@@ -76,6 +97,7 @@ std::optional<counters::Reading> number_of(const Trial& trial, std::string_view 
   if (name == "main_to_exit") return own("ns", trial.layout.main_to_exit_ns);
   if (name == "region") return own("ns", trial.layout.region_ns);
   if (name == "max_rss") return own("bytes", trial.max_rss_bytes);
+  if (name == counters::relative_cpu) return cpu_beside(trial);
   const auto reading = std::ranges::find(trial.readings, name, &counters::Reading::name);
   return reading == trial.readings.end() ? std::nullopt : std::optional(*reading);
 }

@@ -79,6 +79,28 @@ machine::Launch launch_with(const protocol::RunRequest& request, const TrialCont
   return launch;
 }
 
+// The command beside the program must do the same in all trials, so it is not random and has none of
+// the trial's libraries and environment variables for random layouts.
+void put_beside(const protocol::RunRequest& request, const TrialContext& context,
+                machine::Launch& launch) {
+  if (request.beside.empty()) return;
+  protocol::RunRequest plain;
+  plain.env = request.beside_env;
+  plain.options = {{"code", "0"}, {"stack", "0"}, {"heap", "0"}};
+  launch.beside = request.beside;
+  launch.beside_environment = environment_of(plain, context, {}, "");
+}
+
+// The reading of the command beside the program. Its end must be one that the check accepts.
+counters::Reading beside_reading(const machine::BesideEnded& ended, const plan::Check& check) {
+  std::string fault = ended.fault;
+  if (fault.empty() && !check.accepts(ended.exit_code))
+    fault = fmt::format("ended with exit code {}", ended.exit_code);
+  return fault.empty()
+             ? counters::counted(std::string(counters::beside_cpu), "ns", ended.cpu.count())
+             : counters::absent(std::string(counters::beside_cpu), "ns", fault);
+}
+
 TrialStatus status_of(const machine::Ended& ended, const plan::Check& check) {
   switch (ended.how) {
     case machine::End::exited:
@@ -173,6 +195,16 @@ std::string reading_fault(const std::string& response,
       "the response is {}, which was counted for only {:.0f} % of the time: measure fewer events "
       "at once",
       response, 100 * reading->coverage);
+}
+
+// Why the response can't be compared, if it needs the command beside the program.
+std::string relative_fault(const protocol::RunRequest& request, const protocol::RunReply& reply) {
+  if (request.response != counters::relative_cpu) return "";
+  const auto number = store::number_of(reply, request.response);
+  return number && counters::comparable(*number)
+             ? ""
+             : fmt::format("the response is {}, but {}", request.response,
+                           number ? number->reason : "it was not measured");
 }
 
 bool is_measure(const protocol::RunRequest& request, const std::string& name) {
@@ -349,6 +381,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   const RuntimeFiles files{.report = report.is_open() ? report.path() : "",
                            .places = profiler != nullptr ? profiler->make_place_file() : ""};
   machine::Launch launch = launch_with(request, context, files, preloads);
+  put_beside(request, context, launch);
   std::optional<Simulation> simulation;
   if (!context.simulator.empty()) simulation.emplace(context.simulator).wrap(launch);
   if (*causal) (*causal)->wrap(launch);
@@ -389,6 +422,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   else
     reply.readings = std::move(ended.readings);
   reply.readings.push_back(counters::counted("leftover-processes", "", ended.leftovers));
+  if (ended.beside) reply.readings.push_back(beside_reading(*ended.beside, request.check));
   std::ranges::move(around, std::back_inserter(reply.readings));
   if (!ended.readable) forget_unreadable(counted, profile);
   reply.profile = std::move(profile);
@@ -420,6 +454,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   judge(TrialStatus::not_randomized,
         layout_fault(request, reply.layout, reported.did, !library.empty(), in_place));
   judge(TrialStatus::not_measured, response_fault(request, reply.layout));
+  judge(TrialStatus::not_measured, relative_fault(request, reply));
   judge(TrialStatus::not_measured, std::move(useless));
   judge(TrialStatus::not_measured,
         reading_fault(request.response, reply.readings, is_measure(request, request.response)));

@@ -49,6 +49,43 @@ TEST_F(TrialTest, ACounterThatIsTheResponseMustHaveBeenCounted) {
   EXPECT_THAT(reply.reason, HasSubstr("could not be counted: it happens in the kernel"));
 }
 
+TEST_F(TrialTest, TheCommandBesideTheProgramIsNotRandomAndGivesTheRelativeCpuTime) {
+  const std::string work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+  protocol::RunRequest trial = request(work + "; " + work);
+  trial.options = {{"heap", "1"}, {"seed", "7"}};
+  trial.env = {{"KEPT", "no"}};
+  trial.beside_env = {{"KEPT", "yes"}};
+  trial.response = counters::relative_cpu;
+  trial.beside = {"/bin/sh", "-c",
+                  "case $STABILIZER_OPTIONS in *seed*) exit 9 ;; *heap=0*) ;; *) exit 8 ;; esac\n"
+                  "[ $KEPT = yes ] && [ -z \"$LD_PRELOAD\" ] || exit 7\n" +
+                      work};
+  const auto reply = run_trial(trial, {});
+  ASSERT_EQ(reply.status, TrialStatus::ok) << reply.reason;
+  const auto relative = store::number_of(reply, counters::relative_cpu);
+  ASSERT_TRUE(relative);
+  EXPECT_GT(counters::to_double(relative->value), 1.2);
+  EXPECT_LT(counters::to_double(relative->value), 3.0);
+}
+
+TEST_F(TrialTest, WithoutTheCommandBesideThereIsNoRelativeCpuTime) {
+  protocol::RunRequest trial = request("exit 0");
+  trial.beside = {"/bin/sh", "-c", "exit 3"};
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok) << "the response is another number";
+  trial.response = counters::relative_cpu;
+  const auto reply = run_trial(trial, {});
+  EXPECT_EQ(reply.status, TrialStatus::not_measured);
+  EXPECT_EQ(
+      reply.reason,
+      "the response is relative_cpu, but the command beside the trial ended with exit code 3");
+  trial.check.other_exits = {3};
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::ok);
+  trial.beside.clear();
+  EXPECT_THAT(run_trial(trial, {}).reason, HasSubstr("no command ran beside the trial"));
+  trial.beside = {"/no/such/program"};
+  EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::not_started);
+}
+
 // cpu-migrations is, and plans refuse it.
 TEST_F(TrialTest, NoEventHasTheNameOfAReadingOfEachTrial) {
   machine::Observer observer({0});

@@ -24,6 +24,7 @@
 #include "client/run.h"
 #include "client/run_folder.h"
 #include "client/stored.h"
+#include "counters/reading.h"
 #include "machine/processes.h"
 #include "plan/measures/builds.h"
 #include "report/json.h"
@@ -37,6 +38,11 @@ using nlohmann::json;
 using std::chrono::nanoseconds;
 
 constexpr std::uint64_t most_blocks = 5000;
+
+bool is_readable(int fd) {
+  pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, 0) == 1;
+}
 
 Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budget) {
   const nanoseconds rest = budget - pace.round;
@@ -268,12 +274,17 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
                          int stop_fd, Comparison& comparison, WorkFolder& work) {
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
     return fail(fmt::format("--save: the file {} exists already", options.save));
-  if (auto built = build_versions(options, comparison, work, stop_fd); !built)
+  if (auto built = build_versions(options, comparison, work, stop_fd); !built) {
+    // The error names the log of a failed build.
+    if (!is_readable(stop_fd)) work.keep();
     return std::unexpected(built.error());
+  }
   const auto began = std::chrono::steady_clock::now();
   const OwnFiles own(comparison, directory);
-  const auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
+  auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
+  // The first runs have the CPU for themselves.
+  if (runs_beside(comparison)) *pace = {.round = 2 * pace->round, .longest = 2 * pace->longest};
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
@@ -389,12 +400,11 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   return exit_code(answered->ending, options.fail_on);
 }
 
-bool is_readable(int fd) {
-  pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
-  return poll(&one, 1, 0) == 1;
-}
-
 }  // namespace
+
+void run_beside(AbOptions& options) {
+  options.response = counters::relative_cpu;
+}
 
 Result<int> compare_versions(const AbOptions& options) {
   const auto budget = parse_duration(options.budget);

@@ -54,6 +54,9 @@ struct AbOptions {
   Follower follow{};  // as in RunOptions
 };
 
+// Has the first version run beside each trial.
+void run_beside(AbOptions& options);
+
 Result<int> compare_versions(const AbOptions& options);
 
 }  // namespace stab::client::ab

@@ -10,6 +10,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
+#include "counters/reading.h"
 #include "report/sections/section.h"
 
 namespace stab::client::ab {
@@ -23,8 +24,9 @@ std::string duration(double ns) {
 struct Subject {
   bool time = true;
   bool memory = false;
-  std::string noun;  // "CPU time", "peak memory"
-  std::string of;    // " in CPU time"; "" for the wall time, which need not be named
+  bool relative = false;  // to the CPU time of the first version, which runs beside each trial
+  std::string noun;       // "CPU time", "peak memory"
+  std::string of;         // " in CPU time"; "" for the wall time, which need not be named
 };
 
 Subject subject_of(const report::Document& document) {
@@ -32,12 +34,13 @@ Subject subject_of(const report::Document& document) {
   Subject subject;
   subject.time = document.analysis.spec.unit == stats::Unit::nanoseconds;
   subject.memory = response == "max_rss";
-  subject.noun = response == "wall"     ? "wall time"
-                 : response == "user"   ? "user CPU time"
-                 : response == "system" ? "system CPU time"
-                 : response == "cpu"    ? "CPU time"
-                 : subject.memory       ? "peak memory"
-                                        : response;
+  subject.relative = response == counters::relative_cpu;
+  subject.noun = response == "wall"                      ? "wall time"
+                 : response == "user"                    ? "user CPU time"
+                 : response == "system"                  ? "system CPU time"
+                 : response == "cpu" || subject.relative ? "CPU time"
+                 : subject.memory                        ? "peak memory"
+                                                         : response;
   if (response != "wall") subject.of = " in " + subject.noun;
   return subject;
 }
@@ -49,7 +52,8 @@ std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double high = effect.high.value();
   if (ratio >= 2)
     return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
-                       subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
+                       subject.time || subject.relative ? "long" : "much", rounded(low, 3),
+                       rounded(high, 3));
   const auto percent = [](double value) {
     return fmt::format("{}{} %", value < 1 ? "" : "+", rounded(100 * (value - 1), 2));
   };
@@ -75,13 +79,14 @@ std::string what_it_takes(const report::Document& document, const stats::Effect&
   if (needed <= static_cast<double>(blocks))
     return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
+  const std::string& response = document.analysis.spec.response;
+  const bool is_time = response == "wall" || response == "cpu" || response == "user";
   if (needed * round > 3e18)
     return "; that would take more than a century: choose a larger --margin";
   return fmt::format(
       "; about {:.0f} rounds, {}, would settle it to within {:g} % (--budget); a larger "
       "--margin{} needs less",
-      needed, duration(needed * round), margin_of(document),
-      document.analysis.spec.response == "wall" ? " or --metric cpu" : "");
+      needed, duration(needed * round), margin_of(document), is_time ? " or --beside" : "");
 }
 
 // Says why there is no verdict if the numbers don't show it, or else what would settle it.

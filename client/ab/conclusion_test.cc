@@ -88,7 +88,7 @@ TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
       unsure.sentences(),
       ElementsAre(AllOf(HasSubstr("cannot tell whether new is faster or slower than old"),
                         HasSubstr("; about 1000 rounds, 33 min 20 s, would settle it to within 1 % "
-                                  "(--budget); a larger --margin or --metric cpu needs less"))));
+                                  "(--budget); a larger --margin or --beside needs less"))));
   EXPECT_FALSE(unsure.findings.regressed);
   EXPECT_TRUE(unsure.findings.unsure);
 }

@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "client/output.h"
 #include "counters/events/counting.h"
+#include "counters/reading.h"
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "machine/processes.h"
@@ -354,7 +355,7 @@ Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
 }  // namespace
 
 Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
-                            WorkFolder& work, int stop_fd) {
+                            const WorkFolder& work, int stop_fd) {
   if (comparison.kind != Kind::folders) return {};
   BuildOf build{.command = options.build, .stop_fd = stop_fd, .variables = comparison.env};
   const std::string szc = companion("szc");
@@ -366,9 +367,7 @@ Result<void> build_versions(const AbOptions& options, const Comparison& comparis
     places.push_back({.name = comparison.versions[i].name,
                       .folder = comparison.versions[i].text,
                       .log = copy_of(work, i) + ".log"});
-  auto built = build_all(places, build);
-  if (!built) work.keep();
-  return built;
+  return build_all(places, build);
 }
 
 WorkFolder::~WorkFolder() {
@@ -429,6 +428,11 @@ Result<void> check_options(const AbOptions& options) {
         "revisions need both --build, the command that builds each revision, and --run, the "
         "command to measure; 'stabctl ab --help' has an example");
   if (!builds && !options.same.empty()) return fail("--same needs --build");
+  if (builds && options.response == counters::relative_cpu &&
+      (!options.prepare.empty() || !options.cleanup.empty()))
+    return fail(
+        "--beside runs the first revision in its own folder beside each trial, and --prepare and "
+        "--cleanup run only in the trial's folder: leave them out");
   return {};
 }
 

@@ -60,9 +60,9 @@ Result<void> check_options(const AbOptions& options);
 Result<Comparison> comparison_of(const AbOptions& options, const std::string& directory,
                                  WorkFolder& work);
 
-// Builds revisions in their folders, several at a time, and keeps `work` if a build fails. Does
-// nothing if the versions are not revisions. The builds end when `stop_fd` becomes readable.
+// Builds revisions in their folders in `work`, several at a time. Does nothing if the versions are
+// not revisions. The builds end when `stop_fd` becomes readable.
 Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
-                            WorkFolder& work, int stop_fd);
+                            const WorkFolder& work, int stop_fd);
 
 }  // namespace stab::client::ab

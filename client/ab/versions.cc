@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "counters/reading.h"
 #include "plan/measures/builds.h"
 #include "plan/measures/regions.h"
 #include "plan/reading/key_list.h"
@@ -187,6 +188,10 @@ std::string step_of(const Comparison& comparison, const std::string& folder,
   return comparison.kind == Kind::folders ? fmt::format("cd '{}' || exit\n{}", folder, step) : step;
 }
 
+bool runs_beside(const Comparison& comparison) {
+  return comparison.response == counters::relative_cpu;
+}
+
 bool is_response(std::string_view name) {
   return std::ranges::find(plan::words::responses, name) != plan::words::responses.end() ||
          name == plan::code_size || plan::region_of(name);
@@ -217,6 +222,15 @@ std::string plan_of(const Comparison& comparison) {
   fmt::format_to(out, "\n[[benchmark]]\nname = {}\nrun = [{}]\n",
                  comparison.kind == Kind::programs ? quoted(versions.front().name) : "\"command\"",
                  fmt::join(run, ", "));
+  if (runs_beside(comparison)) {
+    Comparison plain = comparison;
+    plain.heap = false;
+    plain.heap_library.clear();
+    std::vector<std::string> beside;
+    for (const std::string& word : command_of(plain, versions.front()))
+      beside.push_back(quoted(word));
+    fmt::format_to(out, "beside = [{}]\n", fmt::join(beside, ", "));
+  }
   for (const auto& [key, step] :
        {std::pair{"prepare", comparison.prepare}, std::pair{"cleanup", comparison.cleanup}}) {
     if (step.empty()) continue;

@@ -91,6 +91,9 @@ std::vector<std::string> command_of(const Comparison& comparison, const Version&
 std::string step_of(const Comparison& comparison, const std::string& folder,
                     const std::string& step);
 
+// Whether the first version runs beside each trial, because the response needs that.
+bool runs_beside(const Comparison& comparison);
+
 // Whether each trial has this number without counting an event.
 bool is_response(std::string_view name);
 

@@ -25,7 +25,7 @@ constexpr std::array names = std::to_array<std::string_view>({
     "leftover-processes", "cpu-migrations", "interrupts", "softirqs", "throttled", "steal-ns", "other-cpus-busy-ns",
     "memory-pressure-ns", "frequency-before-khz", "frequency-after-khz", "temperature-before-c", "temperature-after-c",
     "clocksource-changes", "spawn-ns", "commit-before-ns", "quiet-wait-ns", "quiet-wait-in-vain",
-    "reports-beside-ns"});
+    "reports-beside-ns", "beside-cpu-ns"});
 // clang-format on
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace stab::plan {
 namespace {
 
-constexpr std::array<std::string_view, 7> of_real_runs{"wall",    "user",         "system", "cpu",
-                                                       "max_rss", "main_to_exit", "region"};
+constexpr std::array<std::string_view, 8> of_real_runs{
+    "wall", "user", "system", "cpu", "relative_cpu", "max_rss", "main_to_exit", "region"};
 
 }  // namespace
 

@@ -236,6 +236,35 @@ void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmar
 
 }  // namespace
 
+void check_beside(Draft& draft) {
+  std::vector<const Factor*> factors;
+  for (const DraftFactor& each : draft.factors) factors.push_back(&each.value);
+  const std::set<std::string> changing = changing_names(draft.plan.variables, factors);
+  for (const DraftBenchmark& benchmark : draft.benchmarks) {
+    if (benchmark.value.beside.empty()) continue;
+    for (const Template& text : benchmark.run) {
+      const bool is_shared = text.path.ends_with("stdin") || text.path.ends_with("beside");
+      for (const std::string& name : names_in(text.text))
+        if (is_shared && changing.contains(name))
+          draft.problems.add(
+              text.at,
+              fmt::format("'{}' must be the same in all trials if a command runs beside "
+                          "them, so it cannot use ${{{}}}: name a file that exists already",
+                          text.path, name));
+    }
+    if (draft.plan.simulated || draft.plan.is_causal())
+      draft.problems.add(benchmark.at,
+                         "'benchmark.beside' measures CPU time, so it cannot be combined with "
+                         "'measure.simulate' or a causal profile: leave it out");
+    for (const Exclusion& each : draft.plan.exclude)
+      if (each.quantity == "involuntary_switches_per_s")
+        draft.problems.add(benchmark.at,
+                           "'benchmark.beside' interrupts each trial many times a second, so no "
+                           "trial would pass the rule about involuntary_switches_per_s: leave the "
+                           "rule out");
+  }
+}
+
 void check_builds(Draft& draft) {
   const auto inside = names_in_values(draft);
   for (const DraftBenchmark& benchmark : draft.benchmarks) {

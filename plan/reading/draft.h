@@ -126,6 +126,7 @@ void read_analysis(const Table& root, Draft& draft);
 void check_names(
     Draft& draft);  // each ${NAME} is defined, and texts stay short when it is replaced
 void check_builds(Draft& draft);   // OUT and DIR are used where they must be
+void check_beside(Draft& draft);   // commands beside trials are the same in all trials
 void check_factors(Draft& draft);  // each factor acts on each benchmark
 void check_design(Draft& draft);   // the kind of design fits the factors
 // Checks calibrations, padding studies and fractional designs, once the rest of the design is good,

@@ -57,8 +57,8 @@ inline constexpr std::array<std::string_view, 17> knobs{"governor",       "energ
                                                         "compaction",     "ksm",
                                                         "swappiness",     "aslr",
                                                         "other_processes"};
-inline constexpr std::array<std::string_view, 7> responses{
-    "wall", "user", "system", "cpu", "max_rss", "main_to_exit", "region"};
+inline constexpr std::array<std::string_view, 8> responses{
+    "wall", "user", "system", "cpu", "relative_cpu", "max_rss", "main_to_exit", "region"};
 inline constexpr std::array of_builds{code_size, compile_time};
 inline constexpr std::array<std::string_view, 2> methods{"standard", "stabilizer"};
 inline constexpr std::array<std::string_view, 2> errors{"own", "pooled"};
@@ -81,8 +81,9 @@ inline constexpr std::size_t max_sets = 16;
 inline constexpr std::size_t max_responses = 16;
 inline constexpr std::size_t max_measures = 64;  // of outputs, and the same number of derived ones
 inline constexpr std::string_view response_words =
-    "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"max_rss\"`, `\"main_to_exit\"`, "
-    "`\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, `\"code-size\"`, "
+    "`\"wall\"`, `\"user\"`, `\"system\"`, `\"cpu\"`, `\"relative_cpu\"`, `\"max_rss\"`, "
+    "`\"main_to_exit\"`, `\"region\"`, `\"region-NAME-ns\"`, `\"region-NAME-count\"`, "
+    "`\"code-size\"`, "
     "`\"compile-time\"`, an event of `measure.counters` "
     "or "
     "`measure.rotate`, a count of `measure.simulate`, or the name of a measure";
@@ -158,6 +159,11 @@ inline constexpr Key keys[] = {
      "the value of the environment variable `NAME`"},
     {"benchmark.stdin", Text{is_filled_word, filled_word_rule},
      "the file that the program reads as its stdin", "`/dev/null`"},
+    {"benchmark.beside", Texts{is_word, word_rule},
+     "a command that runs at the same time as each trial, on the same CPUs, and reads the same "
+     "stdin: the response `relative_cpu` is the trial's CPU time divided by the CPU time of this "
+     "command",
+     "none"},
     {"benchmark.prepare", Text{is_filled_word, filled_word_rule},
      "a command for `/bin/sh` that runs before each trial and is not measured"},
     {"benchmark.cleanup", Text{is_filled_word, filled_word_rule},
@@ -378,7 +384,7 @@ inline constexpr Key keys[] = {
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "
      "array adds further responses, each with its own verdicts",
-     "`\"wall\"`"},
+     "`\"wall\"`; `\"relative_cpu\"` if all benchmarks have `beside`"},
     {"analysis.log", Flag{true},
      "whether to compare geometric means; always `false` in a padding study and with `stabilizer`"},
     {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "the significance level of the tests"},

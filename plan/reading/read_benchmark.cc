@@ -91,6 +91,19 @@ void read_run(const Table& table, DraftBenchmark& draft) {
   draft.value.run = *words;
 }
 
+void read_beside(const Table& table, DraftBenchmark& draft) {
+  const auto words = given<"benchmark.beside">(table);
+  if (!words) return;
+  const Pair& pair = *table.find("beside");
+  if (words->empty() || words->front().empty())
+    table.problems().add(
+        pair.at, fmt::format("'{}' must start with the program to run", table.path("beside")));
+  const Items& items = std::get<Items>(pair.value.data);
+  for (std::size_t i = 0; i < words->size(); ++i)
+    draft.run.push_back({items[i].at, table.path("beside"), (*words)[i]});
+  draft.value.beside = *words;
+}
+
 void read_env(const Table& table, DraftBenchmark& draft) {
   const auto env = table.open_table("env");
   if (!env) return;
@@ -120,6 +133,7 @@ DraftBenchmark read_benchmark(const Value& value, const Benchmark& defaults, Dra
   read.value.stdin_file = given<"benchmark.stdin">(table);
   if (read.value.stdin_file)
     read.run.push_back({table.find("stdin")->at, table.path("stdin"), *read.value.stdin_file});
+  read_beside(table, read);
   read.value.prepare = read_step(table, "prepare", given<"benchmark.prepare">(table), read);
   read.value.cleanup = read_step(table, "cleanup", given<"benchmark.cleanup">(table), read);
   read.value.sources = given<"benchmark.sources">(table).value_or(std::vector<std::string>{});

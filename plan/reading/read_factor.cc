@@ -103,18 +103,13 @@ Words builtin_names() {
 }
 
 // These names are columns in a table of trials, or words in a model's formula.
-const Words reserved{"experiment",  "benchmark",       "trial",
-                     "position",    "block",           "cell",
-                     "warmup",      "attempt",         "seed",
-                     "status",      "Residuals",       "wall",
-                     "user",        "system",          "cpu",
-                     "max_rss",     "build",           "exit",
-                     "signal",      "region",          "main_to_exit",
-                     "randomized",  "randomization",   "layout_note",
-                     "layout_seed", "epochs",          "given_up",
-                     "functions",   "moved_functions", "text_bytes",
-                     "moved_bytes", "regions",         "heap_operations",
-                     "heap_bytes",  "heap_fixed_bytes"};
+const Words reserved{
+    "experiment",  "benchmark",   "trial",   "position",        "block",      "cell",
+    "warmup",      "attempt",     "seed",    "status",          "Residuals",  "wall",
+    "user",        "system",      "cpu",     "relative_cpu",    "max_rss",    "build",
+    "exit",        "signal",      "region",  "main_to_exit",    "randomized", "randomization",
+    "layout_note", "layout_seed", "epochs",  "given_up",        "functions",  "moved_functions",
+    "text_bytes",  "moved_bytes", "regions", "heap_operations", "heap_bytes", "heap_fixed_bytes"};
 
 bool has_word(const Words& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();

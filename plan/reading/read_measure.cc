@@ -133,10 +133,20 @@ void check_all_are_built(Position at, Draft& draft) {
                       compile_time, shown(benchmark.value.name)));
 }
 
+void check_all_have_company(Position at, Draft& draft) {
+  for (const DraftBenchmark& benchmark : draft.benchmarks)
+    if (benchmark.value.beside.empty())
+      return draft.problems.add(
+          at, fmt::format("'analysis.response' needs 'relative_cpu', but benchmark '{}' has no "
+                          "'beside', the command to compare with",
+                          shown(benchmark.value.name)));
+}
+
 // Each benchmark must print the number that is compared.
 void check_all_print(const std::string& response, Position at, Draft& draft) {
   for (const std::string& part : parts_of(draft.plan, response)) {
     if (part == compile_time) check_all_are_built(at, draft);
+    if (part == counters::relative_cpu) check_all_have_company(at, draft);
     const auto output = std::ranges::find(draft.plan.outputs, part, &OutputMeasure::name);
     if (output == draft.plan.outputs.end() || output->benchmarks.empty()) continue;
     for (const DraftBenchmark& benchmark : draft.benchmarks)
@@ -229,7 +239,12 @@ void read_measure(const Table& root, Draft& draft) {
 
 void read_response(const std::optional<Table>& table, Draft& draft) {
   Analysis& analysis = draft.plan.analysis;
-  analysis.response = words::responses.front();
+  // While a command runs beside a trial, the trial's other times tell little.
+  const bool has_company = !draft.benchmarks.empty() &&
+                           std::ranges::none_of(draft.benchmarks, [](const DraftBenchmark& each) {
+                             return each.value.beside.empty();
+                           });
+  analysis.response = has_company ? counters::relative_cpu : words::responses.front();
   const Pair* pair = table ? table->find("response") : nullptr;
   if (pair == nullptr) return;
   draft.response_at = pair->at;

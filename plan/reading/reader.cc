@@ -97,6 +97,7 @@ void check_tables(Draft& draft) {
   check_studies(draft);
   check_turns(draft);
   check_simulated(draft);
+  check_beside(draft);
   check_causal(draft);
   check_options(draft);
   check_machines(draft);

@@ -138,6 +138,39 @@ TEST(ReaderDefaults, ChoicesNameTheNearest) {
       "\"fail-experment\", did you mean 'fail-experiment'?\n");
 }
 
+TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
+  const std::string with =
+      "[experiment]\nname = 'x'\n[variables]\nN = '5'\n[[benchmark]]\n"
+      "name = 'b'\nrun = ['./b', '${L}']\nbeside = ['./b', '${N}']\n";
+  const std::string factor = "[factor.f]\nlevels = { a = { L = '1' }, b = { L = '2' } }\n";
+  const Plan plan = good_plan(with + factor);
+  EXPECT_EQ(plan.analysis.response, "relative_cpu");
+  EXPECT_EQ(plan.benchmarks.at(0).beside, (std::vector<std::string>{"./b", "${N}"}));
+  EXPECT_EQ(good_plan(with + factor + "[analysis]\nresponse = 'cpu'\n").analysis.response, "cpu");
+  EXPECT_EQ(good_plan(smallest).analysis.response, "wall");
+  EXPECT_EQ(
+      problems_of(with + "[factor.f]\nlevels = { a = { L = '1', N = '1' }, b = { L = '2', N = "
+                         "'2' } }\n"),
+      "p:8:18: 'benchmark.beside' must be the same in all trials if a command runs beside "
+      "them, so it cannot use ${N}: name a file that exists already\n");
+  const std::string built =
+      "[experiment]\nname = 'x'\n[variables]\nREF = '${DIR}/b'\n[[benchmark]]\n"
+      "name = 'b'\nbuild = 'cc ${L} b.c -o ${OUT}'\nrun = ['${OUT}']\n";
+  for (const char* changing :
+       {"beside = ['${REF}']\n", "beside = ['${OUT}']\n", "beside = ['b', '${LDFLAGS}']\n",
+        "beside = ['b']\nstdin = '${L}'\n"})
+    EXPECT_THAT(problems_of(built + changing + factor),
+                HasSubstr("must be the same in all trials if a command runs beside them"))
+        << changing;
+  EXPECT_THAT(problems_of(with + factor + "[[exclude]]\nwhen = 'involuntary_switches_per_s > 5'\n"),
+              HasSubstr("leave the rule out"));
+  EXPECT_THAT(problems_of(with + factor + "[measure]\nsimulate = true\n"),
+              HasSubstr("'benchmark.beside' measures CPU time"));
+  EXPECT_EQ(more("[analysis]\nresponse = 'relative_cpu'\n"),
+            "p:7:1: 'analysis.response' needs 'relative_cpu', but benchmark 'b' has no 'beside', "
+            "the command to compare with\n");
+}
+
 TEST(ReaderBenchmark, ThereIsAtLeastOne) {
   EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n"),
             "p:1:1: 'benchmark' is missing: add at least one [[benchmark]]\n");
@@ -421,8 +454,9 @@ TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
 
 TEST(ReaderAnalysis, IsBounded) {
   EXPECT_EQ(more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
-            "p:7:1: 'analysis.response' must be wall, user, system, cpu, max_rss, main_to_exit, "
-            "region, code-size, compile-time, 'region-NAME-ns' or 'region-NAME-count', one of "
+            "p:7:1: 'analysis.response' must be wall, user, system, cpu, relative_cpu, max_rss, "
+            "main_to_exit, region, code-size, compile-time, 'region-NAME-ns' or "
+            "'region-NAME-count', one of "
             "'measure.counters' or the name of a measure, not wal, did you mean 'wall'?\n"
             "p:8:1: 'analysis.log' must be true or false, not 1\n"
             "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"

@@ -380,7 +380,7 @@ Section padding_section(const stats::Analysis& analysis) {
 namespace {
 
 bool is_time(const Analysis& analysis) {
-  return analysis.spec.unit == stats::Unit::nanoseconds;
+  return analysis.spec.unit == stats::Unit::nanoseconds || analysis.spec.ratio_of_times;
 }
 
 // Whether one of the two is faster and the other one is slower.

@@ -50,7 +50,7 @@ bool is_less(const Effect& effect) {
 }
 
 std::string verb(const Spec& spec) {
-  return spec.unit == Unit::number ? "has" : "takes";
+  return spec.unit == Unit::number && !spec.ratio_of_times ? "has" : "takes";
 }
 
 // Formats the differences of one comparison, all in the same unit.
@@ -223,7 +223,8 @@ std::string sentence_of(const Effect& effect, const Spec& spec) {
 }  // namespace
 
 std::string_view verdict_word(Verdict verdict, const Spec& spec) {
-  const bool time = spec.unit == Unit::nanoseconds && !spec.higher_is_better;
+  const bool time =
+      (spec.unit == Unit::nanoseconds || spec.ratio_of_times) && !spec.higher_is_better;
   switch (verdict) {
     case Verdict::same:
       return "same";
@@ -238,11 +239,12 @@ std::string_view verdict_word(Verdict verdict, const Spec& spec) {
 }
 
 std::string response_words(const Spec& spec) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> words{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> words{
       {{"wall", "wall time"},
        {"user", "user CPU time"},
        {"system", "system CPU time"},
        {"cpu", "CPU time"},
+       {"relative_cpu", "CPU time"},
        {"max_rss", "peak memory"},
        {"main_to_exit", "time from main to exit"},
        {"region", "time in the region"},

@@ -93,7 +93,7 @@ completes "apply" quiesce a
 completes "--folder --format --fail-on --full" report --f
 completes "text json html" report --format ''
 completes "trials regressed unsure none" watch --fail-on ''
-completes "wall user system cpu max_rss main_to_exit region code-size" ab --response ''
+completes "wall user system cpu relative_cpu max_rss main_to_exit region code-size" ab --response ''
 completes "" ab --cpu ''
 completes "--exit-codes" ab --exit
 completes "own" analyze numbers.csv --error o

@@ -48,12 +48,19 @@ void CommandLine::add_ab() {
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
-  ab->add_option(
-        "--metric,--response", a.ab.response,
-        "The response to compare: a time, max_rss, a region, code-size, or an event of 'stabctl "
-        "counters'; smaller is better")
-      ->type_name("NAME:{wall,user,system,cpu,max_rss,main_to_exit,region,code-size}")
-      ->capture_default_str();
+  CLI::Option* const response =
+      ab->add_option("--metric,--response", a.ab.response,
+                     "The response to compare: a time, max_rss, a region, code-size, or an event "
+                     "of 'stabctl "
+                     "counters'; smaller is better")
+          ->type_name(
+              "NAME:{wall,user,system,cpu,relative_cpu,max_rss,main_to_exit,region,code-size}")
+          ->capture_default_str();
+  ab->add_flag_callback(
+        "--beside", [&a] { client::ab::run_beside(a.ab); },
+        "For noisy machines: run the first version beside each trial on the same CPU, and compare "
+        "CPU times relative to it. A slow machine then slows both down")
+      ->excludes(response);
   ab->add_option("--exit-codes", a.ab.exit_codes,
                  "Exit codes that count as success, separated by commas; a trial that exits with "
                  "any other code has failed")

@@ -89,7 +89,9 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ResultsRequest& request) {
-  return protocol::ReadRequest{.reading = protocol::Reading::results, .response = request.response};
+  return protocol::ReadRequest{.reading = protocol::Reading::results,
+                               .response = request.response,
+                               .machines_as_one = request.machines_as_one};
 }
 
 Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request) {

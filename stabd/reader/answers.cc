@@ -108,8 +108,9 @@ Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFil
 }
 
 Result<void> document(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  auto made = results::make_document(store, request.experiments.front(), request.database,
-                                     {.response = request.response});
+  auto made = results::make_document(
+      store, request.experiments.front(), request.database,
+      {.response = request.response, .machines_as_one = request.machines_as_one});
   if (!made) return std::unexpected(made.error());
   return file.add(protocol::encode(protocol::ResultsReply{.document = std::move(*made)}));
 }

@@ -149,6 +149,7 @@ struct Spec {
   // exact.
   std::optional<double> resolution{};
   bool number_is_measured = false;  // a response without a unit may come from a clock
+  bool ratio_of_times = false;      // a response without a unit that is a time divided by another
   // All trials of a level come before those of the next one, as the caller's notes say.
   bool one_after_other = false;
   // The order of each block's trials was drawn at random, so that randomization tests are exact.

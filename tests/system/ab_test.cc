@@ -297,6 +297,35 @@ TEST_F(Ab, TheResponseIsTheUsersChoice) {
     EXPECT_THAT(event.err, HasSubstr("--response page-faults:u: "));
 }
 
+// The second version does three times the work of the first, which runs beside both.
+TEST_F(Ab, TheFirstVersionRunsBesideEachTrial) {
+  const std::string work = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+  const Output told = ab(6, {"--beside", "--json", "--", work, work + "; " + work + "; " + work});
+  ASSERT_EQ(told.code, 0) << told.err;
+  const json document = json::parse(told.out);
+  EXPECT_EQ(document["report"]["analysis"]["response"], "relative_cpu");
+  EXPECT_EQ(document["conclusions"][0]["verdict"], "slower") << told.out;
+  const Output trials = run_program({STAB_BIN_DIR "/stabctl", "export", "--folder",
+                                     document["state"].get<std::string>(), "--json"},
+                                    lab_.folder());
+  ASSERT_EQ(trials.code, 0) << trials.err;
+  std::size_t found = 0;
+  for (const json& trial : json::parse(trials.out)) {
+    if (trial["status"] != "ok") continue;
+    ++found;
+    const double beside = trial["beside-cpu-ns"].get<double>();
+    const double own = trial["user_ns"].get<double>() + trial["system_ns"].get<double>();
+    EXPECT_GT(own / beside, 0.2);
+    EXPECT_LT(own / beside, 12);
+  }
+  EXPECT_GE(found, 30U);
+  EXPECT_THAT(ab(3, {"--beside", "--response", "cpu", "--", "true", "exit 0"}).err,
+              HasSubstr("cannot be used together"));
+  EXPECT_THAT(
+      ab(3, {"--beside", "--build", "true", "--run", "true", "--prepare", "true", "HEAD"}).err,
+      HasSubstr("--prepare and --cleanup run only in the trial's folder"));
+}
+
 TEST_F(Ab, ExitCodesAndCpusAreTheUsersChoice) {
   const Output codes = ab(3, {"--exit-codes", "0,3", "--json", "--", "exit 3", "true"});
   ASSERT_EQ(codes.code, 0) << codes.err;
@@ -534,15 +563,19 @@ TEST_F(Ab, CtrlCEndsABuildAndWhatItStarted) {
             0);
   const pid_t child =
       start_program({STAB_BIN_DIR "/stabctl", "ab", "--build",
-                     "sleep 4711.25 & echo began >" + lab_.path("began") + "; sleep 4711.5",
-                     "--run", "true", "HEAD", "."},
+                     "sleep 4711.25 & pwd >>" + lab_.path("began") + "; sleep 4711.5", "--run",
+                     "true", "HEAD", "."},
                     lab_.folder(), lab_.path("said"));
-  EXPECT_TRUE(wait_for_text(lab_.path("began"), "began"));
+  EXPECT_TRUE(wait_for_text(lab_.path("began"), "\n"));
+  const std::string began = read_file(lab_.path("began"), 4096).value_or("");
+  const std::string built_in = began.substr(0, began.find('\n'));
+  EXPECT_TRUE(std::filesystem::exists(built_in)) << built_in;
   kill(child, SIGINT);
   EXPECT_EQ(end_of(child), 128 + SIGINT);
   EXPECT_THAT(read_file(lab_.path("said"), 1 << 20).value_or(""),
               HasSubstr("interrupted before anything was measured"));
   EXPECT_NE(run_program({"/usr/bin/pgrep", "-f", "sleep 4711[.]"}, "/").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(built_in)) << built_in;
 }
 
 bool is_over(pid_t child) {

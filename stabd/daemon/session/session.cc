@@ -675,10 +675,19 @@ Session::Progress Session::progress() const {
     progress.activity = "waiting for a node of the cluster";
   if (state_ != State::running) return progress;
   if (done_now > 0) {
-    const double share =
-        static_cast<double>(counts.total - counts.finished()) / static_cast<double>(done_now);
-    progress.left =
-        std::chrono::duration_cast<nanoseconds>((steady_clock::now() - trials_since_) * share);
+    const auto needed_for = [&](std::uint64_t trials) {
+      const std::uint64_t left = trials - std::min(trials, counts.finished());
+      return std::chrono::duration_cast<nanoseconds>(
+          (steady_clock::now() - trials_since_) *
+          (static_cast<double>(left) / static_cast<double>(done_now)));
+    };
+    progress.left = needed_for(counts.total);
+    // When the plan's time is up, the trials end, but not before the fewest blocks have ended.
+    if (plan_.design.time) {
+      const nanoseconds time =
+          *plan_.design.time - nanoseconds(experiment_.duration_ns.value_or(0));
+      progress.left = std::min(*progress.left, std::max(time, needed_for(progress.fewest)));
+    }
   }
   if (busy_with<Wait>()) progress.activity = wait_words();
   if (has_several()) {

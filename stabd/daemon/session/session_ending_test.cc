@@ -130,6 +130,25 @@ TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
   EXPECT_EQ(around.row().stopped_by, store::StopCause::time);
 }
 
+// The time is up, and one of the 12 trials of the fewest blocks is left, of 20 in all.
+TEST(Session, WhatIsLeftEndsWithTheTimeOfThePlan) {
+  using std::chrono::steady_clock;
+  Around around(with_time);
+  store::Experiment row = around.row();
+  row.duration_ns = std::chrono::nanoseconds(std::chrono::minutes(11)).count();
+  ASSERT_TRUE(around.store_->update_experiment(row));
+  around.begin();
+  const auto began = steady_clock::now();
+  around.session_->start();
+  while (around.session_->counts().finished() < 11) {
+    if (around.asked_ == Kind::run) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    around.answer();
+  }
+  const auto left = around.session_->progress().left;
+  ASSERT_TRUE(left);
+  EXPECT_LE(*left, (steady_clock::now() - began) / 11);
+}
+
 TEST(Session, WithinItsTimeAPlanRunsAllBlocks) {
   Around around(with_time);
   around.session_->start();
