@@ -27,6 +27,7 @@ rows_of <- function(part) {
   files <- Sys.glob(file.path(results, paste0(part, ".*.csv")))
   tables <- lapply(files, read.csv, colClasses = c(seed = "character", layout_seed = "character"))
   all <- do.call(rbind, tables)
+  all$compared <- if (is.null(all$relative_cpu)) all$cpu_ns else all$relative_cpu
   all[tolower(all$last) == "true" & tolower(all$warmup) == "false" & all$status == "ok", ]
 }
 table_of <- function(part) {
@@ -61,17 +62,17 @@ normality <- function(part) {
   for (row in table_of(part)) {
     own <- all[all$benchmark == row[1], ]
     for (i in 1:3) {
-      values <- own$cpu_ns[own$period == periods[i]]
+      values <- own$compared[own$period == periods[i]]
       compare(paste(part, row[1], periods[i]), shown(shapiro(values)), number(row[2 + i]), 1e-4)
       compare(paste(part, row[1], "sd"), 100 * sd(values) / mean(values), number(row[6 + i]), 0.01)
     }
-    compare(paste(part, row[1], "spread"), shown(brown_forsythe(own$cpu_ns, own$period)), number(row[6]), 1e-4)
+    compare(paste(part, row[1], "spread"), shown(brown_forsythe(own$compared, own$period)), number(row[6]), 1e-4)
   }
 }
 # step: the change from one arm to another in percent, from the logarithms of the blocks that have both.
 step <- function(who, own, from, to, cell) {
-  a <- tapply(log(own$cpu_ns[own$arm == from]), own$block[own$arm == from], mean)
-  b <- tapply(log(own$cpu_ns[own$arm == to]), own$block[own$arm == to], mean)
+  a <- tapply(log(own$compared[own$arm == from]), own$block[own$arm == from], mean)
+  b <- tapply(log(own$compared[own$arm == to]), own$block[own$arm == to], mean)
   both <- intersect(names(a), names(b))
   d <- b[both] - a[both]
   compare(who, 100 * (exp(mean(d)) - 1), number(cell), 0.01)
@@ -96,7 +97,7 @@ steps <- function(part, all, pairs) {
       complete <- names(in_block)[in_block == length(arms)]
       if (length(complete) < 2) return(NA)
       own <- own[own$block %in% complete, ]
-      mean(log(own$cpu_ns[own$arm == pairs[[i]][2]])) - mean(log(own$cpu_ns[own$arm == pairs[[i]][1]]))
+      mean(log(own$compared[own$arm == pairs[[i]][2]])) - mean(log(own$compared[own$arm == pairs[[i]][1]]))
     })
     compare(paste(part, row[1], pairs[[i]][2]), 100 * (exp(mean(by_program, na.rm = TRUE)) - 1), number(row[1 + i]), 0.01)
   }
@@ -118,7 +119,7 @@ bias <- function(part) {
   all$level <- all[[if (grepl("^bias_", part)) sub("^bias_", "", part) else "layout"]]
   for (row in table_of(part)) {
     own <- all[all$benchmark == row[1], ]
-    lists <- Filter(function(x) length(x) > 1, split(own$cpu_ns, own$level))
+    lists <- Filter(function(x) length(x) > 1, split(own$compared, own$level))
     own <- own[own$level %in% names(lists), ]
     in_block <- table(own$block)
     own <- own[own$block %in% names(in_block)[in_block == length(lists)], ]
@@ -127,9 +128,9 @@ bias <- function(part) {
       for (i in 2:6) compare(paste(part, row[1]), NA, number(row[i]), 1)
       next
     }
-    means <- tapply(own$cpu_ns, own$level, mean)
+    means <- tapply(own$compared, own$level, mean)
     # The error without the differences between blocks, which all levels share.
-    error <- anova(lm(cpu_ns ~ factor(level) + factor(block), own))["Residuals", "Mean Sq"]
+    error <- anova(lm(compared ~ factor(level) + factor(block), own))["Residuals", "Mean Sq"]
     luck <- max(0, var(means) - error / blocks)
     compare(paste(part, row[1], "luck"), 100 * sqrt(luck) / mean(means), number(row[2]), 0.01)
     compare(paste(part, row[1], "range"), 100 * (max(means) / min(means) - 1), number(row[3]), 0.01)
@@ -147,8 +148,8 @@ layouts_again <- function(part) {
   all$part <- paste0(ifelse(on("code"), "c", ""), ifelse(on("stack"), "s", ""), ifelse(on("heap"), "h", ""))
   for (row in table_of(part)) {
     runs <- first[first$benchmark == row[1], ]
-    runs <- runs[order(runs$cpu_ns), ]
-    compare(paste(part, row[1], "chosen"), 100 * (runs$cpu_ns[nrow(runs)] / runs$cpu_ns[1] - 1), number(row[2]), 0.01)
+    runs <- runs[order(runs$compared), ]
+    compare(paste(part, row[1], "chosen"), 100 * (runs$compared[nrow(runs)] / runs$compared[1] - 1), number(row[2]), 0.01)
     kinds <- c("csh", "c", "s", "h")
     for (i in 1:4) {
       own <- all[all$benchmark == row[1] & all$part == kinds[i], ]

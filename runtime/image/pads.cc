@@ -8,6 +8,45 @@ namespace {
 
 bool pads_are_small;
 
+#ifdef STAB_PADS_OF_2013
+// The source of random bytes of the first STABILIZER, for part 8 of bench/evaluation. Four random
+// bytes are drawn when the count is four, but the count is not reset. So the source returns what
+// follows these bytes in memory, here zeros, until the count of eight bits overflows. Then it
+// returns the four bytes that it drew long ago: four of 256 bytes are random.
+class PadBytes {
+ public:
+  uint8_t next(Random& random) {
+    if (count_ == 4) drawn_ = static_cast<uint32_t>(random.next());
+    const uint8_t byte = count_ < 4 ? static_cast<uint8_t>(drawn_ >> (8 * count_)) : uint8_t{0};
+    ++count_;
+    return byte;
+  }
+
+ private:
+  uint8_t count_ = 0;
+  uint32_t drawn_ = 0;
+};
+PadBytes pad_bytes;
+
+uint64_t draw_below(Random& random, uint64_t bound) {
+  return (pad_bytes.next(random) * bound) >> 8;
+}
+
+uint64_t draw_eight_bytes(Random& random) {
+  uint64_t drawn = 0;
+  for (uint32_t b = 0; b < 8; ++b) drawn = drawn << 8 | pad_bytes.next(random);
+  return drawn;
+}
+#else
+uint64_t draw_below(Random& random, uint64_t bound) {
+  return random.below(bound);
+}
+
+uint64_t draw_eight_bytes(Random& random) {
+  return random.next();
+}
+#endif
+
 uint32_t most_of(const abi::Frame& frame) {
   constexpr uint32_t few = abi::modest_pad / abi::pad_unit;
   const uint32_t least = few > frame.step ? few : frame.step;
@@ -18,7 +57,7 @@ uint16_t draw(Image& image, uint32_t f) {
   const abi::Frame* frame = frame_of(image, f);
   if (!image.padded || frame == nullptr) return 0;
   const uint64_t steps = most_of(*frame) / frame->step;
-  return static_cast<uint16_t>(image.pad_random.below(steps + 1) * frame->step);
+  return static_cast<uint16_t>(draw_below(image.pad_random, steps + 1) * frame->step);
 }
 
 }  // namespace
@@ -48,7 +87,7 @@ void draw_pad_bytes(Image& image) {
     const bool modest = pads_are_small || ranges[i].modest != 0;
     uint64_t drawn = 0;
     for (uint32_t b = 0; b < ranges[i].size; ++b, drawn >>= 8) {
-      if (b % 8 == 0) drawn = image.pad_random.next() & (modest ? few : all);
+      if (b % 8 == 0) drawn = draw_eight_bytes(image.pad_random) & (modest ? few : all);
       __atomic_store_n(image.base + ranges[i].start + b, static_cast<uint8_t>(drawn),
                        __ATOMIC_RELAXED);
     }
