@@ -98,6 +98,8 @@ std::optional<std::int64_t> count_of(const store::Trial& trial, std::string_view
 // A program that sleeps or waits for a file gives up its CPU itself, so its wall time can't tell
 // whether others kept it waiting.
 std::optional<bool> was_kept_waiting(const store::Trial& trial) {
+  // The command beside the trial takes turns with it.
+  if (count_of(trial, counters::beside_cpu)) return std::nullopt;
   constexpr std::int64_t few = 10;
   constexpr double much = 0.05;
   constexpr double start_and_end_ns = 2e6;

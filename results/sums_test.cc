@@ -160,6 +160,10 @@ TEST(LoadCounter, OneThatSleepsOrHasThreadsOrIsVeryShortWasNot) {
   EXPECT_EQ(counter.result().known, 0U);
   counter.add(trial(100, 180));
   counter.add(trial(2, 1));
+  // The command beside it had its CPU for half of the time.
+  store::Trial in_turns = trial(100, 50);
+  in_turns.readings.push_back(reading("beside-cpu-ns", 50 * ms));
+  counter.add(in_turns);
   EXPECT_EQ(counter.result().known, 2U);
   EXPECT_EQ(counter.result().kept_waiting, 0U);
 }

@@ -32,9 +32,9 @@ struct Subject {
 Subject subject_of(const report::Document& document) {
   const std::string& response = document.analysis.spec.response;
   Subject subject;
-  subject.time = document.analysis.spec.unit == stats::Unit::nanoseconds;
   subject.memory = response == "max_rss";
   subject.relative = response == counters::relative_cpu;
+  subject.time = subject.relative || document.analysis.spec.unit == stats::Unit::nanoseconds;
   subject.noun = response == "wall"                      ? "wall time"
                  : response == "user"                    ? "user CPU time"
                  : response == "system"                  ? "system CPU time"
@@ -52,8 +52,7 @@ std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double high = effect.high.value();
   if (ratio >= 2)
     return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
-                       subject.time || subject.relative ? "long" : "much", rounded(low, 3),
-                       rounded(high, 3));
+                       subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
   const auto percent = [](double value) {
     return fmt::format("{}{} %", value < 1 ? "" : "+", rounded(100 * (value - 1), 2));
   };
@@ -397,7 +396,7 @@ Conclusion conclude(const report::Document& document, const Compared& compared) 
 std::string as_markdown(const report::Document& document, const Conclusion& conclusion) {
   const Subject subject = subject_of(document);
   const auto number = [&](double mean) {
-    if (subject.time) return duration(mean);
+    if (subject.time && !subject.relative) return duration(mean);
     return subject.memory ? fmt::format("{:.3g} MB", mean / 1e6) : fmt::format("{:.6g}", mean);
   };
   report::Part table;

@@ -82,6 +82,15 @@ TEST(Conclusion, EachVersionHasASentence) {
   EXPECT_FALSE(all.findings.unsure);
 }
 
+TEST(Conclusion, ARatioOfCpuTimesIsATime) {
+  report::Document document = report({effect("new", Verdict::slower, 3.0)});
+  document.analysis.spec.response = "relative_cpu";
+  document.analysis.spec.unit = stats::Unit::number;
+  const Conclusion slower = conclude(document, versions({"old", "new"}));
+  EXPECT_THAT(slower.sentences(),
+              ElementsAre(HasSubstr("new is slower than old in CPU time: 3 times as long")));
+}
+
 TEST(Conclusion, WhatCannotBeToldSaysWhatItTakes) {
   const Conclusion unsure = of(effect("new", Verdict::unsure, 1.02));
   EXPECT_THAT(
