@@ -243,7 +243,7 @@ void check_beside(Draft& draft) {
   for (const DraftBenchmark& benchmark : draft.benchmarks) {
     if (benchmark.value.beside.empty()) continue;
     for (const Template& text : benchmark.run) {
-      const bool is_shared = text.path.ends_with("stdin") || text.path.ends_with("beside");
+      const bool is_shared = text.path == "benchmark.stdin" || text.path == "benchmark.beside";
       for (const std::string& name : names_in(text.text))
         if (is_shared && changing.contains(name))
           draft.problems.add(

@@ -148,6 +148,8 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
   EXPECT_EQ(plan.benchmarks.at(0).beside, (std::vector<std::string>{"./b", "${N}"}));
   EXPECT_EQ(good_plan(with + factor + "[analysis]\nresponse = 'cpu'\n").analysis.response, "cpu");
   EXPECT_EQ(good_plan(smallest).analysis.response, "wall");
+  // A variable of the trial's environment may have any name.
+  EXPECT_EQ(problems_of(with + "env.beside = '${L}'\n" + factor), "");
   EXPECT_EQ(
       problems_of(with + "[factor.f]\nlevels = { a = { L = '1', N = '1' }, b = { L = '2', N = "
                          "'2' } }\n"),
