@@ -130,7 +130,7 @@ TEST_F(CausalProgramsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
 TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
   const std::string path = program();
   const Output made =
-      causal({"--runs", "3", "--scope", "*/causal_subject.c", "--", path, "silent", "20000"});
+      causal({"--runs", "3", "--scope", "*/causal_subject.c", "--", path, "silent", "100000"});
   EXPECT_EQ(made.code, 1);
   EXPECT_THAT(made.err, AllOf(HasSubstr("run 1 of 3: "), Not(HasSubstr("run 2 of 3: ")),
                               HasSubstr("No progress point was visited: add STAB_PROGRESS")));
