@@ -400,7 +400,6 @@ std::string why_machines_are_one(const Plan& plan, std::string_view response) {
   if (analysis.stabilizer) return "'analysis.method' is stabilizer";
   if (analysis.estimand != "mean")
     return fmt::format("'analysis.estimand' is {}", analysis.estimand);
-  if (!analysis.control.empty()) return "it has a control";
   for (const Factor& factor : plan.factors) {
     if (factor.name == machine_column) return "a factor is named node";
     if (std::holds_alternative<RandomSeeds>(factor.levels))

@@ -30,13 +30,14 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 std::uint32_t set_of(const Plan& plan, std::uint32_t block, bool warmup) {
   assert(!plan.rotated.empty());
   const std::size_t sets = plan.rotated.size();
-  return draw_run(plan, block / sets, warmup)[block % sets];  // T1, T2
+  const std::uint32_t round = block / plan.machine_count();   // T3
+  return draw_run(plan, round / sets, warmup)[round % sets];  // T1, T2
 }
 
 std::uint32_t blocks_of_set(const Plan& plan, std::uint32_t set, std::uint32_t blocks) {
-  const auto sets = static_cast<std::uint32_t>(plan.rotated.size());
-  std::uint32_t count = blocks / sets;  // T1
-  for (std::uint32_t block = count * sets; block < blocks; ++block)
+  const auto run = static_cast<std::uint32_t>(plan.rotated.size()) * plan.machine_count();
+  std::uint32_t count = blocks / run * plan.machine_count();  // T1, T3
+  for (std::uint32_t block = blocks / run * run; block < blocks; ++block)
     count += set_of(plan, block, false) == set ? 1 : 0;
   return count;
 }

@@ -8,6 +8,8 @@
 //      counts of two sets differ by at most one.
 //  T2  Warm-up blocks have runs of their own, so that their number does not change the measured
 //      blocks.
+//  T3  With several machines, a round of blocks, one on each machine, takes the place of a block: so
+//      each machine counts all sets equally often.
 #pragma once
 
 #include <cstddef>

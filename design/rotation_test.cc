@@ -77,6 +77,21 @@ TEST(Turns, WarmUpBlocksDoNotChangeThoseThatAreMeasured) {  // T2
   EXPECT_EQ(sets, others);
 }
 
+TEST(Turns, EachMachineCountsAllSetsEquallyOften) {  // T3
+  const Plan plan = plan_of(three_sets + "[machines]\nengine = 'slurm'\nnodes = 4\n", 30);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> times;
+  std::vector<std::uint32_t> of_set(3);
+  for (std::uint32_t block = 0; block < 4 * 30; ++block) {
+    const std::uint32_t set = set_of(plan, block, false);
+    ++times[{machine_of(plan, false, block), set}];
+    ++of_set[set];
+    for (std::uint32_t each = 0; each < 3; ++each)
+      EXPECT_EQ(blocks_of_set(plan, each, block + 1), of_set[each]) << block;
+  }
+  EXPECT_EQ(times.size(), 12U);
+  for (const auto& [which, count] : times) EXPECT_EQ(count, 10U);
+}
+
 TEST(Turns, AnotherSeedGivesAnotherOrder) {
   const Plan plan = plan_of(three_sets);
   const Plan other = plan_of(three_sets, 31, 8);

@@ -177,16 +177,13 @@ constexpr std::string_view to_string(StopRule rule) {
 struct Stop {
   StopRule rule = StopRule::precision;
   double half_width = 0;             // precision: 0.005 for "0.5%"
-  std::uint32_t max = 0;             // blocks
+  std::uint32_t max = 0;             // blocks, those of all machines together
   std::vector<std::uint32_t> looks;  // after how many blocks it is evaluated: rising, below max
 
   [[nodiscard]] std::uint32_t min() const { return looks.front(); }
 };
 // For example "by precision: when every interval is within +-0.5 %, after 20 to 100 blocks".
 std::string describe(const Stop& stop);
-
-// The number of blocks that are run in any case if a time ends the experiment.
-inline constexpr std::uint32_t fewest_timed_blocks = 5;
 
 struct Design {
   DesignKind kind = DesignKind::full_factorial;
@@ -198,6 +195,8 @@ struct Design {
   std::optional<Stop> stop;  // if there is none, all blocks are run
   // How long the experiment may run: no block begins if it would end later.
   std::optional<std::chrono::nanoseconds> time;
+  // The number of blocks that are run in any case if the time ends the experiment.
+  std::uint32_t fewest_timed_blocks = 5;
 
   // The number of blocks that are run whatever the rule and the time say. If there is none, all
   // blocks are run.

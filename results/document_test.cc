@@ -514,6 +514,43 @@ TEST_F(DocumentTest, SeveralMachinesAreToldApart) {
   EXPECT_EQ(deciding_in(document())[0]->scope, stats::Scope::like_these);
 }
 
+// The level 'again' runs the same command as 'slow', and what it differs by is no change.
+TEST_F(DocumentTest, SeveralMachinesHaveAControl) {
+  for (const double control : {1.0, 5.0}) {
+    begin(R"([experiment]
+name = "controlled"
+[defaults]
+repetitions = 6
+[[benchmark]]
+name = "quick"
+run = ["/bin/quick", "${MODE}"]
+[factor.mode]
+levels = { slow = { MODE = "s" }, again = { MODE = "s2" }, fast = { MODE = "f" } }
+[design]
+kind = "one-way"
+[analysis]
+control = "again"
+[machines]
+engine = "slurm"
+nodes = 3
+)");
+    run([&](Trial& trial) {
+      place(trial);
+      if (trial.levels["mode"] == "again")
+        trial.wall_ns =
+            static_cast<std::int64_t>(2 * static_cast<double>(*trial.wall_ns) * control);
+    });
+    const auto all = document();
+    ASSERT_EQ(deciding_in(all).size(), 1U);
+    const stats::Effect& effect = *deciding_in(all)[0];
+    EXPECT_EQ(effect.level, "fast");
+    EXPECT_EQ(effect.scope, stats::Scope::these);
+    ASSERT_TRUE(effect.reach);
+    EXPECT_EQ(effect.verdict, control > 1 ? stats::Verdict::unsure : stats::Verdict::faster);
+    EXPECT_EQ(effect.held_back.has_value(), control > 1);
+  }
+}
+
 TEST_F(DocumentTest, MachinesAsOneHaveTheBenchmarksMeans) {
   begin(on_three);
   const auto machine = store_->add_machine(

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <vector>
 
 #include "report/words/answer.h"
@@ -18,19 +17,19 @@ std::string percent(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }
 
-// The rule need not wait for the interval of a control, or of an effect that is known to be the
-// same for a stated reason.
-bool is_open(const stats::Effect& effect, const stats::Spec& spec) {
-  return !stats::is_control(effect, spec) &&
-         (effect.reason.empty() || effect.verdict != stats::Verdict::same);
+// The rule need not wait for the interval of an effect that is known to be the same for a stated
+// reason.
+bool is_open(const stats::Effect& effect) {
+  return effect.reason.empty() || effect.verdict != stats::Verdict::same;
 }
 
 Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std::uint32_t blocks) {
   const stats::PrecisionRule rule{
       .half_width = stop.half_width, .min_blocks = stop.min(), .max_blocks = stop.max};
+  // On several machines it waits for the answer, not for the change on each machine.
   std::vector<stats::Effect> asked;
-  std::ranges::copy_if(analysis.effects, std::back_inserter(asked),
-                       [&](const stats::Effect& effect) { return is_open(effect, analysis.spec); });
+  for (const stats::Effect* effect : stats::deciding_effects(analysis))
+    if (is_open(*effect)) asked.push_back(*effect);
   std::size_t without = 0;
   double widest = 0;
   for (const stats::Effect& effect : asked) {
@@ -52,10 +51,9 @@ Look look_at_width(const stats::Analysis& analysis, const plan::Stop& stop, std:
 Look look_at_verdicts(const stats::Analysis& analysis) {
   std::ptrdiff_t decided = 0;
   std::ptrdiff_t all = 0;
-  for (const stats::Effect& effect : analysis.effects) {
-    if (stats::is_control(effect, analysis.spec)) continue;
+  for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
     ++all;
-    decided += effect.verdict != stats::Verdict::unsure ? 1 : 0;
+    decided += effect->verdict != stats::Verdict::unsure ? 1 : 0;
   }
   return {.stop = all > 0 && decided == all,
           .words = all == 1 ? std::string(decided == 1 ? "the comparison is decided"

@@ -127,10 +127,19 @@ class Judge {
     for (const std::string& each : {version, baseline})
       if (const TrialsOf trials = trials_of(each); trials.lost > 0)
         return none(how_lost(each, trials));
-    for (const stats::Effect& effect : document_.analysis.effects)
-      if (effect.level == version && effect.baseline == baseline)
-        return has_interval(effect) ? judged(effect) : none(too_few);
-    return none(too_few);
+    const stats::Effect* effect = effect_of(version);
+    if (effect == nullptr || !has_interval(*effect)) return none(too_few);
+    return judged(*effect);
+  }
+  // The comparison of a version with the first one; on several machines, that of all together. May
+  // be nullptr.
+  [[nodiscard]] const stats::Effect* effect_of(const std::string& version) const {
+    const stats::Analysis& analysis = document_.analysis;
+    const auto found = std::ranges::find_if(analysis.effects, [&](const stats::Effect& each) {
+      return each.level == version && each.baseline == compared_.versions.front() &&
+             each.scope == stats::deciding_scope(analysis);
+    });
+    return found == analysis.effects.end() ? nullptr : &*found;
   }
   [[nodiscard]] TrialsOf trials_of(const std::string& version) const {
     const auto found = compared_.trials.find(version);
@@ -203,8 +212,7 @@ Control control_of(const report::Document& document, const Judge& judge, const C
         fmt::format("the control: {}; without a control there is no verdict", line.sentence);
     return control;
   }
-  const stats::Effect& effect =
-      *std::ranges::find(document.analysis.effects, compared.control, &stats::Effect::level);
+  const stats::Effect& effect = *judge.effect_of(compared.control);
   if (effect.reach) control.reach = effect.reach->share;
   const std::string found = fmt::format("the control, two measurements of {}: {}", first,
                                         numbers_of(effect, subject_of(document)));

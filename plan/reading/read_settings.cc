@@ -239,28 +239,19 @@ void read_machines(const Table& root, Draft& draft) {
 }
 
 // All cells of a block run on one machine, and each machine runs as many blocks. The designs below
-// give blocks another meaning, or end the experiment after a block.
+// give blocks another meaning.
 void check_machines(Draft& draft) {
   const std::uint32_t machines = draft.plan.machine_count();
-  if (machines == 1) return;
-  const Design& design = draft.plan.design;
-  std::string what;
-  if (design.kind == DesignKind::nested || design.kind == DesignKind::calibration ||
-      design.kind == DesignKind::padding_study || design.kind == DesignKind::causal)
-    what = fmt::format("a {} design", to_string(design.kind));
-  else if (design.stop)
-    what = "an experiment with 'design.stop'";
-  else if (design.time)
-    what = "an experiment with 'design.time'";
-  else if (!draft.plan.rotated.empty())
-    what = "an experiment with 'measure.rotate'";
-  if (!what.empty())
-    draft.problems.add(
-        draft.nodes_at,
-        fmt::format("'machines.nodes' asks for {} nodes, but this version of stabd runs {} on one "
-                    "node: use nodes = 1 or the name of one node, or submit one experiment for "
-                    "each node",
-                    machines, what));
+  const DesignKind kind = draft.plan.design.kind;
+  const bool is_shared = kind != DesignKind::nested && kind != DesignKind::calibration &&
+                         kind != DesignKind::padding_study && kind != DesignKind::causal;
+  if (machines == 1 || is_shared) return;
+  draft.problems.add(
+      draft.nodes_at,
+      fmt::format("'machines.nodes' asks for {} nodes, but this version of stabd runs a {} design "
+                  "on one node: use nodes = 1 or the name of one node, or submit one experiment "
+                  "for each node",
+                  machines, to_string(kind)));
 }
 
 void read_analysis(const Table& root, Draft& draft) {

@@ -116,8 +116,14 @@ Plan finish(Draft draft) {
   if (plan.design.stop)
     for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions = plan.design.stop->max;
   // Each machine runs as many blocks as one alone would.
-  for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions *= plan.machine_count();
-  plan.warmup *= plan.machine_count();
+  const std::uint32_t machines = plan.machine_count();
+  for (Benchmark& benchmark : plan.benchmarks) benchmark.repetitions *= machines;
+  plan.warmup *= machines;
+  plan.design.fewest_timed_blocks *= machines;
+  if (plan.design.stop) {
+    plan.design.stop->max *= machines;
+    for (std::uint32_t& look : plan.design.stop->looks) look *= machines;
+  }
   return plan;
 }
 

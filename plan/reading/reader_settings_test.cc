@@ -385,13 +385,24 @@ TEST(ReaderMachines, EachMachineRunsAllRepetitions) {
 // A design whose blocks several machines can't share is refused.
 TEST(ReaderMachines, SomeDesignsNeedOneMachine) {
   for (const char* nodes : {"nodes = 4", "nodes = ['n1', 'n2']"})
-    EXPECT_THAT(cluster(std::string(nodes) + "\n[design]\ntime = '1h'"),
-                AllOf(HasSubstr("runs an experiment with 'design.time' on one node"),
+    EXPECT_THAT(cluster(std::string(nodes) + "\n[design]\nkind = 'calibration'"),
+                AllOf(HasSubstr("runs a calibration design on one node"),
                       HasSubstr("use nodes = 1 or the name of one node")));
-  EXPECT_THAT(cluster("nodes = 2\n[design]\nstop = { rule = 'sequential', min = 5, max = 7, "
-                      "looks = 2 }"),
-              HasSubstr("runs an experiment with 'design.stop' on one node"));
-  EXPECT_EQ(cluster("nodes = 1\n[design]\ntime = '1h'"), "");
+  EXPECT_EQ(cluster("nodes = 1\n[design]\nkind = 'calibration'"), "");
+}
+
+// What a plan says of the number of blocks holds for each machine.
+TEST(ReaderMachines, AnExperimentThatEndsEarlyHasAsManyBlocksOnEachMachine) {
+  const std::string three = "[machines]\nengine = 'slurm'\nnodes = 3\n";
+  const std::string factor = "[factor.env_bytes]\nlevels = [0, 64]\n";
+  const Plan timed = good_plan(smallest + three + factor + "[design]\ntime = '1h'\n");
+  EXPECT_EQ(timed.design.fewest_blocks(), 3U * 5);
+  const Plan stopped = good_plan(smallest + three + factor +
+                                 "[design]\nstop = { rule = 'sequential', min = 5, max = 15, "
+                                 "looks = 3 }\n");
+  EXPECT_THAT(stopped.design.stop->looks, ::testing::ElementsAre(15, 30));
+  EXPECT_EQ(stopped.design.stop->max, 45U);
+  EXPECT_EQ(stopped.benchmarks[0].repetitions, 45U);
 }
 
 // An answer that the analysis could not give is refused, with the reason.

@@ -26,7 +26,9 @@
 //      that did not end by itself, no trial counts as failed.
 //  E10 With several machines, each place has the blocks that design/expand.h deals out to it, and
 //      one node. Its worker is lost and started again without the other places' knowledge. No trial
-//      runs before all places are ready, and the analysis begins when all have finished.
+//      runs before all places are ready, and the analysis begins when all have finished. The
+//      stopping rule and the plan's time are asked when all places have run as many blocks: a place
+//      that has waits for the others.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
 #pragma once
@@ -275,10 +277,14 @@ class Session {
   // time. Returns true if the session continues later.
   bool waits_before(Place& place, const Schedule::Step& step);
   [[nodiscard]] bool begins_block(const Schedule::Step& step) const;
+  [[nodiscard]] std::uint32_t blocks_before(const Schedule::Step& step) const;
+  [[nodiscard]] bool has_gone_on(const Schedule::Step& step) const;
   [[nodiscard]] bool is_looked_at(const Schedule::Step& step) const;
-  void ask_rule(Place& place, std::uint32_t position, unsigned attempt);
-  void rule_said(Place& place, const protocol::LookReply& look, std::uint32_t position);
-  bool time_is_up(const Place& place, const Schedule::Step& step);
+  [[nodiscard]] bool waits_for_others(const Schedule::Step& step) const;
+  bool ends_before(Place& place, const Schedule::Step& step);
+  void ask_rule(Place& place, const Schedule::Step& step, unsigned attempt);
+  void rule_said(Place& place, const protocol::LookReply& look, const Schedule::Step& step);
+  bool time_is_up(std::uint32_t blocks);
   bool waits_for_readers(Place& place, std::uint32_t position, bool within_block = false);
   void pass(Place& place, std::uint32_t position);
   using OnLine = std::function<void(const Result<std::string>& line)>;
@@ -337,12 +343,11 @@ class Session {
   // How long the running trial has had company, up to company_since_.
   std::chrono::nanoseconds company_{0};
   std::chrono::steady_clock::time_point since_;  // experiment_.duration_ns counts up to this time
-  // The measured block that began last.
-  struct Begun {
-    std::uint32_t position = 0;
-    std::chrono::nanoseconds driven{};  // experiment_.duration_ns when it began
-  };
-  std::optional<Begun> begun_;
+  // The number of measured blocks after which the time and the stopping rule last let the
+  // experiment go on.
+  std::optional<std::uint32_t> goes_on_after_;
+  // experiment_.duration_ns at the last start of a measured block, or of one on each machine.
+  std::optional<std::chrono::nanoseconds> driven_then_;
   std::chrono::steady_clock::time_point trials_since_;
   std::uint64_t finished_then_ = 0;
 };

@@ -31,7 +31,8 @@ void Session::start() {
     place.is_ready = place.waits = false;
   }
   stopped_.clear();
-  begun_.reset();
+  goes_on_after_.reset();
+  driven_then_.reset();
   last_look_.clear();
   last_changes_.clear();
   load_builds();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -20,8 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 constexpr std::size_t places = 3;
-const std::string on_three =
-    std::string(two_levels) + "[machines]\nengine = \"slurm\"\nnodes = 3\n";
+const std::string three_nodes = "[machines]\nengine = \"slurm\"\nnodes = 3\n";
+const std::string on_three = two_levels + three_nodes;
 
 // Plays the cluster: each place gets the node that it asks for, or the first free one.
 class Cluster : public Around {
@@ -257,6 +258,110 @@ TEST_F(NodesTest, CancelEndsTheWorkersOfAllPlaces) {
     cluster_.end_at(place);
   }
   EXPECT_TRUE(cluster_.session_->finished());
+}
+
+// E10. The rule looks after 5 blocks on each node, which have two trials each.
+TEST(NodesWithARule, TheRuleIsAskedWhenAllNodesHaveRunAsManyBlocks) {
+  Cluster cluster(with_rule + three_nodes);
+  cluster.reach_trials();
+  for (const std::size_t place : {1, 0}) {
+    cluster.run({place});
+    EXPECT_FALSE(cluster.seats_[place].asked);
+    EXPECT_FALSE(cluster.done_);
+  }
+  EXPECT_EQ(cluster.session_->counts().ok, 20U);
+  for (int i = 0; i < 10; ++i) cluster.answer_at(2);
+  ASSERT_TRUE(cluster.done_);
+  EXPECT_EQ(cluster.reading_, Reading::look);
+  for (const auto& seat : cluster.seats_) EXPECT_FALSE(seat.asked);
+  cluster.answer_reading(LookReply{.stop = true, .words = "all is decided"});
+  cluster.run();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_EQ(cluster.row().reason, "stopped after 15 of 21 blocks: all is decided");
+  EXPECT_EQ(cluster.row().stopped_by, store::StopCause::rule);
+  EXPECT_EQ(cluster.session_->counts().ok, 30U);
+}
+
+TEST(NodesWithARule, AllNodesGoOnAfterItsAnswer) {
+  Cluster cluster(with_rule + three_nodes);
+  cluster.reach_trials();
+  for (int i = 0; i < 2000 && !cluster.done_; ++i) cluster.step();
+  cluster.answer_reading(LookReply{.stop = false, .words = "not yet"});
+  for (const auto& seat : cluster.seats_) EXPECT_EQ(seat.asked, Kind::run);
+  cluster.run({0});
+  EXPECT_EQ(cluster.session_->counts().ok, 30U + 4);
+  cluster.run();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_EQ(cluster.session_->counts().ok, 42U);
+}
+
+TEST(NodesWithARule, ANodeThatIsLostWhileItWaitsHoldsNobodyUp) {
+  Cluster cluster(with_rule + three_nodes);
+  cluster.reach_trials();
+  cluster.run({1});
+  cluster.lose(1);
+  cluster.run({0, 2});
+  EXPECT_EQ(cluster.session_->counts().ok, 42U - 4) << "the rule was asked without its worker";
+  cluster.run();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_EQ(cluster.session_->counts().ok, 42U);
+}
+
+// Whatever the order of events and losses, and wherever a daemon is replaced.
+TEST(NodesWithARule, EveryLookIsAtAsManyBlocksOfEachNode) {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    std::mt19937 random(seed);
+    Cluster cluster(with_rule + three_nodes);
+    cluster.reach_trials();
+    std::size_t looks = 0;
+    const bool stops = seed % 2 == 0;
+    for (int i = 0; i < 5000 && !cluster.session_->finished(); ++i) {
+      if (cluster.done_ && cluster.reading_ == Reading::look) {
+        ++looks;
+        std::map<std::string, std::set<std::uint32_t>> blocks;
+        for (const store::Trial& trial : store::trials_of(*cluster.store_, cluster.id_))
+          if (trial.last && !trial.warmup) blocks[trial.node].insert(trial.block);
+        EXPECT_EQ(blocks.size(), 3U) << seed;
+        for (const auto& [node, its] : blocks) EXPECT_EQ(its.size(), 5U) << node << ' ' << seed;
+        cluster.answer_reading(LookReply{.stop = stops, .words = "said"});
+      } else if (random() % 60 == 0 && cluster.session_->state() == State::running) {
+        cluster.seats_ = {};
+        cluster.begin();
+        cluster.session_->start();
+      } else if (const std::size_t place = random() % 3; random() % 40 == 0) {
+        if (cluster.seats_[place].works && !cluster.seats_[place].stops) cluster.lose(place);
+      } else {
+        cluster.step({place, (place + 1) % 3, (place + 2) % 3});
+      }
+    }
+    EXPECT_EQ(cluster.row().state, "done") << seed << ": " << cluster.row().reason;
+    EXPECT_EQ(cluster.session_->counts().ok, stops ? 30U : 42U) << seed;
+    EXPECT_GE(looks, 1U) << seed;
+  }
+}
+
+TEST(NodesWithATime, ItEndsTheExperimentAfterAsManyBlocksOnEachNode) {
+  Cluster cluster(with_time + three_nodes);
+  store::Experiment row = cluster.row();
+  row.duration_ns = std::chrono::nanoseconds(std::chrono::minutes(11)).count();
+  ASSERT_TRUE(cluster.store_->update_experiment(row));
+  cluster.begin();
+  cluster.reach_trials();
+  cluster.run({2});
+  EXPECT_EQ(cluster.session_->state(), State::running);
+  cluster.run();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_EQ(cluster.row().reason, "the time of 10 min 0 s ran out after 15 of 27 blocks");
+  EXPECT_EQ(cluster.session_->counts().ok, 3U * 2 * (1 + 5)) << "warm-ups and the fewest blocks";
+}
+
+TEST(NodesWithATime, WithinItAllBlocksRun) {
+  Cluster cluster(with_time + three_nodes);
+  cluster.reach_trials();
+  cluster.run();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_EQ(cluster.row().reason, "");
+  EXPECT_EQ(cluster.session_->counts().ok, 3U * 2 * (1 + 9));
 }
 
 TEST_F(NodesTest, ABlockThatLosesItsNodeOftenEndsTheExperiment) {

@@ -60,10 +60,41 @@ bool Session::begins_block(const Schedule::Step& step) const {
   return before.block != trial.block || before.warmup != trial.warmup;
 }
 
+// How many measured blocks have been run when each machine is about to begin its block of a round:
+// the step's round.
+std::uint32_t Session::blocks_before(const Schedule::Step& step) const {
+  const auto machines = static_cast<std::uint32_t>(places_.size());
+  return expansion_.trials[step.position].block / machines * machines;
+}
+
+// Whether the time and the rule have let trials of the step's round, or of later ones, run. A retry
+// doesn't ask them again.
+bool Session::has_gone_on(const Schedule::Step& step) const {
+  const std::uint32_t blocks = blocks_before(step);
+  if (goes_on_after_ == blocks) return true;
+  std::uint32_t first = step.position;  // of the round
+  const auto is_in_round = [&](const plan::Trial& trial) {
+    return !trial.warmup && trial.block >= blocks;
+  };
+  while (first > 0 && is_in_round(expansion_.trials[first - 1])) --first;
+  return std::ranges::any_of(places_,
+                             [&](const Place& each) { return each.schedule->goes_back(first); });
+}
+
 bool Session::is_looked_at(const Schedule::Step& step) const {
-  const plan::Trial trial = expansion_.trials[step.position];
   const auto& stop = plan_.design.stop;
-  return stop && !trial.warmup && std::ranges::binary_search(stop->looks, trial.block);
+  return stop && std::ranges::binary_search(stop->looks, blocks_before(step));
+}
+
+// E10
+bool Session::waits_for_others(const Schedule::Step& step) const {
+  const std::uint32_t blocks = blocks_before(step);
+  return std::ranges::any_of(places_, [&](const Place& each) {
+    const auto next = each.schedule->next();
+    if (!next) return false;
+    const plan::Trial trial = expansion_.trials[next->position];
+    return trial.warmup || trial.block < blocks;
+  });
 }
 
 bool Session::waits_before(Place& place, const Schedule::Step& step) {
@@ -72,12 +103,23 @@ bool Session::waits_before(Place& place, const Schedule::Step& step) {
   if (!begins_block(step))
     return around_.readers_are_due() && waits_for_readers(place, step.position, true);
   look_whether_still_quiet(expansion_.trials[step.position].block);
-  if (time_is_up(place, step)) return true;
-  // A retry doesn't ask the rule again, because the rule has already let later trials run.
-  if (!is_looked_at(step) || place.schedule->goes_back(step.position))
-    return waits_for_readers(place, step.position);
-  ask_rule(place, step.position, 1);
-  return true;
+  return ends_before(place, step) || waits_for_readers(place, step.position);
+}
+
+// Whether the experiment has ended, or the place waits for the decision about that.
+bool Session::ends_before(Place& place, const Schedule::Step& step) {
+  const bool is_looked_at = this->is_looked_at(step);
+  if (expansion_.trials[step.position].warmup || (!plan_.design.time && !is_looked_at) ||
+      has_gone_on(step))
+    return false;
+  if (waits_for_others(step) || time_is_up(blocks_before(step))) return true;
+  if (is_looked_at) {
+    ask_rule(place, step, 1);
+    return true;
+  }
+  goes_on_after_ = blocks_before(step);
+  if (has_several()) around_.call_again();  // the others have waited for this one
+  return false;
 }
 
 // E8
@@ -89,20 +131,19 @@ bool Session::gives_way_before(const Schedule::Step& step) {
   return true;
 }
 
-// Assumes that the next block takes as long as the last one, or, if that is unknown, as the mean
-// block.
-bool Session::time_is_up(const Place& place, const Schedule::Step& step) {
-  const plan::Trial trial = expansion_.trials[step.position];
+// Asked once after so many measured blocks. Assumes that the next round of blocks takes as long as
+// the last one, or, if that is unknown, as the mean round.
+bool Session::time_is_up(std::uint32_t blocks) {
   const auto& time = plan_.design.time;
-  if (!time || trial.warmup || place.schedule->goes_back(step.position)) return false;
-  if (begun_ && begun_->position == step.position) return false;  // it was checked before
+  if (!time) return false;
   add_duration();
   const std::chrono::nanoseconds driven(*experiment_.duration_ns);
-  const auto before = std::exchange(begun_, Begun{.position = step.position, .driven = driven});
-  const auto next = before ? driven - before->driven : driven / std::max(1U, trial.block);
-  if (trial.block < plan_.design.fewest_blocks() || driven + next <= *time) return false;
+  const auto rounds = blocks / static_cast<std::uint32_t>(places_.size());
+  const auto before = std::exchange(driven_then_, driven);
+  const auto next = before ? driven - *before : driven / std::max(1U, rounds);
+  if (blocks < plan_.design.fewest_blocks() || driven + next <= *time) return false;
   stopped_ = fmt::format("the time of {} ran out after {} of {} blocks", format_duration(*time),
-                         trial.block, expansion_.blocks);
+                         blocks, expansion_.blocks);
   experiment_.stopped_by = store::StopCause::time;
   apply(Event::trials_complete, stopped_);
   return true;
@@ -124,27 +165,26 @@ void Session::pass(Place& place, std::uint32_t position) {
   continue_work();
 }
 
-void Session::ask_rule(Place& place, std::uint32_t position, unsigned attempt) {
-  const std::uint32_t blocks = expansion_.trials[position].block;
-  ask_reader({.reading = protocol::Reading::look, .blocks = blocks},
-             [this, &place, position, attempt](const Result<std::string>& line) {
+void Session::ask_rule(Place& place, const Schedule::Step& step, unsigned attempt) {
+  ask_reader({.reading = protocol::Reading::look, .blocks = blocks_before(step)},
+             [this, &place, step, attempt](const Result<std::string>& line) {
                const auto look = line ? protocol::decode_reply<protocol::LookReply>(*line)
                                       : Result<protocol::LookReply>(fail(line.error().message));
                if (look) {
                  silences_ = 0;
-                 return rule_said(place, *look, position);
+                 return rule_said(place, *look, step);
                }
-               if (attempt < attempts) return ask_rule(place, position, attempt + 1);
+               if (attempt < attempts) return ask_rule(place, step, attempt + 1);
                no_answer("the stopping rule cannot be evaluated: " + look.error().message);
              });
 }
 
-void Session::rule_said(Place& place, const protocol::LookReply& look, std::uint32_t position) {
+void Session::rule_said(Place& place, const protocol::LookReply& look, const Schedule::Step& step) {
   if (!look.error.empty()) {
     stored(std::unexpected(store::StoreError{look.error, look.temporary}));
     return;
   }
-  const std::uint32_t blocks = expansion_.trials[position].block;
+  const std::uint32_t blocks = blocks_before(step);
   last_look_ = fmt::format("after {} blocks {}", blocks, look.words);
   last_changes_ = look.changes;
   if (look.stop) {
@@ -153,7 +193,8 @@ void Session::rule_said(Place& place, const protocol::LookReply& look, std::uint
     experiment_.stopped_by = store::StopCause::rule;
     return apply(Event::trials_complete, stopped_);
   }
-  if (!waits_for_readers(place, position)) pass(place, position);
+  goes_on_after_ = blocks;
+  if (!waits_for_readers(place, step.position)) pass(place, step.position);
 }
 
 void Session::analyse(unsigned attempt) {
