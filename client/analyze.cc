@@ -30,14 +30,14 @@ namespace {
 Result<void> check_roles(const AnalyzeOptions& options) {
   std::set<std::string> seen{options.response};
   std::vector<std::string> others = options.factors;
-  for (const std::string* name :
-       {&options.block, &options.subject, &options.machine, &options.random, &options.order})
+  for (const std::string* name : {&options.block, &options.subject, &options.machine,
+                                  &options.machine_kind, &options.random, &options.order})
     if (!name->empty()) others.push_back(*name);
   for (const std::string& name : others)
     if (!seen.insert(name).second)
       return fail(
           fmt::format("the column {} is named twice, but it can be only one of response, factor, "
-                      "block, subject, machine, random, order",
+                      "block, subject, machine, machine's kind, random, order",
                       one_line(name, 60)));
   return {};
 }
@@ -79,6 +79,8 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
   if (options.machine.empty()) {
     if (options.answer != "these")
       return fail("--answer says which machines the answer is about, but --machine is missing");
+    if (!options.machine_kind.empty())
+      return fail("--machine-kind says which machines are alike, but --machine is missing");
     return {};
   }
   if (!options.subject.empty())
@@ -96,6 +98,7 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
     return fail("--machine works with --estimand mean only: it averages over machines");
   spec.machines = true;
   spec.subject = options.machine;
+  spec.machine_kind = options.machine_kind;
   spec.design = stats::Design::within_subjects;
   spec.programs = options.answer == "these" ? stats::Programs::these : stats::Programs::like_these;
   return {};
@@ -183,7 +186,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
 stats::CsvColumns analyze_columns(const stats::Spec& spec, const std::string& order) {
   stats::CsvColumns columns{
       .response = spec.response, .factors = spec.treatments, .order = order, .only = {}};
-  for (const std::string* name : {&spec.block, &spec.subject, &spec.seed})
+  for (const std::string* name : {&spec.block, &spec.subject, &spec.machine_kind, &spec.seed})
     if (!name->empty()) columns.factors.push_back(*name);
   return columns;
 }

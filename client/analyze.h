@@ -41,6 +41,7 @@ struct AnalyzeOptions {
   std::string error = "own";            // "pooled"
   std::string programs = "like-these";  // "these"
   std::string machine;                  // column of the machine that each trial ran on
+  std::string machine_kind;             // column of its kind: slow ones of a kind are left out
   std::string answer = "these";         // with `machine`; "like-these"
   std::string pairs = "baseline";       // "all"
   bool higher_is_better = false;

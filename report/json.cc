@@ -198,6 +198,8 @@ void add_analysis_json(Json& root, const stats::Analysis& analysis) {
   root["variance_components"] = rows_json(components_section(analysis));
   if (!analysis.machine_changes.empty())
     root["machine_changes"] = rows_json(machines_section(analysis));
+  for (const stats::SlowMachine& machine : analysis.slow_machines)
+    root["slow_machines"].push_back({{"machine", machine.name}, {"times", machine.times}});
   root["padding_study"] = rows_json(padding_section(analysis));
   root["calibration"] = calibration_json(analysis);
   root["notes"] = analysis.notes;

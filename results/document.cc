@@ -335,6 +335,31 @@ void by_machine(const plan::Plan& plan, const stats::Dataset& data, stats::Spec&
     }
 }
 
+constexpr const char* kind_column = "node's hardware";
+
+// Adds the hardware of each row's machine, which is "" if the store lacks the machine.
+store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const stats::Dataset& data) {
+  stats::Dataset more = data;
+  const stats::Column& machines = *data.find(plan::machine_column);
+  stats::Column kinds{.name = kind_column, .levels = {}, .codes = {}};
+  std::vector<std::uint32_t> kind_of;
+  for (const std::string& name : machines.levels) {
+    const auto machine = store.newest_machine(name);
+    if (!machine) return std::unexpected(machine.error());
+    const std::string all = *machine ? machine::stored_facts((*machine)->facts).hardware : "";
+    const std::size_t host = all.find(": ");
+    const std::string kind = host == std::string::npos ? "" : all.substr(host);
+    const auto known = std::ranges::find(kinds.levels, kind);
+    kind_of.push_back(static_cast<std::uint32_t>(known - kinds.levels.begin()));
+    if (known == kinds.levels.end()) kinds.levels.push_back(kind);
+  }
+  for (const std::uint32_t code : machines.codes) kinds.codes.push_back(kind_of[code]);
+  const auto place = static_cast<std::size_t>(&machines - data.columns.data());
+  for (stats::Lost& trial : more.lost) trial.codes.push_back(kind_of[trial.codes[place]]);
+  more.columns.push_back(std::move(kinds));
+  return more;
+}
+
 // An answer about the plan's machines needs all of them. A machine without any trial has no row.
 void withhold_without_machines(const plan::Plan& plan, const stats::Dataset& data,
                                stats::Analysis& analysis) {
@@ -359,9 +384,17 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   spec.alike = alike_levels(plan, expansion, *builds);
   if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
   const bool is_by_machine = !machines_as_one && plan::tells_machines_apart(plan, spec.response);
-  if (is_by_machine) by_machine(plan, data, spec);
-  stats::Analysis analysis = stats::analyse(data, spec);
-  if (is_by_machine) withhold_without_machines(plan, data, analysis);
+  stats::Analysis analysis;
+  if (is_by_machine) {
+    by_machine(plan, data, spec);
+    spec.machine_kind = kind_column;
+    const auto more = with_kinds(store, data);
+    if (!more) return std::unexpected(more.error());
+    analysis = stats::analyse(*more, spec);
+    withhold_without_machines(plan, data, analysis);
+  } else {
+    analysis = stats::analyse(data, spec);
+  }
   if (plan.machine_count() > 1 && !is_by_machine && !machines_as_one)
     analysis.notes.push_back(
         fmt::format("The changes on the {} machines are not told apart, because {}: how they "

@@ -255,6 +255,22 @@ void add_machines(std::vector<Line>& lines) {
                                    .machines = true},
                          .programs = programs});
       }
+  for (const std::size_t machines : {4UL, 6UL, 9UL, 17UL})
+    for (const auto programs : {stats::Programs::these, stats::Programs::like_these}) {
+      const bool these = programs == stats::Programs::these;
+      lines.push_back(
+          {.name = fmt::format("{} {}, machine x treatment 1 %, one more at half speed",
+                               these ? "these machines" : "machines like these", machines - 1),
+           .world = {.shape = two,
+                     .programs = machines,
+                     .blocks = 8,
+                     .interaction = 0.01,
+                     .between_programs = 0.01,
+                     .centred = these,
+                     .machines = true,
+                     .one_is_slow = true},
+           .programs = programs});
+    }
 }
 
 void add_seeds(std::vector<Line>& lines) {
@@ -290,6 +306,38 @@ void add_stops(std::vector<Line>& lines) {
                    .claim = Claim::at_least,
                    .stop = sequential});
   lines.push_back({.name = "the same with 40 blocks for all", .world = shorter});
+  const World three{.shape = two,
+                    .programs = 3,
+                    .blocks = 20,
+                    .interaction = 0.01,
+                    .between_programs = 0.02,
+                    .centred = true,
+                    .machines = true};
+  sequential.max = 20;
+  sequential.looks = {5, 10, 15};
+  lines.push_back({.name = "these machines 3, sequential stop, looks at 5, 10, 15, 20 blocks each",
+                   .world = three,
+                   .claim = Claim::at_least,
+                   .stop = sequential});
+  precision.max = 40;
+  precision.half_width = 0.004;
+  std::erase_if(precision.looks, [](std::uint32_t blocks) { return blocks >= 40; });
+  World longer = three;
+  longer.blocks = 40;
+  lines.push_back({.name = "these machines 3, stop by precision (0.4 %), 20 to 40 blocks each",
+                   .world = longer,
+                   .claim = Claim::at_least,
+                   .stop = precision});
+  World like = longer;
+  like.programs = 5;
+  like.blocks = 20;
+  like.centred = false;
+  lines.push_back({.name = "machines like these 5, sequential stop, looks at 5, 10, 15, 20 blocks "
+                           "each",
+                   .world = like,
+                   .claim = Claim::at_least,
+                   .programs = stats::Programs::like_these,
+                   .stop = sequential});
 }
 
 void add_histories(std::vector<Line>& lines) {

@@ -46,6 +46,7 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
     text += these ? " --machine program --answer these" : " --machine program --answer like-these";
   else if (spec.design == stats::Design::within_subjects)
     text += " --subject program";
+  if (!spec.machine_kind.empty()) text += " --machine-kind " + spec.machine_kind;
   if (spec.estimand != stats::Estimand::mean)
     text += fmt::format(" --estimand {}", stats::estimand_name(spec.estimand));
   if (spec.losses == stats::Losses::monotone) text += " --losses monotone";

@@ -104,12 +104,17 @@ std::vector<Effects> programs_of(const World& world, Source& source) {
       for (std::size_t level = 1; world.rare_programs > 0 && level < levels.size(); ++level)
         levels[level] +=
             (source.uniform() < world.rare_programs ? slow : 0) - world.rare_programs * slow;
+  // A slow machine is no part of the truth.
+  const std::span<Effects> in_order(all.begin(), all.size() - (world.one_is_slow ? 1 : 0));
   for (std::size_t t = 0; world.centred && t < world.shape.size(); ++t)
     for (std::size_t level = 1; level < world.shape[t]; ++level) {
       double mean = 0;
-      for (const Effects& one : all) mean += one[t][level] / static_cast<double>(all.size());
-      for (Effects& one : all) one[t][level] -= mean;
+      for (const Effects& one : in_order)
+        mean += one[t][level] / static_cast<double>(in_order.size());
+      for (Effects& one : in_order) one[t][level] -= mean;
     }
+  for (std::size_t t = 0; world.one_is_slow && t < world.shape.size(); ++t)
+    for (std::size_t level = 1; level < world.shape[t]; ++level) all.back()[t][level] += 0.1;
   return all;
 }
 
@@ -133,6 +138,7 @@ class Writer {
       for (std::size_t level = 0; level < world.shape[t]; ++level)
         data_.columns.back().levels.push_back("L" + std::to_string(level));
     }
+    if (world.one_is_slow) data_.columns.push_back({.name = "kind", .levels = {"k"}, .codes = {}});
   }
 
   void add(std::size_t program, std::size_t block, std::size_t seed,
@@ -147,6 +153,7 @@ class Writer {
     }
     for (std::size_t t = 0; t < cell.size(); ++t)
       data_.columns[3 + t].codes.push_back(static_cast<std::uint32_t>(cell[t]));
+    if (data_.columns.size() > 3 + cell.size()) data_.columns.back().codes.push_back(0);
   }
 
   stats::Dataset take() && { return std::move(data_); }
@@ -219,8 +226,10 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
       std::swap(trials[i - 1], trials[source.below(i)]);
     for (const Trial& trial : trials) {
       const auto& cell = cells[trial.cell];
-      double y = 0.3 * static_cast<double>(trial.program % 20) +
+      // Machines of one kind are as fast; programs are not.
+      double y = (world.one_is_slow ? 0 : 0.3 * static_cast<double>(trial.program % 20)) +
                  (seeds ? 0 : speeds[trial.program]) + sum(programs[trial.program], cell) +
+                 (world.one_is_slow && trial.program + 1 == world.programs ? std::log(2) : 0) +
                  sum(common, cell) + sum(acts[trial.program], cell) + lucks[trial.cell];
       for (const std::size_t level : cell) y += level > 0 ? change + world.shift : 0;
       const bool wild = cell.front() + 1 == world.shape.front();
@@ -259,6 +268,7 @@ stats::Spec spec_of(const World& world) {
     spec.treatments.push_back("t" + std::to_string(t));
   spec.subject = "program";
   spec.machines = world.machines;
+  if (world.one_is_slow) spec.machine_kind = "kind";
   if (world.programs > 1) spec.design = stats::Design::within_subjects;
   if (world.kind == Kind::seeds || world.kind == Kind::padding) {
     spec.design = world.kind == Kind::seeds ? stats::Design::nested : stats::Design::padding_study;

@@ -39,6 +39,7 @@ struct World {
   double between_programs = 0;  // sd of a level's effect between programs
   bool centred = false;         // the programs' own effects sum to 0
   bool machines = false;        // the programs are machines: each has blocks of its own
+  bool one_is_slow = false;     // the last machine has half the speed, and levels cost 10 % more
   double rare_programs = 0;     // share of programs that a level makes 20 % slower, in the mean
 };
 

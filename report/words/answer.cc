@@ -365,6 +365,12 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   if (!analysis.spec.machines || analysis.suite == 0) return lines;
   const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
   constexpr std::size_t most = 3;
+  for (const stats::SlowMachine& machine : analysis.slow_machines)
+    lines.push_back(fmt::format(
+        "left out of all numbers: {}, which is out of order: {:.2g} times as {} as on the other "
+        "{}s of its kind",
+        machine.name, machine.times, analysis.spec.higher_is_better ? "little" : "much",
+        analysis.spec.subject));
   if (!analysis.lacking_machines.empty())
     lines.push_back(
         fmt::format("left out of both means: {}, because trials of a level are missing "

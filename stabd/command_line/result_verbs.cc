@@ -245,6 +245,10 @@ void CommandLine::add_analyze() {
   analyze->add_option("--machine", a.machine,
                       "Column with the machine that each trial ran on. The blocks of two machines "
                       "are different blocks, and each machine has the same weight");
+  analyze->add_option(
+      "--machine-kind", a.machine_kind,
+      "With --machine: column with the kind of the machine. A machine that is much slower than "
+      "others of its kind in three blocks in a row is out of order and left out");
   analyze
       ->add_option("--answer", a.answer,
                    "With --machine, what the answer is about: these machines, or machines like "

@@ -12,6 +12,7 @@
 #include "stats/analyse/refusals.h"
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
+#include "stats/data/slow_machines.h"
 #include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
@@ -253,7 +254,9 @@ void find_lacking_machines(const Dataset& data, const Prepared& prepared, Analys
 
 }  // namespace
 
-Analysis analyse(const Dataset& data, const Spec& spec) {
+namespace {
+
+Analysis analyse_all(const Dataset& data, const Spec& spec) {
   const Prepared prepared = prepare(data, spec);
   Analysis analysis;
   analysis.spec = prepared.spec;
@@ -285,6 +288,23 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   note_pooling(prepared, notes);
   note_looks(prepared, notes);
   analysis.notes = notes.sentences();
+  return analysis;
+}
+
+}  // namespace
+
+Analysis analyse(const Dataset& data, const Spec& spec) {
+  std::vector<SlowMachine> slow = slow_machines(data, spec);
+  if (slow.empty()) return analyse_all(data, spec);
+  Analysis analysis = analyse_all(without_machines(data, spec, slow), spec);
+  for (const SlowMachine& machine : slow)
+    analysis.notes.push_back(fmt::format(
+        "{0} {1} is left out of all numbers: {2} takes {3:.2g} times as {4} there as on the other "
+        "{0}s of its kind, in at least three {5}s in a row. Such a {0} is out of order, and the "
+        "answer is about the others.",
+        spec.subject, machine.name, spec.control.empty() ? "the baseline" : spec.control,
+        machine.times, spec.higher_is_better ? "little" : "much", spec.block));
+  analysis.slow_machines = std::move(slow);
   return analysis;
 }
 

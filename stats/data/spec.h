@@ -135,6 +135,8 @@ struct Spec {
   // blocks, even if their names are equal. `programs` says whether the answer is about these
   // machines or about machines like these.
   bool machines = false;
+  // The column with the kind of each machine (slow_machines.h); "": no machine is left out.
+  std::string machine_kind{};
   bool all_pairs = false;         // compare all levels with each other, not only with the first
   bool higher_is_better = false;  // a larger response is better
   // A level that repeats the first one. Its difference from the first level shows which changes are

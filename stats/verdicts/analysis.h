@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stats/data/slow_machines.h"
 #include "stats/data/spec.h"
 #include "stats/tests/estimate.h"
 #include "stats/tests/spread.h"
@@ -283,6 +284,7 @@ struct Analysis {
   std::vector<VarianceComponents> components{};
   std::vector<MachineChange> machine_changes{};
   std::vector<std::string> lacking_machines{};  // they lack a side of a comparison; see refusals.h
+  std::vector<SlowMachine> slow_machines{};     // nothing else here is about them
   std::vector<PaddingSeeds> padding{};
   std::vector<Assumption> assumptions{};
   std::optional<Calibration> calibration{};  // if present, there are no tables or effects
