@@ -19,6 +19,8 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 
 // The text as one line for a terminal: at most `limit` bytes, and without control characters.
 std::string one_line(std::string_view text, std::size_t limit);
+// The same, but the middle of a longer text is missing, not its end.
+std::string without_middle(std::string_view text, std::size_t limit);
 
 // Keeps the end of the text, where an error usually is, and says how much was cut. Invalid UTF-8
 // becomes '?'.

@@ -49,6 +49,15 @@ TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
   EXPECT_EQ(tail("0123456789", 4), "[the first 6 bytes are not kept]\n6789");
 }
 
+TEST(Text, NamesThatDifferAtTheirEndsDifferWithoutTheirMiddles) {
+  EXPECT_EQ(without_middle("short", 5), "short");
+  EXPECT_EQ(without_middle("a-long-name", 6), "a-l...ame");
+  EXPECT_EQ(without_middle("a-long-name-again", 6), "a-l...ain");
+  EXPECT_EQ(without_middle("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 5),
+            "\xc3\xa4...\xc3\xbc");
+  EXPECT_EQ(without_middle("a\x1b[2Jb c d e f", 8), "a [2... e f");
+}
+
 TEST(Text, OneLineHasNoControlCharacterOfEitherKind) {
   EXPECT_EQ(one_line("a\x1b[2Jb\n\t\x7f"
                      "c",

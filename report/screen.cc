@@ -36,7 +36,8 @@ class ScreenTable {
 
   [[nodiscard]] std::size_t lines() const { return rows_.empty() ? 0 : rows_.size() + 1; }
   [[nodiscard]] std::string render(bool colour) const {
-    // If the table is too wide, the column p goes first, then the ends of long names.
+    // If the table is too wide, the column p goes first, then the middle of long names: names of
+    // versions often differ at their ends.
     for (const auto& [with_p, longest_name] :
          {std::pair(true, 40UL), {false, 40UL}, {false, 18UL}}) {
       const Grid grid = grid_of(with_p, longest_name);
@@ -152,8 +153,8 @@ class ScreenTable {
     grid.column("verdict", Align::left);
     for (const Row& row : rows_) {
       std::vector<Cell> cells;
-      if (with_subject) cells.push_back({one_line(row.subject, longest_name)});
-      cells.push_back({one_line(row.what, with_mean_ ? longest_name : 2 * longest_name)});
+      if (with_subject) cells.push_back({without_middle(row.subject, longest_name)});
+      cells.push_back({without_middle(row.what, with_mean_ ? longest_name : 2 * longest_name)});
       if (with_mean_) cells.push_back({row.mean, Style::bold});
       cells.push_back({row.change, Style::bold});
       cells.push_back({row.interval});
@@ -259,9 +260,9 @@ Screen screen_of(const Document& document) {
   known("Output", outputs_text(document.outputs));
   if (document.simulated) known("Simulated", simulated_text());
   for (const std::string& each : disagreements(document)) known("Disagree", each);
+  known("Layout", layouts_text(document.layouts));
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
-  known("Layout", layouts_text(document.layouts));
   known("Noise", document.noise ? noise_text(*document.noise) : "");
   known("Tests", rejected_assumptions(analysis));
   known("Quiet", short_quiet(document.quietness));
