@@ -15,8 +15,10 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/base64.h"
 #include "base/fd.h"
@@ -25,6 +27,8 @@
 #include "client/client.h"
 #include "client/output.h"
 #include "client/stored.h"
+#include "cluster/settings.h"
+#include "machine/facts.h"
 #include "protocol/paths.h"
 #include "report/csv.h"
 #include "stabd/archive.h"
@@ -422,6 +426,119 @@ Result<int> sql(const Common& common, const SqlOptions& options) {
   const std::string text = common.json   ? as_json(*table)
                            : options.csv ? as_csv(*table)
                                          : as_table(*table);
+  if (auto written = write_output(text, "", Colours::none); !written)
+    return std::unexpected(written.error());
+  return exit_ok;
+}
+
+namespace {
+
+// One machine: facts from the database, and its state in the cluster.
+struct MachineRow {
+  std::string host{};
+  std::int64_t last_ns = 0;  // when its last trial began
+  std::int64_t trials = 0;
+  std::int64_t experiments = 0;
+  std::string summary{};
+  std::string state{};  // in the cluster
+  std::optional<double> floor{};
+  std::string floor_response{};
+  std::int64_t floor_ns = 0;
+};
+
+// The value in a row of a query that this file makes.
+template <class T>
+T value_of(const std::vector<store::Value>& row, std::size_t i) {
+  const T* value = std::get_if<T>(&row.at(i));
+  return value == nullptr ? T() : *value;
+}
+
+Result<store::Table> ask_for(const std::string& path, const std::string& statement) {
+  constexpr std::chrono::minutes patience{5};  // all trials are read
+  auto table = store::query(path, statement, {.time = patience});
+  if (!table) return fail(table.error().message);
+  return std::move(*table);
+}
+
+Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
+  std::map<std::string, MachineRow> rows;
+  const auto trials = ask_for(
+      path,
+      "SELECT coalesce(nullif(trial.node, ''), machine.host), max(trial.started_ns), count(*), "
+      "count(DISTINCT trial.experiment) FROM trial JOIN experiment ON experiment.id = "
+      "trial.experiment LEFT JOIN machine ON machine.id = experiment.machine GROUP BY 1");
+  if (!trials) return std::unexpected(trials.error());
+  for (const auto& row : trials->rows) {
+    const auto host = value_of<std::string>(row, 0);
+    rows[host] = {.host = host,
+                  .last_ns = value_of<std::int64_t>(row, 1),
+                  .trials = value_of<std::int64_t>(row, 2),
+                  .experiments = value_of<std::int64_t>(row, 3)};
+  }
+  const auto facts = ask_for(path, "SELECT host, facts FROM machine ORDER BY id");
+  if (!facts) return std::unexpected(facts.error());
+  for (const auto& row : facts->rows)
+    if (const auto found = rows.find(value_of<std::string>(row, 0)); found != rows.end())
+      found->second.summary = machine::stored_facts(value_of<std::string>(row, 1)).summary;
+  const auto floors = ask_for(
+      path,
+      "SELECT machine.host, calibration.margin, calibration.response, calibration.at_ns FROM "
+      "calibration JOIN machine ON machine.id = calibration.machine WHERE calibration.scope <> "
+      "'benchmark' AND calibration.margin NOT NULL ORDER BY calibration.at_ns, calibration.id");
+  if (!floors) return std::unexpected(floors.error());
+  for (const auto& row : floors->rows)
+    if (const auto found = rows.find(value_of<std::string>(row, 0)); found != rows.end()) {
+      found->second.floor = value_of<double>(row, 1);
+      found->second.floor_response = value_of<std::string>(row, 2);
+      found->second.floor_ns = value_of<std::int64_t>(row, 3);
+    }
+  // Without a cluster there are no states.
+  if (const auto states = cluster::node_states())
+    for (auto& [host, row] : rows)
+      if (const auto found = states->find(host); found != states->end()) row.state = found->second;
+  return rows;
+}
+
+std::string as_text(const std::map<std::string, MachineRow>& rows) {
+  std::string text;
+  for (const auto& [host, row] : rows) {
+    text += fmt::format("{}\n    last used {}, {} trial{} in {} experiment{}; ",
+                        row.summary.empty() ? host + ": nothing is known about it" : row.summary,
+                        local_time(row.last_ns), row.trials, row.trials == 1 ? "" : "s",
+                        row.experiments, row.experiments == 1 ? "" : "s");
+    text += row.floor ? fmt::format("noise floor {:.2g} % in {} ({})\n", 100 * *row.floor,
+                                    row.floor_response, local_time(row.floor_ns))
+                      : std::string("no calibration\n");
+    if (!row.state.empty()) text += fmt::format("    Slurm: {}\n", row.state);
+  }
+  return text.empty() ? "no trial has run yet\n" : text;
+}
+
+std::string as_json(const std::map<std::string, MachineRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [host, row] : rows) {
+    nlohmann::json floor;
+    if (row.floor)
+      floor = {{"margin", *row.floor}, {"response", row.floor_response}, {"at_ns", row.floor_ns}};
+    list.push_back({{"machine", host},
+                    {"summary", row.summary},
+                    {"last_ns", row.last_ns},
+                    {"trials", row.trials},
+                    {"experiments", row.experiments},
+                    {"noise_floor", floor},
+                    {"state", row.state.empty() ? nlohmann::json() : nlohmann::json(row.state)}});
+  }
+  return json_text(list, 2) + "\n";
+}
+
+}  // namespace
+
+Result<int> machines(const Common& common) {
+  const auto path = database_of(common);
+  if (!path) return std::unexpected(path.error());
+  const auto rows = machines_in(*path);
+  if (!rows) return std::unexpected(rows.error());
+  const std::string text = common.json ? as_json(*rows) : as_text(*rows);
   if (auto written = write_output(text, "", Colours::none); !written)
     return std::unexpected(written.error());
   return exit_ok;

@@ -46,4 +46,8 @@ struct SqlOptions {
 // Runs one SELECT on a database that the caller may read. It asks no daemon and changes nothing.
 Result<int> sql(const Common& common, const SqlOptions& options);
 
+// Prints the machines that ran trials of the database, which the caller may read: the daemon's own
+// and nodes of a cluster.
+Result<int> machines(const Common& common);
+
 }  // namespace stab::client

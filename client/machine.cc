@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "client/exit_code.h"
 #include "client/output.h"
+#include "cluster/settings.h"
 #include "machine/program.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/keeper.h"
@@ -38,9 +39,10 @@ std::string as_json(machine::Grade grade, std::span<const machine::Finding> find
   return json_text(all, 2) + "\n";
 }
 
-std::string as_text(machine::Grade grade, std::span<const machine::Finding> findings) {
+std::string as_text(machine::Grade grade, std::span<const machine::Finding> findings,
+                    std::string_view what) {
   std::string text =
-      fmt::format("This machine is {} for measurements.\n\n", machine::to_string(grade));
+      fmt::format("This {} is {} for measurements.\n\n", what, machine::to_string(grade));
   for (const machine::Finding& finding : findings) {
     text += fmt::format("{}  {:<19} {}\n", machine::to_string(finding.grade), finding.name,
                         finding.found);
@@ -82,6 +84,19 @@ Result<machine::Finding> look_at(const std::string& program) {
 }  // namespace
 
 Result<int> doctor(const MachineOptions& options) {
+  const auto show = [&](machine::Grade grade, std::span<const machine::Finding> findings,
+                        std::string_view what) -> Result<int> {
+    auto written =
+        write_output(options.json ? as_json(grade, findings) : as_text(grade, findings, what), "",
+                     Colours::none);
+    if (!written) return std::unexpected(written.error());
+    return exit_ok;
+  };
+  if (options.machines) {
+    const auto found = cluster::examine_cluster();
+    if (!found) return std::unexpected(found.error());
+    return show(machine::overall(*found), *found, "cluster");
+  }
   const auto topology = machine::Topology::load();
   if (!topology) return std::unexpected(topology.error());
   auto findings = machine::examine(*topology, options.root);
@@ -91,11 +106,7 @@ Result<int> doctor(const MachineOptions& options) {
     if (!found) return std::unexpected(found.error());
     findings.push_back(*std::move(found));
   }
-  if (auto written = write_output(
-          options.json ? as_json(grade, findings) : as_text(grade, findings), "", Colours::none);
-      !written)
-    return std::unexpected(written.error());
-  return exit_ok;
+  return show(grade, findings, "machine");
 }
 
 Result<int> compilers(const CompilerOptions& options) {

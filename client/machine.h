@@ -16,6 +16,7 @@ struct MachineOptions {
   bool strict = false;  // for `apply`: change all knobs or nothing
   bool json = false;
   std::vector<std::string> programs{};  // for `doctor`: programs whose layout to look at
+  bool machines = false;                // for `doctor`: look at the cluster instead
   std::string root;                     // comes before /proc and /sys in paths
   std::string log;                      // "" means the machine's log
 };

@@ -2,16 +2,21 @@
 #include "client/plan_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
+#include <ranges>
+#include <set>
 #include <string_view>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "client/output.h"
 #include "plan/reading/reader.h"
+#include "plan/rules.h"
 #include "revisions/of_plan.h"
 #include "revisions/revisions.h"
 
@@ -87,7 +92,33 @@ void find_source(PlanFile& file) {
   file.commit = std::move(head->commit);
 }
 
-Result<PlanFile> read_plan_file(const std::string& path) {
+Result<std::string> machines_table(const std::string& nodes) {
+  if (nodes.empty()) return "";
+  const auto table = [](const std::string& value) {
+    return fmt::format("\n[machines]\nengine = \"slurm\"\nnodes = {}\n", value);
+  };
+  const char* const end = nodes.data() + nodes.size();
+  std::uint32_t number = 0;
+  if (const auto [stop, error] = std::from_chars(nodes.data(), end, number);
+      stop == end && error == std::errc() && number >= 1 && number <= plan::max_machines)
+    return table(nodes);
+  std::set<std::string> names;
+  std::size_t words = 0;
+  for (const auto word : std::views::split(nodes, ',')) {
+    ++words;
+    names.emplace(word.begin(), word.end());
+  }
+  const bool is_number = nodes.find_first_not_of("-0123456789") == std::string::npos;
+  if (is_number || names.size() < words || words > plan::max_machines ||
+      !std::ranges::all_of(names, plan::is_node))
+    return fail(
+        fmt::format("--machines {}: give the number of nodes, from 1 to {}, or their different "
+                    "names separated by commas, as in n1,n2",
+                    one_line(nodes, 100), plan::max_machines));
+  return table(fmt::format("[\"{}\"]", fmt::join(names, "\", \"")));
+}
+
+Result<PlanFile> read_plan_file(const std::string& path, const std::string& machines) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::exists(path, error))
@@ -102,7 +133,12 @@ Result<PlanFile> read_plan_file(const std::string& path) {
   PlanFile file{.path = path, .directory = absolute.parent_path().string(), .text = ""};
   auto resolved = revisions::with_commits(*text, file.directory);
   if (!resolved) return fail(fmt::format("{}: {}", path, resolved.error().message));
-  file.text = plan::with_defaults(*resolved);
+  const auto table = machines_table(machines);
+  if (!table) return std::unexpected(table.error());
+  if (const auto plan = plan::read_plan(*resolved); !table->empty() && plan && plan->machines)
+    return fail(
+        fmt::format("{} has a table [machines]: leave out --machines, or remove the table", path));
+  file.text = plan::with_defaults(*resolved + *table);
   find_source(file);
   return file;
 }

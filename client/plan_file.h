@@ -32,7 +32,12 @@ void tell_shell_warnings(const PlanFile& file);
 // plan measures commits, which have their own files.
 Result<void> check_sources(const plan::Plan& plan, const PlanFile& file);
 
-// Says what is wrong with a missing, empty, binary or huge file.
-Result<PlanFile> read_plan_file(const std::string& path);
+// The table [machines] of a plan whose blocks run on these nodes of a Slurm cluster: on as many as
+// the number says, or on those that it names, as in "n1,n2". "" makes "".
+Result<std::string> machines_table(const std::string& nodes);
+
+// Says what is wrong with a missing, empty, binary or huge file. With `machines`, the plan gets the
+// table that machines_table() makes.
+Result<PlanFile> read_plan_file(const std::string& path, const std::string& machines = "");
 
 }  // namespace stab::client

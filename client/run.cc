@@ -327,15 +327,17 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
 
 Result<int> run(const RunOptions& options) {
   if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
-  const auto file = read_plan_file(options.plan_path);
+  const auto file = read_plan_file(options.plan_path, options.machines);
   if (!file) return std::unexpected(file.error());
   tell_shell_warnings(*file);
   const auto ran = run_to_end(*file, options);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
     // The daemon ends the running trial, which runs again when the user repeats the command.
-    tell(fmt::format("paused; to continue: stabctl run --folder {} {}", shell_quote(ran->state),
-                     shell_quote(options.plan_path)));
+    const std::string machines =
+        options.machines.empty() ? "" : "--machines " + shell_quote(options.machines) + " ";
+    tell(fmt::format("paused; to continue: stabctl run {}--folder {} {}", machines,
+                     shell_quote(ran->state), shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }
   const auto analysed = analyse_stored(ran->state, ran->id);

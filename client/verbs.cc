@@ -74,7 +74,7 @@ Result<int> exit_code_of(const Common& common, std::int64_t id) {
 
 Result<int> submit(const Common& common, const std::string& plan_path, std::int64_t priority,
                    bool wait) {
-  const auto plan = read_plan_file(plan_path);
+  const auto plan = read_plan_file(plan_path, common.machines);
   if (!plan) return std::unexpected(plan.error());
   tell_shell_warnings(*plan);
   const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,

@@ -21,6 +21,7 @@ struct Common {
   bool full = false;     // reports as text: all tables
   std::string response;  // report, compare: the number to analyse; "": the plan's response
   std::string better;    // report, compare: whether lower or higher is better; "": as in the plan
+  std::string machines;  // submit, check: as in read_plan_file()
   FailOn fail_on{};
 };
 
@@ -79,6 +80,7 @@ Result<int> keys(const Common& common, bool quantities);
 
 struct RunOptions {
   std::string plan_path;
+  std::string machines{};       // as in read_plan_file()
   std::string state_directory;  // "": that of an interrupted run of this plan, or a new one
   std::string calibrations;     // file that keeps them between runs; "": calibrations_file()
   std::string format = "text";

@@ -40,6 +40,7 @@ struct AbOptions {
   std::string response = "wall";
   std::string exit_codes = "0";  // that mean success, as in "0,1"
   std::string cpus;              // on which trials run, as in "1" or "2-3"; "": any
+  std::string machines{};        // nodes of a cluster, as in machines_table(); "": this machine
   std::int64_t seed = 1;
   Heap heap = Heap::where_possible;
   Pads pads = Pads::where_possible;

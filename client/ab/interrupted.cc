@@ -30,7 +30,7 @@ constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
 // The options that decide what is measured.
 BOOST_DESCRIBE_STRUCT(AbOptions, (),
                       (programs, words, build, run, prepare, cleanup, same, env, budget, margin,
-                       response, exit_codes, cpus, seed, heap, pads, control))
+                       response, exit_codes, cpus, machines, seed, heap, pads, control))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
 BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
 BOOST_DESCRIBE_STRUCT(Begun, (),

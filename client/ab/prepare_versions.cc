@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "client/output.h"
+#include "client/plan_file.h"
 #include "counters/events/counting.h"
 #include "counters/reading.h"
 #include "machine/child.h"
@@ -410,6 +411,7 @@ Result<void> check_options(const AbOptions& options) {
   if (auto good = check_response(options.response); !good) return good;
   if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
   if (auto good = cpus_of(options.cpus); !good) return std::unexpected(good.error());
+  if (auto good = machines_table(options.machines); !good) return std::unexpected(good.error());
   for (const auto* texts : {&options.words, &options.programs, &options.env})
     for (const std::string& text : *texts)
       if (!is_utf8(text))
@@ -479,6 +481,9 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   auto cpus = cpus_of(options.cpus);
   if (!cpus) return std::unexpected(cpus.error());
   result.cpu = std::move(*cpus);
+  auto machines = machines_table(options.machines);
+  if (!machines) return std::unexpected(machines.error());
+  result.machines = std::move(*machines);
   result.seed = options.seed;
   result.wanted_heap = options.heap;
   result.wanted_pads = options.pads;

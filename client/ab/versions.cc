@@ -279,7 +279,7 @@ std::string plan_of(const Comparison& comparison) {
     fmt::format_to(out, "response = {}\n", quoted(comparison.response));
   if (comparison.control)
     fmt::format_to(out, "control = {}\n", quoted(name_of_control(comparison)));
-  return text;
+  return text + comparison.machines;
 }
 
 }  // namespace stab::client::ab

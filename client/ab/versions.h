@@ -64,6 +64,7 @@ struct Comparison {
   std::string response = "wall";
   plan::Check check{};        // the exit codes that mean success
   std::vector<unsigned> cpu;  // on which trials run; empty: any
+  std::string machines{};     // the plan's table [machines]; "": this machine
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
   bool heap = false;                    // heap blocks are at random addresses

@@ -21,6 +21,7 @@
 #include "client/output.h"
 #include "client/plan_file.h"
 #include "client/verbs.h"
+#include "cluster/settings.h"
 #include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
@@ -58,7 +59,22 @@ struct Design {
   std::vector<Detectable> detectable;
   std::optional<std::size_t> blocks_for_precision;
   CountersHere counters;
+  // The states that Slurm reports: of the plan's nodes, or of all nodes if the plan names none.
+  std::vector<std::pair<std::string, std::string>> nodes;
 };
+
+// Empty if Slurm can't be asked here.
+std::vector<std::pair<std::string, std::string>> states_of_nodes(const plan::Machines& machines) {
+  const auto states = cluster::node_states();
+  if (!states) return {};
+  if (machines.names.empty()) return {states->begin(), states->end()};
+  std::vector<std::pair<std::string, std::string>> nodes;
+  for (const std::string& name : machines.names) {
+    const auto found = states->find(name);
+    nodes.emplace_back(name, found == states->end() ? "not a node of this cluster" : found->second);
+  }
+  return nodes;
+}
 
 // Scales the duration up if the pilot stopped before its last trial.
 void correct_for_early_stop(Pilot& pilot) {
@@ -354,6 +370,9 @@ ordered_json as_json(const Design& design) {
       {"wait_for_quiet", wait_json(design.plan)},
       {"machines", design.plan.machines ? ordered_json(plan::describe(*design.plan.machines))
                                         : ordered_json(nullptr)},
+      {"nodes", design.nodes.empty()
+                    ? ordered_json(nullptr)
+                    : ordered_json(std::map(design.nodes.begin(), design.nodes.end()))},
       {"cpus_here", cpus_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
@@ -444,6 +463,7 @@ void print(const Design& design) {
                                       : "these machines");
   else if (const auto cpus = cpus_here(design.plan))
     fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
+  for (const auto& [name, state] : design.nodes) fmt::print("  {}: {}\n", name, state);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
@@ -469,7 +489,7 @@ void print(const Design& design) {
 }  // namespace
 
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd) {
-  const auto file = read_plan_file(plan_path);
+  const auto file = read_plan_file(plan_path, common.machines);
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
   if (!plan) return fail(toml::describe(plan.error(), file->path));
@@ -478,6 +498,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
       return std::unexpected(there.error());
   Design design = design_of(std::move(*plan));
+  if (design.plan.machines) design.nodes = states_of_nodes(*design.plan.machines);
   if (auto possible = check_static(design, file->path); !possible)
     return std::unexpected(possible.error());
   if (auto possible = check_padding(design, file->path); !possible)

@@ -340,6 +340,13 @@ void CommandLine::full_flag(CLI::App* verb) {
                  "answer, how far to trust it, the changes, and what to do next");
 }
 
+void CommandLine::machines_option(CLI::App* verb, std::string& machines) {
+  verb->add_option("--machines", machines,
+                   "Measure on nodes of a Slurm cluster (doc/cluster.md): on so many at the same "
+                   "time, as in 4, or on those with these names, as in n1,n2")
+      ->type_name("NODES");
+}
+
 void CommandLine::web_flag(CLI::App* verb) {
   verb->add_flag("--web{0}", arguments_.web,
                  "Also serve the report as a live page for browsers on this machine; --web=PORT or "

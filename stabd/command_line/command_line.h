@@ -119,6 +119,7 @@ class CommandLine {
   void fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);
   void web_flag(CLI::App* verb);
+  static void machines_option(CLI::App* verb, std::string& machines);
   CLI::Option* json_flag(CLI::App* verb);
   // measure_verbs.cc
   void add_ab();

@@ -35,6 +35,15 @@ void CommandLine::add_database_verbs() {
   recover->add_option("to", a.output, "The new database, or a folder for it; it must not exist yet")
       ->required();
   json_flag(recover);
+  CLI::App* machines = verb("machines",
+                            "List the machines and nodes that trials ran on: their hardware and "
+                            "kernel, when they were used last, their noise floor, and their state "
+                            "in a Slurm cluster",
+                            [&a] { return client::machines(a.common); });
+  machines->add_option("--folder,--state", a.common.state,
+                       "Folder of the database, which needs no daemon; by default the daemon's "
+                       "database, which you must be allowed to read");
+  json_flag(machines);
   CLI::App* sql = verb(
       "sql",
       "Run one SELECT over a database of stabd; doc/store.md lists its tables. Nothing is changed",
@@ -76,6 +85,11 @@ void CommandLine::add_machine_verbs() {
   machine_options(doctor);
   doctor->add_option("program", m.programs,
                      "Also check whether these programs can have random layouts");
+  doctor
+      ->add_flag("--machines", m.machines,
+                 "Check the Slurm cluster instead, from a machine where scontrol works: what its "
+                 "settings do to measurements on its nodes, and the lines of slurm.conf that help")
+      ->excludes("program", "--root");
   CLI::App* counters = verb(
       "counters",
       "List the events that trials can count on this machine, and why the others can't be counted",

@@ -70,6 +70,7 @@ void CommandLine::add_ab() {
                  "The number of the CPU that trials run on, or several CPUs, as in 2-3; by default "
                  "a quiet CPU is chosen")
       ->type_name("CPUS");
+  machines_option(ab, a.ab.machines);
   ab->add_option(
         "--env", a.ab.env,
         "NAME or NAME=VALUE: an environment variable to pass to the versions, besides PATH")
@@ -137,6 +138,7 @@ void CommandLine::add_plan_verbs() {
         return client::run(a.run);
       });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
+  machines_option(run, a.run.machines);
   run->add_option("--folder,--state", a.run.state_directory,
                   "Folder of the database. If the folder has an unfinished run of this plan, the "
                   "run continues; if it has a finished run, the report is shown");
@@ -153,6 +155,7 @@ void CommandLine::add_plan_verbs() {
   CLI::App* submit = verb("submit", "Queue a plan",
                           [&a] { return client::submit(a.common, a.plan, a.priority, a.wait); });
   submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
+  machines_option(submit, a.common.machines);
   submit
       ->add_option(
           "--priority", a.priority,
@@ -166,6 +169,7 @@ void CommandLine::add_plan_verbs() {
   CLI::App* check = verb("check", "Validate a plan and print its design",
                          [&a] { return client::check(a.common, a.plan, a.sd); });
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
+  machines_option(check, a.common.machines);
   check->add_option(
       "--noise,--sd", a.sd,
       "Relative standard deviation of trials, as in 2%, for computing the smallest change that the "

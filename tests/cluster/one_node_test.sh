@@ -90,6 +90,17 @@ lost() { sql "SELECT text FROM event WHERE experiment = $1 AND kind = 'lost'" | 
 touch "$shared/empty"
 start_daemon
 
+# The cluster's settings, and what they do to measurements.
+[[ $("$stabctl" doctor --machines 2>&1) == *"Slurm's settings are not known"* ]] || fail "doctor finds a cluster outside of the laboratory"
+found=$(in_lab "$stabctl" doctor --machines)
+for words in "This cluster is fair for measurements." "2 nodes, all with" "Slurm takes none while steps run" \
+  "none on n1, n2, and a job's --core-spec is ignored" "mend: slurm.conf: ProctrackType=proctrack/cgroup"; do
+  [[ $found == *"$words"* ]] || fail "doctor --machines lacks '$words': $found"
+done
+in_lab scontrol update nodename=n1 state=drain reason="disk is full"
+[[ $(in_lab "$stabctl" doctor --machines --json) == *"n1 is "*"DRAIN (disk is full"* ]] || fail "doctor does not name a drained node"
+in_lab scontrol update nodename=n1 state=resume
+
 # A whole experiment on the node that its plan names.
 plan whole "exit 0"
 [[ $("$stabctl" check "$shared/whole.toml") == *"1 node of a Slurm cluster (n2)"* ]] || fail "check does not show the machines"

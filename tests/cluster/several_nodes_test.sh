@@ -64,11 +64,14 @@ engine = "slurm"
 nodes = 3
 END
 touch "$shared/empty"
+printf '[experiment]\nname = "alone"\n[[benchmark]]\nname = "b"\nrun = ["/bin/true"]\n' >"$shared/alone.toml"
 checked=$("$stabctl" check "$shared/several.toml")
 for words in "3 nodes of a Slurm cluster" "comparisons on these 3 nodes: 2, corrected together; each error term has 27 degrees of freedom" \
   "comparisons on nodes like these: 2, corrected together; each error term has 2 degrees of freedom"; do
   [[ $checked == *"$words"* ]] || fail "check lacks '$words': $checked"
 done
+[[ $(in_lab "$stabctl" check "$shared/several.toml") == *"  n1: IDLE"*"  n3: IDLE"* ]] || fail "check does not show the nodes' states"
+[[ $(in_lab "$stabctl" check --machines n1,n9 "$shared/alone.toml") == *"  n9: not a node of this cluster"* ]] || fail "check does not know n9"
 id=$(ctl submit "$shared/several.toml" | grep -oE '[0-9]+' | head -n 1)
 blocks_on() { [[ $(sql "SELECT count(DISTINCT block) FROM trial WHERE experiment = $id AND node = '$1' AND warmup = 0") -ge $2 ]]; }
 for node in n1 n2 n3; do until_true "$node measures" blocks_on "$node" 1; done
@@ -125,6 +128,48 @@ grep -qF 'Trials of each cell of n1' "$work/page.html" || fail "the page does no
 ctl history b --json >"$work/history" 2>&1 || fail "no history: $(cat "$work/history")"
 [[ $(grep -c '"n": 30' "$work/history") == 4 ]] && grep -q '"machine": "n1, n2, n3: ' "$work/history" ||
   fail "the history does not have the means of all nodes: $(cat "$work/history")"
+# A plan without [machines] runs on the nodes that --machines names. Its rule ends it after as many
+# blocks on each node, and the report tells nodes apart although there is a control.
+cat >"$shared/early.toml" <<'END'
+[experiment]
+name = "early"
+[[benchmark]]
+name = "b"
+run = ["/bin/sleep", "${X}"]
+[factor.x]
+levels = { a = { X = "0.05" }, again = { X = "0.050" }, b = { X = "0.15" } }
+[design]
+kind = "one-way"
+stop = { rule = "sequential", min = 5, max = 30, looks = 6 }
+[analysis]
+control = "again"
+END
+early=$(ctl submit --machines n1,n2,n3 "$shared/early.toml" | grep -oE '[0-9]+' | head -n 1)
+until_true "the rule ends the experiment" equals "done" field "$early" state
+[[ $(field "$early" reason) == "stopped after 15 of 90 blocks: the comparison is decided" ]] ||
+  fail "the rule did not end it early: $(field "$early" reason)"
+[[ $(sql "SELECT node, count(DISTINCT block), count(*) FROM trial WHERE experiment = $early GROUP BY node" | xargs) == "n1|5|15 n2|5|15 n3|5|15" ]] ||
+  fail "the nodes have other numbers of blocks: $(sql "SELECT node, block, count(*) FROM trial WHERE experiment = $early GROUP BY node, block")"
+ctl report "$early" --json >"$work/early.json"
+grep -q '"machine_changes": \[$' "$work/early.json" || fail "the report of an early end does not tell nodes apart"
+for wrong in 0 65 n1,n1 "n1, n2" -1 n1,; do
+  if "$stabctl" check --machines "$wrong" "$shared/early.toml" >/dev/null 2>"$work/err"; then fail "--machines '$wrong' is accepted"; fi
+  grep -qF "give the number of nodes, from 1 to 64" "$work/err" || fail "--machines '$wrong': $(cat "$work/err")"
+done
+if "$stabctl" check --machines 2 "$shared/several.toml" 2>"$work/err"; then fail "--machines replaces a table"; fi
+grep -qF "has a table [machines]: leave out --machines" "$work/err" || fail "$(cat "$work/err")"
+# 'ab' measures there, too.
+in_lab env HOME="$shared" "$stabctl" ab --machines 3 --budget 20s --no-heap --folder "$shared/ab" --json \
+  -- "sleep 0.05" "sleep 0.15" >"$work/ab.json" 2>"$work/err" || fail "ab: $(cat "$work/err")"
+grep -qF '"verdict": "slower"' "$work/ab.json" || fail "ab does not decide: $(head -c 2000 "$work/ab.json")"
+grep -q '"machine_changes": \[$' "$work/ab.json" || fail "ab does not tell nodes apart: $(head -c 2000 "$work/ab.json")"
+# The nodes that were used, with their states.
+listed=$(in_lab "$stabctl" machines --folder "$state")
+for node in n1 n2 n3; do
+  grep -qE "^$node: .*Linux" <<<"$listed" || fail "machines lacks $node: $listed"
+done
+[[ $(grep -c "no calibration" <<<"$listed") == 3 && $(grep -cE '^    Slurm: (IDLE|ALLOCATED|MIXED|COMPLETING)' <<<"$listed") == 3 ]] ||
+  fail "machines has other facts: $listed"
 # 'analyze' says the same about the exported trials.
 ctl export "$id" --output "$shared/trials.csv"
 answer=$("$stabctl" analyze "$shared/trials.csv" --response wall_ns --factors x,y --block block --machine node --log 2>&1)

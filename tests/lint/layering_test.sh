@@ -72,7 +72,7 @@ allowed() {
     revisions) echo "base plan plan/reading machine" ;;
     protocol) echo "$below_stabd" ;;
     worker) echo "$below_stabd causal/run causal/lines revisions protocol" ;;
-    cluster) echo "base plan protocol machine" ;;
+    cluster) echo "base plan protocol machine machine/quiet" ;;
     results) echo "$below_stabd protocol" ;;
     stabd/settings | stabd/settings_keys) echo "base toml stabd/settings stabd/settings_keys" ;;
     stabd/service) echo "base" ;;
@@ -84,8 +84,8 @@ allowed() {
     stabd/daemon/session) echo "$below_stabd protocol results" ;;
     stabd/daemon) echo "$below_stabd cluster revisions protocol results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/spool stabd/daemon/*" ;;
     stabd/main_stabd) echo "base toml protocol cluster worker stabd/*" ;;
-    # The client's `check` says which builds a session would make.
-    client | client/*) echo "$below_stabd causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/spool stabd/daemon/session/builds.h" ;;
+    # The client's `check` says which builds a session would make, and the client asks Slurm what it says of its nodes.
+    client | client/*) echo "$below_stabd cluster/settings.h causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/spool stabd/daemon/session/builds.h" ;;
     stabd/command_line) echo "base protocol client client/* stabd/manual" ;;
     stabd/main_stabctl) echo "base client stabd/command_line" ;;
     bench | tests) echo "*" ;;

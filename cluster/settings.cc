@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "cluster/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <initializer_list>
+#include <map>
+#include <ranges>
+#include <set>
+#include <string>
+
+#include "base/text.h"
+#include "cluster/process.h"
+
+namespace stab::cluster {
+namespace {
+
+using machine::Finding;
+using machine::Grade;
+using Settings = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::size_t longest = 200;  // characters of a value that are shown
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  return text;
+}
+
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (const auto part : std::views::split(text, separator))
+    parts.emplace_back(part.begin(), part.end());
+  return parts;
+}
+
+std::string value_of(const Settings& settings, std::string_view name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? "not known" : one_line(found->second, longest);
+}
+
+// Lines of the form "HealthCheckInterval     = 60 sec".
+Settings settings_in(std::string_view config) {
+  Settings settings;
+  for (const std::string_view line : parts_of(config, '\n'))
+    if (const std::size_t middle = line.find(" = "); middle != std::string_view::npos)
+      settings.try_emplace(std::string(trimmed(line.substr(0, middle))),
+                           trimmed(line.substr(middle + 3)));
+  return settings;
+}
+
+// Words of the form "CPUTot=8". A value may have blanks, so words without "=" belong to it.
+Settings node_in(std::string_view line) {
+  Settings node;
+  std::string* last = nullptr;
+  for (const std::string_view word : parts_of(line, ' ')) {
+    if (const std::size_t middle = word.find('='); middle != std::string_view::npos)
+      last = &node.try_emplace(std::string(word.substr(0, middle)), word.substr(middle + 1))
+                  .first->second;
+    else if (last != nullptr && !word.empty())
+      *last += fmt::format(" {}", word);
+  }
+  return node;
+}
+
+std::vector<Settings> nodes_in(std::string_view nodes) {
+  std::vector<Settings> all;
+  for (const std::string_view line : parts_of(nodes, '\n'))
+    if (Settings node = node_in(line); node.contains("NodeName")) all.push_back(std::move(node));
+  return all;
+}
+
+// "IDLE+DRAIN (the disk is full)".
+std::string state_of(const Settings& node) {
+  return value_of(node, "State") +
+         (node.contains("Reason") ? fmt::format(" ({})", value_of(node, "Reason")) : "");
+}
+
+bool is_none(std::string_view value) {
+  return value.empty() || value == "(null)" || value.ends_with("/none");
+}
+
+// "0", "0 sec"; not "not known".
+bool is_zero(std::string_view value) {
+  int number = 1;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return error == std::errc() && number == 0 && (end == value.data() + value.size() || *end == ' ');
+}
+
+// "30", or "task=30,energy=60": the interval for tasks.
+std::string interval_of_tasks(std::string_view frequency) {
+  for (const std::string_view part : parts_of(frequency, ','))
+    if (part.starts_with("task=")) return std::string(part.substr(5));
+  return frequency.contains('=') ? "0" : std::string(frequency);
+}
+
+Finding good(const char* name, std::string found) {
+  return {.name = name, .grade = Grade::good, .found = std::move(found), .meaning = {}, .mend = {}};
+}
+
+Finding samples(const Settings& settings) {
+  const std::string type = value_of(settings, "JobAcctGatherType");
+  const std::string interval = interval_of_tasks(value_of(settings, "JobAcctGatherFrequency"));
+  if (is_none(type) || is_zero(interval))
+    return good("samples", "Slurm takes none while steps run");
+  return {.name = "samples",
+          .grade = Grade::fair,
+          .found = fmt::format("Slurm looks at the processes of each step ({}, interval: {} s)",
+                               type, interval),
+          .meaning = "a thread on the node reads /proc while trials run",
+          .mend = "slurm.conf: JobAcctGatherFrequency=0"};
+}
+
+Finding energy(const Settings& settings) {
+  const std::string type = value_of(settings, "AcctGatherEnergyType");
+  const std::string interval = value_of(settings, "AcctGatherNodeFreq");
+  if (is_none(type) || is_zero(interval)) return good("energy", "Slurm does not read it");
+  return {.name = "energy",
+          .grade = Grade::fair,
+          .found = fmt::format("slurmd reads it ({}, interval: {})", type, interval),
+          .meaning = "slurmd wakes up while trials run",
+          .mend = "slurm.conf: AcctGatherNodeFreq=0"};
+}
+
+Finding health_checks(const Settings& settings) {
+  const std::string program = value_of(settings, "HealthCheckProgram");
+  const std::string interval = value_of(settings, "HealthCheckInterval");
+  const std::string states = value_of(settings, "HealthCheckNodeState");
+  if (is_none(program) || is_zero(interval)) return good("health checks", "none");
+  std::set<std::string_view> busy;
+  for (const std::string_view state : parts_of(states, ','))
+    if (state != "IDLE" && state != "CYCLE") busy.insert(state);
+  if (busy.empty()) return good("health checks", program + " runs on idle nodes only");
+  return {.name = "health checks",
+          .grade = Grade::poor,
+          .found = fmt::format("{} runs on nodes in the states {}, interval: {}", program, states,
+                               interval),
+          .meaning = states.contains("CYCLE") ? "it runs beside trials"
+                                              : "it runs beside trials, on all nodes at once",
+          .mend = "slurm.conf: HealthCheckNodeState=IDLE"};
+}
+
+Finding epilogs(const Settings& settings) {
+  std::vector<std::string> programs;
+  for (const char* name : {"Prolog", "Epilog", "TaskProlog", "TaskEpilog"}) {
+    // There may be several, as "Prolog[0]".
+    for (const auto& [each, value] : settings)
+      if ((each == name || each.starts_with(fmt::format("{}[", name))) && !is_none(value))
+        programs.push_back(fmt::format("{} {}", name, one_line(value, longest)));
+  }
+  return good("epilogs", programs.empty()
+                             ? "none"
+                             : fmt::format("{}: before or after an experiment, not between trials",
+                                           fmt::join(programs, ", ")));
+}
+
+Finding processes(const Settings& settings) {
+  const std::string type = value_of(settings, "ProctrackType");
+  if (type == "proctrack/cgroup") return good("processes", "Slurm ends all processes of a job");
+  return {.name = "processes",
+          .grade = Grade::fair,
+          .found = fmt::format("Slurm finds them by {}", type),
+          .meaning = "processes of an earlier job may run beside trials",
+          .mend = "slurm.conf: ProctrackType=proctrack/cgroup"};
+}
+
+Finding reserved_cores(const Settings& settings, const std::vector<Settings>& nodes) {
+  std::vector<std::string> without;
+  for (const Settings& node : nodes)
+    if (!node.contains("CPUSpecList") &&
+        (!node.contains("CoreSpecCount") || is_zero(value_of(node, "CoreSpecCount"))))
+      without.push_back(value_of(node, "NodeName"));
+  if (!nodes.empty() && without.empty())
+    return good("reserved cores", "each node keeps a core for Slurm's own processes");
+  const bool may_ask = value_of(settings, "AllowSpecResourcesUsage") == "Yes";
+  return {.name = "reserved cores",
+          .grade = Grade::fair,
+          .found = fmt::format("none on {}{}", fmt::join(without, ", "),
+                               may_ask ? ""
+                                       : ", and a job's --core-spec is ignored "
+                                         "(AllowSpecResourcesUsage)"),
+          .meaning = "slurmd and its step processes share the CPUs of trials",
+          .mend =
+              "slurm.conf: CoreSpecCount=1 in the line of each node, and "
+              "TaskPluginParam=SlurmdOffSpec"};
+}
+
+Finding states(const std::vector<Settings>& nodes) {
+  std::vector<std::string> away;
+  std::set<std::string> kinds;
+  for (const Settings& node : nodes) {
+    const std::string name = value_of(node, "NodeName");
+    const std::string state = value_of(node, "State");
+    kinds.insert(fmt::format("{} CPUs, {} threads per core, {}", value_of(node, "CPUTot"),
+                             value_of(node, "ThreadsPerCore"), value_of(node, "OS")));
+    const bool is_there = std::ranges::any_of(
+        std::initializer_list<std::string_view>{"IDLE", "ALLOCATED", "MIXED", "COMPLETING"},
+        [&](std::string_view good) { return parts_of(state, '+').front() == good; });
+    if (!is_there || state.contains("DRAIN") || state.contains("NOT_RESPONDING") ||
+        state.ends_with('*'))
+      away.push_back(fmt::format("{} is {}", name, state_of(node)));
+  }
+  const std::string count = fmt::format("{} node{}", nodes.size(), nodes.size() == 1 ? "" : "s");
+  if (nodes.empty() || !away.empty())
+    return {.name = "nodes",
+            .grade = away.size() == nodes.size() ? Grade::poor : Grade::fair,
+            .found = nodes.empty() ? "none" : fmt::format("{}; {}", count, fmt::join(away, ", ")),
+            .meaning = nodes.empty() ? "there is nothing to measure on"
+                                     : "Slurm gives these nodes to nobody",
+            .mend = nodes.empty() ? "slurm.conf: NodeName=..."
+                                  : "scontrol update nodename=NODE state=resume, when the reason "
+                                    "is gone"};
+  if (kinds.size() > 1)
+    return {.name = "nodes",
+            .grade = Grade::fair,
+            .found = fmt::format("{} of {} kinds: {}", count, kinds.size(), fmt::join(kinds, "; ")),
+            .meaning = "a change may differ from kind to kind: the report shows it on each node",
+            .mend =
+                "to measure on one kind, name its nodes in machines.nodes, or use "
+                "machines.constraint"};
+  return good("nodes", fmt::format("{}, all with {}", count, *kinds.begin()));
+}
+
+}  // namespace
+
+std::vector<Finding> findings_in(std::string_view config, std::string_view nodes) {
+  const Settings settings = settings_in(config);
+  const std::vector<Settings> each_node = nodes_in(nodes);
+  return {states(each_node),
+          samples(settings),
+          energy(settings),
+          health_checks(settings),
+          reserved_cores(settings, each_node),
+          processes(settings),
+          epilogs(settings)};
+}
+
+std::map<std::string, std::string> states_in(std::string_view nodes) {
+  std::map<std::string, std::string> states;
+  for (const Settings& node : nodes_in(nodes)) states[value_of(node, "NodeName")] = state_of(node);
+  return states;
+}
+
+namespace {
+
+constexpr std::chrono::seconds patience{10};
+
+Result<std::string> show_nodes() {
+  return output_of({"scontrol", "--oneliner", "show", "node"}, patience);
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> node_states() {
+  const auto nodes = show_nodes();
+  if (!nodes) return std::unexpected(nodes.error());
+  return states_in(*nodes);
+}
+
+Result<std::vector<Finding>> examine_cluster() {
+  const auto config = output_of({"scontrol", "show", "config"}, patience);
+  const auto nodes = config ? show_nodes() : config;
+  if (!nodes)
+    return fail("Slurm's settings are not known: " + nodes.error().message +
+                "; is this a machine of the cluster, with the package slurm-client?");
+  return findings_in(*config, *nodes);
+}
+
+}  // namespace stab::cluster

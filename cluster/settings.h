@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Examines how a cluster's own settings disturb measurements on its nodes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "machine/quiet/doctor.h"
+
+namespace stab::cluster {
+
+// Reads the outputs of 'scontrol show config' and 'scontrol --oneliner show node'. Each finding that
+// is not good names the line of slurm.conf that mends it. A setting that the output lacks counts as
+// the one that disturbs.
+std::vector<machine::Finding> findings_in(std::string_view config, std::string_view nodes);
+
+// The state of each node, with the reason if the cluster names one, from the second output:
+// "IDLE", "IDLE+DRAIN (the disk is full)".
+std::map<std::string, std::string> states_in(std::string_view nodes);
+
+// Both ask the cluster's controller.
+Result<std::map<std::string, std::string>> node_states();
+Result<std::vector<machine::Finding>> examine_cluster();
+
+}  // namespace stab::cluster

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// What is said about a cluster's settings, as Slurm 22.05 prints them.
+#include "cluster/settings.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+namespace stab::cluster {
+namespace {
+
+using machine::Finding;
+using machine::Grade;
+using ::testing::HasSubstr;
+
+const std::string quiet_config =
+    "Configuration data as of 2026-11-29T00:00:00\n"
+    "AcctGatherEnergyType    = acct_gather_energy/none\n"
+    "AcctGatherNodeFreq      = 0 sec\n"
+    "AllowSpecResourcesUsage = No\n"
+    "Epilog                  = (null)\n"
+    "HealthCheckInterval     = 0 sec\n"
+    "HealthCheckNodeState    = ANY\n"
+    "HealthCheckProgram      = (null)\n"
+    "JobAcctGatherFrequency  = 30\n"
+    "JobAcctGatherType       = jobacct_gather/none\n"
+    "ProctrackType           = proctrack/cgroup\n"
+    "Prolog                  = (null)\n"
+    "\nSlurmctld(primary) at head is UP\n";
+const std::string quiet_node =
+    "NodeName=n1 Arch=x86_64 CPUAlloc=0 CPUTot=8 CoreSpecCount=1 CPUSpecList=0-1 OS=Linux "
+    "6.1.0-18 #1 SMP State=IDLE ThreadsPerCore=2 Partitions=lab";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+std::string config_with(const std::string& name, const std::string& value) {
+  const std::size_t at = quiet_config.find(name + ' ');
+  EXPECT_NE(at, std::string::npos) << name;
+  const std::size_t from = quiet_config.find("= ", at) + 2;
+  return std::string(quiet_config).replace(from, quiet_config.find('\n', from) - from, value);
+}
+Finding finding(const std::string& name, const std::string& config,
+                const std::string& nodes = quiet_node) {
+  for (const Finding& each : findings_in(config, nodes))
+    if (each.name == name) return each;
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(ClusterSettings, AQuietClusterIsGood) {
+  for (const Finding& each : findings_in(quiet_config, quiet_node))
+    EXPECT_EQ(each.grade, Grade::good) << each.name << ": " << each.found;
+}
+
+TEST(ClusterSettings, EachSourceOfNoiseHasTheLineThatMendsIt) {
+  const std::string gathers = config_with("JobAcctGatherType", "jobacct_gather/linux");
+  Finding found = finding("samples", gathers);
+  EXPECT_EQ(found.grade, Grade::fair);
+  EXPECT_EQ(found.mend, "slurm.conf: JobAcctGatherFrequency=0");
+  for (const char* none : {"0", "task=0,energy=30", "energy=30"})
+    EXPECT_EQ(finding("samples", with(gathers, "= 30", std::string("= ") + none)).grade,
+              Grade::good)
+        << none;
+  EXPECT_EQ(finding("samples", with(gathers, "= 30", "= energy=0,task=15")).grade, Grade::fair);
+
+  const std::string energy =
+      with(config_with("AcctGatherEnergyType", "acct_gather_energy/rapl"), "= 0 sec", "= 30 sec");
+  EXPECT_EQ(finding("energy", energy).mend, "slurm.conf: AcctGatherNodeFreq=0");
+
+  const std::string checks = with(config_with("HealthCheckProgram", "/usr/sbin/nhc"),
+                                  "HealthCheckInterval     = 0", "HealthCheckInterval     = 300");
+  found = finding("health checks", checks);
+  EXPECT_EQ(found.grade, Grade::poor);
+  EXPECT_THAT(found.meaning, HasSubstr("on all nodes at once"));
+  EXPECT_EQ(found.mend, "slurm.conf: HealthCheckNodeState=IDLE");
+  EXPECT_EQ(finding("health checks", with(checks, "= ANY", "= IDLE")).grade, Grade::good);
+  EXPECT_EQ(finding("health checks", with(checks, "= ANY", "= CYCLE,ANY")).meaning,
+            "it runs beside trials");
+
+  found = finding("reserved cores", quiet_config,
+                  with(quiet_node, "CoreSpecCount=1 CPUSpecList=0-1 ", ""));
+  EXPECT_THAT(found.found, HasSubstr("none on n1, and a job's --core-spec is ignored"));
+  EXPECT_THAT(found.mend, HasSubstr("CoreSpecCount=1"));
+
+  EXPECT_EQ(finding("processes", config_with("ProctrackType", "proctrack/linuxproc")).mend,
+            "slurm.conf: ProctrackType=proctrack/cgroup");
+  EXPECT_THAT(finding("epilogs", config_with("Epilog", "/etc/slurm/epilog")).found,
+              HasSubstr("Epilog /etc/slurm/epilog: before or after"));
+}
+
+TEST(ClusterSettings, NodesThatAreAwayOrDifferAreNamed) {
+  const std::string drained =
+      with(with(quiet_node, "n1", "n2"), "State=IDLE", "State=IDLE+DRAIN Reason=disk is full");
+  Finding found = finding("nodes", quiet_config, quiet_node + "\n" + drained + "\n");
+  EXPECT_EQ(found.grade, Grade::fair);
+  EXPECT_THAT(found.found, HasSubstr("2 nodes; n2 is IDLE+DRAIN (disk is full)"));
+  found = finding("nodes", quiet_config, with(quiet_node, "State=IDLE", "State=DOWN*"));
+  EXPECT_EQ(found.grade, Grade::poor);
+  found = finding("nodes", quiet_config,
+                  quiet_node + "\n" + with(with(quiet_node, "n1", "n2"), "CPUTot=8", "CPUTot=4"));
+  EXPECT_THAT(found.found, HasSubstr("2 nodes of 2 kinds: 4 CPUs"));
+  EXPECT_EQ(finding("nodes", quiet_config, "").grade, Grade::poor);
+  EXPECT_EQ(
+      states_in(quiet_node + "\n" + drained + "\n"),
+      (std::map<std::string, std::string>{{"n1", "IDLE"}, {"n2", "IDLE+DRAIN (disk is full)"}}));
+}
+
+// What the output lacks is not taken for quiet.
+TEST(ClusterSettings, WhatIsNotKnownIsNotGood) {
+  for (const Finding& each : findings_in("", ""))
+    if (each.name != "epilogs") EXPECT_NE(each.grade, Grade::good) << each.name;
+}
+
+}  // namespace
+}  // namespace stab::cluster
