@@ -105,6 +105,13 @@ MD
 "${show[@]}" --picture "$work/levels.svg" levels
 [[ $(head -c 4 "$work/levels.svg") == '<svg' && $(grep -c '<circle' "$work/levels.svg") == 5 ]] || fail 'the picture lacks a program with an interval'
 ! grep -q once "$work/levels.svg" || fail 'the picture has a program without an interval'
+# Each of three panels has the program's 30 runs; the middle of its normal distribution is the middle of the panel.
+"${show[@]}" --picture "$work/normality.svg" normality
+[[ $(grep -c '<polyline' "$work/normality.svg") == 3 && $(grep -c 'class="diagonal"' "$work/normality.svg") == 3 ]] || fail 'the picture lacks a panel'
+[[ $(grep '<polyline' "$work/normality.svg" | head -n 1 | grep -oE '[0-9]+,[0-9]+' | wc -l) == 30 ]] || fail 'the picture lacks runs'
+grep '<polyline' "$work/normality.svg" | head -n 1 | grep -oE '[0-9]+,[0-9]+' | awk -F, 'NR == 1 { first = $1 } { last = $1 } END { exit !((first + last) / 2 > 146 && (first + last) / 2 < 148 && first > 34 && last < 260) }' ||
+  fail 'the quantiles are not symmetric'
+! "${show[@]}" --picture "$work/none.svg" bias_link_order 2>/dev/null || fail 'a part without a picture has one'
 if command -v Rscript >/dev/null; then
   recompute=("$evaluation/recompute.R" --results "$work/results" --page "$work/made.md")
   Rscript "${recompute[@]}" >"$work/compared" 2>&1 || fail "recompute.R: $(cat "$work/compared")"
