@@ -182,18 +182,23 @@ const json& member(const json& object, const char* name) {
   return found == object.end() ? none : *found;
 }
 
-// "lab: AMD EPYC, 2 CPUs in 2 cores in 1 package, 24 GiB"
-std::string hardware_of(const json& facts) {
+// "AMD EPYC, 2 CPUs in 2 cores in 1 package"
+std::string kind_of(const json& facts) {
   const json& topology = member(facts, "topology");
   const auto counted = [&](const char* name, std::string_view what) {
     const json& number = member(topology, name);
     const auto count = number.is_number_unsigned() ? number.get<std::uint64_t>() : 0;
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
+  return fmt::format("{}, {} in {} in {}", text_or(member(facts, "cpu_model"), "unknown CPU"),
+                     counted("cpus", "CPU"), counted("cores", "core"),
+                     counted("packages", "package"));
+}
+
+// "lab: AMD EPYC, 2 CPUs in 2 cores in 1 package, 24 GiB"
+std::string hardware_of(const json& facts) {
   std::string line =
-      fmt::format("{}: {}, {} in {} in {}", text_or(member(facts, "host"), "unnamed"),
-                  text_or(member(facts, "cpu_model"), "unknown CPU"), counted("cpus", "CPU"),
-                  counted("cores", "core"), counted("packages", "package"));
+      fmt::format("{}: {}", text_or(member(facts, "host"), "unnamed"), kind_of(facts));
   if (const json& memory = member(facts, "memory_mib"); memory.is_number())
     line += fmt::format(", {:.3g} GiB", memory.get<double>() / 1024);
   return line;
@@ -242,7 +247,10 @@ StoredFacts stored_facts(std::string_view facts_json) {
   const json facts = json::parse(facts_json, is_near, false);
   if (!facts.is_object()) return stored;
   stored.summary = text_or(member(facts, "summary"), "");
-  if (member(facts, "topology").is_object()) stored.hardware = one_line(hardware_of(facts), 500);
+  if (member(facts, "topology").is_object()) {
+    stored.hardware = one_line(hardware_of(facts), 500);
+    stored.kind = one_line(kind_of(facts), 500);
+  }
   add_facts(facts, "", stored.all);
   return stored;
 }

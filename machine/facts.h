@@ -38,6 +38,9 @@ struct StoredFacts {
   // The beginning of the summary, which names the host and its hardware. It is the same under each
   // kernel and distribution. "" if these facts are missing.
   std::string hardware{};
+  // The hardware without the host's name and without the size of the memory, of which the kernel
+  // keeps more or less for itself.
+  std::string kind{};
   std::vector<Fact> all{};  // in the order of the text
 };
 StoredFacts stored_facts(std::string_view facts_json);

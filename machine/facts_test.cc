@@ -100,6 +100,8 @@ TEST_F(FactsTest, StoredFactsHaveTheHardwareWithoutTheSystem) {
   put("/etc/os-release", "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n");
   EXPECT_NE(read().summary, stored.summary);
   EXPECT_EQ(stored_facts(read().facts_json).hardware, stored.hardware);
+  EXPECT_TRUE(stored.hardware.contains(": " + stored.kind)) << stored.kind;
+  EXPECT_FALSE(stored.kind.contains("GiB"));
   put("/proc/sys/kernel/hostname", "lab8, Linux 1\n");
   EXPECT_EQ(stored_facts(read().facts_json).hardware, "lab8, Linux 1" + stored.hardware.substr(4));
 }

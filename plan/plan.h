@@ -234,6 +234,7 @@ struct Machines {
   std::string reservation;
   std::optional<std::chrono::nanoseconds> time_limit;  // of each allocation
   bool like_these = false;  // the answer is about machines like these, not about these machines
+  bool drain = false;       // whether stabd drains a node that is out of order
 
   bool operator==(const Machines&) const = default;
 };

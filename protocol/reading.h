@@ -119,6 +119,13 @@ BOOST_DESCRIBE_STRUCT(LookReply, (), (error, temporary, stop, words, changes))
 template <>
 inline constexpr Field field<&LookReply::changes>{.most = most_changes, .may_lack = true};
 
+// A node that is much slower than others with the same hardware (stats/data/slow_machines.h).
+struct SlowNode {
+  std::string name{};
+  double times = 1;
+};
+BOOST_DESCRIBE_STRUCT(SlowNode, (), (name, times))
+
 struct FindingsReply {
   static constexpr Tag tag = ok;
   std::string error{};
@@ -126,8 +133,12 @@ struct FindingsReply {
   std::vector<store::Damage> damage{};             // only the first ones
   std::uint64_t damaged = 0;                       // the number of damaged rows
   std::vector<store::Calibration> calibrations{};  // to be stored; without experiment and machine
+  std::vector<SlowNode> slow_nodes{};
 };
-BOOST_DESCRIBE_STRUCT(FindingsReply, (), (error, temporary, damage, damaged, calibrations))
+BOOST_DESCRIBE_STRUCT(FindingsReply, (),
+                      (error, temporary, damage, damaged, calibrations, slow_nodes))
+template <>
+inline constexpr Field field<&FindingsReply::slow_nodes>{.most = plan::max_machines};
 inline constexpr std::size_t most_damage_shown = 1000;
 
 // The error of a reader that was started by a daemon of another version.

@@ -82,6 +82,7 @@ stats::Analysis an_analysis() {
   analysis.machine_changes = {
       {.treatment = "opt", .machines = {"a", "b"}, .changes = {1.02, 0.97}, .p = 0.001},
       {.treatment = "opt", .machines = {"a", "b"}, .changes = {1, -2}, .ratios = false}};
+  analysis.slow_machines = {{.name = "c", .times = 2}};
   analysis.padding = {{.seeds = {"1"}, .percent = {2}}};
   analysis.assumptions = {{.test = "Shapiro-Wilk"}};
   analysis.calibration = stats::Calibration{.benchmarks = {{.subject = "sort"}}};

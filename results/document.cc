@@ -337,18 +337,23 @@ void by_machine(const plan::Plan& plan, const stats::Dataset& data, stats::Spec&
 
 constexpr const char* kind_column = "node's hardware";
 
-// Adds the hardware of each row's machine, which is "" if the store lacks the machine.
-store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const stats::Dataset& data) {
+// Adds the hardware of each row's machine, which the experiment's events name. It is "" if they
+// don't.
+store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const store::Experiment& experiment,
+                                          const stats::Dataset& data) {
+  const auto events = store.events(experiment.id);
+  if (!events) return std::unexpected(events.error());
+  std::map<std::string, std::string> hardware;
+  for (const store::Event& event : *events)
+    if (const std::size_t end = event.text.find(": ");
+        event.kind == hardware_event && end != std::string::npos)
+      hardware[event.text.substr(0, end)] = event.text.substr(end + 2);
   stats::Dataset more = data;
   const stats::Column& machines = *data.find(plan::machine_column);
   stats::Column kinds{.name = kind_column, .levels = {}, .codes = {}};
   std::vector<std::uint32_t> kind_of;
   for (const std::string& name : machines.levels) {
-    const auto machine = store.newest_machine(name);
-    if (!machine) return std::unexpected(machine.error());
-    const std::string all = *machine ? machine::stored_facts((*machine)->facts).hardware : "";
-    const std::size_t host = all.find(": ");
-    const std::string kind = host == std::string::npos ? "" : all.substr(host);
+    const std::string& kind = hardware[name];
     const auto known = std::ranges::find(kinds.levels, kind);
     kind_of.push_back(static_cast<std::uint32_t>(known - kinds.levels.begin()));
     if (known == kinds.levels.end()) kinds.levels.push_back(kind);
@@ -373,34 +378,49 @@ void withhold_without_machines(const plan::Plan& plan, const stats::Dataset& dat
   analysis.notes.insert(analysis.notes.begin(), why + ", so there is no answer about all of them.");
 }
 
+// How the trials of several nodes are analysed.
+struct Nodes {
+  bool as_one = false;
+  // The nodes that the first analysis has left out, so that all of a report is about the same nodes;
+  // nullptr: this analysis decides.
+  const std::vector<stats::SlowMachine>* slow = nullptr;
+};
+
 // The analysis of the first `blocks` measured blocks. Reports and stopping rules both use this
 // function, so that they agree.
 store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Experiment& experiment,
                                          const plan::Plan& plan, const plan::Expansion& expansion,
                                          std::uint32_t blocks, const stats::Dataset& data,
-                                         stats::Spec spec, bool machines_as_one = false) {
+                                         stats::Spec spec, const Nodes& nodes = {}) {
   const auto builds = store.builds(experiment.id);
   if (!builds) return std::unexpected(builds.error());
   spec.alike = alike_levels(plan, expansion, *builds);
   if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
-  const bool is_by_machine = !machines_as_one && plan::tells_machines_apart(plan, spec.response);
+  const bool is_by_machine = !nodes.as_one && plan::tells_machines_apart(plan, spec.response);
+  if (is_by_machine) by_machine(plan, data, spec);
   stats::Analysis analysis;
-  if (is_by_machine) {
-    by_machine(plan, data, spec);
+  if (is_by_machine && nodes.slow != nullptr) {
+    spec.slow_machines = *nodes.slow;
+    analysis = stats::analyse(data, spec);
+  } else if (is_by_machine && spec.unit == stats::Unit::nanoseconds) {
+    // Only a time says how fast a node is.
     spec.machine_kind = kind_column;
-    const auto more = with_kinds(store, data);
+    const auto more = with_kinds(store, experiment, data);
     if (!more) return std::unexpected(more.error());
     analysis = stats::analyse(*more, spec);
-    withhold_without_machines(plan, data, analysis);
   } else {
     analysis = stats::analyse(data, spec);
   }
-  if (plan.machine_count() > 1 && !is_by_machine && !machines_as_one)
+  if (is_by_machine) withhold_without_machines(plan, data, analysis);
+  if (plan.machine_count() > 1 && !is_by_machine && !nodes.as_one)
     analysis.notes.push_back(
         fmt::format("The changes on the {} machines are not told apart, because {}: how they "
                     "differ is part of the error of each comparison.",
                     plan.machine_count(), plan::why_machines_are_one(plan, spec.response)));
-  withhold_verdicts(data, analysis);
+  withhold_verdicts(analysis.slow_machines.empty()
+                        ? data
+                        : stats::without_machines(data, spec, analysis.slow_machines),
+                    analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
     analysis.notes.insert(analysis.notes.begin(),
                           fmt::format("{} was counted in {} of {} blocks, when its turn came "
@@ -439,7 +459,7 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
                                                const store::Experiment& experiment,
                                                const plan::Plan& plan,
                                                const plan::Expansion& expansion, const Rows& rows,
-                                               std::size_t index) {
+                                               std::size_t index, const Nodes& nodes) {
   stats::Spec spec = spec_of(plan);
   spec.response = plan.analysis.others[index].name;
   describe_response(spec);
@@ -447,7 +467,8 @@ store::Outcome<stats::Analysis> analysed_other(store::Reader& store,
   spec.unit = rows.others[index].unit;
   spec.assumptions = false;
   if (plan.design.stop) control_error(spec, *plan.design.stop, rows.blocks, is_over(experiment));
-  return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec);
+  return analysed(store, experiment, plan, expansion, rows.blocks, rows.others[index].data, spec,
+                  nodes);
 }
 
 // Fills the whole document of a causal plan, because such a plan compares nothing.
@@ -535,7 +556,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks, is_over(experiment));
   auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec,
-                           asked.machines_as_one);
+                           {.as_one = asked.machines_as_one});
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);
   document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),
@@ -545,14 +566,16 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     if (document.exclusions->disturbed > 0) {
       spec.assumptions = false;
       auto without =
-          analysed(store, experiment, *plan, expansion, rows->blocks, rows->without_rules, spec);
+          analysed(store, experiment, *plan, expansion, rows->blocks, rows->without_rules, spec,
+                   {.slow = &document.analysis.slow_machines});
       if (!without) return fail(without.error().message);
       document.exclusions->vanished = stats::lost_effects(document.analysis, *without);
       document.exclusions->without = std::move(without->effects);
     }
   }
   for (std::size_t i = 0; i < rows->others.size(); ++i) {
-    auto other = analysed_other(store, experiment, *plan, expansion, *rows, i);
+    auto other = analysed_other(store, experiment, *plan, expansion, *rows, i,
+                                {.slow = &document.analysis.slow_machines});
     if (!other) return fail(other.error().message);
     document.others.push_back(std::move(*other));
   }

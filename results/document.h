@@ -28,6 +28,8 @@ inline constexpr std::string_view source_event = "source";
 std::string source_text(const report::Source& source);
 // How long the experiment waited for a quiet machine; the next trial also has it as readings.
 inline constexpr std::string_view wait_event = "wait";
+// The kind of the event with a node's hardware, as "n1: AMD EPYC, 8 CPUs in ...".
+inline constexpr std::string_view hardware_event = "hardware";
 inline constexpr std::string_view wait_reading = "quiet-wait-ns";
 inline constexpr std::string_view wait_in_vain_reading = "quiet-wait-in-vain";
 

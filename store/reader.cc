@@ -401,15 +401,6 @@ Outcome<std::optional<Machine>> Reader::machine(Id id) {
                  [&] { return find(*connection_, "machine", id, to_machine); });
 }
 
-// The last state of the machine that has been stored.
-Outcome<std::optional<Machine>> Reader::newest_machine(const std::string& host) {
-  return reading(fmt::format("machine {}", one_line(host, 100)), path_, [&] {
-    auto found = collect(*connection_, "machine", "WHERE host = ? ORDER BY id DESC LIMIT 1", host,
-                         to_machine);
-    return found.empty() ? std::optional<Machine>() : std::optional(std::move(found.front()));
-  });
-}
-
 Outcome<std::optional<Experiment>> Reader::experiment(Id id) {
   return reading(fmt::format("experiment {}", id), path_, [&] {
     auto found = find(*connection_, "experiment", id, to_experiment);

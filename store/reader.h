@@ -53,7 +53,6 @@ class Reader {
   Outcome<std::vector<Damage>> verify_small_tables();
 
   Outcome<std::optional<Machine>> machine(Id id);
-  Outcome<std::optional<Machine>> newest_machine(const std::string& host);
   Outcome<std::vector<Id>> calibrated_machines();
 
   Outcome<std::optional<Experiment>> experiment(Id id);

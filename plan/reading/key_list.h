@@ -380,6 +380,9 @@ inline constexpr Key keys[] = {
     {"machines.answer", Choice{words::programs, "these"},
      "which machines the answer is about: these machines, or machines like these, which needs "
      "several nodes"},
+    {"machines.drain", Flag{false},
+     "whether stabd drains a node that is out of order (`scontrol update ... state=drain`), which "
+     "Slurm allows its operators"},
 
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "

@@ -224,6 +224,7 @@ void read_machines(const Table& root, Draft& draft) {
   machines.reservation = given<"machines.reservation">(*table).value_or("");
   machines.time_limit = given<"machines.time_limit">(*table);
   machines.like_these = given<"machines.answer">(*table) == "like-these";
+  machines.drain = value<"machines.drain">(table);
   if (machines.like_these) draft.machines_answer_at = table->find("answer")->at;
   const auto refuse = [&](std::string_view key, std::string_view why) {
     draft.problems.add(table->at(), fmt::format("'machine.{}' {}: leave it out, or remove "

@@ -427,6 +427,7 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
 
 TEST(ReaderMachines, NodesAreANumberOrNames) {
   EXPECT_EQ(cluster("nodes = 1"), "");
+  EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\ndrain = true\n").machines->drain);
   for (const char* wrong :
        {"nodes = 0", "nodes = 65", "nodes = ['n1', 'n1']", "nodes = []", "nodes = 'n1'",
         "nodes = ['n[1-3]']", "nodes = ['-x']", "nodes = [1]", "nodes = true"})

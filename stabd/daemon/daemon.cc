@@ -106,6 +106,9 @@ class Daemon::Around final : public Surroundings {
     daemon_.notices_.tell(experiment(), &daemon_.session_->plan(), trouble, reason,
                           daemon_.session_->counts());
   }
+  void drain(const std::string& node, const std::string& reason) override {
+    daemon_.notices_.drain(experiment(), node, reason);
+  }
 
  private:
   [[nodiscard]] const store::Experiment& experiment() const {

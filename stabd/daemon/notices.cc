@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/notices.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -128,6 +130,25 @@ void Notices::tell(const store::Experiment& row, const plan::Plan* plan, std::st
                  if (reply) json["verdict"] = verdict_of(*reply);
                  send(std::move(notices), json);
                });
+}
+
+void Notices::drain(const store::Experiment& row, const std::string& node,
+                    const std::string& reason) {
+  // Slurm's programs find their settings by this variable.
+  const char* settings = std::getenv("SLURM_CONF");
+  std::vector<std::string> command{"env"};
+  if (settings != nullptr) command.push_back(fmt::format("SLURM_CONF={}", settings));
+  for (const std::string& word :
+       {std::string("scontrol"), std::string("update"), "nodename=" + node,
+        std::string("state=drain"), "reason=" + reason})
+    command.push_back(word);
+  send({{.experiment = row.id,
+         .of = row.uid,
+         .command = std::move(command),
+         .uid = geteuid(),
+         .gid = getegid(),
+         .ours = true}},
+       {});
 }
 
 void Notices::send(std::vector<Notice> notices, const nlohmann::ordered_json& json) {

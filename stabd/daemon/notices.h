@@ -47,6 +47,8 @@ class Notices {
   // `event` is the last state, or the trouble. The plan is nullptr if it can't be read.
   void tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
             const std::string& reason, const std::optional<Counts>& counts);
+  // Tells Slurm to give the node to nobody, with our own rights.
+  void drain(const store::Experiment& row, const std::string& node, const std::string& reason);
   // Whether there are notices that were not sent yet.
   [[nodiscard]] bool owed() const;
   // Call this when the readers have gone, before the loop is closed: kills running commands. The

@@ -167,12 +167,26 @@ protocol::FindingsReply verify(store::Reader& store, std::optional<store::Id> ex
   return reply;
 }
 
+// Empty if the experiment has no report; asking for that one says why.
+std::vector<protocol::SlowNode> slow_nodes_of(store::Reader& store,
+                                              const store::Experiment& experiment) {
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan || plan->machine_count() == 1) return {};
+  const auto document = results::make_document(store, experiment, "", {});
+  std::vector<protocol::SlowNode> nodes;
+  if (document)
+    for (const stats::SlowMachine& each : document->analysis.slow_machines)
+      nodes.push_back({.name = each.name, .times = each.times});
+  return nodes;
+}
+
 protocol::FindingsReply finish(store::Reader& store, const store::Experiment& experiment) {
   protocol::FindingsReply reply = verify(store, experiment.id);
   if (!reply.error.empty() || reply.damaged > 0) return reply;
   auto rows = results::calibration_of(store, experiment);
   if (!rows) return failed(rows.error());
   reply.calibrations = std::move(*rows);
+  reply.slow_nodes = slow_nodes_of(store, experiment);
   return reply;
 }
 

@@ -294,7 +294,8 @@ Analysis analyse_all(const Dataset& data, const Spec& spec) {
 }  // namespace
 
 Analysis analyse(const Dataset& data, const Spec& spec) {
-  std::vector<SlowMachine> slow = slow_machines(data, spec);
+  std::vector<SlowMachine> slow =
+      spec.machine_kind.empty() ? spec.slow_machines : slow_machines(data, spec);
   if (slow.empty()) return analyse_all(data, spec);
   Analysis analysis = analyse_all(without_machines(data, spec, slow), spec);
   for (const SlowMachine& machine : slow)

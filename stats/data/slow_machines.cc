@@ -16,14 +16,12 @@ namespace {
 constexpr std::size_t blocks_in_a_row = 3;
 constexpr std::size_t fewest_others = 2;
 const double least_bound = std::log(1.25);
-constexpr double spreads = 3;
-constexpr double normal_mad = 1.4826;  // standard deviations for each median absolute deviation
+constexpr double spreads = 2;
 
 struct Machine {
   std::uint32_t code = 0;
   std::uint32_t kind = 0;
   std::vector<double> blocks{};  // the mean logarithm of the control in each block, in order
-  double centre = 0;             // their median
 };
 
 // Returns for each row whether it has a trial of the control.
@@ -68,37 +66,52 @@ std::vector<Machine> machines_in(const Dataset& data, const Spec& spec) {
     Machine one{.code = code, .kind = kinds[code]};
     for (const auto& [number, sum] : blocks)
       one.blocks.push_back(sum.of / static_cast<double>(sum.n));
-    one.centre = median(one.blocks);
     machines.push_back(std::move(one));
   }
   return machines;
 }
 
-double deviation_of(std::span<const double> values, double centre) {
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - centre));
-  return normal_mad * median(distances);
+// By how much each block of `machine` is slower than the same block of the others, where at least
+// two of them have it.
+std::vector<double> relative_to(const Machine& machine, const std::vector<const Machine*>& others) {
+  std::vector<double> relative;
+  for (std::size_t i = 0; i < machine.blocks.size(); ++i) {
+    std::vector<double> values;
+    for (const Machine* other : others)
+      if (i < other->blocks.size()) values.push_back(other->blocks[i]);
+    if (values.size() >= fewest_others) relative.push_back(machine.blocks[i] - median(values));
+  }
+  return relative;
+}
+
+// The deviation that a tenth of the others' blocks exceed. The slowest of them doesn't count, because
+// it may be out of order, too.
+double spread_of(const std::vector<const Machine*>& others) {
+  std::vector<std::vector<double>> of_each;
+  for (const Machine* other : others) {
+    of_each.push_back(relative_to(*other, others));
+    if (of_each.back().empty()) of_each.pop_back();
+  }
+  std::ranges::sort(of_each, {}, [](const std::vector<double>& each) { return median(each); });
+  if (of_each.size() > fewest_others) of_each.pop_back();
+  std::vector<double> deviations;
+  for (const std::vector<double>& each : of_each)
+    for (const double value : each) deviations.push_back(std::abs(value));
+  std::ranges::sort(deviations);
+  return deviations.empty() ? 0 : sorted_quantile(deviations, 0.9);
 }
 
 // By how much the machine is slower than the others, or nothing if it is not slow.
-std::optional<double> slowness(const Machine& machine, const std::vector<Machine>& all) {
-  std::vector<double> centres;
-  std::vector<double> deviations;  // of blocks, each from its machine's centre
-  for (const Machine& other : all) {
-    if (other.code == machine.code || other.kind != machine.kind) continue;
-    centres.push_back(other.centre);
-    for (const double value : other.blocks) deviations.push_back(value - other.centre);
-  }
-  if (centres.size() < fewest_others) return std::nullopt;
-  const double centre = median(centres);
-  const double spread = std::hypot(deviation_of(deviations, 0), deviation_of(centres, centre));
-  const double bound = centre + std::max(least_bound, spreads * spread);
-  std::size_t in_a_row = 0;
-  for (std::size_t i = 0; i < machine.blocks.size(); ++i) {
-    in_a_row = machine.blocks[i] > bound ? in_a_row + 1 : 0;
-    if (in_a_row < blocks_in_a_row) continue;
-    return median(std::span(machine.blocks).subspan(i + 1 - blocks_in_a_row)) - centre;
+std::optional<double> slowness(const Machine& machine, const std::vector<const Machine*>& others) {
+  const std::vector<double> relative = relative_to(machine, others);
+  const double bound = std::max(least_bound, spreads * spread_of(others));
+  const auto is_above = [&](double value) { return value > bound; };
+  for (std::size_t i = 0; i + blocks_in_a_row <= relative.size(); ++i) {
+    const std::span<const double> rest = std::span(relative).subspan(i);
+    const auto above = std::ranges::count_if(rest, is_above);
+    if (std::ranges::all_of(rest.first(blocks_in_a_row), is_above) &&
+        3 * static_cast<std::size_t>(above) >= 2 * rest.size())
+      return median(rest);
   }
   return std::nullopt;
 }
@@ -108,11 +121,22 @@ std::optional<double> slowness(const Machine& machine, const std::vector<Machine
 std::vector<SlowMachine> slow_machines(const Dataset& data, const Spec& spec) {
   std::vector<SlowMachine> slow;
   if (!spec.machines || spec.machine_kind.empty() || !data.is_valid()) return slow;
-  const std::vector<Machine> machines = machines_in(data, spec);
-  for (const Machine& machine : machines)
-    if (const auto by = slowness(machine, machines))
-      slow.push_back(
-          {.name = data.find(spec.subject)->levels[machine.code], .times = std::exp(*by)});
+  std::map<std::uint32_t, std::vector<Machine>> kinds;
+  for (Machine& machine : machines_in(data, spec))
+    kinds[machine.kind].push_back(std::move(machine));
+  for (const auto& [kind, machines] : kinds) {
+    std::vector<SlowMachine> of_kind;
+    for (const Machine& machine : machines) {
+      std::vector<const Machine*> others;
+      for (const Machine& other : machines)
+        if (&other != &machine) others.push_back(&other);
+      if (const auto by = slowness(machine, others))
+        of_kind.push_back(
+            {.name = data.find(spec.subject)->levels[machine.code], .times = std::exp(*by)});
+    }
+    if (2 * of_kind.size() <= machines.size())
+      slow.insert(slow.end(), of_kind.begin(), of_kind.end());
+  }
   return slow;
 }
 

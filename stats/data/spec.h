@@ -109,6 +109,12 @@ struct DrawnBuilds {
   std::string treatment{};
 };
 
+// A machine that is out of order (slow_machines.h).
+struct SlowMachine {
+  std::string name{};
+  double times = 1;  // as long as on the other machines of its kind
+};
+
 struct Spec {
   Method method = Method::standard;
   Design design = Design::factorial;
@@ -135,8 +141,10 @@ struct Spec {
   // blocks, even if their names are equal. `programs` says whether the answer is about these
   // machines or about machines like these.
   bool machines = false;
-  // The column with the kind of each machine (slow_machines.h); "": no machine is left out.
+  // The column with the kind of each machine, which decides whether one is slow (slow_machines.h).
   std::string machine_kind{};
+  // Without that column: the machines that are left out, because another analysis has found them.
+  std::vector<SlowMachine> slow_machines{};
   bool all_pairs = false;         // compare all levels with each other, not only with the first
   bool higher_is_better = false;  // a larger response is better
   // A level that repeats the first one. Its difference from the first level shows which changes are

@@ -128,14 +128,19 @@ grep -qF 'Trials of each cell of n1' "$work/page.html" || fail "the page does no
 ctl history b --json >"$work/history" 2>&1 || fail "no history: $(cat "$work/history")"
 [[ $(grep -c '"n": 30' "$work/history") == 4 ]] && grep -q '"machine": "n1, n2, n3: ' "$work/history" ||
   fail "the history does not have the means of all nodes: $(cat "$work/history")"
-# A plan without [machines] runs on the nodes that --machines names. Its rule ends it after as many
-# blocks on each node, and the report tells nodes apart although there is a control.
+# A plan without [machines] runs on the nodes that --machines names.
+ctl submit --wait --machines n3 "$shared/alone.toml" >/dev/null 2>&1 || fail "the plan without [machines] fails"
+[[ $(sql "SELECT DISTINCT node FROM trial WHERE experiment = (SELECT max(id) FROM experiment)") == n3 ]] || fail "it ran elsewhere"
+
+# A rule ends an experiment after as many blocks on each node, and the report tells nodes apart
+# although there is a control. n2 is slow, so the answer leaves it out, and it is drained.
+"$lab" on "$folder" n2 touch /tmp/slow
 cat >"$shared/early.toml" <<'END'
 [experiment]
 name = "early"
 [[benchmark]]
 name = "b"
-run = ["/bin/sleep", "${X}"]
+run = ["/bin/sh", "-c", "if [ -e /tmp/slow ]; then sleep 0.1; fi; sleep $0", "${X}"]
 [factor.x]
 levels = { a = { X = "0.05" }, again = { X = "0.050" }, b = { X = "0.15" } }
 [design]
@@ -143,8 +148,12 @@ kind = "one-way"
 stop = { rule = "sequential", min = 5, max = 30, looks = 6 }
 [analysis]
 control = "again"
+[machines]
+engine = "slurm"
+nodes = ["n1", "n2", "n3"]
+drain = true
 END
-early=$(ctl submit --machines n1,n2,n3 "$shared/early.toml" | grep -oE '[0-9]+' | head -n 1)
+early=$(ctl submit "$shared/early.toml" | grep -oE '[0-9]+' | head -n 1)
 until_true "the rule ends the experiment" equals "done" field "$early" state
 [[ $(field "$early" reason) == "stopped after 15 of 90 blocks: the comparison is decided" ]] ||
   fail "the rule did not end it early: $(field "$early" reason)"
@@ -152,8 +161,14 @@ until_true "the rule ends the experiment" equals "done" field "$early" state
   fail "the nodes have other numbers of blocks: $(sql "SELECT node, block, count(*) FROM trial WHERE experiment = $early GROUP BY node, block")"
 ctl report "$early" --json >"$work/early.json"
 grep -q '"machine_changes": \[$' "$work/early.json" || fail "the report of an early end does not tell nodes apart"
+grep -A 2 '"slow_machines"' "$work/early.json" | grep -q '"machine": "n2"' || fail "the report does not name the slow node: $(grep -A 3 slow_machines "$work/early.json")"
+[[ $(sql "SELECT text FROM event WHERE experiment = $early AND kind = 'machine'") == *"node n2 is out of order: everything takes "* ]] || fail "stabd does not note the slow node"
+is_drained() { [[ $(in_lab scontrol --oneliner show node n2) == *"DRAIN"*"Reason=stabd: "*" times as slow"* ]]; }
+until_true "n2 is drained" is_drained
+"$lab" on "$folder" n2 rm /tmp/slow
+in_lab scontrol update nodename=n2 state=resume
 for wrong in 0 65 n1,n1 "n1, n2" -1 n1,; do
-  if "$stabctl" check --machines "$wrong" "$shared/early.toml" >/dev/null 2>"$work/err"; then fail "--machines '$wrong' is accepted"; fi
+  if "$stabctl" check --machines "$wrong" "$shared/alone.toml" >/dev/null 2>"$work/err"; then fail "--machines '$wrong' is accepted"; fi
   grep -qF "give the number of nodes, from 1 to 64" "$work/err" || fail "--machines '$wrong': $(cat "$work/err")"
 done
 if "$stabctl" check --machines 2 "$shared/several.toml" 2>"$work/err"; then fail "--machines replaces a table"; fi

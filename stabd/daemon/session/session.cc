@@ -10,8 +10,10 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "design/expand.h"
+#include "machine/facts.h"
 #include "machine/topology.h"
 #include "plan/rules.h"
+#include "results/document.h"
 #include "results/exclusion.h"
 #include "results/run_request.h"
 #include "store/rows/bounds.h"
@@ -293,6 +295,9 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   // Later workers try to keep to the CPUs of the first trials.
   if (experiment_.trial_cpus.empty()) experiment_.trial_cpus = reply.trial_cpus;
   if (!stored(store_.update_experiment(experiment_))) return;
+  if (has_several())
+    note(std::string(results::hardware_event),
+         fmt::format("{}: {}", place.node.node, machine::stored_facts(reply.machine_facts).kind));
   note("machine", fmt::format("trials {}run on CPU {}",
                               has_several() ? fmt::format("on node {} ", place.node.node) : "",
                               reply.trial_cpus));
@@ -335,7 +340,7 @@ void Session::continue_at(Place& place) {
     const auto has_finished = [](const Place& each) {
       return !each.trial && !each.schedule->next();
     };
-    if (std::ranges::all_of(places_, has_finished)) apply(Event::trials_complete, "");
+    if (std::ranges::all_of(places_, has_finished)) end_trials("");
     return;
   }
   if (auto may = around_.may_store(); !may)
@@ -351,6 +356,13 @@ void Session::continue_at(Place& place) {
   row.started_ns = wall_clock_ns();
   place.trial = step;
   keep(place, std::move(row));
+}
+
+// The analysis begins when the last worker has ended. There may be none, because nodes are lost.
+void Session::end_trials(const std::string& why) {
+  for (Place& place : places_) place.waits = false;
+  apply(Event::trials_complete, why);
+  if (state_ == State::analysing && !has_worker()) analyse();
 }
 
 void Session::ask_for_trial(Place& place, const Schedule::Step& step) {

@@ -138,6 +138,8 @@ class Surroundings {
   virtual std::uint64_t cache_limit() = 0;  // in bytes; 0 means no limit
   // Reports trouble that a person should look at; called once for each kind of trouble.
   virtual void tell(std::string_view trouble, const std::string& reason) = 0;
+  // Takes the node away from the cluster. If that fails, an event of the experiment says why.
+  virtual void drain(const std::string& node, const std::string& reason) = 0;
 };
 
 // The kind of the event that a worker on a node of a cluster was lost.
@@ -297,6 +299,7 @@ class Session {
   void end_wait(std::chrono::nanoseconds waited, bool in_vain);
   [[nodiscard]] std::string wait_words() const;
   void continue_at(Place& place);
+  void end_trials(const std::string& why);
   void ask_for_trial(Place& place, const Schedule::Step& step);
   void ran(Place& place, protocol::RunReply reply);
   void keep(Place& place, store::Trial row);

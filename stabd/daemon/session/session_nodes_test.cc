@@ -57,6 +57,10 @@ class Cluster : public Around {
   }
   std::chrono::nanoseconds node_patience() override { return std::chrono::hours(1); }
   void stop_worker(std::size_t place) override { seats_[place].stops = true; }
+  void tell(std::string_view trouble, const std::string&) override { told_.emplace_back(trouble); }
+  void drain(const std::string& node, const std::string& reason) override {
+    told_.push_back(node + " is drained: " + reason);
+  }
 
   void answer_at(std::size_t place) {
     Seat& seat = seats_[place];
@@ -124,6 +128,7 @@ class Cluster : public Around {
   std::array<WantedNode, places> wanted_;
   std::size_t measured_ = 0;
   std::size_t turn_ = 0;
+  std::vector<std::string> told_;
 };
 
 class NodesTest : public ::testing::Test {
@@ -167,6 +172,31 @@ TEST_F(NodesTest, EachNodeRunsAsManyWholeBlocks) {
   EXPECT_EQ(trials().size(), 36U);
   EXPECT_EQ(cluster_.session_->counts().total, 36U);
   EXPECT_TRUE(cluster_.session_->finished());
+}
+
+TEST_F(NodesTest, ANodeThatIsOutOfOrderIsNoted) {
+  cluster_.reach_trials();
+  for (int i = 0; i < 2000 && !cluster_.done_; ++i) cluster_.step();
+  cluster_.answer_reading(FindingsReply{.slow_nodes = {{.name = "n2", .times = 2.04}}});
+  cluster_.run();
+  expect_whole();
+  std::string noted;
+  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value())
+    if (event.kind == "machine") noted += event.text + "\n";
+  EXPECT_THAT(noted, HasSubstr("node n2 is out of order: everything takes 2 times as long"));
+  EXPECT_THAT(cluster_.told_, ::testing::ElementsAre("slow-node"));
+}
+
+TEST(NodesThatMayBeDrained, ANodeThatIsOutOfOrderIs) {
+  Cluster cluster(on_three + "drain = true\n");
+  cluster.reach_trials();
+  for (int i = 0; i < 2000 && !cluster.done_; ++i) cluster.step();
+  cluster.answer_reading(
+      FindingsReply{.slow_nodes = {{.name = "n2", .times = 2.04}, {.name = "-x", .times = 3}}});
+  cluster.run();
+  EXPECT_THAT(
+      cluster.told_,
+      ::testing::ElementsAre("slow-node", "n2 is drained: stabd: 2 times as slow", "slow-node"));
 }
 
 TEST_F(NodesTest, AFastNodeTakesNoMoreBlocks) {
@@ -293,6 +323,24 @@ TEST(NodesWithARule, AllNodesGoOnAfterItsAnswer) {
   cluster.run();
   EXPECT_EQ(cluster.row().state, "done");
   EXPECT_EQ(cluster.session_->counts().ok, 42U);
+}
+
+// All nodes and the controller are lost while the rule is asked.
+TEST(NodesWithARule, ItEndsAnExperimentThatHasNoNodeLeft) {
+  Cluster cluster(with_rule + three_nodes);
+  cluster.reach_trials();
+  for (int i = 0; i < 2000 && !cluster.done_; ++i) cluster.step();
+  for (std::size_t place = 0; place < places; ++place) {
+    cluster.lose(place);
+    cluster.lose(place, Loss::controller_away);
+    EXPECT_FALSE(cluster.seats_[place].works);
+  }
+  cluster.answer_reading(LookReply{.stop = true, .words = "all is decided"});
+  EXPECT_EQ(cluster.session_->state(), State::analysing);
+  cluster.run();
+  cluster.run_retry();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_TRUE(cluster.session_->finished());
 }
 
 TEST(NodesWithARule, ANodeThatIsLostWhileItWaitsHoldsNobodyUp) {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "design/expand.h"
+#include "plan/rules.h"
 #include "results/stopping.h"
 #include "stabd/daemon/session/session.h"
 
@@ -145,7 +147,7 @@ bool Session::time_is_up(std::uint32_t blocks) {
   stopped_ = fmt::format("the time of {} ran out after {} of {} blocks", format_duration(*time),
                          blocks, expansion_.blocks);
   experiment_.stopped_by = store::StopCause::time;
-  apply(Event::trials_complete, stopped_);
+  end_trials(stopped_);
   return true;
 }
 
@@ -191,7 +193,7 @@ void Session::rule_said(Place& place, const protocol::LookReply& look, const Sch
     stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,
                            look.words);
     experiment_.stopped_by = store::StopCause::rule;
-    return apply(Event::trials_complete, stopped_);
+    return end_trials(stopped_);
   }
   goes_on_after_ = blocks;
   if (!waits_for_readers(place, step.position)) pass(place, step.position);
@@ -219,6 +221,16 @@ void Session::analysed(const protocol::FindingsReply& findings) {
         fmt::format(
             "{} stored rows have changed since they were written; the first is row {} of {}",
             findings.damaged, findings.damage.front().row, findings.damage.front().table));
+  for (const protocol::SlowNode& node : findings.slow_nodes) {
+    const std::string text = fmt::format(
+        "node {} is out of order: everything takes {:.2g} times as long as on the other nodes with "
+        "the same hardware, so the answer leaves it out",
+        one_line(node.name, 64), node.times);
+    note("machine", text);
+    around_.tell("slow-node", text);
+    if (plan_.machines && plan_.machines->drain && plan::is_node(node.name))
+      around_.drain(node.name, fmt::format("stabd: {:.2g} times as slow", node.times));
+  }
   std::vector<store::Calibration> rows = findings.calibrations;
   for (store::Calibration& row : rows) {
     row.machine = experiment_.machine;

@@ -222,6 +222,7 @@ class Around : public Surroundings {
   std::string cache(const store::Experiment&) override { return "/cache"; }
   std::uint64_t cache_limit() override { return 0; }
   void tell(std::string_view, const std::string&) override {}
+  void drain(const std::string&, const std::string&) override {}
 
   void sent(const std::string& line) {
     EXPECT_TRUE(worker_) << line;
