@@ -435,7 +435,6 @@ namespace {
 
 // One machine: facts from the database, and its state in the cluster.
 struct MachineRow {
-  std::string host{};
   std::int64_t last_ns = 0;  // when its last trial began
   std::int64_t trials = 0;
   std::int64_t experiments = 0;
@@ -462,20 +461,29 @@ Result<store::Table> ask_for(const std::string& path, const std::string& stateme
 
 Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
   std::map<std::string, MachineRow> rows;
-  const auto trials = ask_for(
+  const auto experiments = ask_for(
       path,
-      "SELECT coalesce(nullif(trial.node, ''), machine.host), max(trial.started_ns), count(*), "
-      "count(DISTINCT trial.experiment) FROM trial JOIN experiment ON experiment.id = "
-      "trial.experiment LEFT JOIN machine ON machine.id = experiment.machine GROUP BY 1");
-  if (!trials) return std::unexpected(trials.error());
-  for (const auto& row : trials->rows) {
-    const auto host = value_of<std::string>(row, 0);
-    rows[host] = {.host = host,
-                  .last_ns = value_of<std::int64_t>(row, 1),
-                  .trials = value_of<std::int64_t>(row, 2),
-                  .experiments = value_of<std::int64_t>(row, 3)};
+      "SELECT experiment.id, machine.host FROM experiment LEFT JOIN machine ON machine.id = "
+      "experiment.machine ORDER BY experiment.id");
+  if (!experiments) return std::unexpected(experiments.error());
+  // SQLite sorts in memory, which suffices for the trials of one experiment.
+  for (const auto& experiment : experiments->rows) {
+    const auto trials = ask_for(
+        path, fmt::format("SELECT node, max(started_ns), count(*) FROM trial WHERE experiment = {} "
+                          "GROUP BY node",
+                          value_of<std::int64_t>(experiment, 0)));
+    if (!trials) return std::unexpected(trials.error());
+    for (const auto& row : trials->rows) {
+      const auto node = value_of<std::string>(row, 0);
+      MachineRow& machine = rows[node.empty() ? value_of<std::string>(experiment, 1) : node];
+      machine.last_ns = std::max(machine.last_ns, value_of<std::int64_t>(row, 1));
+      machine.trials += value_of<std::int64_t>(row, 2);
+      ++machine.experiments;
+    }
   }
-  const auto facts = ask_for(path, "SELECT host, facts FROM machine ORDER BY id");
+  // Anybody may have made the rows of archives.
+  const auto facts = ask_for(
+      path, "SELECT host, facts FROM machine WHERE key NOT LIKE '%-imported-by-%' ORDER BY id");
   if (!facts) return std::unexpected(facts.error());
   for (const auto& row : facts->rows)
     if (const auto found = rows.find(value_of<std::string>(row, 0)); found != rows.end())

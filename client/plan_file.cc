@@ -101,7 +101,7 @@ Result<std::string> machines_table(const std::string& nodes) {
   std::uint32_t number = 0;
   if (const auto [stop, error] = std::from_chars(nodes.data(), end, number);
       stop == end && error == std::errc() && number >= 1 && number <= plan::max_machines)
-    return table(nodes);
+    return table(fmt::to_string(number));
   std::set<std::string> names;
   std::size_t words = 0;
   for (const auto word : std::views::split(nodes, ',')) {

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t most_output = std::size_t{1} << 20;
+constexpr std::size_t most_output = std::size_t{64} << 20;  // 64,000 nodes
 
 struct Pipe {
   Fd read;
@@ -126,7 +126,8 @@ Result<std::string> output_of(const std::vector<std::string>& argv,
       if (stream->revents == 0) continue;
       std::array<char, 4096> buffer;
       const ssize_t n = read(stream->fd, buffer.data(), buffer.size());
-      if (n > 0 && into->size() < most_output) into->append(buffer.data(), std::size_t(n));
+      if (into->size() > most_output) return fail(fmt::format("{} says too much", argv[0]));
+      if (n > 0) into->append(buffer.data(), std::size_t(n));
       if (n == 0 || (n < 0 && errno != EINTR)) stream->fd = -1;
     }
   }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <initializer_list>
@@ -53,15 +54,31 @@ Settings settings_in(std::string_view config) {
   return settings;
 }
 
-// Words of the form "CPUTot=8". A value may have blanks, so words without "=" belong to it.
+// Words of the form "CPUTot=8". A value may have blanks, so words without "=" belong to it. People
+// write the reason and the comment at the end, which may have any words.
 Settings node_in(std::string_view line) {
   Settings node;
+  constexpr std::array<std::string_view, 3> free{"Reason", "Comment", "Extra"};
+  for (std::size_t round = 0; round < free.size(); ++round) {
+    std::size_t last_at = 0;
+    std::string_view last_name;
+    for (const std::string_view name : free)
+      if (const std::size_t at = line.find(fmt::format(" {}=", name));
+          at != std::string_view::npos && at > last_at) {
+        last_at = at;
+        last_name = name;
+      }
+    if (last_name.empty()) break;
+    node.try_emplace(std::string(last_name), trimmed(line.substr(last_at + last_name.size() + 2)));
+    line = line.substr(0, last_at);
+  }
   std::string* last = nullptr;
   for (const std::string_view word : parts_of(line, ' ')) {
-    if (const std::size_t middle = word.find('='); middle != std::string_view::npos)
-      last = &node.try_emplace(std::string(word.substr(0, middle)), word.substr(middle + 1))
-                  .first->second;
-    else if (last != nullptr && !word.empty())
+    if (const std::size_t middle = word.find('='); middle != std::string_view::npos) {
+      const auto [entry, is_new] =
+          node.try_emplace(std::string(word.substr(0, middle)), word.substr(middle + 1));
+      last = is_new ? &entry->second : nullptr;
+    } else if (last != nullptr && !word.empty())
       *last += fmt::format(" {}", word);
   }
   return node;
@@ -189,40 +206,53 @@ Finding reserved_cores(const Settings& settings, const std::vector<Settings>& no
               "TaskPluginParam=SlurmdOffSpec"};
 }
 
-Finding states(const std::vector<Settings>& nodes) {
+bool is_there(const Settings& node) {
+  const std::string state = value_of(node, "State");
+  const std::initializer_list<std::string_view> states{"IDLE", "ALLOCATED", "MIXED", "COMPLETING"};
+  return std::ranges::find(states, parts_of(state, '+').front()) != states.end() &&
+         !state.contains("DRAIN") && !state.contains("NOT_RESPONDING");
+}
+
+Finding presence(const std::vector<Settings>& nodes) {
+  constexpr std::size_t shown = 20;
   std::vector<std::string> away;
-  std::set<std::string> kinds;
-  for (const Settings& node : nodes) {
-    const std::string name = value_of(node, "NodeName");
-    const std::string state = value_of(node, "State");
-    kinds.insert(fmt::format("{} CPUs, {} threads per core, {}", value_of(node, "CPUTot"),
-                             value_of(node, "ThreadsPerCore"), value_of(node, "OS")));
-    const bool is_there = std::ranges::any_of(
-        std::initializer_list<std::string_view>{"IDLE", "ALLOCATED", "MIXED", "COMPLETING"},
-        [&](std::string_view good) { return parts_of(state, '+').front() == good; });
-    if (!is_there || state.contains("DRAIN") || state.contains("NOT_RESPONDING") ||
-        state.ends_with('*'))
-      away.push_back(fmt::format("{} is {}", name, state_of(node)));
-  }
+  for (const Settings& node : nodes)
+    if (!is_there(node))
+      away.push_back(fmt::format("{} is {}", value_of(node, "NodeName"), state_of(node)));
   const std::string count = fmt::format("{} node{}", nodes.size(), nodes.size() == 1 ? "" : "s");
-  if (nodes.empty() || !away.empty())
+  if (nodes.empty())
     return {.name = "nodes",
-            .grade = away.size() == nodes.size() ? Grade::poor : Grade::fair,
-            .found = nodes.empty() ? "none" : fmt::format("{}; {}", count, fmt::join(away, ", ")),
-            .meaning = nodes.empty() ? "there is nothing to measure on"
-                                     : "Slurm gives these nodes to nobody",
-            .mend = nodes.empty() ? "slurm.conf: NodeName=..."
-                                  : "scontrol update nodename=NODE state=resume, when the reason "
-                                    "is gone"};
-  if (kinds.size() > 1)
-    return {.name = "nodes",
-            .grade = Grade::fair,
-            .found = fmt::format("{} of {} kinds: {}", count, kinds.size(), fmt::join(kinds, "; ")),
-            .meaning = "a change may differ from kind to kind: the report shows it on each node",
-            .mend =
-                "to measure on one kind, name its nodes in machines.nodes, or use "
-                "machines.constraint"};
-  return good("nodes", fmt::format("{}, all with {}", count, *kinds.begin()));
+            .grade = Grade::poor,
+            .found = "none",
+            .meaning = "there is nothing to measure on",
+            .mend = "slurm.conf: NodeName=..."};
+  if (away.empty()) return good("nodes", count);
+  const std::size_t all = away.size();
+  away.resize(std::min(all, shown));
+  return {.name = "nodes",
+          .grade = all == nodes.size() ? Grade::poor : Grade::fair,
+          .found = fmt::format("{}; {}{}", count, fmt::join(away, ", "),
+                               all > shown ? fmt::format(" and {} more", all - shown) : ""),
+          .meaning = "Slurm gives these nodes to nobody",
+          .mend = "scontrol update nodename=NODE state=resume, when the reason is gone"};
+}
+
+// Nodes that are away say nothing about themselves.
+Finding kinds(const std::vector<Settings>& nodes) {
+  std::set<std::string> kinds;
+  for (const Settings& node : nodes)
+    if (is_there(node))
+      kinds.insert(fmt::format("{} CPUs, {} threads per core, {}", value_of(node, "CPUTot"),
+                               value_of(node, "ThreadsPerCore"), value_of(node, "OS")));
+  if (kinds.size() == 1) return good("kinds", fmt::format("all have {}", *kinds.begin()));
+  return {.name = "kinds",
+          .grade = Grade::fair,
+          .found = kinds.empty() ? "not known, because no node is there"
+                                 : fmt::format("{}: {}", kinds.size(), fmt::join(kinds, "; ")),
+          .meaning = "a change may differ from kind to kind: the report shows it on each node",
+          .mend =
+              "to measure on one kind, name its nodes in machines.nodes, or use "
+              "machines.constraint"};
 }
 
 }  // namespace
@@ -230,18 +260,17 @@ Finding states(const std::vector<Settings>& nodes) {
 std::vector<Finding> findings_in(std::string_view config, std::string_view nodes) {
   const Settings settings = settings_in(config);
   const std::vector<Settings> each_node = nodes_in(nodes);
-  return {states(each_node),
-          samples(settings),
-          energy(settings),
-          health_checks(settings),
-          reserved_cores(settings, each_node),
-          processes(settings),
-          epilogs(settings)};
+  return {presence(each_node), kinds(each_node),        samples(settings),
+          energy(settings),    health_checks(settings), reserved_cores(settings, each_node),
+          processes(settings), epilogs(settings)};
 }
 
-std::map<std::string, std::string> states_in(std::string_view nodes) {
+std::map<std::string, std::string> states_in(std::string_view nodes, std::string_view partition) {
   std::map<std::string, std::string> states;
-  for (const Settings& node : nodes_in(nodes)) states[value_of(node, "NodeName")] = state_of(node);
+  for (const Settings& node : nodes_in(nodes))
+    if (const std::string all = value_of(node, "Partitions");
+        partition.empty() || std::ranges::count(parts_of(all, ','), partition) > 0)
+      states[value_of(node, "NodeName")] = state_of(node);
   return states;
 }
 
@@ -255,10 +284,10 @@ Result<std::string> show_nodes() {
 
 }  // namespace
 
-Result<std::map<std::string, std::string>> node_states() {
+Result<std::map<std::string, std::string>> node_states(std::string_view partition) {
   const auto nodes = show_nodes();
   if (!nodes) return std::unexpected(nodes.error());
-  return states_in(*nodes);
+  return states_in(*nodes, partition);
 }
 
 Result<std::vector<Finding>> examine_cluster() {

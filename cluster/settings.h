@@ -17,12 +17,13 @@ namespace stab::cluster {
 // the one that disturbs.
 std::vector<machine::Finding> findings_in(std::string_view config, std::string_view nodes);
 
-// The state of each node, with the reason if the cluster names one, from the second output:
-// "IDLE", "IDLE+DRAIN (the disk is full)".
-std::map<std::string, std::string> states_in(std::string_view nodes);
+// The state of each node of the partition (of all if that is ""), with the reason if the cluster
+// names one, from the second output: "IDLE", "IDLE+DRAIN (the disk is full)".
+std::map<std::string, std::string> states_in(std::string_view nodes,
+                                             std::string_view partition = "");
 
 // Both ask the cluster's controller.
-Result<std::map<std::string, std::string>> node_states();
+Result<std::map<std::string, std::string>> node_states(std::string_view partition = "");
 Result<std::vector<machine::Finding>> examine_cluster();
 
 }  // namespace stab::cluster

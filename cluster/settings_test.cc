@@ -92,20 +92,21 @@ TEST(ClusterSettings, EachSourceOfNoiseHasTheLineThatMendsIt) {
 }
 
 TEST(ClusterSettings, NodesThatAreAwayOrDifferAreNamed) {
-  const std::string drained =
-      with(with(quiet_node, "n1", "n2"), "State=IDLE", "State=IDLE+DRAIN Reason=disk is full");
+  const std::string drained = with(with(quiet_node, "n1", "n2"), "State=IDLE", "State=IDLE+DRAIN") +
+                              " Reason=disk is full: free=0 State=bad Comment=none";
   Finding found = finding("nodes", quiet_config, quiet_node + "\n" + drained + "\n");
   EXPECT_EQ(found.grade, Grade::fair);
-  EXPECT_THAT(found.found, HasSubstr("2 nodes; n2 is IDLE+DRAIN (disk is full)"));
+  EXPECT_THAT(found.found, HasSubstr("2 nodes; n2 is IDLE+DRAIN (disk is full: free=0 State=bad)"));
+  EXPECT_EQ(finding("kinds", quiet_config, quiet_node + "\n" + drained + "\n").grade, Grade::good);
   found = finding("nodes", quiet_config, with(quiet_node, "State=IDLE", "State=DOWN*"));
   EXPECT_EQ(found.grade, Grade::poor);
-  found = finding("nodes", quiet_config,
+  found = finding("kinds", quiet_config,
                   quiet_node + "\n" + with(with(quiet_node, "n1", "n2"), "CPUTot=8", "CPUTot=4"));
-  EXPECT_THAT(found.found, HasSubstr("2 nodes of 2 kinds: 4 CPUs"));
+  EXPECT_THAT(found.found, HasSubstr("2: 4 CPUs"));
   EXPECT_EQ(finding("nodes", quiet_config, "").grade, Grade::poor);
-  EXPECT_EQ(
-      states_in(quiet_node + "\n" + drained + "\n"),
-      (std::map<std::string, std::string>{{"n1", "IDLE"}, {"n2", "IDLE+DRAIN (disk is full)"}}));
+  EXPECT_EQ(states_in(quiet_node + "\n" + drained + "\n"),
+            (std::map<std::string, std::string>{
+                {"n1", "IDLE"}, {"n2", "IDLE+DRAIN (disk is full: free=0 State=bad)"}}));
 }
 
 // What the output lacks is not taken for quiet.

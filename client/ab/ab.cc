@@ -192,13 +192,13 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   return write_output(text, "", Colours::ours);
 }
 
-bool is_built_by_szc(const report::Layouts& layouts) {
+bool are_built_by_szc(const report::Layouts& layouts) {
   const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
   return layouts.random_code == all || !layouts.why_in_place.empty();
 }
 
 std::string built_by(const report::Layouts& layouts) {
-  if (is_built_by_szc(layouts))
+  if (are_built_by_szc(layouts))
     return "szc and szc++, which compile with clang; another compiler's code may differ";
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
@@ -232,7 +232,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   // Later lines may have no room, and this one may wait unless something is wrong.
   if (comparison.kind == Kind::folders)
     screen.trust.insert(
-        is_built_by_szc(document.layouts) ? screen.trust.end() : screen.trust.begin() + 2,
+        are_built_by_szc(document.layouts) ? screen.trust.end() : screen.trust.begin() + 2,
         {"Built by", built_by(document.layouts)});
   // Versions that do different work are not worth comparing, so this comes first.
   if (conclusion.same_output == false)

@@ -71,7 +71,11 @@ std::string what_it_takes(const report::Document& document, const stats::Effect&
   for (const stats::CellMean& mean : document.analysis.means)
     blocks = std::max<std::uint64_t>(blocks, mean.n);
   if (!effect.needed || blocks == 0) return "; a longer --budget may settle it";
-  const auto needed = static_cast<double>(*effect.needed);
+  // On several machines `needed` counts the blocks of all, and a round has one on each.
+  const stats::Analysis& analysis = document.analysis;
+  const double in_round =
+      analysis.spec.machines ? static_cast<double>(std::max<std::size_t>(analysis.suite, 1)) : 1;
+  const double needed = std::ceil(static_cast<double>(*effect.needed) / in_round);
   const double round = std::chrono::duration<double, std::nano>(document.duration).count() /
                        static_cast<double>(blocks);
   // If the rounds that usually suffice were not enough, the change is near the margin.
@@ -410,17 +414,24 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
   report::Part table;
   const auto& treatments = document.analysis.spec.treatments;
   const auto treatment = std::ranges::find(treatments, "version") - treatments.begin();
+  const bool machines = document.analysis.spec.machines;
   for (const stats::CellMean& mean : document.analysis.means) {
     const std::string& version = mean.levels.at(static_cast<std::size_t>(treatment));
     const auto line = std::ranges::find(conclusion.lines, version, &Line::version);
     std::string change;
     if (line != conclusion.lines.end() && line->verdict != "none")
       for (const stats::Effect& effect : document.analysis.effects)
-        if (effect.level == version) change = numbers_of(effect, subject);
-    table.rows.push_back(
-        {report::shown_only("version", fmt::format("`{}`", version)),
-         report::shown_only(subject.noun, number(mean.mean)), report::shown_only("change", change),
-         report::shown_only("verdict", line == conclusion.lines.end() ? "" : line->verdict)});
+        if (effect.level == version && has_interval(effect) &&
+            effect.scope == stats::deciding_scope(document.analysis))
+          change = numbers_of(effect, subject);
+    report::Row row{report::shown_only("version", fmt::format("`{}`", version))};
+    // Each machine has a mean of its own, and the change is that on all of them.
+    if (machines) row.push_back(report::shown_only("node", mean.subject));
+    row.push_back(report::shown_only(subject.noun, number(mean.mean)));
+    row.push_back(report::shown_only("change", change));
+    row.push_back(
+        report::shown_only("verdict", line == conclusion.lines.end() ? "" : line->verdict));
+    table.rows.push_back(std::move(row));
   }
   return fmt::format("{}\n- {}\n", report::markdown_table(table),
                      fmt::join(conclusion.sentences(), "\n- "));

@@ -63,11 +63,14 @@ struct Design {
   std::vector<std::pair<std::string, std::string>> nodes;
 };
 
-// Empty if Slurm can't be asked here.
+// Empty if Slurm can't be asked here. A cluster may have thousands of nodes, so the first ones are
+// enough if the plan names none.
 std::vector<std::pair<std::string, std::string>> states_of_nodes(const plan::Machines& machines) {
-  const auto states = cluster::node_states();
+  constexpr std::ptrdiff_t most = 20;
+  const auto states = cluster::node_states(machines.partition);
   if (!states) return {};
-  if (machines.names.empty()) return {states->begin(), states->end()};
+  if (machines.names.empty())
+    return {states->begin(), std::next(states->begin(), std::min(std::ssize(*states), most))};
   std::vector<std::pair<std::string, std::string>> nodes;
   for (const std::string& name : machines.names) {
     const auto found = states->find(name);

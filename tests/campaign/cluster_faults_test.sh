@@ -10,5 +10,5 @@ BUILD=$build_directory timeout 500 "$1/tests/campaign/cluster_faults" --experime
 # What is done is not repeated.
 before=$(cat "$work/results")
 BUILD=$build_directory "$1/tests/campaign/cluster_faults" --experiments 1 "$work/results" >"$work/said" || fail "$(cat "$work/said")"
-[[ $(cat "$work/results") == "$before" && $(cat "$work/said") == "1 experiments, 3 faults, "*": 0 wrong" ]] || fail "$(cat "$work/said")"
+[[ $(cat "$work/results") == "$before" && $(cat "$work/said") == "1 experiments, "[123]" faults, "*": 0 wrong" ]] || fail "$(cat "$work/said")"
 finish

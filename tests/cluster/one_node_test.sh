@@ -93,7 +93,7 @@ start_daemon
 # The cluster's settings, and what they do to measurements.
 [[ $("$stabctl" doctor --machines 2>&1) == *"Slurm's settings are not known"* ]] || fail "doctor finds a cluster outside of the laboratory"
 found=$(in_lab "$stabctl" doctor --machines)
-for words in "This cluster is fair for measurements." "2 nodes, all with" "Slurm takes none while steps run" \
+for words in "This cluster is fair for measurements." "  2 nodes" "all have" "Slurm takes none while steps run" \
   "none on n1, n2, and a job's --core-spec is ignored" "mend: slurm.conf: ProctrackType=proctrack/cgroup"; do
   [[ $found == *"$words"* ]] || fail "doctor --machines lacks '$words': $found"
 done
