@@ -109,6 +109,7 @@ class Printed : public ::testing::Test {
             {"analyze", lab_.path("a.csv"), "--response", "y", "--factors", "f"},
             {"counters"},
             {"doctor"},
+            {"machines"},
             {"compiler", "list"},
             {"help"},
             {"help", "--man", "run"},
