@@ -27,6 +27,7 @@ Carrier::Carrier(int from, int to, Signs signs, Look look)
 }
 
 void Carrier::move() {
+  wants_more_ = false;
   if (reads() >= 0) read_some();
   if (writes() >= 0) write_some();
 }
@@ -40,6 +41,7 @@ void Carrier::read_some() {
     return;
   }
   heard_ = Clock::now();
+  wants_more_ = buffer[static_cast<std::size_t>(n) - 1] != '\n';
   while (const auto line = lines_.next()) {
     if (line->empty() && signs_ == Signs::end_here) continue;
     if (look_ && !line->empty() && !look_(*this, *line)) continue;

@@ -42,6 +42,10 @@ class Carrier {
   [[nodiscard]] bool ended() const { return ended_; }
   // The receiver has closed the stream.
   [[nodiscard]] bool broken() const { return broken_; }
+  // What the last move() has read ends within a line. Slurm sends a line in pieces of 1,024 bytes,
+  // and the kernel keeps the second one back until the first one is acknowledged, for which it takes
+  // 40 ms. A sign of life in the other direction is an acknowledgement.
+  [[nodiscard]] bool wants_more() const { return wants_more_; }
   [[nodiscard]] Clock::duration silent_for() const { return Clock::now() - heard_; }
 
  private:
@@ -57,6 +61,7 @@ class Carrier {
   std::string waiting_;
   bool ended_ = false;
   bool broken_ = false;
+  bool wants_more_ = false;
   Clock::time_point heard_ = Clock::now();
 };
 

@@ -45,11 +45,15 @@ TEST_F(CarrierTest, WholeLinesAreCarried) {
   say("a\n\nb");
   carrier.move();
   EXPECT_EQ(heard(), "a\n");
+  EXPECT_TRUE(carrier.wants_more());
+  carrier.move();
+  EXPECT_FALSE(carrier.wants_more()) << "nothing has arrived since";
   carrier.add("own");
   carrier.add("");
   say("c\n");
   carrier.move();
   EXPECT_EQ(heard(), "own\n\nbc\n");
+  EXPECT_FALSE(carrier.wants_more());
   EXPECT_FALSE(carrier.ended());
 }
 

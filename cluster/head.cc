@@ -108,6 +108,7 @@ class Head {
       if (wait[4].revents != 0) read_errors(srun);
       down.move();
       up.move();
+      if (up.wants_more()) down.add("");
       if (down.ended() || up.broken()) return hang_up(srun, down);
       if (!node_.node.empty() && up.silent_for() > silence_) return abandon(srun, Loss::silent);
       if (node_.node.empty() && Clock::now() - since > wait_) return abandon(srun, Loss::no_node);

@@ -101,6 +101,7 @@ class Node {
       }
       down.move();
       up.move();
+      if (down.wants_more()) up.add("");
       if (down.ended() || up.broken()) return hang_up(up, is_leaving);
       if (down.silent_for() > silence_) return fall_silent(up);
       if (Carrier::Clock::now() < next_beat) continue;
