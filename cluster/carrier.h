@@ -42,7 +42,7 @@ class Carrier {
   [[nodiscard]] bool ended() const { return ended_; }
   // The receiver has closed the stream.
   [[nodiscard]] bool broken() const { return broken_; }
-  // What the last move() has read ends within a line. Slurm sends a line in pieces of 1,024 bytes,
+  // The last move() has read the beginning of a line. Slurm sends a line in pieces of 1,024 bytes,
   // and the kernel keeps the second one back until the first one is acknowledged, for which it takes
   // 40 ms. A sign of life in the other direction is an acknowledgement.
   [[nodiscard]] bool wants_more() const { return wants_more_; }
