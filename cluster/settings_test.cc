@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is said about a cluster's settings, as Slurm 22.05 prints them.
+// Settings as Slurm 22.05 prints them, and the findings about each.
 #include "cluster/settings.h"
 
 #include <gmock/gmock.h>
@@ -109,7 +109,7 @@ TEST(ClusterSettings, NodesThatAreAwayOrDifferAreNamed) {
                 {"n1", "IDLE"}, {"n2", "IDLE+DRAIN (disk is full: free=0 State=bad)"}}));
 }
 
-// What the output lacks is not taken for quiet.
+// A setting that the output lacks is not taken for quiet.
 TEST(ClusterSettings, WhatIsNotKnownIsNotGood) {
   for (const Finding& each : findings_in("", ""))
     if (each.name != "epilogs") EXPECT_NE(each.grade, Grade::good) << each.name;

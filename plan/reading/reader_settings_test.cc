@@ -391,7 +391,7 @@ TEST(ReaderMachines, SomeDesignsNeedOneMachine) {
   EXPECT_EQ(cluster("nodes = 1\n[design]\nkind = 'calibration'"), "");
 }
 
-// What a plan says of the number of blocks holds for each machine.
+// The numbers of blocks in a plan are those of each machine.
 TEST(ReaderMachines, AnExperimentThatEndsEarlyHasAsManyBlocksOnEachMachine) {
   const std::string three = "[machines]\nengine = 'slurm'\nnodes = 3\n";
   const std::string factor = "[factor.env_bytes]\nlevels = [0, 64]\n";

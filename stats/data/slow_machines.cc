@@ -71,8 +71,8 @@ std::vector<Machine> machines_in(const Dataset& data, const Spec& spec) {
   return machines;
 }
 
-// By how much each block of `machine` is slower than the same block of the others, where at least
-// two of them have it.
+// Returns by how much each block of `machine` is slower than the same block of the others, where at
+// least two of them have it.
 std::vector<double> relative_to(const Machine& machine, const std::vector<const Machine*>& others) {
   std::vector<double> relative;
   for (std::size_t i = 0; i < machine.blocks.size(); ++i) {
@@ -101,7 +101,7 @@ double spread_of(const std::vector<const Machine*>& others) {
   return deviations.empty() ? 0 : sorted_quantile(deviations, 0.9);
 }
 
-// By how much the machine is slower than the others, or nothing if it is not slow.
+// Returns by how much the machine is slower than the others, or nothing if it is not slow.
 std::optional<double> slowness(const Machine& machine, const std::vector<const Machine*>& others) {
   const std::vector<double> relative = relative_to(machine, others);
   const double bound = std::max(least_bound, spreads * spread_of(others));
@@ -145,9 +145,10 @@ Dataset without_machines(const Dataset& data, const Spec& spec,
   const Column& column = *data.find(spec.subject);
   const auto place = static_cast<std::size_t>(&column - data.columns.data());
   std::vector<bool> stays(column.levels.size(), true);
-  for (const SlowMachine& machine : machines)
-    stays[static_cast<std::size_t>(std::ranges::find(column.levels, machine.name) -
-                                   column.levels.begin())] = false;
+  // Another response may have no number of the machine.
+  for (std::size_t level = 0; level < column.levels.size(); ++level)
+    stays[level] =
+        std::ranges::find(machines, column.levels[level], &SlowMachine::name) == machines.end();
   Dataset rest = data;
   rest.response.clear();
   for (Column& each : rest.columns) each.codes.clear();

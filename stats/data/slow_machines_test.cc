@@ -130,7 +130,7 @@ TEST(SlowMachines, AnotherKindIsNotSlow) {
   Spec spec = spec_of();
   spec.machine_kind.clear();
   EXPECT_TRUE(slow_machines(measured({.slow = 2}, 1), spec).empty());
-  // Nor is one whose kind is not known, or one that has a single other to be compared with.
+  // A machine of unknown kind is not slow either, and neither is one of two.
   EXPECT_TRUE(slow_machines(measured({.slow = 2, .kinds = {""}}, 1), spec_of()).empty());
   EXPECT_TRUE(slow_machines(measured({.machines = 2, .slow = 2}, 1), spec_of()).empty());
 }
@@ -151,6 +151,12 @@ TEST(SlowMachines, OfHigherNumbersTheLowOnesAreSlow) {
   spec.higher_is_better = true;
   EXPECT_TRUE(slow_machines(measured({.slow = 2}, 1), spec).empty());
   EXPECT_EQ(slow_machines(measured({.slow = 0.5}, 1), spec).size(), 1U);
+}
+
+TEST(SlowMachines, AMachineWithoutAnyRowIsLeftOut) {
+  const Dataset data = measured({}, 1);
+  const Dataset rest = without_machines(data, spec_of(), {{.name = "n9", .times = 2}});
+  EXPECT_EQ(rest.response, data.response);
 }
 
 TEST(SlowMachines, TheAnswerIsThatOfTheOthersAndNamesIt) {

@@ -7,7 +7,7 @@ set -u
 "$1/tests/cluster/lab" stop "$work/lab"
 BUILD=$build_directory timeout 500 "$1/tests/campaign/cluster_faults" --experiments 1 --faults 3 "$work/results" || fail "see above"
 [[ $(cut -f 2 "$work/results") == right ]] || fail "$(cat "$work/results")"
-# What is done is not repeated.
+# A second call repeats no experiment.
 before=$(cat "$work/results")
 BUILD=$build_directory "$1/tests/campaign/cluster_faults" --experiments 1 "$work/results" >"$work/said" || fail "$(cat "$work/said")"
 [[ $(cat "$work/results") == "$before" && $(cat "$work/said") == "1 experiments, "[123]" faults, "*": 0 wrong" ]] || fail "$(cat "$work/said")"

@@ -62,15 +62,14 @@ bool Session::begins_block(const Schedule::Step& step) const {
   return before.block != trial.block || before.warmup != trial.warmup;
 }
 
-// How many measured blocks have been run when each machine is about to begin its block of a round:
-// the step's round.
+// The number of measured blocks that have been run when all machines begin the step's round.
 std::uint32_t Session::blocks_before(const Schedule::Step& step) const {
   const auto machines = static_cast<std::uint32_t>(places_.size());
   return expansion_.trials[step.position].block / machines * machines;
 }
 
-// Whether the time and the rule have let trials of the step's round, or of later ones, run. A retry
-// doesn't ask them again.
+// Returns whether the time and the rule have already let trials of the step's round, or of later
+// rounds, run. A retry doesn't ask them again.
 bool Session::has_gone_on(const Schedule::Step& step) const {
   const std::uint32_t blocks = blocks_before(step);
   if (goes_on_after_ == blocks) return true;
