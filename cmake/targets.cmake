@@ -4,6 +4,8 @@
 add_library(stab_flags INTERFACE)
 target_include_directories(stab_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(stab_flags INTERFACE SPDLOG_FMT_EXTERNAL STAB_VERSION="${PROJECT_VERSION}")
+# Checking format strings takes a twentieth of the time of compiling. The sanitized builds check them.
+target_compile_definitions(stab_flags INTERFACE $<$<NOT:$<BOOL:${STAB_SANITIZE}>>:FMT_CONSTEVAL=>)
 target_compile_options(stab_flags INTERFACE -Wall -Wextra -Wpedantic -Wold-style-cast -Wcast-align
   -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wunused -Werror)
 # Compiled as one, a local of one file may hide a helper of another: only a build file by file looks for such names.
@@ -50,6 +52,7 @@ function(stab_headers name file)
   target_compile_options(stab_${name} PRIVATE -Xclang -fno-pch-timestamp -fpch-instantiate-templates)
 endfunction()
 stab_headers(product_headers product_headers.h stab_flags fmt::fmt nlohmann_json::nlohmann_json)
+stab_headers(experiment_headers experiment_headers.h stab_flags fmt::fmt nlohmann_json::nlohmann_json)
 stab_headers(test_headers test_headers.h stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
 if(STAB_SANITIZE)
   stab_headers(plain_test_headers test_headers.h stab_test_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gmock)
@@ -61,20 +64,39 @@ endif()
 add_library(stab_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cc)
 target_link_libraries(stab_test_main PRIVATE stab_flags GTest::gmock)
 
-# Without precompiled headers the compiler sees whether a file includes what it uses: ThreadSanitizer's build has none.
+# Sets `room` to the first folder of a path from the top, of the folder in which this is called.
+function(stab_room room)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  string(REGEX REPLACE "/.*" "" first "${folder}")
+  set(${room} ${first} PARENT_SCOPE)
+endfunction()
+
+# The rooms about experiments include nearly all headers of plans, results and reports. Without precompiled headers the
+# compiler sees whether a file includes what it uses: ThreadSanitizer's build has none.
+set(stab_experiment_rooms store report protocol worker cluster results client stabd)
 function(stab_reuse_headers target)
-  if(NOT STAB_SANITIZE MATCHES thread)
+  stab_room(room)
+  if(STAB_SANITIZE MATCHES thread)
+    return()
+  elseif(room IN_LIST stab_experiment_rooms)
+    target_precompile_headers(${target} REUSE_FROM stab_experiment_headers)
+  else()
     target_precompile_headers(${target} REUSE_FROM stab_product_headers)
   endif()
 endfunction()
 
-# Most of what compiling takes is the optimizer's inlining. stabctl and stabd wait for files, programs and people, and are
-# as quick without most of it; whatever computes for long is OPTIMIZED.
+# Most of the compiler's time is the optimizer's inlining. stabctl and stabd wait for files, programs and people, and are
+# as quick without most of it; libraries that compute for long are OPTIMIZED. The store keeps more of it: a report of
+# 100,000 trials would take a third longer.
 set(stab_quick_folders base toml plan design counters machine store report causal instrumenter/driver revisions protocol worker cluster results client
   stabd)
 function(stab_quick_to_compile target)
   if(NOT STAB_SANITIZE)
     target_compile_options(${target} PRIVATE -O1 -finline-hint-functions)
+    stab_room(room)
+    if(NOT room STREQUAL store)
+      target_compile_options(${target} PRIVATE "SHELL:-mllvm -inline-threshold=0" "SHELL:-mllvm -inlinehint-threshold=0")
+    endif()
   endif()
   stab_reuse_headers(${target})
 endfunction()
@@ -90,7 +112,7 @@ function(stab_library name)
   set_target_properties(stab_${name} PROPERTIES STAB_OPTIMIZED ${arg_OPTIMIZED}
     UNITY_BUILD ${STAB_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
-  string(REGEX REPLACE "/.*" "" room "${folder}")
+  stab_room(room)
   if((room IN_LIST stab_quick_folders OR folder IN_LIST stab_quick_folders) AND NOT arg_OPTIMIZED)
     stab_quick_to_compile(stab_${name})
   elseif(NOT STAB_SANITIZE OR NOT arg_OPTIMIZED)  # others are compiled in another way than the headers

@@ -206,7 +206,6 @@ void add_analysis_json(Json& root, const stats::Analysis& analysis) {
 }
 
 using nlohmann::ordered_json;
-using stats::causal::Analysis;
 using stats::causal::Gain;
 using stats::causal::Line;
 using stats::causal::Point;
@@ -218,7 +217,8 @@ ordered_json causal_gain_json(const Gain& gain) {
   return row_json(gain_row(gain));
 }
 
-ordered_json causal_json(const Profile& profile, const Analysis& analysis, double alpha) {
+ordered_json causal_json(const Profile& profile, const stats::causal::Analysis& analysis,
+                         double alpha) {
   ordered_json made{{"alpha", alpha},
                     {"runs", analysis.runs},
                     {"experiments", analysis.experiments},

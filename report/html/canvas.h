@@ -57,6 +57,11 @@ class Axis {
 // follow the page's light or dark scheme.
 
 inline constexpr double width = 480;
+// Where the parts of a picture lie: a plot with two axes, or rows under each other.
+inline constexpr double plot_top = 26;
+inline constexpr double plot_bottom = 230;
+inline constexpr double plot_left = 62;
+inline constexpr double rows_top = 6;
 inline constexpr std::size_t colours = 8;
 
 // The class of the group's colour, such as "c3". The numbers of groups wrap around after `colours`.

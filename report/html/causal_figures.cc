@@ -29,10 +29,6 @@ using stats::causal::PointKind;
 using stats::causal::PointResult;
 using stats::causal::Profile;
 
-constexpr double top = 26;
-constexpr double bottom = 230;
-constexpr double left = 62;
-
 struct Spot {
   double x = 0;
   double y = 0;
@@ -41,7 +37,7 @@ struct Spot {
 };
 using Curve = std::vector<Spot>;  // sorted by x
 
-struct Chart {
+struct CurveChart {
   std::string title{};
   std::string across{};
   std::string up{};
@@ -49,7 +45,7 @@ struct Chart {
 };
 
 // Bands of several curves are drawn side by side, so that they do not cover each other.
-Markup draw(const Chart& chart) {
+Markup draw(const CurveChart& chart) {
   constexpr double apart = 3;
   Range x;
   Range y;
@@ -60,11 +56,11 @@ Markup draw(const Chart& chart) {
       if (spot.band) y.include(spot.band->low);
       if (spot.band) y.include(spot.band->high);
     }
-  const Axis across(x.padded(), left + 10, width - 20);
-  const Axis up(y.padded(), bottom, top);
-  Canvas canvas(bottom + 40, chart.title);
-  canvas.vertical(up, left, width - 10, chart.up);
-  canvas.horizontal(across, top, bottom, chart.across);
+  const Axis across(x.padded(), plot_left + 10, width - 20);
+  const Axis up(y.padded(), plot_bottom, plot_top);
+  Canvas canvas(plot_bottom + 40, chart.title);
+  canvas.vertical(up, plot_left, width - 10, chart.up);
+  canvas.horizontal(across, plot_top, plot_bottom, chart.across);
   const double middle = static_cast<double>(chart.curves.size() - 1) / 2;
   for (std::size_t i = 0; i < chart.curves.size(); ++i) {
     const std::string colour = colour_class(i);
@@ -105,10 +101,10 @@ Spot spot_of(double speedup, const Gain& gain, const std::string& line) {
 std::optional<Figure> curves_of(const CausalCell& cell, const PointResult& of) {
   const Point& point = cell.profile.points[of.point];
   const bool is_latency = point.kind == PointKind::latency;
-  Chart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
-                                   one_line(point.name, 100)),
-              .across = "reduction of the line's time, %",
-              .up = is_latency ? "less latency, %" : "less time per visit, %"};
+  CurveChart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
+                                        one_line(point.name, 100)),
+                   .across = "reduction of the line's time, %",
+                   .up = is_latency ? "less latency, %" : "less time per visit, %"};
   Figure figure{.title = chart.title};
   Part numbers;
   for (const Line& line : of.lines) {
@@ -132,11 +128,11 @@ std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) 
   const Point& point = cell.profile.points[number];
   const bool is_latency = point.kind == PointKind::latency;
   const double unit = is_latency ? 1000 : 1;
-  Chart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
-                                   one_line(point.name, 100)),
-              .across = "arrivals faster by, us per visit",
-              .up = is_latency ? "latency, us" : "visits per second",
-              .curves = {{}}};
+  CurveChart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
+                                        one_line(point.name, 100)),
+                   .across = "arrivals faster by, us per visit",
+                   .up = is_latency ? "latency, us" : "visits per second",
+                   .curves = {{}}};
   Figure figure{.title = chart.title};
   Part numbers;
   for (const AtLoad& at : cell.loads->loads) {

@@ -16,8 +16,7 @@ namespace {
 using stats::Analysis;
 using stats::CellMean;
 
-constexpr double row_height = 46;
-constexpr double top = 6;
+constexpr double cell_height = 46;
 
 const CellMean* mean_of(const Analysis& analysis, const ShotCell& cell) {
   const auto found = std::ranges::find_if(analysis.means, [&](const CellMean& mean) {
@@ -66,25 +65,26 @@ double jitter(std::size_t index) {
   return static_cast<double>(index * 5 % 11) * 1.2 - 6;
 }
 
-class Picture {
+class DistributionPicture {
  public:
-  Picture(const Analysis& analysis, const Shots& shots, const SubjectShots& subject, bool dots)
+  DistributionPicture(const Analysis& analysis, const Shots& shots, const SubjectShots& subject,
+                      bool dots)
       : analysis_(analysis),
         shots_(shots),
         subject_(subject),
         dots_(dots),
         shown_(std::min(subject.cells.size(), most_lines)),
-        bottom_(top + row_height * static_cast<double>(shown_)),
+        bottom_(rows_top + cell_height * static_cast<double>(shown_)),
         axis_(range().padded(), 14, width - 14),
         canvas_(bottom_ + 38, "Trials of each cell of " + subject.subject) {}
 
   Markup draw() {
-    canvas_.horizontal(axis_, top, bottom_, axis_title(analysis_.spec, subject_.scale));
+    canvas_.horizontal(axis_, rows_top, bottom_, axis_title(analysis_.spec, subject_.scale));
     for (std::size_t i = 0; i < shown_; ++i)
-      draw_cell(subject_.cells[i], top + row_height * static_cast<double>(i));
+      draw_cell(subject_.cells[i], rows_top + cell_height * static_cast<double>(i));
     if (dots_) draw_dots();
     for (std::size_t i = 0; i < shown_; ++i)
-      draw_mean(subject_.cells[i], top + row_height * static_cast<double>(i));
+      draw_mean(subject_.cells[i], rows_top + cell_height * static_cast<double>(i));
     return canvas_.finish();
   }
 
@@ -136,8 +136,8 @@ class Picture {
       const std::size_t row = rows[shot->cell];
       if (row == shown_ || shot->fate != Fate::ok || !std::isfinite(shot->value)) continue;
       canvas_.dot(place(shot->value),
-                  top + row_height * static_cast<double>(row) + 30 + jitter(drawn[row]++), 2.2,
-                  colour_class(subject_.cells[row].colour) + " faint",
+                  rows_top + cell_height * static_cast<double>(row) + 30 + jitter(drawn[row]++),
+                  2.2, colour_class(subject_.cells[row].colour) + " faint",
                   tip(shots_, *shot, subject_.scale));
     }
   }
@@ -189,7 +189,7 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
       figure.words += fmt::format(
           " The picture shows only the first {} of {} cells; the table has the other cells.",
           most_lines, subject.cells.size());
-    figure.picture = Picture(analysis, shots, subject, dots).draw();
+    figure.picture = DistributionPicture(analysis, shots, subject, dots).draw();
     figure.numbers = numbers_of(analysis, shots, subject);
     figures.push_back(std::move(figure));
   }

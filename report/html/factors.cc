@@ -19,9 +19,6 @@ namespace {
 using stats::Analysis;
 using stats::CellMean;
 
-constexpr double top = 26;
-constexpr double bottom = 230;
-constexpr double left = 62;
 constexpr std::size_t most_levels = 12;  // columns of a picture
 
 // A cell relative to the mean over all cells of its subject. It does not depend on the subject's
@@ -95,8 +92,8 @@ struct Chart {
 // Writes a column's name, such as "code=true", in two lines that break after the '='.
 void draw_column(Canvas& canvas, double x, const std::string& column, std::size_t letters) {
   const std::size_t equal = std::min(column.find('='), column.size() - 1);
-  canvas.name(x, bottom + 16, column.substr(0, equal + 1), letters, "middle tick");
-  canvas.name(x, bottom + 31, column.substr(equal + 1), letters, "middle tick");
+  canvas.name(x, plot_bottom + 16, column.substr(0, equal + 1), letters, "middle tick");
+  canvas.name(x, plot_bottom + 31, column.substr(equal + 1), letters, "middle tick");
 }
 
 // On the log scale, equal ratios have equal distances, so effects that only multiply make parallel
@@ -113,18 +110,18 @@ Axis axis_of(const Analysis& analysis, const Chart& chart) {
     range.low = 100 * std::expm1(range.low);
     range.high = 100 * std::expm1(range.high);
   }
-  return {range, bottom, top, ratios ? Spacing::ratios : Spacing::even};
+  return {range, plot_bottom, plot_top, ratios ? Spacing::ratios : Spacing::even};
 }
 
 Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
   const Axis up = axis_of(analysis, chart);
-  const double step = (width - 10 - left) / static_cast<double>(chart.columns.size());
+  const double step = (width - 10 - plot_left) / static_cast<double>(chart.columns.size());
   const auto place = [&](std::size_t column) {
-    return left + step * (static_cast<double>(column) + 0.5);
+    return plot_left + step * (static_cast<double>(column) + 0.5);
   };
-  Canvas canvas(bottom + 40, chart.title);
+  Canvas canvas(plot_bottom + 40, chart.title);
   canvas.vertical(
-      up, left, width - 10,
+      up, plot_left, width - 10,
       fmt::format("{} against the mean of all cells, %", response_words(analysis.spec)));
   const auto letters = static_cast<std::size_t>(std::max(step / 7, 3.0));
   for (std::size_t i = 0; i < chart.columns.size(); ++i)
@@ -161,7 +158,7 @@ Figure figure_of(const Analysis& analysis, const Chart& chart, bool joined) {
 }
 
 // "The picture shows the first 12 of 20 levels of opt."
-std::string first_words(std::size_t most, std::size_t all, const std::string& what) {
+std::string first_levels(std::size_t most, std::size_t all, const std::string& what) {
   return all > most
              ? fmt::format("The picture shows the first {} of {} levels{}. ", most, all, what)
              : "";
@@ -178,7 +175,7 @@ Chart main_chart(const Analysis& analysis, const PlannedLevels& levels,
       chart.values[0].push_back(
           average(analysis, means, [&](const CellMean& cell) { return cell.levels[t] == level; }));
     }
-  chart.words = first_words(most_levels, all, "");
+  chart.words = first_levels(most_levels, all, "");
   return chart;
 }
 
@@ -186,8 +183,8 @@ Chart pair_chart(const Analysis& analysis, const PlannedLevels& levels,
                  const std::vector<Relative>& means, std::size_t a, std::size_t b) {
   const auto& names = analysis.spec.treatments;
   Chart chart{.title = names[a] + " by " + names[b],
-              .words = first_words(most_levels, levels[a].size(), " of " + names[a]) +
-                       first_words(colours, levels[b].size(), " of " + names[b]),
+              .words = first_levels(most_levels, levels[a].size(), " of " + names[a]) +
+                       first_levels(colours, levels[b].size(), " of " + names[b]),
               .columns = levels[a]};
   if (chart.columns.size() > most_levels) chart.columns.resize(most_levels);
   for (const std::string& other : levels[b]) {

@@ -90,8 +90,7 @@ std::string unit_of(const Scale& scale) {
   return "x 1" + scale.exponent + (scale.unit.empty() ? "" : " " + scale.unit);
 }
 
-constexpr double row_height = 23;  // without its label
-constexpr double top = 6;
+constexpr double change_height = 23;  // without its label
 
 std::string_view words_at_end(const Analysis& analysis, const Change& row) {
   return verdict_word(row.effect->verdict, analysis.spec);
@@ -152,23 +151,23 @@ Figure picture_of(const Analysis& analysis, std::vector<Change> rows, const std:
     range.include(-equal);
   }
   const Axis axis(range.padded(), 14, width - 14);
-  double bottom = top;
+  double bottom = rows_top;
   for (std::size_t i = 0; i < shown; ++i)
-    bottom += row_height + label_height(rows[i].name, words_at_end(analysis, rows[i]));
+    bottom += change_height + label_height(rows[i].name, words_at_end(analysis, rows[i]));
   Figure figure{.title = unit == "%" ? "Changes in percent" : "Changes as differences"};
   Canvas canvas(bottom + 38, figure.title + ", sorted");
   if (margin)
-    canvas.rectangle(axis.place(-equal / (1 + equal / 100)), top,
-                     axis.place(equal) - axis.place(-equal / (1 + equal / 100)), bottom - top,
+    canvas.rectangle(axis.place(-equal / (1 + equal / 100)), rows_top,
+                     axis.place(equal) - axis.place(-equal / (1 + equal / 100)), bottom - rows_top,
                      "shade");
-  canvas.horizontal(axis, top, bottom,
+  canvas.horizontal(axis, rows_top, bottom,
                     fmt::format("change of {}, {} ({})", response_words(analysis.spec), unit,
                                 better_words(analysis.spec)));
-  double y = top;
+  double y = rows_top;
   for (std::size_t i = 0; i < shown; ++i) {
     const double below = y + label_height(rows[i].name, words_at_end(analysis, rows[i]));
     draw_row(canvas, analysis, axis, rows[i], y, below + 11);
-    y = below + row_height;
+    y = below + change_height;
   }
   figure.picture = canvas.finish();
   figure.words = legend_of(analysis, rows, margin);

@@ -19,9 +19,7 @@ namespace {
 
 using stats::Analysis;
 
-constexpr double top = 26;
-constexpr double bottom = 260;
-constexpr double left = 62;
+constexpr double residual_bottom = 260;
 constexpr std::size_t most_points = 300;
 constexpr std::size_t fewest = 4;
 
@@ -139,15 +137,15 @@ std::optional<Residuals> left_over(const Analysis& analysis, const SubjectShots&
   return result;
 }
 
-struct Point {
+struct QuantilePoint {
   double normal = 0;
   double value = 0;
 };
 
 // Pairs each number with the expected value of the same rank in a normal sample of this size
 // (Blom's approximation).
-std::vector<Point> points_of(const std::vector<double>& sorted) {
-  std::vector<Point> points;
+std::vector<QuantilePoint> points_of(const std::vector<double>& sorted) {
+  std::vector<QuantilePoint> points;
   const auto n = static_cast<double>(sorted.size());
   for (const std::size_t i : spread_out(sorted.size(), most_points))
     if (const auto z = stats::normal_quantile((static_cast<double>(i) + 0.625) / (n + 0.25)))
@@ -163,23 +161,23 @@ double spread_of(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-Markup draw(const std::vector<Point>& points, double slope, const std::string& title,
+Markup draw(const std::vector<QuantilePoint>& points, double slope, const std::string& title,
             const std::string& label) {
   Range across;
   Range up;
-  for (const Point& each : points) {
+  for (const QuantilePoint& each : points) {
     across.include(each.normal);
     up.include(each.value);
     up.include(slope * each.normal);
   }
-  const Axis x(across.padded(), left, width - 10);
-  const Axis y(up.padded(), bottom, top);
-  Canvas canvas(bottom + 40, label);
-  canvas.vertical(y, left, width - 10, title);
-  canvas.horizontal(x, top, bottom, "normal distribution, standard deviations");
+  const Axis x(across.padded(), plot_left, width - 10);
+  const Axis y(up.padded(), residual_bottom, plot_top);
+  Canvas canvas(residual_bottom + 40, label);
+  canvas.vertical(y, plot_left, width - 10, title);
+  canvas.horizontal(x, plot_top, residual_bottom, "normal distribution, standard deviations");
   canvas.line(x.place(across.low), y.place(slope * across.low), x.place(across.high),
               y.place(slope * across.high), "guide");
-  for (const Point& each : points)
+  for (const QuantilePoint& each : points)
     canvas.dot(x.place(each.normal), y.place(each.value), 2.4, "c0 faint",
                fmt::format("{:.3g} at {:.3g} standard deviations", each.value, each.normal));
   return canvas.finish();
@@ -195,7 +193,7 @@ std::string tests_of(const Analysis& analysis, const std::string& subject) {
 }
 
 Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Residuals& rest) {
-  const std::vector<Point> points = points_of(rest.values);
+  const std::vector<QuantilePoint> points = points_of(rest.values);
   const std::string unit =
       analysis.spec.log_scale ? "%, of logarithms" : axis_title(analysis.spec, subject.scale);
   Figure figure{.title = subject.subject.empty() ? "Residuals" : subject.subject};
@@ -209,7 +207,7 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
                         "Residuals of " + subject.subject + " against normal");
   figure.numbers = {
       .columns = {{"standard deviations of a normal", true}, {"residual, " + unit, true}}};
-  for (const Point& each : points)
+  for (const QuantilePoint& each : points)
     figure.numbers.rows.push_back(
         {fmt::format("{:.3f}", each.normal), fmt::format("{:.4g}", each.value)});
   return figure;

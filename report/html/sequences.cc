@@ -15,9 +15,6 @@ namespace {
 
 using stats::Analysis;
 
-constexpr double top = 26;
-constexpr double bottom = 230;
-constexpr double left = 62;
 constexpr std::size_t most_shaded = 80;
 
 // The first and the last position of each block, over all subjects.
@@ -54,24 +51,24 @@ std::vector<const Shot*> chosen(const SubjectShots& subject, std::size_t most) {
   return result;
 }
 
-class Picture {
+class SequencePicture {
  public:
-  Picture(const Analysis& analysis, const Shots& shots, const SubjectShots& subject,
-          const std::vector<const Shot*>& drawn)
+  SequencePicture(const Analysis& analysis, const Shots& shots, const SubjectShots& subject,
+                  const std::vector<const Shot*>& drawn)
       : analysis_(analysis),
         shots_(shots),
         subject_(subject),
         drawn_(drawn),
         blocks_(blocks_of(shots)),
-        across_(positions().padded(), left, width - 10),
-        up_(values().padded(), bottom, top),
-        canvas_(bottom + 40, "Trials of " + subject.subject + " in order") {}
+        across_(positions().padded(), plot_left, width - 10),
+        up_(values().padded(), plot_bottom, plot_top),
+        canvas_(plot_bottom + 40, "Trials of " + subject.subject + " in order") {}
 
   Markup draw() {
     shade_blocks();
     if (!values().empty)
-      canvas_.vertical(up_, left, width - 10, axis_title(analysis_.spec, subject_.scale));
-    canvas_.horizontal(across_, bottom, bottom + 3, "position of the trial");
+      canvas_.vertical(up_, plot_left, width - 10, axis_title(analysis_.spec, subject_.scale));
+    canvas_.horizontal(across_, plot_bottom, plot_bottom + 3, "position of the trial");
     std::map<std::uint32_t, std::size_t> colours;
     for (const CellShots& each : subject_.cells)
       colours[static_cast<std::uint32_t>(each.number)] = each.colour;
@@ -99,9 +96,9 @@ class Picture {
     if (blocks_.size() > most_shaded) return;
     for (const auto& [block, positions] : blocks_)
       if (block % 2 == 1)
-        canvas_.rectangle(across_.place(positions.low - 0.5), top,
+        canvas_.rectangle(across_.place(positions.low - 0.5), plot_top,
                           across_.place(positions.high + 0.5) - across_.place(positions.low - 0.5),
-                          bottom - top, "shade", fmt::format("block {}", block));
+                          plot_bottom - plot_top, "shade", fmt::format("block {}", block));
   }
 
   void draw_shot(const Shot& shot, const std::string& colour) {
@@ -110,7 +107,7 @@ class Picture {
     // The time until a trial failed can't be compared with other times, so the cross stands at the
     // edge.
     if (shot.fate == Fate::failed || !std::isfinite(shot.value))
-      return canvas_.cross(x, bottom - 6, "failed", what);
+      return canvas_.cross(x, plot_bottom - 6, "failed", what);
     const double y = up_.place(shot.value / subject_.scale.factor);
     canvas_.dot(x, y, shot.fate == Fate::ok ? 2.4 : 3.2,
                 colour + (shot.fate == Fate::ok ? " faint" : " hollow"), what);
@@ -166,7 +163,7 @@ std::vector<Figure> sequences(const Analysis& analysis, const Shots& shots,
     const std::vector<const Shot*> drawn = chosen(subject, most_dots / pictures);
     Figure figure{.title = subject.subject.empty() ? "All trials" : subject.subject};
     figure.words = words_of(subject, drawn.size());
-    figure.picture = Picture(analysis, shots, subject, drawn).draw();
+    figure.picture = SequencePicture(analysis, shots, subject, drawn).draw();
     if (subject.cells.size() <= colours)
       for (const CellShots& each : subject.cells)
         figure.legend.push_back(shots.cells[each.number].name);

@@ -23,7 +23,6 @@
 namespace stab::report {
 namespace {
 
-using stats::causal::Analysis;
 using stats::causal::AtLoad;
 using stats::causal::Change;
 using stats::causal::Finding;
@@ -101,7 +100,7 @@ std::vector<std::string> headings_of(const Row& row) {
 
 class ProfileText {
  public:
-  ProfileText(const Profile& profile, const Analysis& analysis, double alpha)
+  ProfileText(const Profile& profile, const stats::causal::Analysis& analysis, double alpha)
       : profile_(profile), analysis_(analysis), alpha_(alpha) {}
 
   std::string text() {
@@ -199,7 +198,7 @@ class ProfileText {
   }
 
   const Profile& profile_;
-  const Analysis& analysis_;
+  const stats::causal::Analysis& analysis_;
   double alpha_;
   std::string text_;
 };
@@ -393,7 +392,8 @@ Row change_row(const Profile& profile, const Change& change) {
   return row;
 }
 
-std::string causal_text(const Profile& profile, const Analysis& analysis, double alpha) {
+std::string causal_text(const Profile& profile, const stats::causal::Analysis& analysis,
+                        double alpha) {
   return ProfileText(profile, analysis, alpha).text();
 }
 

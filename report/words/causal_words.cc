@@ -14,7 +14,6 @@
 namespace stab::report {
 namespace {
 
-using stats::causal::Analysis;
 using stats::causal::Finding;
 using stats::causal::Gain;
 using stats::causal::Line;
@@ -76,7 +75,7 @@ const char* finding_word(Finding finding) {
   return "too few";
 }
 
-std::string causal_answer(const Profile& profile, const Analysis& analysis) {
+std::string causal_answer(const Profile& profile, const stats::causal::Analysis& analysis) {
   return causal_answer(profile, analysis.points.front());
 }
 

@@ -20,7 +20,7 @@ using stats::Spec;
 using stats::Unit;
 using stats::Verdict;
 
-double percent(double ratio) {
+double in_percent(double ratio) {
   return 100 * (ratio - 1);
 }
 
@@ -28,13 +28,13 @@ double percent(double ratio) {
 // interval.
 int decimals(double value, std::optional<double> low, std::optional<double> high) {
   double size = std::abs(value) / 10;
-  if (low && high && *high > *low) size = (percent(*high) - percent(*low)) / 2;
+  if (low && high && *high > *low) size = (in_percent(*high) - in_percent(*low)) / 2;
   if (!(size > 0)) return 1;
   return std::clamp(1 - static_cast<int>(std::floor(std::log10(size))), 0, 4);
 }
 
 // A number that rounds to 0 is never printed as "-0.0".
-std::string fixed(double value, int digits, bool sign) {
+std::string with_digits(double value, int digits, bool sign) {
   const double unit = std::pow(10, -digits);
   if (std::abs(value) < unit / 2) return fmt::format("{:.{}f}", 0.0, digits);
   return sign ? fmt::format("{:+.{}f}", value, digits) : fmt::format("{:.{}f}", value, digits);
@@ -88,11 +88,11 @@ std::string range_words(const Effect& effect, const Spec& spec, bool less) {
     return fmt::format("{} interval {}", level_text(spec.alpha),
                        Differences(effect, spec).range(low, high, false));
   }
-  const int digits = decimals(percent(*effect.ratio), effect.low, effect.high);
-  const double low = sign * percent(less ? *effect.high : *effect.low);
-  const double high = sign * percent(less ? *effect.low : *effect.high);
-  return fmt::format("{} interval {} to {} %", level_text(spec.alpha), fixed(low, digits, false),
-                     fixed(high, digits, false));
+  const int digits = decimals(in_percent(*effect.ratio), effect.low, effect.high);
+  const double low = sign * in_percent(less ? *effect.high : *effect.low);
+  const double high = sign * in_percent(less ? *effect.low : *effect.high);
+  return fmt::format("{} interval {} to {} %", level_text(spec.alpha),
+                     with_digits(low, digits, false), with_digits(high, digits, false));
 }
 
 // "12.3 % less", "1.975 ms more", or only "less" if the size has no interval.
@@ -100,7 +100,8 @@ std::string amount_words(const Effect& effect, const Spec& spec, bool less) {
   const double sign = less ? -1 : 1;
   const std::string direction = less ? "less" : "more";
   if (effect.exact && effect.ratio)
-    return fixed(sign * percent(*effect.ratio), decimals(percent(*effect.ratio), {}, {}), false) +
+    return with_digits(sign * in_percent(*effect.ratio),
+                       decimals(in_percent(*effect.ratio), {}, {}), false) +
            " % " + direction;
   if (effect.exact)
     return Differences(effect, spec).with_unit(sign * effect.difference.value_or(0), false) + " " +
@@ -109,8 +110,8 @@ std::string amount_words(const Effect& effect, const Spec& spec, bool less) {
   if (!effect.low)
     return Differences(effect, spec).with_unit(sign * effect.difference.value_or(0), false) + " " +
            direction;
-  const int digits = decimals(percent(*effect.ratio), effect.low, effect.high);
-  return fixed(sign * percent(*effect.ratio), digits, false) + " % " + direction;
+  const int digits = decimals(in_percent(*effect.ratio), effect.low, effect.high);
+  return with_digits(sign * in_percent(*effect.ratio), digits, false) + " % " + direction;
 }
 
 // "takes 12.3 % less wall time than opt=O1 (95 % interval 10.1 to 14.5 %, p = 0.003)".
@@ -256,14 +257,14 @@ std::string response_words(const Spec& spec) {
 }
 
 std::string percent_interval(double low, double high) {
-  const int digits = decimals(percent(low), low, high);
-  return fmt::format("{} to {} %", fixed(percent(low), digits, true),
-                     fixed(percent(high), digits, true));
+  const int digits = decimals(in_percent(low), low, high);
+  return fmt::format("{} to {} %", with_digits(in_percent(low), digits, true),
+                     with_digits(in_percent(high), digits, true));
 }
 
 std::string percent_change(double ratio, std::optional<double> low, std::optional<double> high) {
-  const double change = percent(ratio);
-  return fixed(change, decimals(change, low, high), true) + " %";
+  const double change = in_percent(ratio);
+  return with_digits(change, decimals(change, low, high), true) + " %";
 }
 
 std::string level_name(const Effect& effect, const std::string& level) {

@@ -20,6 +20,7 @@ find_room() {
 allowed() {
   case $1 in
     base) echo "" ;;
+    cmake) echo "base plan report report/words store" ;;
     counters) echo "base" ;;
     counters/events) echo "base counters" ;;
     counters/profiles) echo "base counters counters/events runtime/base" ;;
