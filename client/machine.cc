@@ -280,7 +280,7 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   if (any(*back, Outcome::What::refused))
     return fail(
         "--strict: some settings cannot be made quiet, and some of the others could not be put "
-        "back: try 'stabctl quiesce restore'");
+        "back: try 'stabctl quiet restore'");
   return fail("--strict: some settings cannot be made quiet, so all are as they were");
 }
 

@@ -37,51 +37,51 @@ expect "doctor --json" "$json" '"name": "program"'
 out=$("$stabctl" doctor --root "$work" "$work/nothing" 2>&1) && fail "doctor of no program ends with 0"
 expect "doctor of no program" "$out" "cannot find the program"
 
-out=$("$stabctl" quiesce status --root "$work") || fail "status ends with $?"
+out=$("$stabctl" quiet status --root "$work") || fail "status ends with $?"
 expect status "$out" "$swappiness: 60 (the quiet value is 0)"
 expect status "$out" "absent    governor"
 expect "what a knob needs" "$out" "needs root; a cpufreq driver"
-out=$("$stabctl" quiesce status --root "$work" --json --knobs swappiness,governor) || fail "status --json ends with $?"
+out=$("$stabctl" quiet status --root "$work" --json --knobs swappiness,governor) || fail "status --json ends with $?"
 expect "status --json" "$out" '"needs": "root; a cpufreq driver'
 expect "status --json" "$out" '"needs": "root"'
 
-out=$("$stabctl" quiesce apply --root "$work") || fail "apply ends with $?"
+out=$("$stabctl" quiet apply --root "$work") || fail "apply ends with $?"
 expect apply "$out" "$swappiness: 60 -> 0"
 holds $swappiness 0 apply
 holds $watchdog 0 apply
 put $watchdog 2
-out=$("$stabctl" quiesce restore --root "$work") || fail "restore ends with $?"
+out=$("$stabctl" quiet restore --root "$work") || fail "restore ends with $?"
 expect restore "$out" "$swappiness: 60"
 expect restore "$out" "another program has set it to 2 since"
 holds $swappiness 60 restore
 holds $watchdog 2 restore
-expect "a second restore" "$("$stabctl" quiesce restore --root "$work")" "there is nothing to put back"
+expect "a second restore" "$("$stabctl" quiet restore --root "$work")" "there is nothing to put back"
 
 # One knob, and names that are none.
 put $watchdog 1
-"$stabctl" quiesce apply --root "$work" --knobs nmi_watchdog --json >"$work/json" || fail "apply --knobs ends with $?"
+"$stabctl" quiet apply --root "$work" --knobs nmi_watchdog --json >"$work/json" || fail "apply --knobs ends with $?"
 expect "apply --json" "$(cat "$work/json")" '"outcome": "changed"'
 holds $watchdog 0 "apply --knobs"
 holds $swappiness 60 "apply --knobs"
-"$stabctl" quiesce restore --root "$work" >/dev/null
-out=$("$stabctl" quiesce apply --root "$work" --knobs swapiness 2>&1) && fail "a wrong name is taken"
+"$stabctl" quiet restore --root "$work" >/dev/null
+out=$("$stabctl" quiet apply --root "$work" --knobs swapiness 2>&1) && fail "a wrong name is taken"
 expect "a wrong name" "$out" "did you mean swappiness?"
 
 # All or nothing.
 mv "$work$swappiness" "$work/elsewhere" && ln -s "$work/elsewhere" "$work$swappiness"
-out=$("$stabctl" quiesce apply --root "$work" --strict 2>&1) && fail "--strict ends with 0"
+out=$("$stabctl" quiet apply --root "$work" --strict 2>&1) && fail "--strict ends with 0"
 expect --strict "$out" "all are as they were"
 holds $watchdog 1 --strict
-"$stabctl" quiesce apply --root "$work" --knobs nmi_watchdog >/dev/null || fail "apply ends with $?"
-"$stabctl" quiesce apply --root "$work" --strict >/dev/null 2>&1 && fail "--strict ends with 0"
+"$stabctl" quiet apply --root "$work" --knobs nmi_watchdog >/dev/null || fail "apply ends with $?"
+"$stabctl" quiet apply --root "$work" --strict >/dev/null 2>&1 && fail "--strict ends with 0"
 holds $watchdog 0 "--strict after an apply"
-"$stabctl" quiesce restore --root "$work" >/dev/null || fail "restore ends with $?"
+"$stabctl" quiet restore --root "$work" >/dev/null || fail "restore ends with $?"
 holds $watchdog 1 "restore after both"
-out=$("$stabctl" quiesce apply --root "$work") || fail "without --strict it ends with $?"
+out=$("$stabctl" quiet apply --root "$work") || fail "without --strict it ends with $?"
 expect "what refuses" "$out" "refused   swappiness"
 holds $watchdog 0 "without --strict"
-"$stabctl" quiesce restore --root "$work" >/dev/null || fail "restore ends with $?"
+"$stabctl" quiet restore --root "$work" >/dev/null || fail "restore ends with $?"
 holds $watchdog 1 "at the end"
 
-"$stabctl" quiesce 2>/dev/null && fail "quiesce without a verb ends with 0"
+"$stabctl" quiet 2>/dev/null && fail "quiesce without a verb ends with 0"
 finish

@@ -20,7 +20,7 @@ done < <("$2/bin/stabctl" help --json | grep '"name"' | grep -oE -e '--[a-z][a-z
 [[ $count -gt 50 ]] || fail "only $count options were looked for"
 while read -r option; do in_page stabd.8 "$option"; done < <("$2/bin/stabd" --help | grep -oE '^  (-h,)?--[a-z-]+' | tr -d ' ' | sed 's/^-h,//')
 while read -r option; do in_page szc.1 "$option"; done < <("$2/bin/szc" --stab-help | grep -oE -e '--stab-[a-z-]+' | sort -u)
-in_page stabctl.1 "stabctl quiesce apply"
+in_page stabctl.1 "stabctl quiet apply"
 in_page stabctl.1 "128+N"
 in_page stabctl.1 "stabctl ab -- 'sort -n numbers' 'sort -g numbers'"
 # Whoever builds it, the page is about the system's daemon.
@@ -28,8 +28,8 @@ in_page stabd.8 "/var/lib/stabd"
 ! grep -q "$HOME/" "$work/stabd.8" "$work/stabctl.1" || fail "a page names a folder of whoever built it"
 
 # A verb of its own.
-"$2/bin/stabctl" help --man quiesce apply >"$work/part"
-groff -man -Tutf8 -ww -P-cbou "$work/part" 2>&1 | grep -q "stabctl-quiesce-apply  *-  *Change" || fail "no page of quiesce apply"
+"$2/bin/stabctl" help --man quiet apply >"$work/part"
+groff -man -Tutf8 -ww -P-cbou "$work/part" 2>&1 | grep -q "stabctl-quiet-apply  *-  *Change" || fail "no page of quiet apply"
 
 DESTDIR=$work/root cmake -DCMAKE_INSTALL_PREFIX=/usr -P "$pages/cmake_install.cmake" >/dev/null
 for file in man/man1/stabctl.1 man/man1/szc.1 man/man8/stabd.8 bash-completion/completions/stabctl zsh/site-functions/_stabctl \

@@ -258,14 +258,14 @@ class Examination {
     if (why == Access::nobody)
       return say("this is root without the rights of the machine's root, as in a user namespace",
                  "set it on the host");
-    say("stabd and 'stabctl quiesce apply' change nothing without root's rights",
-        "run them as root: sudo stabctl quiesce apply");
+    say("stabd and 'stabctl quiet apply' change nothing without root's rights",
+        "run them as root: sudo stabctl quiet apply");
   }
 
   [[nodiscard]] std::string way_to_quiet(const std::string& knob, const Setting& setting,
                                          bool alone) const {
     return way_to_set(setting.file, setting.quiet, root_,
-                      alone ? "" : "stabctl quiesce apply --knobs " + knob);
+                      alone ? "" : "stabctl quiet apply --knobs " + knob);
   }
 
   void look_at(const Knob& knob, const CpuChoice& cpus) {

@@ -66,7 +66,7 @@ TEST_F(DoctorTest, ManyFilesOfAKnobAreOneFinding) {
   const Finding found = finding("governor");
   EXPECT_EQ(found.grade, Grade::poor);
   EXPECT_THAT(found.found, HasSubstr("4 of 4"));
-  EXPECT_THAT(found.mend, HasSubstr("quiesce apply --knobs governor"));
+  EXPECT_THAT(found.mend, HasSubstr("quiet apply --knobs governor"));
 }
 
 TEST_F(DoctorTest, WhoMayChangeSettings) {
@@ -74,9 +74,9 @@ TEST_F(DoctorTest, WhoMayChangeSettings) {
   const Finding found = finding_of_a_user("rights");
   EXPECT_EQ(found.grade, Grade::fair);
   EXPECT_THAT(found.found, HasSubstr("may not change"));
-  EXPECT_THAT(found.mend, HasSubstr("sudo stabctl quiesce apply"));
+  EXPECT_THAT(found.mend, HasSubstr("sudo stabctl quiet apply"));
   EXPECT_THAT(finding_of_a_user("swappiness").mend, HasSubstr("echo 0 | sudo tee /proc/sys/vm"));
-  EXPECT_THAT(finding_of_a_user("governor").mend, HasSubstr("sudo stabctl quiesce apply"));
+  EXPECT_THAT(finding_of_a_user("governor").mend, HasSubstr("sudo stabctl quiet apply"));
 }
 
 TEST_F(DoctorTest, WhatIsQuietNeedsNoRights) {

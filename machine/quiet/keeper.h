@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Keeps the machine quiet for experiments, one at a time, besides changes that users make by hand
-// (`stabctl quiesce`).
+// (`stabctl quiet`).
 //
 // All daemons of a machine use the same two logs in one folder: one for changes by hand and one for
 // changes by experiments. While an experiment has the machine both logs are locked, so that nobody

@@ -342,7 +342,7 @@ inline constexpr Key keys[] = {
      "`best-effort` changes the settings that it can before the first trial and lists the rest; "
      "`strict` measures nothing unless all settings are quiet"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
-     "the standard ones of `stabctl quiesce status`"},
+     "the standard ones of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
      "how long stabd waits for a quiet machine before each block; after that time, the block runs "
      "anyway",

@@ -111,8 +111,8 @@ TEST(CommandLine, TakesWhatTheGuideSaysBetweenItsBlocks) {
 
 // doc/decisions/0030-names-people-meet.md lists them.
 TEST(CommandLine, TakesTheOldNameBesideTheBetterOne) {
-  EXPECT_EQ(refusal({"stabctl", "quiet", "status"}), "");
   EXPECT_EQ(refusal({"stabctl", "quiesce", "status"}), "");
+  EXPECT_EQ(refusal({"stabctl", "quiet", "status"}), "");
   const std::vector<std::pair<Words, std::vector<std::string>>> names = {
       {{"stabctl", "run", "plan.toml"}, {"--folder", "--state"}},
       {{"stabctl", "report", "1"}, {"--folder", "--state"}},
@@ -134,8 +134,8 @@ TEST(CommandLine, TakesTheOldNameBesideTheBetterOne) {
 TEST(CommandLine, NamesTheNearestVerbOrOption) {
   EXPECT_THAT(refusal({"stabctl", "repot", "1"}),
               HasSubstr("there is no 'stabctl repot', did you mean 'report'? 'stabctl --help'"));
-  EXPECT_THAT(refusal({"stabctl", "--socket", "s", "quiesce", "aply"}),
-              HasSubstr("there is no 'stabctl quiesce aply', did you mean 'apply'?"));
+  EXPECT_THAT(refusal({"stabctl", "--socket", "s", "quiet", "aply"}),
+              HasSubstr("there is no 'stabctl quiet aply', did you mean 'apply'?"));
   EXPECT_THAT(refusal({"stabctl", "xylophone"}),
               HasSubstr("there is no 'stabctl xylophone'; 'stabctl --help' lists the verbs"));
   EXPECT_THAT(refusal({"stabctl"}), HasSubstr("a verb is needed"));
@@ -152,8 +152,8 @@ TEST(CommandLine, EndsEachRefusalWithTheCommandThatHelps) {
               EndsWith("'stabctl watch --help' shows how to call it"));
   EXPECT_THAT(refusal({"stabctl", "report", "--format", "pdf"}),
               EndsWith("'stabctl report --help' shows how to call it"));
-  EXPECT_THAT(refusal({"stabctl", "quiesce", "apply", "--trial-cpus", "two"}),
-              EndsWith("'stabctl quiesce apply --help' shows how to call it"));
+  EXPECT_THAT(refusal({"stabctl", "quiet", "apply", "--trial-cpus", "two"}),
+              EndsWith("'stabctl quiet apply --help' shows how to call it"));
   EXPECT_THAT(refusal({"stabctl", "repot"}), HasSubstr("'stabctl --help'"));
 }
 
@@ -174,7 +174,7 @@ TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
       {{"profile", "1", "--attempt", "2"}, "'stabctl profile': --attempt also needs position"},
       {{"list", "all"}, "'stabctl list' does not take 'all'; 'stabctl list --help' shows"},
       {{"list", "-x"}, "'stabctl list' does not take '-x'"},
-      {{"quiesce"}, "a verb is needed; 'stabctl qui"},
+      {{"quiet"}, "a verb is needed; 'stabctl qui"},
       {{"ab", "./a", "./b", "--", "100"},
        "'stabctl ab' can't tell whether ./a ./b are programs: if they are, write 'stabctl ab "
        "--program ./a ./b -- 100'"}};

@@ -18,7 +18,7 @@ namespace stab::command_line {
 // The command lines at the end of each verb's --help and of the manual page. A test gives each of
 // them to the real parser.
 struct Example {
-  std::string_view verb;  // "quiesce apply" for a verb of a verb
+  std::string_view verb;  // "quiet apply" for a verb of a verb
   std::string_view line;
 };
 

@@ -11,7 +11,7 @@ cd "$work"
 # Each verb, and each part of one, ends its help with examples of itself.
 verbs=$(stabctl help --json | awk -F'"' '/"verbs": \[/ { inside = 1 } inside && /^      "name":/ { print $4 }')
 [[ $(wc -w <<<"$verbs") -gt 25 ]] || fail "only these verbs: $verbs"
-for verb in $verbs 'quiesce status' 'quiesce apply' 'quiesce restore'; do
+for verb in $verbs 'quiet status' 'quiet apply' 'quiet restore'; do
   # shellcheck disable=SC2086
   stabctl $verb --help >help
   sed -n '/^Examples:$/,$p' help | tail -n +2 >shown

@@ -125,14 +125,14 @@ void CommandLine::add_machine_verbs() {
       "LLVM's sources; then set STAB_CLANG to that clang")
       ->add_option("clang", arguments_.compiler.added, "Path of the clang")
       ->required();
-  CLI::App* quiesce = app_->add_subcommand(
-      "quiesce", "Make this machine quiet for measurements, or put back what was changed");
-  quiesce->alias("quiet");
-  quiesce->require_subcommand(1);
-  quiesce->fallthrough();
+  CLI::App* quiet = app_->add_subcommand(
+      "quiet", "Make this machine quiet for measurements, or put back what was changed");
+  quiet->alias("quiesce");
+  quiet->require_subcommand(1);
+  quiet->fallthrough();
   const auto part = [&](const char* name, const char* help,
                         Result<int> (*what)(const MachineOptions&)) {
-    CLI::App* added = quiesce->add_subcommand(name, help);
+    CLI::App* added = quiet->add_subcommand(name, help);
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
     added->add_option("--log", m.log, "Log of changes; by default this machine's log");

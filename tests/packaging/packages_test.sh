@@ -89,7 +89,7 @@ step 'settings' 'mkdir -p /etc/stabd; stabd --check >/etc/stabd/stabd.toml; stab
 step 'systemctl enable' 'systemctl enable stabd.socket stabd.service'
 [[ -L $root/etc/systemd/system/multi-user.target.wants/stabd.service &&
   -L $root/etc/systemd/system/sockets.target.wants/stabd.socket ]] || fail "systemd does not know the units"
-step 'a quiet machine' 'stabctl quiesce apply --knobs swappiness'
+step 'a quiet machine' 'stabctl quiet apply --knobs swappiness'
 [[ $(cat "$work/swappiness") != 60 ]] || fail "quiesce changed nothing: $(cat "$work/said")"
 
 step 'removal' 'dpkg -r stabctl szc stabd libstabilizer-dev'

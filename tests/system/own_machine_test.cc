@@ -45,7 +45,7 @@ class OwnMachine : public testing::Test {
   void TearDown() override {
     if (bystander_ == 0) return;
     lab_.end_daemon(SIGKILL);
-    lab_.ctl({"quiesce", "restore"});
+    lab_.ctl({"quiet", "restore"});
     EXPECT_EQ(settings(), before_);
     EXPECT_EQ(cpus_of(bystander_), all_);
     kill(bystander_, SIGKILL);

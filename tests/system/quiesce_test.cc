@@ -54,7 +54,7 @@ class Quiesce : public machine::Tree {
     return wrong;
   }
   Output by_hand(const std::string& verb) const {
-    return lab_.ctl({"quiesce", verb, "--root", root_});
+    return lab_.ctl({"quiet", verb, "--root", root_});
   }
   // It can be read and not written, also by root.
   void refuse_swappiness() const {
@@ -164,7 +164,7 @@ TEST_F(Quiesce, ThePlanThatAsksWhatEachKnobDoesHasOneOfThemAtATime) {
   const std::string plans = STAB_SOURCE_DIR "/plans";
   fs::copy(plans + "/programs", lab_.path("programs"));
   lab_.write("quiesce",
-             "#!/bin/sh\n" STAB_BIN_DIR "/stabctl quiesce \"$@\" --root " + root_ +
+             "#!/bin/sh\n" STAB_BIN_DIR "/stabctl quiet \"$@\" --root " + root_ +
                  " || exit\nread s <" + root_ + swappiness_ + "\nread w <" + root_ + watchdog_ +
                  "\necho \"$*: $s $w\" >>" + lab_.path("calls") + "\n",
              true);
@@ -331,7 +331,7 @@ TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsLeftAlone) {
 
 TEST_F(Quiesce, ByHandNothingIsChangedBesideAnExperimentAndWhatWasStaysAfterIt) {
   ASSERT_TRUE(start());
-  ASSERT_EQ(lab_.ctl({"quiesce", "apply", "--root", root_, "--knobs", "swappiness"}).code, 0);
+  ASSERT_EQ(lab_.ctl({"quiet", "apply", "--root", root_, "--knobs", "swappiness"}).code, 0);
   const int id = occupy();
   for (const char* verb : {"apply", "restore"}) {
     const Output refused = by_hand(verb);
@@ -348,7 +348,7 @@ TEST_F(Quiesce, ByHandNothingIsChangedBesideAnExperimentAndWhatWasStaysAfterIt) 
 
 TEST_F(Quiesce, OtherProcessesAreMovedByExperimentsOnly) {
   for (const char* knob : {"other_processes", "cpu_dma_latency"}) {
-    const Output refused = lab_.ctl({"quiesce", "apply", "--root", root_, "--knobs", knob});
+    const Output refused = lab_.ctl({"quiet", "apply", "--root", root_, "--knobs", knob});
     EXPECT_NE(refused.code, 0);
     EXPECT_THAT(refused.err, HasSubstr("name it in a plan's machine.knobs"));
   }
