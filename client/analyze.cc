@@ -35,7 +35,7 @@ Result<void> check_roles(const AnalyzeOptions& options) {
     if (!name->empty()) others.push_back(*name);
   for (const std::string& name : others)
     if (!seen.insert(name).second)
-      return fail(
+      return wrong_call(
           fmt::format("the column {} is named twice, but it can be only one of response, factor, "
                       "block, subject, machine, machine's kind, random, order",
                       one_line(name, 60)));
@@ -78,24 +78,25 @@ std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analy
 Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
   if (options.machine.empty()) {
     if (options.answer != "these")
-      return fail("--answer says which machines the answer is about, but --machine is missing");
+      return wrong_call(
+          "--answer says which machines the answer is about, but --machine is missing");
     if (!options.machine_kind.empty())
-      return fail("--machine-kind says which machines are alike, but --machine is missing");
+      return wrong_call("--machine-kind says which machines are alike, but --machine is missing");
     return {};
   }
   if (!options.subject.empty())
-    return fail(
+    return wrong_call(
         "--machine and --subject cannot be used together: analyse each program's trials on their "
         "own");
   if (!options.random.empty())
-    return fail(
+    return wrong_call(
         "--machine and --random cannot be used together: give each trial's block with --block");
   if (options.method != "standard" || options.error != "own")
-    return fail(
+    return wrong_call(
         "--machine needs --method standard and --error own: each comparison is tested against its "
         "own variation within machines and between them");
   if (options.estimand != "mean")
-    return fail("--machine works with --estimand mean only: it averages over machines");
+    return wrong_call("--machine works with --estimand mean only: it averages over machines");
   spec.machines = true;
   spec.subject = options.machine;
   spec.machine_kind = options.machine_kind;
@@ -144,7 +145,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.random_seed = options.seed;
   // The 90 % quantile of the changes is above 0 even if nothing differs.
   if (is_quantile(options.estimand))
-    return fail(
+    return wrong_call(
         "--estimand accepts no quantile except the median: noise alone moves every other quantile "
         "of the blocks' changes away from zero, even if the levels do not differ. Use 'median'. To "
         "compare a quantile of many requests, let each trial report that quantile as its value");
@@ -154,17 +155,17 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.lost_at_least = options.lost_at_least;
   spec.lost_at_most = options.lost_at_most;
   if (spec.lost_at_least && spec.lost_at_most && *spec.lost_at_least > *spec.lost_at_most)
-    return fail("--lost-at-least is above --lost-at-most");
+    return wrong_call("--lost-at-least is above --lost-at-most");
   spec.resolution = options.resolution;
   spec.number_is_measured = true;
   spec.alpha = options.alpha;
   if (options.error == "pooled") spec.error = stats::Error::pooled;
   if (spec.error == stats::Error::pooled && !options.subject.empty())
-    return fail(
+    return wrong_call(
         "--error pooled and --subject cannot be used together: conclusions about several subjects "
         "rest on their blocks");
   if (options.seeds != "auto" && options.random.empty())
-    return fail("--seeds explains the seeds of --random, but --random is missing");
+    return wrong_call("--seeds explains the seeds of --random, but --random is missing");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
   spec.all_pairs = options.pairs == "all";
@@ -177,7 +178,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
     spec.equivalence = *margin;
   }
   if (spec.design == stats::Design::nested && !spec.block.empty())
-    return fail(
+    return wrong_call(
         "--block and --random cannot be used together: the trials of a nested design have no "
         "blocks");
   return options.method == "stabilizer" ? stats::paper_spec(spec) : spec;
@@ -198,16 +199,16 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
     const std::string factor = text.substr(0, equals);
     if (equals == std::string::npos ||
         std::ranges::find(spec.treatments, factor) == spec.treatments.end())
-      return fail(fmt::format("--baseline {}: give factor=level, with a factor from --factors",
-                              one_line(text, 60)));
+      return wrong_call(fmt::format(
+          "--baseline {}: give factor=level, with a factor from --factors", one_line(text, 60)));
     const auto column = std::ranges::find(data.columns, factor, &stats::Column::name);
     const std::string wanted = text.substr(equals + 1);
     const auto level = std::ranges::find(column->levels, wanted);
     if (level == column->levels.end()) {
       const std::string near = nearest(wanted, column->levels);
-      return fail(fmt::format("--baseline {}: {} has no level {}{}", one_line(text, 60), factor,
-                              one_line(wanted, 60),
-                              near.empty() ? "" : "; did you mean " + near + "?"));
+      return wrong_call(fmt::format("--baseline {}: {} has no level {}{}", one_line(text, 60),
+                                    factor, one_line(wanted, 60),
+                                    near.empty() ? "" : "; did you mean " + near + "?"));
     }
     const auto old = static_cast<std::uint32_t>(level - column->levels.begin());
     std::rotate(column->levels.begin(), level, level + 1);
@@ -261,7 +262,7 @@ void note_sessions(std::vector<std::string>& notes) {
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
   if (std::ranges::count(files, "-") > 1)
-    return fail("stdin can be read only once, so give - only once");
+    return wrong_call("stdin can be read only once, so give - only once");
   std::vector<Input> inputs;
   inputs.reserve(files.size());
   for (const std::string& file : files) {
@@ -278,9 +279,9 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
   std::optional<foreign::Format> common;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto format = foreign::format_of(inputs[i].text());
-    if (!format) return fail(options.files[i] + ": " + format.error().message);
+    if (!format) return wrong_call(options.files[i] + ": " + format.error().message);
     if (common && *common != *format)
-      return fail(
+      return wrong_call(
           fmt::format("{} and {} come from different tools: all files must have the same format",
                       options.files.front(), options.files[i]));
     common = *format;
@@ -290,7 +291,8 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
 
 Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
   if (options.files.size() == 1 && !options.file_factor.empty())
-    return fail("--factor names the factor whose levels are the files, but there is only one file");
+    return wrong_call(
+        "--factor names the factor whose levels are the files, but there is only one file");
   return foreign::file_factor(options.file_factor, options.files);
 }
 
@@ -310,7 +312,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
     }
     task.spec.in_order = !columns.order.empty() && !several;
     auto csv = stats::read_csv(inputs[i].text(), columns);
-    if (!csv) return fail(options.files[i] + ": " + csv.error().message);
+    if (!csv) return wrong_call(options.files[i] + ": " + csv.error().message);
     std::vector<std::string> notes;
     add_row_notes(*csv, columns, notes);
     for (std::string& note : notes)
@@ -321,7 +323,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
 }
 
 Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>& inputs) {
-  if (options.response.empty()) return fail("--response: name the column of measured values");
+  if (options.response.empty()) return wrong_call("--response: name the column of measured values");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto spec = analyze_spec(options);
@@ -339,9 +341,9 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
     return task;
   }
   if (!options.generators.empty())
-    return fail("--generators works with one table, but there are several");
+    return wrong_call("--generators works with one table, but there are several");
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
-    return fail(
+    return wrong_call(
         fmt::format("{} is both the name of a column and the factor of the files: give the factor "
                     "another name with --factor",
                     one_line(factor->name, 60)));
@@ -391,7 +393,7 @@ Result<std::vector<foreign::Measured>> read_measured(const AnalyzeOptions& optio
     auto read = format == foreign::Format::hyperfine
                     ? foreign::read_hyperfine(inputs[i].text(), options.response)
                     : foreign::read_google_benchmark(inputs[i].text(), options.response);
-    if (!read) return fail(options.files[i] + ": " + read.error().message);
+    if (!read) return wrong_call(options.files[i] + ": " + read.error().message);
     files.push_back(std::move(*read));
   }
   return files;
@@ -400,11 +402,11 @@ Result<std::vector<foreign::Measured>> read_measured(const AnalyzeOptions& optio
 Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input>& inputs,
                           foreign::Format format) {
   if (!options.block.empty() || !options.random.empty() || !options.order.empty())
-    return fail(
+    return wrong_call(
         "--block, --random and --order are for tables: the JSON of other tools has no such "
         "columns");
   if (!options.machine.empty())
-    return fail("--machine is for tables: the JSON of other tools has no such column");
+    return wrong_call("--machine is for tables: the JSON of other tools has no such column");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto files = read_measured(options, inputs, format);

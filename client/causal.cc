@@ -69,7 +69,7 @@ Result<void> read_times(const CausalOptions& options, Settings& settings) {
   settings.experiment_ns = *experiment;
   if (options.arrival_speedup.empty()) return {};
   if (!options.load.empty())
-    return fail(
+    return wrong_call(
         "give either --load or --arrival-speedup: --load already determines how much faster "
         "arrivals are");
   const auto arrival = duration_of("--arrival-speedup", options.arrival_speedup, 1ns, 10s);
@@ -91,12 +91,12 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
   if (auto read = read_times(options, settings); !read) return std::unexpected(read.error());
   if (!options.line.empty()) {
     const auto line = find_line(*program.map, options.line);
-    if (!line) return fail("--line: " + line.error().message);
+    if (!line) return wrong_call("--line: " + line.error().message);
     settings.fixed_line = *line;
   }
   for (const std::string& name : options.progress) {
     const auto line = find_line(*program.map, name);
-    if (!line) return fail("--progress: " + line.error().message);
+    if (!line) return wrong_call("--progress: " + line.error().message);
     settings.sampled.push_back(*line);
   }
   return settings;
@@ -336,7 +336,7 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!read) return std::unexpected(read.error());
     loads = std::move(*read);
     if (loads.size() > 1 && !options.coz.empty())
-      return fail(
+      return wrong_call(
           "--coz: the file format does not record the load of a run; profile one load at a time");
   }
   const auto timeout = read_timeout(options.timeout);
@@ -346,7 +346,7 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     const auto percent = read_speedup(options.speedup);
     if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
-      return fail(
+      return wrong_call(
           "--speedup needs --end-to-end and --line: other experiments choose their speedups at "
           "random, because each run needs some at 0");
     speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
@@ -442,8 +442,8 @@ Result<double> read_speedup(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, percent);
   if (error != std::errc{} || std::string_view(at, end) != "%" || !(percent > 0) || percent > 100)
-    return fail(fmt::format("--speedup needs a share of the line's time like 25%, not '{}'",
-                            one_line(text, 60)));
+    return wrong_call(fmt::format("--speedup needs a share of the line's time like 25%, not '{}'",
+                                  one_line(text, 60)));
   return percent;
 }
 
@@ -453,7 +453,7 @@ Result<int> show_causal(const CausalOptions& options) {
         "give either --read FILE or, after --, a program to run; 'stabctl causal --help' has "
         "examples");
   if (!options.read.empty() && !options.load.empty())
-    return fail(
+    return wrong_call(
         "--load needs a program to run: a file does not contain the load at which it was recorded");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());

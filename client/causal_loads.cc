@@ -39,10 +39,10 @@ Result<double> load_of(std::string_view word) {
   const auto [at, error] = std::from_chars(word.data(), end, value);
   if (error != std::errc{} || std::string_view(at, end) != "x" || !std::isfinite(value) ||
       value <= 0)
-    return fail(
+    return wrong_call(
         fmt::format("--load needs loads like 1.25x or 1x,1.5x, not '{}'", one_line(word, 60)));
   if (value < 1)
-    return fail(
+    return wrong_call(
         fmt::format("--load {}: arrivals can only be made faster, so the lowest load is 1x", word));
   return value;
 }
@@ -58,7 +58,7 @@ Result<std::vector<double>> read_loads(const std::string& text) {
   }
   std::ranges::sort(made);
   if (std::ranges::adjacent_find(made) != made.end())
-    return fail(fmt::format("--load {}: the same load appears twice", one_line(text, 200)));
+    return wrong_call(fmt::format("--load {}: the same load appears twice", one_line(text, 200)));
   return made;
 }
 
@@ -83,7 +83,7 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
     shortest = std::min(shortest, gap_of(each));
   }
   if (threads.empty())
-    return fail(
+    return wrong_call(
         arrivals.empty()
             ? "--load: no arrival point was visited; put STAB_ARRIVAL(\"name\") of stabilizer.h "
               "where work comes in"

@@ -75,7 +75,7 @@ Result<const report::CausalCell*> cell_of(const report::Document& profile,
     names += (names.empty() ? "'" : ", '") + one_line(cell.name, 200) + "'";
   }
   if (names.empty()) return fail(fmt::format("experiment {} has no profile", options.id));
-  return fail("several cells have a profile; choose one with --cell: " + names);
+  return wrong_call("several cells have a profile; choose one with --cell: " + names);
 }
 
 // Interpolates between the neighbouring steps of the curve, which starts at no gain for no speedup.

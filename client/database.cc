@@ -139,7 +139,8 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   const fs::path folder(state);
   if (folder.filename() == "stabd.db" ||
       (fs::exists(folder, error) && !fs::is_directory(folder, error)))
-    return fail(fmt::format("{} is not a folder: --folder needs the folder of a database", state));
+    return wrong_call(
+        fmt::format("{} is not a folder: --folder needs the folder of a database", state));
   fs::create_directories(folder, error);
   if (error) return fail(fmt::format("cannot make the folder {}: {}", state, error.message()));
   auto store = store::Store::open(database_named(state));
@@ -313,9 +314,7 @@ Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, b
     });
   }
   const std::string database = database_named(common.state);
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(database, error))
-    return fail(fmt::format("there is no database {}", database));
+  if (auto there = is_there(database); !there) return std::unexpected(there.error());
   if (dry) {
     auto reader = store::Reader::open(database);
     if (!reader) return fail(reader.error().message);
@@ -544,6 +543,7 @@ std::string as_json(const std::map<std::string, MachineRow>& rows) {
 Result<int> machines(const Common& common) {
   const auto path = database_of(common);
   if (!path) return std::unexpected(path.error());
+  if (auto there = is_there(*path); !there) return std::unexpected(there.error());
   const auto rows = machines_in(*path);
   if (!rows) return std::unexpected(rows.error());
   const std::string text = common.json ? as_json(*rows) : as_text(*rows);

@@ -22,12 +22,12 @@ Result<FailOn> read_fail_on(const std::string& text) {
     else if (word == "unsure")
       result.unsure = true;
     else
-      return fail(fmt::format(
+      return wrong_call(fmt::format(
           "--fail-on {}: give a list of trials, regressed and unsure, or none, not '{}'",
           one_line(text, 60), one_line(word, 30)));
   }
   if (!result.trials && !result.regressed && !result.unsure)
-    return fail("--fail-on: the list is empty; use 'none' if nothing is a failure");
+    return wrong_call("--fail-on: the list is empty; use 'none' if nothing is a failure");
   return result;
 }
 

@@ -68,10 +68,10 @@ Result<Format> format_of(std::string_view text) {
   json::sax_parse(text, &names);
   if (names.found) return *names.found;
   if (names.broken)
-    return fail(fmt::format(
+    return wrong_call(fmt::format(
         "it begins like JSON but is not JSON at byte {}; if it is a table, use --input-format csv",
         *names.broken));
-  return fail(
+  return wrong_call(
       "it is JSON, but not from hyperfine (--export-json) or Google Benchmark "
       "(--benchmark_out_format=json)");
 }
@@ -139,7 +139,7 @@ Result<Field> field_of(const std::string& response) {
   if (response.empty()) return fields.front();
   const auto found = std::ranges::find(fields, response, &Field::response);
   if (found != fields.end()) return *found;
-  return fail(fmt::format(
+  return wrong_call(fmt::format(
       "hyperfine's files have no {} of single runs: use --response time or memory_usage_byte",
       one_line(response, 60)));
 }

@@ -97,7 +97,7 @@ class Builder {
         for (const Runs& runs : file.all)
           for (const auto& [name, level] : runs.parameters) taken = taken || name == factor_.name;
     if (!taken) return {};
-    return fail(
+    return wrong_call(
         fmt::format("{} is both the name of a column and the factor of the files: give the factor "
                     "another name with --factor",
                     one_line(factor_.name, 60)));
@@ -143,7 +143,7 @@ class Builder {
     for (const auto& [name, count] : times)
       if (count < files_.size()) left.push_back(name);
     if (left.size() == times.size())
-      return fail(fmt::format(
+      return wrong_call(fmt::format(
           "no {0} is in all of the files: a {0} is compared only if it has the same name in each "
           "file{1}",
           kind_, kind_ == "command" ? " (set it with hyperfine's --command-name)" : ""));
@@ -168,7 +168,7 @@ class Builder {
   Result<void> choose_of_one() {
     const std::vector<Runs>& all = files_.front().all;
     if (all.size() < 2)
-      return fail(fmt::format(
+      return wrong_call(fmt::format(
           "there is one {} with values, and nothing to compare it with: give another file as well",
           kind_));
     table_.treatments = parameters_that_tell_apart(all);
@@ -206,8 +206,8 @@ class Builder {
         for (const auto& [name, level] : runs.parameters) known.insert(name);
     for (const std::string& name : columns())
       if (!known.contains(name))
-        return fail(fmt::format("there is no column {}; the columns are {}", shown(name),
-                                listed({known.begin(), known.end()})));
+        return wrong_call(fmt::format("there is no column {}; the columns are {}", shown(name),
+                                      listed({known.begin(), known.end()})));
     return {};
   }
 
@@ -240,7 +240,7 @@ class Builder {
         }
         const auto [there, fresh] = cells.try_emplace(cell, runs.name);
         if (!fresh)
-          return fail(fmt::format(
+          return wrong_call(fmt::format(
               "--factors {} do not distinguish {} from {}: add the column that does, or use "
               "--subject {}",
               fmt::join(table_.treatments, ","), shown(there->second), shown(runs.name), kind_));
@@ -290,13 +290,13 @@ Result<FileFactor> file_factor(const std::string& text, const std::vector<std::s
   FileFactor factor{.name = text.substr(0, equals)};
   if (text.empty()) factor.name = "file";
   if (factor.name.empty())
-    return fail("--factor " + shown(text) + ": give a name, as in version=old,new");
+    return wrong_call("--factor " + shown(text) + ": give a name, as in version=old,new");
   if (equals != std::string::npos) {
     factor.levels = split(text.substr(equals + 1));
     if (factor.levels.size() != files.size() || !are_distinct(factor.levels) ||
         std::ranges::find(factor.levels, "") != factor.levels.end())
-      return fail(fmt::format("--factor {}: give {} different levels, one for each file",
-                              shown(text), files.size()));
+      return wrong_call(fmt::format("--factor {}: give {} different levels, one for each file",
+                                    shown(text), files.size()));
     return factor;
   }
   for (const std::string& file : files) factor.levels.push_back(stem_of(file));

@@ -136,19 +136,19 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   const std::size_t k = spec.treatments.size();
   const bool given = !generators.empty();
   if (spec.design != stats::Design::factorial || spec.error == stats::Error::pooled)
-    return given ? fail(
+    return given ? wrong_call(
                        "--generators is for the trials of one program: --subject, --random and "
                        "--error pooled cannot be combined with it")
                  : Result<void>{};
   if (k < 3 || k > plan::max_fractional_treatments)
-    return given ? fail(fmt::format("--generators needs 3 to {} factors with two levels each",
-                                    plan::max_fractional_treatments))
+    return given ? wrong_call(fmt::format("--generators needs 3 to {} factors with two levels each",
+                                          plan::max_fractional_treatments))
                  : Result<void>{};
   const auto cells = two_level_cells(data, spec);
   if (!cells)
-    return given ? fail("--generators: each of --factors needs two levels") : Result<void>{};
+    return given ? wrong_call("--generators: each of --factors needs two levels") : Result<void>{};
   if (cells->empty() || cells->size() == std::size_t{1} << k)
-    return given ? fail(
+    return given ? wrong_call(
                        "--generators: the table has all combinations of levels, so all effects can "
                        "be told apart; leave the option out")
                  : Result<void>{};
@@ -156,22 +156,24 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
   for (const std::string& text : generators) {
     auto generator = plan::read_generator(text, spec.treatments);
     if (!generator)
-      return fail("--generators " + one_line(text, 60) + ": " + generator.error().message);
+      return wrong_call("--generators " + one_line(text, 60) + ": " + generator.error().message);
     wanted.push_back(*generator);
   }
   if (!given) wanted = found_generators(*cells, k);
   if (wanted.empty()) return {};
   const auto design = plan::fractional_design(spec.treatments, wanted);
-  if (!design) return given ? fail("--generators: " + design.error().message) : Result<void>{};
+  if (!design)
+    return given ? wrong_call("--generators: " + design.error().message) : Result<void>{};
   // A table may name levels the other way round, so a product may be -1 in all cells instead of +1.
   for (const plan::Generator& generator : design->generators) {
     const std::uint32_t word = generator.product | 1U << generator.treatment;
     const int first = std::popcount(*cells->begin() & word) % 2;
     for (const std::uint32_t cell : *cells)
       if (std::popcount(cell & word) % 2 != first)
-        return fail(fmt::format("--generators: the table has cells that {} = {} does not allow",
-                                spec.treatments[generator.treatment],
-                                plan::effect_name(generator.product, spec.treatments)));
+        return wrong_call(
+            fmt::format("--generators: the table has cells that {} = {} does not allow",
+                        spec.treatments[generator.treatment],
+                        plan::effect_name(generator.product, spec.treatments)));
   }
   for (const auto& chain : plan::alias_chains(*design))
     spec.chains.push_back(
@@ -204,7 +206,7 @@ Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
       if (own.size() < 2 && own.insert(std::move(cell)).second && own.size() == 2) ++shared;
     }
     if (shared == 0) return {};
-    return fail(
+    return wrong_call(
         fmt::format("{} of the {} seeds in {} have trials in several cells, which can mean two "
                     "things. If a seed is one layout that several cells share, use '--seeds "
                     "crossed': cells are then compared within each seed. If each cell drew its own "

@@ -111,7 +111,7 @@ Result<std::string> machines_table(const std::string& nodes) {
   const bool is_number = nodes.find_first_not_of("-0123456789") == std::string::npos;
   if (is_number || names.size() < words || words > plan::max_machines ||
       !std::ranges::all_of(names, plan::is_node))
-    return fail(
+    return wrong_call(
         fmt::format("--machines {}: give the number of nodes, from 1 to {}, or their different "
                     "names separated by commas, as in n1,n2",
                     one_line(nodes, 100), plan::max_machines));
@@ -136,7 +136,7 @@ Result<PlanFile> read_plan_file(const std::string& path, const std::string& mach
   const auto table = machines_table(machines);
   if (!table) return std::unexpected(table.error());
   if (const auto plan = plan::read_plan(*resolved); !table->empty() && plan && plan->machines)
-    return fail(
+    return wrong_call(
         fmt::format("{} has a table [machines]: leave out --machines, or remove the table", path));
   file.text = plan::with_defaults(*resolved + *table);
   find_source(file);

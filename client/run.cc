@@ -196,10 +196,10 @@ Result<void> keep_calibrations(Client& client, const std::string& path) {
 
 Result<void> check_page(const std::string& path) {
   if (path.empty()) return {};
-  if (path == "-") return fail("--html -: name a file, not -");
+  if (path == "-") return wrong_call("--html -: name a file, not -");
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
-    return fail(fmt::format("--html {}: this is a folder; name a file", path));
+    return wrong_call(fmt::format("--html {}: this is a folder; name a file", path));
   // A pipe or a device is written in place, so its folder need not be writable.
   if (const auto status = std::filesystem::status(path, error);
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -209,8 +209,8 @@ Result<void> check_page(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const std::string folder = parent.empty() ? "." : parent;
   if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(fmt::format("--html {}: the folder {} is not writable: {}", path, folder,
-                          std::strerror(errno)));
+  return wrong_call(fmt::format("--html {}: the folder {} is not writable: {}", path, folder,
+                                std::strerror(errno)));
 }
 
 Result<void> write_page(const Analysed& analysed, const std::string& path) {
@@ -250,7 +250,7 @@ Result<std::optional<Earlier>> earlier(Client& client, const PlanFile& plan, boo
       if (auto gone = client.ask(protocol::CancelRequest{.id = row.id}); !gone)
         return std::unexpected(gone.error());
     } else if (!ended)
-      return fail(
+      return wrong_call(
           fmt::format("the folder holds an unfinished experiment of another plan, '{}': run that "
                       "plan, or choose another folder with --folder",
                       row.name));
@@ -293,7 +293,7 @@ Result<Followed> follow_on_terminal(const std::vector<std::string>& sockets, std
 
 Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
   const auto plan = plan::read_plan(file.text);
-  if (!plan) return fail(toml::describe(plan.error(), file.path));
+  if (!plan) return fail(plan::describe(plan.error(), file.path));
   const auto folder = choose_folder(
       options.state_directory,
       {.experiment = plan->name, .plan = file.text, .directory = file.directory}, options.again);

@@ -53,13 +53,18 @@ Result<store::Experiment> find(const Stored& stored, store::Id id) {
 
 }  // namespace
 
+Result<void> is_there(const std::string& database) {
+  std::error_code error;
+  if (fs::is_regular_file(database, error)) return {};
+  return fail(fmt::format(
+      "there is no database {}: name the folder of a 'stabctl run' ('stabctl runs' lists them)",
+      database));
+}
+
 Result<Stored> open_stored(const std::string& folder) {
   std::error_code error;
   const std::string path = (fs::absolute(folder, error) / "stabd.db").lexically_normal().string();
-  if (!fs::is_regular_file(path, error))
-    return fail(fmt::format(
-        "there is no database {}: name the folder of a 'stabctl run' ('stabctl runs' lists them)",
-        path));
+  if (auto there = is_there(path); !there) return std::unexpected(there.error());
   auto reader = store::Reader::open(path);
   if (!reader) return fail(reader.error().message);
   return Stored{.path = path, .reader = std::move(*reader)};

@@ -21,6 +21,8 @@ struct Stored {
   std::unique_ptr<store::Reader> reader;
 };
 
+// Whether the file exists. The error says how to find folders that have a database.
+Result<void> is_there(const std::string& database);
 // Opens the database in a folder. The error says how to find folders that have one.
 Result<Stored> open_stored(const std::string& folder);
 // Returns the number of the experiment in the folder, which must be this one unless `id` is 0.

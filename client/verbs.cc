@@ -229,7 +229,8 @@ Result<int> profile(const Common& common, const ProfileOptions& options) {
 Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options) {
   std::string wanted = common.json ? "json" : options.format;
   if (options.samples && wanted != "csv" && wanted != "json")
-    return fail(fmt::format("--samples exports rows: use --format csv or json, not {}", wanted));
+    return wrong_call(
+        fmt::format("--samples exports rows: use --format csv or json, not {}", wanted));
   if (options.samples) wanted = wanted == "json" ? "samples-json" : "samples";
   const auto answer = look_up(
       common, protocol::ExportRequest{.id = id, .format = std::move(wanted), .cell = options.cell});
@@ -269,7 +270,7 @@ Result<int> whole_queue(const Common& common, std::string_view said) {
 
 Result<void> one_or_the_other(const std::vector<std::int64_t>& ids, bool queue) {
   if (ids.empty() != queue)
-    return fail("name one or more experiments, or use --queue for the whole queue");
+    return wrong_call("name one or more experiments, or use --queue for the whole queue");
   return {};
 }
 
@@ -375,7 +376,7 @@ Result<int> follow_logs(const Common& common, protocol::LogsRequest request) {
 Result<int> logs(const Common& common, std::int64_t id, bool follow) {
   protocol::LogsRequest request{.id = id};
   if (!common.state.empty() && follow)
-    return fail("'-f' follows an experiment of a daemon: leave out either --folder or -f");
+    return wrong_call("'-f' follows an experiment of a daemon: leave out either --folder or -f");
   if (common.state.empty() && id == 0)
     return fail("name an experiment by its number ('stabctl list' shows the numbers)");
   if (follow) return follow_logs(common, request);

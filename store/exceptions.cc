@@ -51,7 +51,7 @@ Reason reason_of(const SQLite::Exception& error) {
           "the file is damaged; restore it from a copy, or save what is intact with 'stabctl "
           "recover'"};
     case SQLITE_CANTOPEN:
-      return {"the file cannot be opened; check its permissions"};
+      return {"the file cannot be opened; check that it exists and that you may read it"};
     case SQLITE_CONSTRAINT:
       return {constraint_reason(error.getExtendedErrorCode(), error.what())};
     default:

@@ -48,7 +48,7 @@ Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budg
   const nanoseconds rest = budget - pace.round;
   const auto blocks = rest.count() <= 0 ? 0 : static_cast<std::uint64_t>(rest / pace.round);
   if (blocks < fewest_rounds)
-    return fail(fmt::format(
+    return wrong_call(fmt::format(
         "each round takes {}, so the budget of {} is not enough for {} rounds: use --budget {}",
         format_duration(pace.round), format_duration(budget), fewest_rounds,
         fmt::format(
@@ -94,7 +94,9 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
 Result<void> save_plan(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
   std::error_code error;
-  if (fs::exists(path, error)) return fail(fmt::format("--save: the file {} exists already", path));
+  if (fs::exists(path, error))
+    return wrong_call(
+        fmt::format("--save: the file {} exists already: choose another name, or remove it", path));
   if (auto written = write_output(text, path, Colours::none); !written) return written;
   tell("the plan is " + path);
   return {};
@@ -273,7 +275,8 @@ void recall(const Begun& begun, Comparison& comparison) {
 Result<Begun> begin_anew(const AbOptions& options, const std::string& directory, nanoseconds budget,
                          int stop_fd, Comparison& comparison, WorkFolder& work) {
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
-    return fail(fmt::format("--save: the file {} exists already", options.save));
+    return wrong_call(fmt::format(
+        "--save: the file {} exists already: choose another name, or remove it", options.save));
   if (auto built = build_versions(options, comparison, work, stop_fd); !built) {
     // The error names the log of a failed build.
     if (!is_readable(stop_fd)) work.keep();
@@ -409,8 +412,8 @@ void run_beside(AbOptions& options) {
 Result<int> compare_versions(const AbOptions& options) {
   const auto budget = parse_duration(options.budget);
   if (!budget || budget->count() <= 0)
-    return fail(fmt::format("--budget {}: give a duration, as in 5min or 90s",
-                            one_line(options.budget, 60)));
+    return wrong_call(fmt::format("--budget {}: give a duration, as in 5min or 90s",
+                                  one_line(options.budget, 60)));
   const SignalFd signals;
   auto code = ab_until(options, *budget, signals.fd());
   if (code || !is_readable(signals.fd())) return code;

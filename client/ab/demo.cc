@@ -269,9 +269,12 @@ class Demo {
     const auto differs = [](const Shown& each) {
       return each.verdict == stats::Verdict::slower || each.verdict == stats::Verdict::faster;
     };
-    if (!differs(fixed))
+    if (fixed.verdict == stats::Verdict::same)
       return "On this machine the order of these functions changes little,\n"
              "even in a single layout.\n";
+    if (!differs(fixed))
+      return "There are too few runs to tell whether the order of these functions matters on\n"
+             "this machine. 'stabctl demo' may tell on another try.\n";
     if (differs(random)) return "A difference between the orders remains over many layouts.\n";
     if (random.verdict == stats::Verdict::same)
       return "In a single layout, one link order is faster than the other. Over many\n"

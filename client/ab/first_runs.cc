@@ -182,10 +182,14 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   // and with codes from 126 on the shell reports that it can't run the command.
   const bool may_be_right =
       is_measured && usual && ended.how == machine::End::exited && ended.exit_code < 126;
+  // The shell ends with 127 if it cannot find the command.
+  const bool is_missing = ended.how == machine::End::exited && ended.exit_code == 127;
   return fail(fmt::format(
-      "{}: {}{}{}", what, why, said.empty() ? "" : ": " + said,
+      "{}: {}{}{}{}", what, why, said.empty() ? "" : ": " + said,
       may_be_right ? fmt::format(" (if that is a success, add --exit-codes 0,{})", ended.exit_code)
-                   : ""));
+                   : "",
+      is_missing ? "; check the command's name, or write ./NAME for a program in this folder"
+                 : ""));
 }
 
 // Runs a version once with its steps, to find mistakes early and to know how long a trial takes.

@@ -209,15 +209,15 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
     const auto equals = each.find('=');
     const std::string name = each.substr(0, equals);
     if (!is_variable(name))
-      return fail(fmt::format("--env {}: this is not a valid name for an environment variable",
-                              one_line(each, 60)));
+      return wrong_call(fmt::format(
+          "--env {}: this is not a valid name for an environment variable", one_line(each, 60)));
     const char* ours = std::getenv(name.c_str());
     if (equals != std::string::npos)
       result[name] = each.substr(equals + 1);
     else if (ours != nullptr)
       result[name] = ours;
     else
-      return fail(fmt::format("--env {}: there is no such variable", one_line(name, 60)));
+      return wrong_call(fmt::format("--env {}: there is no such variable", one_line(name, 60)));
   }
   return result;
 }
@@ -237,7 +237,7 @@ Result<plan::Check> check_of(const std::string& codes) {
     int code = -1;
     const auto [stop, error] = std::from_chars(codes.data() + at, codes.data() + end, code);
     if (error != std::errc() || stop != codes.data() + end || code < 0 || code > 255)
-      return fail(fmt::format(
+      return wrong_call(fmt::format(
           "--exit-codes {}: give whole numbers from 0 to 255, separated by commas, as in 0,1",
           one_line(codes, 60)));
     if (std::ranges::find(all, code) == all.end()) all.push_back(code);
@@ -253,11 +253,12 @@ Result<std::vector<unsigned>> cpus_of(const std::string& list) {
   if (list.empty()) return std::vector<unsigned>();
   const machine::CpuSet cpus = machine::cpus_in(list);
   if (cpus.empty())
-    return fail(fmt::format("--cpu {}: give CPU numbers, as in 1 or 2-3", one_line(list, 60)));
+    return wrong_call(
+        fmt::format("--cpu {}: give CPU numbers, as in 1 or 2-3", one_line(list, 60)));
   const auto topology = machine::Topology::load();
   if (!topology) return std::unexpected(topology.error());
   if (auto choice = topology->take_cpus(cpus); !choice)
-    return fail(fmt::format("--cpu {}: {}", one_line(list, 60), choice.error().message));
+    return wrong_call(fmt::format("--cpu {}: {}", one_line(list, 60), choice.error().message));
   return cpus;
 }
 
@@ -406,8 +407,8 @@ Result<void> WorkFolder::make() {
 
 Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
-    return fail(fmt::format("--margin {}: give a percentage below 50 %, as in 1%",
-                            one_line(options.margin, 60)));
+    return wrong_call(fmt::format("--margin {}: give a percentage below 50 %, as in 1%",
+                                  one_line(options.margin, 60)));
   if (auto good = check_response(options.response); !good) return good;
   if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
   if (auto good = cpus_of(options.cpus); !good) return std::unexpected(good.error());
@@ -423,16 +424,16 @@ Result<void> check_options(const AbOptions& options) {
     if (!is_utf8(text)) return fail(fmt::format("{}: a plan must be UTF-8", name));
   const bool builds = !options.build.empty();
   if (builds && !options.programs.empty())
-    return fail(
+    return wrong_call(
         "--build builds revisions, and --program measures existing programs: use only one of them");
   if (builds == options.run.empty())
     return fail(
         "revisions need both --build, the command that builds each revision, and --run, the "
         "command to measure; 'stabctl ab --help' has an example");
-  if (!builds && !options.same.empty()) return fail("--same needs --build");
+  if (!builds && !options.same.empty()) return wrong_call("--same needs --build");
   if (builds && options.response == counters::relative_cpu &&
       (!options.prepare.empty() || !options.cleanup.empty()))
-    return fail(
+    return wrong_call(
         "--beside runs the first revision in its own folder beside each trial, and --prepare and "
         "--cleanup run only in the trial's folder: leave them out");
   return {};

@@ -107,7 +107,7 @@ Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>
     std::error_code error;
     const fs::path absolute = fs::absolute(version.text, error);
     if (!fs::is_regular_file(absolute, error) || access(absolute.c_str(), X_OK) != 0)
-      return fail(
+      return wrong_call(
           fmt::format("{} is not a program that can be run; without --program, the words after -- "
                       "are commands for the shell",
                       one_line(version.text, 500)));

@@ -495,7 +495,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   const auto file = read_plan_file(plan_path, common.machines);
   if (!file) return std::unexpected(file.error());
   auto plan = plan::read_plan(file->text);
-  if (!plan) return fail(toml::describe(plan.error(), file->path));
+  if (!plan) return fail(plan::describe(plan.error(), file->path));
   if (auto there = check_sources(*plan, *file); !there) return std::unexpected(there.error());
   if (const char* path = getenv("PATH"); plan->simulated)
     if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)

@@ -57,7 +57,7 @@ std::string lower(std::string_view text) {
 
 Result<Address> Address::read(const std::string& text) {
   const auto refuse = [&](const std::string& why) {
-    return fail(
+    return wrong_call(
         fmt::format("--web={}: {}: give a port, 127.0.0.1:PORT or [::1]:PORT; to open the page on "
                     "another machine, use 'ssh -L PORT:127.0.0.1:PORT HOST'",
                     text, why));

@@ -165,6 +165,10 @@ bool gets_pads(const Plan& plan) {
 
 }  // namespace
 
+std::string describe(const std::vector<toml::Problem>& problems, std::string_view file) {
+  return toml::describe(problems, file) + "'stabctl keys' explains the keys of plans";
+}
+
 std::string with_defaults(const std::string& text) {
   const auto plan = read_plan(text);
   if (!plan || !gets_pads(*plan)) return text;

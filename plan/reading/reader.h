@@ -24,6 +24,9 @@ inline constexpr std::size_t max_factors = 16;
 // any bytes.
 std::expected<Plan, std::vector<toml::Problem>> read_plan(std::string_view text);
 
+// All problems of a refused plan, and the command that explains its keys.
+std::string describe(const std::vector<toml::Problem>& problems, std::string_view file);
+
 // Returns the plan's text followed by a table [by_default], which says what is random although the
 // plan does not mention it: stack frames, if szc builds a program of the plan and the plan does not
 // set code or stack. Other texts stay as they are.

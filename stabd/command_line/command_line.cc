@@ -42,6 +42,11 @@ constexpr std::string_view first_steps =
     " All tables of a run\n  stabctl doctor                                      Can this machine "
     "measure?\n\n'stabctl --help' lists all verbs, and 'stabctl VERB --help' explains one.\n";
 
+// Ends an error about the words of a command.
+std::string help_of(const std::string& command) {
+  return fmt::format("; '{} --help' shows how to call it", command);
+}
+
 int refused(const Error& error) {
   client::tell("stabctl: " + error.message);
   return exit_error;
@@ -98,8 +103,11 @@ Result<int> CommandLine::parse_and_act(int argc, char** argv) {
   }
   if (const std::string wrong = wrong_words_of_ab({argv, argv + argc}); !wrong.empty())
     return fail(wrong);
-  if (auto right = after_parsing(); !right) return std::unexpected(right.error());
-  return action_();
+  if (auto right = after_parsing(); !right)
+    return fail(right.error().message + (right.error().of_call ? help_of(called().name) : ""));
+  auto code = action_();
+  if (!code && code.error().of_call) code.error().message += help_of(called().name);
+  return code;
 }
 
 // CLI11 loses a -- after an option that takes any number of words. Inserting an option before the
@@ -297,7 +305,7 @@ std::string CommandLine::refusal(std::span<const char* const> argv) const {
   if (!unknown.empty()) return unknown;
   if (const std::string wrong = wrong_words_of_ab(argv); !wrong.empty()) return wrong;
   const auto [called_app, name] = called();
-  const std::string help = fmt::format("; '{} --help' shows how to call it", name);
+  const std::string help = help_of(name);
   auto words = app_->remaining(true);
   words.erase(std::ranges::find(words, "--"), words.end());
   if (!words.empty())
@@ -341,9 +349,10 @@ void CommandLine::full_flag(CLI::App* verb) {
 }
 
 void CommandLine::machines_option(CLI::App* verb, std::string& machines) {
-  verb->add_option("--machines", machines,
-                   "Measure on nodes of a Slurm cluster (doc/cluster.md): on so many at the same "
-                   "time, as in 4, or on those with these names, as in n1,n2")
+  verb->add_option(
+          "--machines", machines,
+          "Measure on nodes of a Slurm cluster (doc/cluster.md): the number of nodes, as in "
+          "4, or the names of the nodes, as in n1,n2")
       ->type_name("NODES");
 }
 

@@ -50,6 +50,38 @@ refused "'stabctl causal --runs' must be a whole number from 1 to 10000, not '0'
 refused "'stabctl run' needs 'plan'" run
 refused "write 'stabctl ab --program ./a ./b -- 100'" ab ./a ./b -- 100
 
+# A mistake in the words of a command ends with the command that explains them.
+helped() { # helped VERB WORD...
+  refused "; 'stabctl $1 --help' shows how to call it" "$@"
+  [[ $(tail -n 1 said) == *" shows how to call it" ]] || fail "stabctl $* ends with: $(tail -n 1 said)"
+}
+printf 'a,b\n1,2\n' >two.csv
+: >there.toml
+helped ab --budget soon -- true true
+helped ab --margin 80% -- true true
+helped ab --cpu 4095 -- true true
+helped ab --env 1x -- true true
+helped ab --exit-codes none -- true true
+helped ab --save there.toml -- true true
+helped analyze two.csv
+helped analyze two.csv --metric c --factors a
+helped analyze two.csv --metric b --factors c
+helped analyze two.csv --metric b --factors a --equivalence 80%
+helped analyze two.csv --metric b --factors a --answer these
+helped watch --fail-on rain 1
+helped pause
+helped logs -f 1 --folder .
+helped run --html . there.toml
+helped causal --progress x -- true
+refused "'stabctl keys' explains the keys of plans" check there.toml
+[[ $(tail -n 1 said) == "'stabctl keys' explains"* ]] || fail "the last line is: $(tail -n 1 said)"
+for verb in report machines rm; do
+  words="1 --folder nowhere"
+  [[ $verb != machines ]] || words="--folder nowhere"
+  # shellcheck disable=SC2086
+  refused "('stabctl runs' lists them)" $verb $words
+done
+
 # Mistakes in plans.
 one=$'name = "b"\nrun = ["true"]\n'
 printf '[experiment]\nname = "t"\n[benchmark]\n%s[benchmark]\n%s' "$one" "$one" >twice.toml
@@ -88,7 +120,7 @@ mkdir plans
 bash -c 'source ./script.bash; complete -p stabctl' | grep -qx 'complete -F _stabctl stabctl' || fail "bash does not ask"
 completes "report replay" rep
 completes "report" repo
-completes "status apply restore" quiesce ''
+completes "status apply restore" quiet ''
 completes "apply" quiesce a
 completes "--folder --format --fail-on --full" report --f
 completes "text json html" report --format ''

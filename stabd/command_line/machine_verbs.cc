@@ -102,7 +102,7 @@ void CommandLine::add_machine_verbs() {
       "Only names that contain this text; with * or ?, names that match it completely");
   json_flag(counters);
   CLI::App* compiler = app_->add_subcommand(
-      "compiler", "Compilers that szc can use so that stack frames get random pads");
+      "compiler", "List or add the compilers with which szc can give stack frames random pads");
   compiler->require_subcommand(1);
   compiler->fallthrough();
   const auto about_compilers = [&](const char* name, const char* help) {

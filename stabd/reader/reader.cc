@@ -90,7 +90,7 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   if (submitted.priority > 0 && !user.goes_first)
     return fail("only root and the user of stabd may give a priority above 0");
   const auto plan = plan::read_plan(submitted.plan);
-  if (!plan) return fail(toml::describe(plan.error(), one_line(submitted.file, 500)));
+  if (!plan) return fail(plan::describe(plan.error(), one_line(submitted.file, 500)));
   if (const std::string what = revisions::unresolved(*plan); !what.empty())
     return fail(fmt::format(
         "{} is not a commit yet: stabctl submits plans with a table [revisions] of the commits",

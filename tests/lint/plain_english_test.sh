@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # plain_english_test.sh SOURCE [BUILD | --list [AREA] | --draw SEED]: counts the sentences that open with a word such as
 # "Of" or "Those" where a noun should stand, in documents, comments of plans, help texts and messages. Fails when an area
-# has more of them than tests/lint/plain_english.txt allows; --list prints each of them, or those of one area. --draw prints 50
-# random sentences of documents, help texts and messages for somebody to read who does not know the code.
+# has more of them than tests/lint/plain_english.txt allows; --list prints each of them, or those of one area. --draw prints 25
+# random sentences of documents and 25 random messages and help texts, for somebody to read who does not know the code.
 set -euo pipefail
 cd "$1"
 list='' area=''
@@ -71,6 +71,10 @@ openings() {  # reads file names, prints area, file and sentence
       while ($text =~ /(?<!\x27)"((?:[^"\\\n]|\\.)*)"/g) {
         my $literal = $1;
         next if length($literal) < 15 || $literal =~ /\b(SELECT|PRAGMA|WHERE)\b/;  # SQL is not read aloud
+        if ($ENV{EACH_SENTENCE}) {  # a message or the help of an option is a whole, and may begin with a small letter
+          print "$area\t$file\t$literal\n" if split(/ /, $literal) > 5 && $literal =~ /^[\w{\x27-]/ && $literal !~ /[<>=]"|\\n.*\\n/;
+          next;
+        }
         if ($literal =~ /^(of|those|that of|what|who|whoever) .* / && $literal !~ /\?/) {
           print "$area\t$file\t$literal\n" unless grep { index($literal, $_) == 0 } keys %allowed;
         } else {
@@ -107,8 +111,8 @@ files=$(git ls-files README.md CHANGELOG.md 'doc/*.md' 'plans/*.toml' '*.cc' '*.
   grep -vE '_(test|fuzz)\.cc$|testing\.h$|test_support\.h$|^(tests|bench)/|/(corpus|testdata|oracle|programs)/')
 draw() {  # draw SEED
   EACH_SENTENCE=yes openings <<<"$files" | sort -u | grep -v '^doc/protocol.md' |
-    awk -F '\t' -v seed="$1" 'BEGIN { srand(seed) } { printf "%.9f\t%s: %s\n", rand(), $2, $3 }' |
-    sort | awk 'NR <= 50' | cut -f 2-
+    awk -F '\t' -v seed="$1" 'BEGIN { srand(seed) } { printf "%d\t%.9f\t%s: %s\n", $1 ~ /^messages/, rand(), $2, $3 }' |
+    sort | awk -F '\t' '++drawn[$1] <= 25' | cut -f 3-
 }
 if [[ ${2:-} == --draw ]]; then
   draw "${3:?--draw needs a seed}"
