@@ -36,8 +36,8 @@ Result<void> check_roles(const AnalyzeOptions& options) {
   for (const std::string& name : others)
     if (!seen.insert(name).second)
       return wrong_call(
-          fmt::format("the column {} is named twice, but it can be only one of response, factor, "
-                      "block, subject, machine, machine's kind, random, order",
+          fmt::format("the column {} is named twice, but it can have only one role: response, "
+                      "factor, block, subject, machine, kind of machine, random or order",
                       one_line(name, 60)));
   return {};
 }

@@ -140,7 +140,7 @@ Result<Field> field_of(const std::string& response) {
   const auto found = std::ranges::find(fields, response, &Field::response);
   if (found != fields.end()) return *found;
   return wrong_call(fmt::format(
-      "hyperfine's files have no {} of single runs: use --response time or memory_usage_byte",
+      "hyperfine's files have no {} for individual runs: use --metric time or memory_usage_byte",
       one_line(response, 60)));
 }
 

@@ -83,7 +83,7 @@ class Head {
       if (hung_up(milliseconds(0))) return {};
       if (!cancelled) {
         if (!std::exchange(told, true))
-          fmt::print(stderr, "cancels a job that an earlier stabd left: {}\n", left);
+          fmt::print(stderr, "cancels a job that an earlier stabd left behind: {}\n", left);
         std::vector<std::string> command{"scancel", user};
         command.insert(command.end(), jobs.begin(), jobs.end());
         // It fails if a job ends meanwhile.

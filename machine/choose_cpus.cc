@@ -181,11 +181,10 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
                          "times depend on the core that a thread gets");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
   reasons.emplace_back(
-      first
-          ? fmt::format(
-                "one of them is in the core of CPU 0, where the kernel does most of its own work{}",
-                choice.named ? "" : ", because no other core was left")
-          : "not in the core of CPU 0, where the kernel does most of its own work");
+      first ? fmt::format("one of them shares the core of CPU 0, where the kernel does most of its "
+                          "own work{}",
+                          choice.named ? "" : ", because no other core was left")
+            : "not on the core of CPU 0, where the kernel does most of its own work");
   if (choice.shared)
     reasons.emplace_back("everything else also runs on them, because there are no other CPUs");
   else if (choice.siblings)

@@ -378,7 +378,7 @@ constexpr std::array table{
         Take::growth, &Look::softirqs},
     Row{{"other-cpus-busy-ns", "ns", "/proc/stat", "CPU time of everything that ran on the other CPUs, in the same ticks"},
         Take::growth, &Look::others_busy},
-    Row{{"memory-pressure-ns", "ns", "/proc/pressure/memory", "how long some task of the machine waited for memory"},
+    Row{{"memory-pressure-ns", "ns", "/proc/pressure/memory", "how long at least one task on the machine waited for memory"},
         Take::growth, &Look::pressure},
     Row{{"throttled", "", "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count", "how often heat slowed the trial's CPUs down"},
         Take::growth, &Look::throttled},

@@ -22,7 +22,7 @@ std::string simulator_version(const std::string& simulator, Containment containm
 // The simulated caches, in words. They are the same on all machines, because the caches that
 // cachegrind would detect depend on what a hypervisor shows of the host.
 inline constexpr std::string_view simulated_caches =
-    "I1 and D1 of 32 KiB and 8 ways, LL of 8 MiB and 16 ways, lines of 64 bytes";
+    "I1 and D1: 32 KiB, 8 ways; LL: 8 MiB, 16 ways; lines of 64 bytes";
 
 // The command that runs `argv` under the simulator at this path. The simulator writes its counts
 // and its log to these files.

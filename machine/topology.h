@@ -75,7 +75,7 @@ class Topology {
   [[nodiscard]] const CpuSet& allowed() const { return allowed_; }
 
   // Chooses `n` CPUs for trials. The preferences are, in this order: the fastest cores of a hybrid
-  // machine, if there are enough; not in the core of CPU 0, where the kernel tends to do its own
+  // machine, if there are enough; not on the core of CPU 0, where the kernel tends to do its own
   // work; one CPU per core, with idle siblings; close together (in one L3 cache, else one NUMA
   // node, else one package); and, if other CPUs are as good, not in a core that serves many
   // interrupts of devices. The interrupts change with time, so an experiment that continues passes

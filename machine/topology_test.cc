@@ -319,12 +319,12 @@ std::string why(const char* description, unsigned n, const CpuSet& efficient = {
 
 TEST(ChooseCpus, SaysWhy) {
   EXPECT_EQ(why(big, 1),
-            "not in the core of CPU 0, where the kernel does most of its own work\n"
+            "not on the core of CPU 0, where the kernel does most of its own work\n"
             "each on its own core, whose other CPUs (33) stay idle\n");
   EXPECT_THAT(why(big, 16), HasSubstr("they are in one L3 cache\n"));
   EXPECT_THAT(why(big, 17), HasSubstr("they are in one NUMA node\n"));
   EXPECT_THAT(why(big, 63), HasSubstr("they are in several NUMA nodes"));
-  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one of them is in the core of CPU 0"),
+  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one of them shares the core of CPU 0"),
                                    HasSubstr("they share a core with CPUs that are in use")));
   EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else also runs on them"));
   EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each on its own core\n"));

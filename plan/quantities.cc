@@ -18,7 +18,7 @@ constexpr std::array quantity_table{
     Quantity{"throttled_per_s", "1/s", "throttled", "", Take::per_second, "how often heat slowed the trial's CPUs down"},
     Quantity{"steal_share", "", "steal-ns", "", Take::share, "time that the host took from the trial's CPUs: 1 means one CPU all the time"},
     Quantity{"other_cpus_busy_share", "", "other-cpus-busy-ns", "", Take::share, "CPU time used on the other CPUs: 1 means one CPU all the time"},
-    Quantity{"memory_pressure_share", "", "memory-pressure-ns", "", Take::share, "how long some task of the machine waited for memory"},
+    Quantity{"memory_pressure_share", "", "memory-pressure-ns", "", Take::share, "how long at least one task on the machine waited for memory"},
     Quantity{"frequency_before_khz", "kHz", "frequency-before-khz", "", Take::as_it_is, "the lowest frequency of the trial's CPUs, before the trial"},
     Quantity{"frequency_after_khz", "kHz", "frequency-after-khz", "", Take::as_it_is, "the lowest frequency of the trial's CPUs, after the trial"},
     Quantity{"frequency_change", "", "frequency-after-khz", "frequency-before-khz", Take::relative_change, "how much the frequency changed, up or down, as a share of the frequency before the trial"},

@@ -215,7 +215,7 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
     grid.row(row_of(functions[i], readable(functions[i].function), cells.unit));
   text += "\n" + grid.render(request.colour) + "\n";
   if (functions.size() > most_rows)
-    text += fmt::format("{} more functions differ less: --json has all of them.\n",
+    text += fmt::format("{} other functions differ by less: --json lists all of them.\n",
                         functions.size() - most_rows);
   return text +
          "Each interval is valid for its function alone; p is corrected for all functions (Holm). "

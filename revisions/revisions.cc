@@ -154,7 +154,7 @@ Result<Repository> checked_out(const Entry& submodule, const Repository& top) {
   const auto there = is_top(at(top, folder));
   if (!there) return std::unexpected(there.error());
   if (!*there)
-    return fail(fmt::format("the submodule {} of {} is missing: git submodule update --init {}",
+    return fail(fmt::format("the submodule {} of {} is missing: run git submodule update --init {}",
                             one_line(submodule.path, 300), top.directory,
                             shell_quote(submodule.path)));
   return at(top, folder);

@@ -204,7 +204,7 @@ std::string built_by(const report::Layouts& layouts) {
     return "szc and szc++, which compile with clang; another compiler's code may differ";
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
-             ? "another compiler than szc: does the build use $CC and $CXX, which stabctl sets?"
+             ? "a compiler other than szc: does the build use $CC and $CXX, which stabctl sets?"
              : "not all by szc: do all builds use $CC and $CXX, which stabctl sets?";
 }
 

@@ -275,7 +275,7 @@ class Demo {
     if (!differs(fixed))
       return "There are too few runs to tell whether the order of these functions matters on\n"
              "this machine. 'stabctl demo' may tell on another try.\n";
-    if (differs(random)) return "A difference between the orders remains over many layouts.\n";
+    if (differs(random)) return "The orders still differ over many layouts.\n";
     if (random.verdict == stats::Verdict::same)
       return "In a single layout, one link order is faster than the other. Over many\n"
              "layouts, the difference disappears.\n";

@@ -253,8 +253,8 @@ std::string head_of(int status, std::size_t bytes, std::string_view version) {
 std::string_view words_of(int status) {
   switch (status) {
     case 403:
-      return "Only this machine's own addresses are served: open the address that stabctl "
-             "printed.\n";
+      return "This page is served only at this machine's own addresses: open the address that "
+             "stabctl printed.\n";
     case 404:
       return "There is nothing here: open the whole address that stabctl printed.\n";
     case 405:

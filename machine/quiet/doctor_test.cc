@@ -164,7 +164,7 @@ TEST_F(DoctorTest, Cpus) {
   EXPECT_EQ(finding("cpus", "Package:1 Core:1 PU:2").grade, Grade::fair);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").grade, Grade::good);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").found,
-            "trials on 2, everything else on 0-1: not in the core of CPU 0, where the kernel does "
+            "trials on 2, everything else on 0-1: not on the core of CPU 0, where the kernel does "
             "most of its own work; each on its own core, whose other CPUs (3) stay "
             "idle");
 }

@@ -582,7 +582,7 @@ void check_simulated(Draft& draft) {
            "cannot be combined with Google Benchmark, which repeats its measurements by the clock");
   if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
     refuse(draft,
-           "counts things that other programs cannot disturb: leave out 'exclude', "
+           "counts events that other programs cannot disturb, so leave out 'exclude', "
            "'machine.wait_for_quiet' and 'machine.quiesce'");
   if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
   if (std::ranges::any_of(draft.benchmarks,

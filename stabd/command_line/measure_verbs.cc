@@ -243,8 +243,9 @@ void CommandLine::add_experiment_verbs() {
       "rm", "Permanently remove experiments that have ended, with everything stored about them",
       [&a] { return client::remove(a.common, a.ids, a.dry); });
   remove->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
-  remove->add_option("--folder,--state", a.common.state,
-                     "Folder of a 'stabctl run' (see 'stabctl runs'); needs no daemon");
+  remove->add_option(
+      "--folder,--state", a.common.state,
+      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
   remove->add_flag("--dry-run", a.dry, "Only show what would be removed");
   json_flag(remove);
 }

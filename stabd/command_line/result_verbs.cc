@@ -140,8 +140,9 @@ void CommandLine::add_profile() {
                    "with the first")
       ->expected(2)
       ->excludes(position);
-  profile->add_option("--folder,--state", a.common.state,
-                      "Folder of a 'stabctl run' (see 'stabctl runs'); needs no daemon");
+  profile->add_option(
+      "--folder,--state", a.common.state,
+      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
   json_flag(profile);
 }
 
@@ -168,8 +169,9 @@ void CommandLine::add_history() {
                       "File for a web page with a picture of each series");
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
       ->capture_default_str();
-  history->add_option("--folder,--state", a.common.state,
-                      "Folder of a 'stabctl run' (see 'stabctl runs'); needs no daemon");
+  history->add_option(
+      "--folder,--state", a.common.state,
+      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
   json_flag(history);
 }
 
@@ -190,8 +192,9 @@ void CommandLine::add_replay() {
   replay->add_option("--attempt", a.replay.attempt,
                      "Attempt at the trial; by default the last one");
   replay->add_flag("--print", a.replay.print, "Print the command for a shell, and run nothing");
-  replay->add_option("--folder,--state", a.common.state,
-                     "Folder of a 'stabctl run' (see 'stabctl runs'); needs no daemon");
+  replay->add_option(
+      "--folder,--state", a.common.state,
+      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
   json_flag(replay);
 }
 

@@ -40,8 +40,8 @@ void note_confounding(const Prepared& data, const Layout& names, const std::stri
                           term_name(chain.effect, names.names), first);
   }
   if (!text.empty())
-    notes.add(subject, fmt::format("main effects cannot be told from interactions of two "
-                                   "treatments (here {}): a verdict may be due to either.",
+    notes.add(subject, fmt::format("main effects cannot be distinguished from interactions between "
+                                   "two treatments (here {}), so a verdict may be due to either.",
                                    text));
 }
 

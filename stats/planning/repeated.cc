@@ -139,7 +139,7 @@ double alpha_of(double quantile) {
 
 Result<Repeated> Repeated::at(const Looks& looks) {
   if (looks.planned.empty() || looks.blocks < 2)
-    return fail("a sequential analysis needs looks and at least two blocks of data");
+    return fail("a sequential analysis needs at least one look and two blocks of data");
   const double most = static_cast<double>(std::max(looks.planned.back(), looks.blocks));
   std::vector<double> fractions;
   for (const std::size_t blocks : looks.planned)

@@ -39,7 +39,7 @@ Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups)
                     .df2 = static_cast<double>(all.n - groups.size())};
   test.f = std::max(0.0, all.ss - within) / test.df1 / (within / test.df2);
   const auto p = f_tail(test.f, test.df1, test.df2);
-  if (!p) return fail("the F of the test of equal variances is beyond what can be computed");
+  if (!p) return fail("the F statistic of the test for equal variances is too extreme to compute");
   test.p = *p;
   return test;
 }

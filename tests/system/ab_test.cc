@@ -407,7 +407,7 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   looks.insert(looks.begin(), {"--same", "bench.c"});
   const Output alike = ab(3, looks);
   EXPECT_EQ(alike.code, 0) << alike.err;
-  EXPECT_THAT(alike.out, HasSubstr("another compiler than szc: does the build use $CC and $CXX"));
+  EXPECT_THAT(alike.out, HasSubstr("a compiler other than szc: does the build use $CC and $CXX"));
 
   auto broken = how;
   broken[1] = "echo because; false";

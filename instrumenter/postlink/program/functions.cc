@@ -254,7 +254,7 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::startup:
       return "runs before the runtime";
     case PinReason::undecodable:
-      return "contains bytes that are not an instruction";
+      return "contains bytes that do not form a valid instruction";
     case PinReason::relocation_mismatch:
       return "its instructions and relocations disagree";
     case PinReason::unknown_relocation:
