@@ -111,7 +111,7 @@ Result<std::variant<M...>> decode_any(std::string_view line, std::string_view un
 }  // namespace
 
 std::unexpected<Error> no_message(const std::exception& error) {
-  return fail(fmt::format("not a message of stabd: {}", one_line(error.what(), 300)));
+  return fail(fmt::format("this is not a message of stabd: {}", one_line(error.what(), 300)));
 }
 
 void refuse(std::string_view where, const std::string& wanted, const Parsed& found) {

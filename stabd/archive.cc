@@ -177,7 +177,7 @@ void check_times(store::Reader& archive, const store::Experiment& experiment) {
     refuse("its experiment has a time in the future: check the clocks of both machines");
   for (const store::Event& each : value_of(archive.events(experiment.id)))
     if (each.at_ns > latest)
-      refuse("it has an event in the future: check the clocks of both machines");
+      refuse("it has an event dated in the future: check the clocks of both machines");
 }
 
 // Checks a file from an untrusted source, and returns its only experiment.

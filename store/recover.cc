@@ -52,7 +52,7 @@ class Recovery {
                                .more = more_may_be_lost(table)});
     }
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
-      refuse("it has no readable row of stabd: give a database of stabd");
+      refuse("it has no readable row of stabd: give the database of a stabd");
     return std::move(found_);
   }
 

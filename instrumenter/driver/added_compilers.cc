@@ -289,8 +289,9 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   const std::string program = real_path(found);
   const Identity identity = identify(program);
   if (identity.kind != Identity::Kind::llvm)
-    return fail(fmt::format("{} is not clang: it is {} ({}). Give the path of the clang itself",
-                            choice, program, identity.name));
+    return fail(
+        fmt::format("{} is not clang: it is {} ({}). Give the path of the clang executable itself",
+                    choice, program, identity.name));
   if (companions.sources.empty())
     return fail(
         "the pass's sources are missing; they belong in ../share/stabd/pass, relative to the "

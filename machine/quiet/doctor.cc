@@ -387,7 +387,7 @@ constexpr std::array losses{
          "trials that run at another frequency cannot be told from others",
          "load a cpufreq driver, if this is a physical machine"},
     Loss{"temperature-after-c", Grade::good, "trials do not record how warm the CPU was",
-         "load the driver of its sensor (coretemp, k10temp), if this is a physical machine"},
+         "load the driver for its sensor (coretemp, k10temp), if this is a physical machine"},
     Loss{"clocksource-changes", Grade::good,
          "trials do not record whether the kernel changed its clock",
          "let this process see /sys/devices/system/clocksource"},

@@ -416,8 +416,8 @@ inline constexpr Key keys[] = {
      "`baseline`: each level is compared with the first level; `all`: each level is compared with "
      "every other level"},
     {"analysis.control", Text{is_name, name_rule},
-     "for `one-way`: a level that does the same as the first level; its measured change is noise, "
-     "limits the verdicts on other levels, and never gets a verdict itself",
+     "for `one-way`: a level that does the same as the first level; its measured change is only "
+     "noise: it limits the verdicts on the other levels and never gets a verdict itself",
      "none"},
     {"analysis.better", Choice{words::directions, "lower"},
      "whether lower or higher values of the response are better"},
