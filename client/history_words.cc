@@ -386,7 +386,8 @@ std::string as_json(const History& history) {
                  {"seed", history.options.seed},
                  {"experiments", std::move(experiments)},
                  {"series", std::move(series)},
-                 {"left_out", std::move(left_out)}};
+                 {"left_out", std::move(left_out)},
+                 {"not_looked_at", history.not_looked_at}};
   return json_text(all, 2) + "\n";
 }
 

@@ -17,7 +17,7 @@ using plan::working_tree;
 
 // Returns at least two revisions, of which the first is the baseline of the others. A single given
 // revision is compared with the working tree. If `given` is empty, the baseline is the commit at
-// which this branch left the main branch.
+// which this branch left its upstream branch or the main branch.
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const Repository& repository);
 

@@ -27,7 +27,8 @@ void CommandLine::add_ab() {
       "words", a.ab.words,
       "With --build: revisions of this git repository; . is the working tree. A single revision is "
       "compared with the working tree. Without any revisions, the working tree is compared with "
-      "the commit at which this branch left main. After --: with --program, the arguments of each "
+      "the commit at which this branch left its upstream branch or main. After --: with --program, "
+      "the arguments of each "
       "program; otherwise the versions, as commands for /bin/sh");
   ab->add_option("--build", a.ab.build,
                  "Command for /bin/sh that builds each revision; $CC is szc and $CXX is szc++");
