@@ -17,7 +17,7 @@ enum class Stop {
 
 // The precision rule checks the half width of the interval of each ratio. It ignores the direction,
 // but it tends to stop when the variance looks small by chance: 95 % intervals contain the truth in
-// only 94 % of experiments that stop after 20 blocks or more, and in 92 % after 5. So the rule and
+// only 94 % of experiments that may stop from block 30 on, and in 92 % from block 5 on. So the rule and
 // the report make intervals with precision_alpha(). These contain the truth as often as they claim
 // if `min_blocks` is 20 or more (measured: doc/statistics.md).
 inline double precision_alpha(double alpha) {
