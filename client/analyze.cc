@@ -199,8 +199,8 @@ Result<void> set_baselines(const std::vector<std::string>& baselines, const stat
     const std::string factor = text.substr(0, equals);
     if (equals == std::string::npos ||
         std::ranges::find(spec.treatments, factor) == spec.treatments.end())
-      return wrong_call(fmt::format(
-          "--baseline {}: give factor=level, with a factor from --factors", one_line(text, 60)));
+      return wrong_call(fmt::format("--baseline {}: give factor=level, with one of the factors {}",
+                                    one_line(text, 60), fmt::join(spec.treatments, ", ")));
     const auto column = std::ranges::find(data.columns, factor, &stats::Column::name);
     const std::string wanted = text.substr(equals + 1);
     const auto level = std::ranges::find(column->levels, wanted);
@@ -333,7 +333,7 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
   if (!tables) return std::unexpected(tables.error());
   if (tables->size() == 1) {
     task.data = std::move(tables->front());
-    if (!is_own_export(inputs.front().text()))
+    if (options.seeds != "auto" || !is_own_export(inputs.front().text()))
       if (auto set = set_seeds(options.seeds, task.data, task.spec); !set)
         return std::unexpected(set.error());
     if (auto set = set_fraction(options.generators, task.data, task.spec, task.notes); !set)

@@ -269,7 +269,9 @@ Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t i
   if (!*found) return fail(fmt::format("there is no experiment {}", id));
   if ((*found)->ended_ns == 0)
     return fail(fmt::format(
-        "experiment {} has not ended: the 'stabctl run' that started it can continue it", id));
+        "experiment {} has not ended: the command that started it ('stabctl run' or 'stabctl ab') "
+        "can continue it",
+        id));
   const auto content = store.content(id);
   if (!content) return fail(content.error().message);
   return protocol::RemoveReply{.id = id,

@@ -174,10 +174,10 @@ class Reader {
     runs.name = command->get<std::string>();
     if (runs.name.empty()) return wrong("its command is empty");
     if (const int same = ++called_[runs.name]; same > 1)
-      return wrong(
-          fmt::format("its command '{}' is also the command of another result; use hyperfine's "
-                      "--command-name to tell them apart",
-                      one_line(runs.name, 80)));
+      return fail(
+          fmt::format("result {}: its command '{}' is also the command of another result; use "
+                      "hyperfine's --command-name to tell them apart",
+                      place_, one_line(runs.name, 80)));
     if (auto read = read_parameters(result, runs); !read) return read;
     if (auto read = read_values(result, runs); !read) return read;
     measured_.all.push_back(std::move(runs));
@@ -200,8 +200,10 @@ class Reader {
   Result<void> read_values(const json& result, Runs& runs) {
     const json* const values = list_of(result, field_.name);
     if (values == nullptr || values->empty())
-      return wrong(
-          fmt::format("it has no '{}' with a value for each run; means are not runs", field_.name));
+      return fail(fmt::format(
+          "result {}: it has no '{}' with a value for each run, only a mean at most: use "
+          "a newer hyperfine with --export-json, or --metric time",
+          place_, field_.name));
     const json* const codes = list_of(result, "exit_codes");
     if (codes == nullptr)
       ++unchecked_;

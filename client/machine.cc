@@ -259,7 +259,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   for (const machine::Knob* knob : *chosen)
     if (machine::is_for_experiments(*knob))
       return fail(fmt::format(
-          "{} can be made quiet only during an experiment{}: name it in a plan's machine.knobs",
+          "{} can be made quiet only during an experiment{}: use machine.quiesce = \"best-effort\" "
+          "in a plan, and list it in machine.knobs together with the other knobs that you want",
           knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
   const auto cpus = cpus_of(options);
   if (!cpus) return std::unexpected(cpus.error());

@@ -41,7 +41,9 @@ Result<void> build_is_there(const protocol::ReplayReply& trial) {
   if (!digest) return std::unexpected(digest.error());
   if (digest->value_or("") == trial.binary_sha256) return {};
   return fail(fmt::format(
-      "{} {}: submit the plan again to build it from the same sources", trial.out,
+      "{} {}: if its sources are still the same, run the plan again ('stabctl submit', or 'stabctl "
+      "run --again') to build it again",
+      trial.out,
       *digest ? "is not the program that was measured" : "is no longer in the build cache"));
 }
 

@@ -227,6 +227,10 @@ Result<int> profile(const Common& common, const ProfileOptions& options) {
 }
 
 Result<int> export_rows(const Common& common, std::int64_t id, const ExportOptions& options) {
+  const bool is_of_others = options.format != "csv" && options.format != "json";
+  if (common.json && is_of_others)
+    return wrong_call(fmt::format(
+        "--json and --format {} contradict each other: leave one of them out", options.format));
   std::string wanted = common.json ? "json" : options.format;
   if (options.samples && wanted != "csv" && wanted != "json")
     return wrong_call(

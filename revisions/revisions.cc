@@ -379,10 +379,10 @@ std::optional<Head> head_of(const Repository& repository) {
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const Repository& repository) {
   std::vector<std::string> all = given;
-  if (all.empty()) {
+  if (all.empty() || (all.size() == 1 && all.front() == working_tree)) {
     auto base = merge_base(repository);
     if (!base) return std::unexpected(base.error());
-    all.push_back(base->substr(0, 12));
+    all = {base->substr(0, 12)};
   }
   if (all.size() == 1) all.emplace_back(working_tree);
   for (const std::string& revision : all)

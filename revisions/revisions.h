@@ -16,7 +16,7 @@ namespace stab::revisions {
 using plan::working_tree;
 
 // Returns at least two revisions, of which the first is the baseline of the others. A single given
-// revision is compared with the working tree. If `given` is empty, the baseline is the commit at
+// revision is compared with the working tree. If `given` is empty or only the working tree, the baseline is the commit at
 // which this branch left its upstream branch or the main branch.
 Result<std::vector<std::string>> revisions_to_compare(const std::vector<std::string>& given,
                                                       const Repository& repository);

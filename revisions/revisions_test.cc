@@ -138,6 +138,7 @@ TEST_F(Revisions, WhatIsNotNamedIsTheWorkingTreeAndWhereItLeftMain) {
   ASSERT_TRUE(check_out(both[0], "1"));
   EXPECT_EQ(at("1/kept"), "old\n");
   EXPECT_EQ(both[1], working_tree);
+  EXPECT_EQ(revisions_to_compare({std::string(working_tree)}, repository()).value(), both);
   for (const char* wrong : {"nothing", "--help", "kept"})
     EXPECT_FALSE(revisions_to_compare({wrong, "."}, repository())) << wrong;
   EXPECT_FALSE(revisions_to_compare({"main"}, folder_ / "")) << "no repository";

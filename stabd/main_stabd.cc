@@ -52,7 +52,8 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
                  "Settings file (see doc/operations.md); options on the command line take "
                  "precedence; by default " +
                      stab::default_settings_file(whose) + ", if it exists");
-  app.add_flag("--check", mode.check, "Print the settings in force and exit");
+  app.add_flag("--check", mode.check,
+               "Read the settings file and the options, print the resulting settings and exit");
   app.add_option("--state", options.state_directory, "Folder of the database")
       ->capture_default_str();
   app.add_option("--socket", options.socket_path, "Unix socket to serve")->capture_default_str();
@@ -72,7 +73,8 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   app.add_option_function<std::int64_t>(
          "--idle-limit", [&options](std::int64_t given) { options.idle_limit = seconds(given); },
-         "Disconnect a client that is silent for this many seconds; 0: never")
+         "Disconnect a client that is silent for this many seconds and watches no experiment; 0: "
+         "never")
       ->default_str(in_seconds(options.idle_limit))
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--ready-fd", options.ready_fd,

@@ -54,7 +54,8 @@ inline constexpr toml::Key keys[] = {
     {"daemon.cgroups", toml::Flag{true},
      "limit trials with cgroups where root's daemon can use them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
-     "how long a client may be silent before stabd disconnects it"},
+     "how long a client may be silent before stabd disconnects it; never applies to root, to "
+     "stabd's own user and to clients that watch an experiment"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
      "how long a report, an export or an analysis may take before stabd gives up"},
     {"daemon.stop", toml::Choice{words::stops, "abandon"},
@@ -64,7 +65,8 @@ inline constexpr toml::Key keys[] = {
      "with `finish`: how long the running trial may take before stabd abandons it"},
 
     {"limits.connections", toml::Count{1, 100'000, 256},
-     "how many connections all users may have at once"},
+     "how many connections all users may have at once; the limits on connections and on the queue "
+     "neither apply to root and stabd's own user nor count theirs"},
     {"limits.connections_of_user", toml::Count{1, 100'000, 16},
      "how many connections one user may have at once"},
     {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "how many experiments the queue holds"},
@@ -91,8 +93,9 @@ inline constexpr toml::Key keys[] = {
     {"limits.turn", toml::Duration{std::chrono::hours(1), true},
      "how long an experiment may have the machine while another user waits: after this time, the "
      "experiment gives up the machine before its next block; after twice this time, its block is "
-     "cut short and runs again later. Plans whose trials may take longer are refused, unless root "
-     "or stabd's own user submits them"},
+     "cut short and runs again later (never a block of root or stabd's own user). Plans are "
+     "refused if a trial with its commands, a build, or a wait for a quiet machine may take "
+     "longer, unless root or stabd's own user submits them"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
      "whose plans may change machine settings (`machine.quiesce`): plans of root and stabd's own "

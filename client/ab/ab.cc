@@ -91,10 +91,15 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   return result;
 }
 
+constexpr std::size_t most_saved = std::size_t{1} << 20;
+
+// An interrupted run may have saved its plan already.
 Result<void> save_plan(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
   std::error_code error;
-  if (fs::exists(path, error))
+  const bool is_there = fs::exists(path, error);
+  if (is_there && read_file(path, most_saved).value_or("") == text) return {};
+  if (is_there)
     return wrong_call(
         fmt::format("--save: the file {} exists already: choose another name, or remove it", path));
   if (auto written = write_output(text, path, Colours::none); !written) return written;
@@ -305,10 +310,6 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
               .heap_changes = comparison.heap_changes,
               .pads = comparison.pads,
               .why_no_pads = comparison.why_no_pads};
-  if (auto saved = save_plan(options.save, begun.plan); !saved)
-    return std::unexpected(saved.error());
-  // A saved plan needs the files that it measures.
-  if (!options.save.empty()) work.keep();
   return begun;
 }
 
@@ -361,6 +362,10 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     if (!anew) return std::unexpected(anew.error());
     begun = std::move(*anew);
   }
+  if (auto saved = save_plan(options.save, begun.plan); !saved)
+    return std::unexpected(saved.error());
+  // A saved plan needs the files that it measures.
+  if (!options.save.empty()) work.keep();
   begun.call = call;
   PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
   find_source(plan);

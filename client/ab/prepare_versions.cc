@@ -210,7 +210,9 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
     const std::string name = each.substr(0, equals);
     if (!is_variable(name))
       return wrong_call(fmt::format(
-          "--env {}: this is not a valid name for an environment variable", one_line(each, 60)));
+          "--env {}: this is not a valid name for an environment variable (names that begin with "
+          "STABD_ are reserved)",
+          one_line(each, 60)));
     const char* ours = std::getenv(name.c_str());
     if (equals != std::string::npos)
       result[name] = each.substr(equals + 1);
@@ -407,7 +409,7 @@ Result<void> WorkFolder::make() {
 
 Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
-    return wrong_call(fmt::format("--margin {}: give a percentage below 50 %, as in 1%",
+    return wrong_call(fmt::format("--margin {}: give a percentage above 0 and below 50 %, as in 1%",
                                   one_line(options.margin, 60)));
   if (auto good = check_response(options.response); !good) return good;
   if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
@@ -430,7 +432,7 @@ Result<void> check_options(const AbOptions& options) {
     return fail(
         "revisions need both --build, the command that builds each revision, and --run, the "
         "command to measure; 'stabctl ab --help' has an example");
-  if (!builds && !options.same.empty()) return wrong_call("--same needs --build");
+  if (!builds && !options.same.empty()) return wrong_call("--share needs --build");
   if (builds && options.response == counters::relative_cpu &&
       (!options.prepare.empty() || !options.cleanup.empty()))
     return wrong_call(

@@ -424,8 +424,8 @@ void print_duration(const Design& design) {
     most += design.plan.benchmarks[trial.benchmark].timeout *
             (design.plan.simulated ? plan::simulator_slowdown : 1);
   fmt::print(
-      "\nthe duration is not known before a first run; it is {} at most, if every trial reaches "
-      "its timeout\n",
+      "\nthe duration is not known before a first run; if every trial reaches its timeout, the "
+      "programs of the trials alone take {}\n",
       format_duration(most));
 }
 

@@ -122,8 +122,10 @@ std::string LivePage::text(bool newer) const {
       .share = share_of(progress_),
       .remark = remark(newer),
       .after = fmt::format(
-          "'stabctl watch' no longer answers; this is the last page it showed. To continue, start "
-          "'stabctl watch' again, or print the report with 'stabctl report {} --format html'.",
+          "stabctl no longer answers; this is the last page it showed. To continue, enter the same "
+          "command again, or print the report with 'stabctl report {} --format html' (add "
+          "'--folder "
+          "FOLDER' for the folder of a 'stabctl run').",
           id_),
       .report = reports_,
       .pace = newer ? soon : pace,

@@ -120,14 +120,23 @@ void tell_ccache(const std::string& pass, Command& command) {
   command.environment["CCACHE_EXTRAFILES"] = others.empty() ? pass : others + ":" + pass;
 }
 
+// A program for another target stays as it is, which is a note, or an error with --stab-strict.
+Result<void> note_plain(const Arguments& arguments, bool off, const std::string& why,
+                        Command& command) {
+  if (!arguments.links || off) return {};
+  if (arguments.own.strict || is_set(variable::strict)) return fail("cannot randomize: " + why);
+  if (!arguments.own.quiet) command.note = "not randomized: " + why;
+  return {};
+}
+
 }  // namespace
 
 Result<Command> make_command(const Arguments& arguments, const Words& compiler,
                              const Companions& companions, bool off) {
   Command command{.words = compiler, .environment = {}, .note = ""};
   if (!arguments.verbatim && !supported(arguments.target)) {
-    if (arguments.links && !off && !arguments.own.quiet)
-      command.note = fmt::format("not randomized: made for {}", arguments.target);
+    if (auto noted = note_plain(arguments, off, "made for " + arguments.target, command); !noted)
+      return std::unexpected(noted.error());
   } else if (!arguments.verbatim) {
     if (companions.linker.empty())
       return fail(
@@ -143,8 +152,8 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
     set_environment(arguments.own, off, command);
     const bool gcc = identity.kind == Identity::Kind::gcc;
     if (gcc && !supported(target_of_gcc(program))) {
-      if (arguments.links && !off && !arguments.own.quiet)
-        command.note = fmt::format("not randomized: made by {}", program);
+      if (auto noted = note_plain(arguments, off, "made by " + program, command); !noted)
+        return std::unexpected(noted.error());
       command.words.insert(command.words.end(), arguments.clang.begin(), arguments.clang.end());
       return command;
     }

@@ -110,6 +110,11 @@ TEST(Command, AnotherTargetGetsNothingOfOursAndANoteWhenItLinks) {
   EXPECT_EQ(command({"--target=aarch64-linux-gnu", "-c", "a.c"}).note, "");
   EXPECT_THAT(command({"--target=x86_64-pc-linux-gnu", "a.c"}).words,
               Contains("-ffunction-sections"));
+  const auto strict = parse_arguments({"--stab-strict", "--target=aarch64-linux-gnu", "a.c"});
+  ASSERT_TRUE(strict);
+  const auto refused = make_command(*strict, {"/usr/bin/clang-19"}, kCompanions, false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot randomize: made for aarch64-linux-gnu"));
 }
 
 TEST(Command, TheFrontendIsCalledAsItIs) {

@@ -122,7 +122,8 @@ inline constexpr Key keys[] = {
     {"defaults.repetitions", Count{1, max_repeats, 30},
      "the number of measured blocks; not allowed with `design.stop`"},
     {"defaults.timeout", Duration{std::chrono::minutes(1)},
-     "how long a trial may take; a trial that takes longer is ended and fails"},
+     "how long a trial's program may run, and each of its `prepare`, `check` and `cleanup` "
+     "commands; a trial that takes longer is ended and fails"},
     {"defaults.build_timeout", Duration{std::chrono::minutes(30)},
      "how long a build may take; a build that takes longer is ended and fails"},
     {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
@@ -218,8 +219,9 @@ inline constexpr Key keys[] = {
      "the runtime's default"},
 
     {"by_default.stack", Flag{false},
-     "the default of `stack` for programs that szc builds; `stabctl` adds this table so that a "
-     "stored plan keeps its meaning"},
+     "the default of `stack` for programs that szc builds; `stabctl` adds `stack = true` to a plan "
+     "that builds with szc and sets neither `code` nor `stack`, so that a stored plan keeps its "
+     "meaning"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
      "the commit that this revision name stands for in the stored plan", "added by `stabctl`"},
@@ -326,7 +328,9 @@ inline constexpr Key keys[] = {
      "which match of `regex` counts if there are several; with `only`, a second match is an error; "
      "with `samples`, each match is a sample of the trial"},
     {"measure.output.unit", Text{is_unit, unit_rule},
-     "the unit of the number; `ns` is shown as a time, and `bytes` as a size", "none"},
+     "the unit of the number; `ns` is shown as a time, and `bytes` as a size; times of Google "
+     "Benchmark are always in `ns`",
+     "none"},
     {"measure.output.from", Choice{words::streams, "stdout"}, "where programs print the number"},
     {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print the number",
      "all benchmarks"},

@@ -186,10 +186,12 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
   if (!region_of(*given) && std::ranges::find(known, *given) == known.end()) {
     draft.problems.add(
         &value == &pair.value ? pair.at : value.at,
-        fmt::format("'analysis.response' must be {}, {}, 'region-NAME-ns' or 'region-NAME-count', "
-                    "one of 'measure.counters' or the name of a measure, not {}{}",
-                    fmt::join(words::responses, ", "), fmt::join(words::of_builds, ", "),
-                    shown(*given), did_you_mean(*given, known)));
+        fmt::format(
+            "'analysis.response' must be {}, {}, 'region-NAME-ns' or 'region-NAME-count', "
+            "an event of 'measure.counters' or 'measure.rotate', a count of 'measure.simulate', or "
+            "the name of a measure, not {}{}",
+            fmt::join(words::responses, ", "), fmt::join(words::of_builds, ", "), shown(*given),
+            did_you_mean(*given, known)));
     return false;
   }
   check_all_print(*given, pair.at, draft);
@@ -325,7 +327,8 @@ void read_json(const Table& table, OutputMeasure& measure) {
 void read_google_benchmark(const Table& table, OutputMeasure& measure) {
   measure.google_benchmark = given<"measure.output.google_benchmark">(table);
   const Pair* unit = table.find("unit");
-  if (unit != nullptr && measure.google_benchmark && is_google_time(*measure.google_benchmark))
+  if (unit != nullptr && measure.unit != "ns" && measure.google_benchmark &&
+      is_google_time(*measure.google_benchmark))
     table.problems().add(unit->at,
                          "'measure.output.unit' must be ns for times of Google Benchmark");
 }

@@ -32,7 +32,10 @@ void CommandLine::add_database_verbs() {
            "damaged database stays as it is; stabd must not use it meanwhile",
            [&a] { return client::recover(a.common, a.from, a.output); });
   recover->add_option("from", a.from, "The damaged database, or its folder")->required();
-  recover->add_option("to", a.output, "The new database, or a folder for it; it must not exist yet")
+  recover
+      ->add_option(
+          "to", a.output,
+          "File for the new database, which must not exist yet, or an existing folder for it")
       ->required();
   json_flag(recover);
   CLI::App* machines = verb("machines",
@@ -122,7 +125,9 @@ void CommandLine::add_machine_verbs() {
   about_compilers(
       "add",
       "Build szc's pass for a clang of another version, such as one that you built from "
-      "LLVM's sources; then set STAB_CLANG to that clang")
+      "LLVM's sources. Then use it: szc --stab-cc=CLANG, in a plan CC = \"szc --stab-cc=CLANG\", "
+      "or "
+      "stabctl ab --env STAB_CC=CLANG")
       ->add_option("clang", arguments_.compiler.added, "Path of the clang")
       ->required();
   CLI::App* quiet = app_->add_subcommand(

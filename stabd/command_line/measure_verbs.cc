@@ -95,8 +95,9 @@ void CommandLine::add_ab() {
       ->excludes(stack);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
-      "Do not measure the first version a second time as a control. The control prevents verdicts "
-      "when the first version differs from itself on this machine");
+      "Do not measure the first version a second time as a control. With the control, a change "
+      "gets "
+      "a verdict only if it is larger than the first version may differ from itself");
   // This is the default, so --help leaves the option out. With both options the control is
   // measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
@@ -120,7 +121,8 @@ void CommandLine::add_ab() {
                           a.demo.json = a.common.json;
                           return client::ab::demonstrate(a.demo);
                         });
-  demo->add_option("--seed", a.demo.seed, "Seed of every random choice")->capture_default_str();
+  demo->add_option("--seed", a.demo.seed, "Seed of the order in which the programs run")
+      ->capture_default_str();
   json_flag(demo);
 }
 
@@ -174,7 +176,8 @@ void CommandLine::add_plan_verbs() {
   check->add_option(
       "--noise,--sd", a.sd,
       "Relative standard deviation of trials, as in 2%, for computing the smallest change that the "
-      "plan can detect; by default an earlier experiment of the same name provides it");
+      "plan can detect; by default the daemon's latest finished experiment of this name provides "
+      "it");
   json_flag(check);
 
   CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",
@@ -190,10 +193,11 @@ void CommandLine::add_experiment_verbs() {
     added->add_option("id", a.id, "Number of the experiment (see 'stabctl list')")->required();
     return added;
   };
-  json_flag(verb("runs",
-                 "List the folders of 'stabctl run': runs that have ended, and runs that the same "
-                 "command would continue",
-                 [&a] { return client::runs(a.common); }));
+  json_flag(
+      verb("runs",
+           "List the folders that 'stabctl run' and 'stabctl ab' made (without --folder): runs "
+           "that have ended, and runs that the same command would continue",
+           [&a] { return client::runs(a.common); }));
   json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
   CLI::App* status = verb(
       "status", "Show the state and events of an experiment, or the state of the daemon", [&a] {
@@ -221,21 +225,24 @@ void CommandLine::add_experiment_verbs() {
       "End an experiment, and wait until all its processes have ended; completed trials are kept",
       [&a] { return client::cancel(a.common, a.id); }));
 
-  const auto on_queue = [&](const char* name, const char* help, auto what) {
+  const auto on_queue = [&](const char* name, const char* help, const char* queue, auto what) {
     CLI::App* added = verb(name, help, [&a, what] { return what(a.common, a.ids, a.queue); });
     added->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')");
-    added->add_flag("--queue", a.queue,
-                    "Pause the whole queue: the running experiment continues, but no other begins");
+    added->add_flag("--queue", a.queue, queue);
     json_flag(added);
   };
   on_queue(
       "pause",
       "Pause an experiment so that others can run; 'resume' measures its interrupted trial again",
+      "Pause the whole queue: the running experiment continues, but no other begins. Only root and "
+      "stabd's own user may do this",
       client::pause);
-  on_queue("resume", "Resume a paused experiment, or the queue", client::resume);
+  on_queue("resume", "Resume a paused experiment, or the queue",
+           "Resume the whole queue. Only root and stabd's own user may do this", client::resume);
   CLI::App* retry = verb(
       "retry",
-      "Continue an experiment that failed or was cancelled, and measure its failed trials again",
+      "Measure those trials of an ended experiment again that did not succeed, and the trials that "
+      "are left if it failed or was cancelled",
       [&a] { return client::retry(a.common, a.ids); });
   retry->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   json_flag(retry);
@@ -246,7 +253,8 @@ void CommandLine::add_experiment_verbs() {
   remove->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   remove->add_option(
       "--folder,--state", a.common.state,
-      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
+      "Remove from the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a "
+      "daemon; no stabd may use the folder meanwhile");
   remove->add_flag("--dry-run", a.dry, "Only show what would be removed");
   json_flag(remove);
 }

@@ -61,7 +61,7 @@ void CommandLine::add_result_verbs() {
       report
           ->add_option("--fail-on", a.report_fail_on,
                        "Findings that make the exit code nonzero, separated by commas, or none. "
-                       "With this option the exit code is 5 if the experiment did not end well; "
+                       "With this option the exit code is 5 if the experiment has not ended well; "
                        "without it the exit code is always 0")
           ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
@@ -69,8 +69,8 @@ void CommandLine::add_result_verbs() {
   json_flag(report);
 
   CLI::App* logs = one_id(verb("logs",
-                               "Show what builds and trials printed (the end of their stderr) and "
-                               "what happened, in chronological order",
+                               "Show the end of the output of builds, the end of the stderr of "
+                               "trials, and what happened, in chronological order",
                                [&a] { return client::logs(a.common, a.id, a.follow); }));
   logs->add_flag("-f,--follow", a.follow,
                  "Follow the experiment until it ends; exit codes are those of watch");
@@ -80,7 +80,9 @@ void CommandLine::add_result_verbs() {
   CLI::App* compare = verb(
       "compare",
       "Show the verdicts of an experiment, or the changes from one experiment to another. Changes "
-      "between two experiments are never verdicts, because the machine may have changed in between",
+      "of "
+      "measured numbers between two experiments are never verdicts, because the machine may have "
+      "changed in between, so --fail-on regressed never fails for them",
       [&a] { return client::compare(a.common, a.ids); });
   compare
       ->add_option("ids", a.ids,
@@ -149,8 +151,8 @@ void CommandLine::add_profile() {
 void CommandLine::add_history() {
   Arguments& a = arguments_;
   CLI::App* history = verb("history",
-                           "Show one benchmark in all experiments that measured it, in "
-                           "chronological order, and where it changed",
+                           "Show one benchmark in all finished experiments that can be compared "
+                           "with the latest one, in chronological order, and where it changed",
                            [&a] { return client::show_history(a.common, a.history); });
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
@@ -162,11 +164,12 @@ void CommandLine::add_history() {
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "Probability of finding a change in a series that has none")
+                   "Probability of finding a change in any series if none has one. Alarms have the "
+                   "same probability of their own")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
-                      "File for a web page with a picture of each series");
+                      "Write a web page with a picture of each series to this file");
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
       ->capture_default_str();
   history->add_option(
@@ -186,9 +189,11 @@ void CommandLine::add_replay() {
       ->check(CLI::PositiveNumber);
   replay->add_option("position", a.replay.position, "Position of the trial, as in 'stabctl export'")
       ->required();
-  replay->add_option("before", a.replay.before,
-                     "After --: words to put before the trial's command, such as perf stat. stdin "
-                     "is the terminal's unless the plan names a file");
+  replay->add_option(
+      "before", a.replay.before,
+      "After --: words to put before the trial's command, such as perf stat. stdin "
+      "is the terminal's unless the plan names a file. The plan's prepare command runs first, "
+      "its cleanup command does not run, and the network is not cut off");
   replay->add_option("--attempt", a.replay.attempt,
                      "Attempt at the trial; by default the last one");
   replay->add_flag("--print", a.replay.print, "Print the command for a shell, and run nothing");
@@ -251,7 +256,9 @@ void CommandLine::add_analyze() {
   analyze->add_option(
       "--machine-kind", a.machine_kind,
       "With --machine: column with the kind of the machine. A machine that is much slower than "
-      "others of its kind in three blocks in a row is out of order and left out");
+      "at least two others of its kind in three blocks in a row, and in most blocks from then on, "
+      "is "
+      "out of order and left out");
   analyze
       ->add_option("--answer", a.answer,
                    "With --machine, what the answer is about: these machines, or machines like "
@@ -265,8 +272,8 @@ void CommandLine::add_analyze() {
       "--order", a.order,
       "Column that says when each row was measured: a time (a number or ISO 8601) or a sequence "
       "number; rows are sorted by this column. The correlation between neighbouring rows is "
-      "tested only with this option. Files from stabctl export have started_ns, which needs no "
-      "option");
+      "tested only with this option and a single file. Files from stabctl export have started_ns, "
+      "and hyperfine's files are in order, so they need no option");
   analyze
       ->add_option(
           "--seeds", a.seeds,
@@ -293,8 +300,8 @@ void CommandLine::add_analyze() {
   analyze->add_flag(
       "--order-drawn", a.order_drawn,
       "State that the trials ran in random order (within each block, if there are "
-      "blocks). With this option, a verdict also needs a randomization test. Files from stabctl "
-      "export state the order themselves");
+      "blocks). With this option, a verdict also needs a randomization test. A file from stabctl "
+      "export states its order itself if you give --block block or --random");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
@@ -328,7 +335,9 @@ void CommandLine::add_analyze() {
       ->check(CLI::Range(1e-6, 0.499));
   analyze->add_option("--margin,--equivalence", a.equivalence,
                       "Smallest change that matters, as in 1%; makes 'same' a possible verdict");
-  analyze->add_option("--type", a.sums_of_squares, "Sums of squares of type 2 or 3")
+  analyze
+      ->add_option("--type", a.sums_of_squares,
+                   "Sums of squares of type 2 or 3; only without --block or with --error pooled")
       ->capture_default_str()
       ->check(CLI::IsMember({2, 3}));
   analyze

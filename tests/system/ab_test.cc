@@ -625,8 +625,11 @@ TEST_F(Ab, TheSameCommandGoesOnAfterCtrlCUnlessAFileHasChanged) {
       << "it shows what it has";
   const Output listed = lab_.ctl({"export", "1", "--state", state});
 
-  const Output more = run_program(command, lab_.folder());
+  std::vector<std::string> saving = command;
+  saving.insert(saving.begin() + 2, {"--save", "later.toml"});
+  const Output more = run_program(saving, lab_.folder());
   EXPECT_EQ(more.code, 0) << more.err;
+  EXPECT_EQ(lab_.ctl({"check", lab_.path("later.toml")}).code, 0) << "its plan is saved now";
   EXPECT_THAT(more.err, ContainsRegex("the same command was interrupted before; it continues with "
                                       "[^\n]* of its budget of 100s left"));
   EXPECT_THAT(more.out, HasSubstr("long is slower than short: "));

@@ -121,7 +121,7 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
   else
     fmt::print(stderr,
                "szc: note: frames in {} get no pads: {} is {}, but szc has passes for {}; "
-               "functions still move (set STAB_CLANG to one of these, build a pass with "
+               "functions still move (set STAB_CC to one of these, build a pass with "
                "'szc --stab-add-compiler {}', or use --stab-quiet)\n",
                link.output, settings.clang, identity.name, versions_with_pass(companions),
                settings.clang);
