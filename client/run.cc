@@ -334,9 +334,11 @@ Result<int> run(const RunOptions& options) {
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
     // The daemon ends the running trial, which runs again when the user repeats the command.
-    const std::string machines =
-        options.machines.empty() ? "" : "--machines " + shell_quote(options.machines) + " ";
-    tell(fmt::format("paused; to continue: stabctl run {}--folder {} {}", machines,
+    std::string same;
+    if (!options.machines.empty()) same += "--machines " + shell_quote(options.machines) + " ";
+    if (!options.calibrations.empty())
+      same += "--calibrations " + shell_quote(options.calibrations) + " ";
+    tell(fmt::format("paused; to continue: stabctl run {}--folder {} {}", same,
                      shell_quote(ran->state), shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }

@@ -128,14 +128,17 @@ std::vector<std::string> interrupted_runs() {
 }
 
 Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, bool again) {
+  const std::string digest = digest_of(run);
   if (!wanted.empty()) {
     std::error_code error;
     fs::create_directories(wanted, error);
     if (error) return fail(fmt::format("cannot create {}: {}", wanted, error.message()));
-    return RunFolder{.path = fs::absolute(wanted).string(), .claim = Fd()};
+    // The claim keeps the same command without --folder from continuing this run meanwhile.
+    const std::string path = fs::absolute(wanted).string();
+    if (auto found = interrupted_in(path, digest)) return std::move(*found);
+    return RunFolder{.path = path, .claim = Fd()};
   }
   const std::string runs = folder_of_runs();
-  const std::string digest = digest_of(run);
   if (!again)
     if (auto found = newest_interrupted(runs, digest)) return std::move(*found);
   return new_folder(runs, run, digest);
