@@ -25,7 +25,7 @@ void check_problems(const std::vector<toml::Problem>& problems) {
     require(!problem.message.empty());
     require((problem.line == 0) == (problem.column == 0));
   }
-  for (const char c : describe(problems, "p"))
+  for (const char c : toml::describe(problems, "p"))
     require(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 
