@@ -55,8 +55,8 @@ Result<std::uint64_t> duration_of(const char* option, const std::string& text,
                                   std::chrono::nanoseconds least, std::chrono::nanoseconds most) {
   const auto read = parse_duration(text);
   if (read && *read >= least && *read <= most) return static_cast<std::uint64_t>(read->count());
-  return fail(fmt::format("{} needs a time from {} to {}, not '{}'", option, format_duration(least),
-                          format_duration(most), one_line(text, 60)));
+  return wrong_call(fmt::format("{} needs a time from {} to {}, not '{}'", option,
+                                format_duration(least), format_duration(most), one_line(text, 60)));
 }
 
 Result<void> read_times(const CausalOptions& options, Settings& settings) {

@@ -127,10 +127,10 @@ says words "MiB"
 
 # Means are no runs; what is broken is said with its place.
 analyze 1 two.json --response user
-says err "hyperfine's files have no user of single runs"
+says err "hyperfine's files have no user for individual runs"
 sed 's/"times":\[[^]]*\],//' two.json >means.json
 analyze 1 means.json
-says err "result 1: it has no 'times' with a value for each run; means are not runs"
+says err "result 1: it has no 'times' with a value for each run, only a mean at most"
 sed 's/"exit_codes":\[0,/"exit_codes":[/' two.json >short.json
 analyze 1 short.json
 says err "12 times and 11 exit codes"

@@ -470,8 +470,8 @@ TEST(ReaderAnalysis, IsBounded) {
   EXPECT_EQ(more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
             "p:7:1: 'analysis.response' must be wall, user, system, cpu, relative_cpu, max_rss, "
             "main_to_exit, region, code-size, compile-time, 'region-NAME-ns' or "
-            "'region-NAME-count', one of "
-            "'measure.counters' or the name of a measure, not wal, did you mean 'wall'?\n"
+            "'region-NAME-count', an event of 'measure.counters' or 'measure.rotate', a count of "
+            "'measure.simulate', or the name of a measure, not wal, did you mean 'wall'?\n"
             "p:8:1: 'analysis.log' must be true or false, not 1\n"
             "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"
             "p:10:1: 'analysis.equivalence' must be a percentage above 0 and at most 100, as in "

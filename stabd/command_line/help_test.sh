@@ -66,8 +66,8 @@ helped ab --save there.toml -- true true
 helped analyze two.csv
 helped analyze two.csv --metric c --factors a
 helped analyze two.csv --metric b --factors c
-helped analyze two.csv --metric b --factors a --equivalence 80%
-helped analyze two.csv --metric b --factors a --answer these
+helped analyze two.csv --metric b --factors a --margin much
+helped analyze two.csv --metric b --factors a --answer like-these
 helped watch --fail-on rain 1
 helped pause
 helped logs -f 1 --folder .

@@ -127,9 +127,9 @@ TEST(Fraction, ItsBlocksAreCompleteWithItsOwnCells) {
 TEST(Fraction, OfResolutionThreeSaysWhatAMainEffectMayBe) {
   Spec spec = spec_of();
   const auto noted = [&] {
-    return Contains(
-        HasSubstr("Main effects cannot be told from interactions of two treatments (here a is also "
-                  "b:c, b is also a:c, c is also a:b)"));
+    return Contains(HasSubstr(
+        "Main effects cannot be distinguished from interactions between two treatments (here a is "
+        "also b:c, b is also a:c, c is also a:b)"));
   };
   EXPECT_THAT(analyse(simulate(), spec).notes, Not(noted()));
   spec.treatments = {"a", "b", "c"};
