@@ -400,7 +400,8 @@ TEST_F(PostLink, KeepsWhatUndecodedCodeMayEnterNearItsStart) {
                            sized("is_far", "nop\n.p2align 4\n2: ret") +
                            sized("holds_one_too", ".byte 6\njmp 2b");
   const Explanation explanation = explain_with(code);
-  EXPECT_THAT(function(explanation, "holds_a_byte").pinned, HasSubstr("not an instruction"));
+  EXPECT_THAT(function(explanation, "holds_a_byte").pinned,
+              HasSubstr("do not form a valid instruction"));
   EXPECT_THAT(function(explanation, "entered").pinned, HasSubstr("label"));
   EXPECT_EQ(function(explanation, "is_far").pinned, "");
 }
