@@ -157,7 +157,7 @@ TEST_F(Readme, ThePlanRunsAsItStands) {
   lab_.write("plans/inline.toml", blocks[0]);
   const Output said = run(blocks[1]);
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_THAT(said.out, ::testing::HasSubstr("Does -fno-inline hurt?"));
+  EXPECT_THAT(said.out, ::testing::HasSubstr("Does inlining help?"));
   EXPECT_THAT(said.out, ::testing::HasSubstr("60 ok, 0 failed")) << said.err;
   expect_shape(blocks[2], said.out);
 }
