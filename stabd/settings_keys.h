@@ -52,7 +52,7 @@ inline constexpr toml::Key keys[] = {
     {"daemon.log", toml::Choice{words::levels, "info"}, "lowest level to log"},
     {"daemon.namespaces", toml::Flag{true}, "contain trials in pid namespaces"},
     {"daemon.cgroups", toml::Flag{true},
-     "limit trials with cgroups where root's daemon can use them"},
+     "use cgroups to limit trials, if the daemon runs as root and can use them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
      "how long a client may be silent before stabd disconnects it; never applies to root, to "
      "stabd's own user and to clients that watch an experiment"},

@@ -311,8 +311,9 @@ Result<void> look_at_revisions(const std::vector<Revision>& all, const std::stri
     const auto clean = revisions::is_working_tree(directory, each->commit);
     if (!clean) return std::unexpected(clean.error());
     if (has_tree && *clean)
-      tell(fmt::format("the working tree has no changes against {}: they can only differ by chance",
-                       each->said));
+      tell(fmt::format(
+          "the working tree is identical to {}, so the two versions can only differ by chance",
+          each->said));
     if (!has_tree && !*clean)
       tell(
           "changes of the working tree that are not committed are left out: '.' is the working "

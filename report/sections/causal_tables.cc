@@ -165,7 +165,7 @@ class ProfileText {
         write(cells, headings, width, bar(line.at_quarter.value, most));
     }
     if (shown < point.lines.size())
-      add("{} more lines (see --json); {} lines in all have too few experiments to say.\n",
+      add("{} more lines (see --json); in total, {} lines have too few experiments for a result.\n",
           point.lines.size() - shown, too_few);
   }
 

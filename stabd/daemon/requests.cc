@@ -357,8 +357,8 @@ Result<void> pass_on(const Context& context, const protocol::RetryRequest& reque
 Result<void> may_ask(const Context& context, bool greets) {
   if (context.connection.greeted || greets) return {};
   return fail(
-      fmt::format("stabd {} answers only after a greeting in its protocol {}: use the stabctl of "
-                  "the same release",
+      fmt::format("stabd {} answers only clients that first send a greeting in protocol {}: use "
+                  "the stabctl of the same release",
                   STAB_VERSION, protocol::version));
 }
 

@@ -24,6 +24,7 @@
 #include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
+#include "stats/designs/table.h"
 #include "stats/models/own_error.h"
 #include "stats/numbers/distribution.h"
 #include "stats/numbers/root.h"

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "stats/numbers/summary.h"
 #include "stats/oracle/data.h"
 #include "stats/oracle/deviation.h"
 #include "stats/oracle/tests_expected.h"

@@ -112,7 +112,7 @@ void check_table(SQLite::Database& database, std::string_view table, const Table
     if (++count > most->rows)
       refuse(fmt::format("the table {} has more than {} rows", table, most->rows));
     if (bytes > most->bytes)
-      refuse(fmt::format("the texts of table {} have more than {} in total", table,
+      refuse(fmt::format("the texts of table {} are larger than {} in total", table,
                          format_bytes(static_cast<std::uint64_t>(most->bytes))));
   }
 }

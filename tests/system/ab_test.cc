@@ -449,7 +449,7 @@ TEST_F(Ab, FilesOfAnEarlierBuildAreNotMeasured) {
 
   shell("git checkout -q bench.c && echo '*' >.git/info/exclude");
   const Output same = ab(20, {"--build", "false", "--run", "./bench", "main", "."});
-  EXPECT_THAT(same.err, HasSubstr("the working tree has no changes against main"));
+  EXPECT_THAT(same.err, HasSubstr("the working tree is identical to main"));
   EXPECT_THAT(ab(20, {"--build", "false", "--run", "./bench", "main", "HEAD"}).err,
               HasSubstr("main and HEAD are the same commit"));
   EXPECT_THAT(
