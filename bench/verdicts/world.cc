@@ -235,8 +235,8 @@ stats::Dataset simulate(const World& world, double change, std::uint64_t seed) {
       const bool wild = cell.front() + 1 == world.shape.front();
       double noise = source.next();
       if (world.noise_kind == Noise::in_cells) {
-        double& before = last[trial.program * cells.size() + trial.cell];
-        noise = before = block == 0 ? noise : 0.5 * before + std::sqrt(0.75) * noise;
+        double& latest = last[trial.program * cells.size() + trial.cell];
+        noise = latest = block == 0 ? noise : 0.5 * latest + std::sqrt(0.75) * noise;
       }
       if (world.noise_kind == Noise::outliers && source.uniform() < 0.01) y += std::log(3);
       constexpr double upper_quartile = 0.674;  // of a normal distribution

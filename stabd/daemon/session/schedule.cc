@@ -55,8 +55,8 @@ std::optional<Schedule::Postponed> Schedule::postponed(std::uint32_t position) c
 std::uint32_t Schedule::next_position() const {
   if (postponed_.empty()) return first_open_;
   const Postponed& first = *postponed_.begin();
-  const bool others = first_open_ < finished_.size() && block_of(first_open_) <= first.block;
-  return others ? first_open_ : first.position;
+  const bool has_others = first_open_ < finished_.size() && block_of(first_open_) <= first.block;
+  return has_others ? first_open_ : first.position;
 }
 
 std::optional<Schedule::Step> Schedule::next() const {

@@ -104,9 +104,9 @@ void Session::note_quietness(const Place& place) {
     note(std::string(results::doctor_event), "not known: " + findings.error().message);
     return;
   }
-  const std::string_view grade = to_string(machine::overall(*findings));
-  experiment_.quietness = store::quietness_named(grade);
-  std::string text = fmt::format("{} for measurements", grade);
+  const std::string_view overall = to_string(machine::overall(*findings));
+  experiment_.quietness = store::quietness_named(overall);
+  std::string text = fmt::format("{} for measurements", overall);
   std::string_view before = ": ";
   for (const machine::Grade grade : {machine::Grade::poor, machine::Grade::fair})
     for (const machine::Finding& finding : *findings)
