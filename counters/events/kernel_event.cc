@@ -151,8 +151,8 @@ std::string Device::why_not() const {
   if (!type()) return "there is no such device";
   if (name_ == "breakpoint") return "an access to an address is written as mem:0xADDRESS";
   if (name_ == "uprobe" || name_ == "kprobe")
-    return "a probe is counted through its tracepoint: create it with perf probe, and name it "
-           "GROUP:NAME";
+    return "a probe is counted through its tracepoint: create the probe with perf probe, then "
+           "write its tracepoint here as GROUP:NAME";
   if (access((folder_ + "/cpumask").c_str(), F_OK) == 0)
     return "it counts the whole machine, not a single program";
   return "";

@@ -92,9 +92,10 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   const auto plan = plan::read_plan(submitted.plan);
   if (!plan) return fail(plan::describe(plan.error(), one_line(submitted.file, 500)));
   if (const std::string what = revisions::unresolved(*plan); !what.empty())
-    return fail(fmt::format(
-        "{} is not a commit yet: stabctl submits plans with a table [revisions] of the commits",
-        what));
+    return fail(
+        fmt::format("{} is not a commit yet: stabctl adds a table [revisions] with the commits "
+                    "when it submits a plan",
+                    what));
   if (auto fits = results::fits_a_turn(*plan, user.turn); !fits)
     return std::unexpected(fits.error());
   if (plan->privileges && user.uid != 0)
