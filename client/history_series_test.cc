@@ -233,6 +233,7 @@ TEST(History, TrialsLostWithoutALimitMakeNoAlarm) {
                               "alarm (see 'stabctl logs 16')"));
   EXPECT_THAT(text, HasSubstr(" % more from 12 on, but missing trials may be the reason (p"));
   EXPECT_EQ(json::parse(as_json(open))["series"][0]["changes"][0]["stands"], false);
+  EXPECT_EQ(json::parse(as_json(open))["not_looked_at"], 0);
   // Failed trials took at most their timeout, which says nothing against a slower program.
   for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_high = 2e6;
   EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty());

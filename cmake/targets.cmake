@@ -64,7 +64,7 @@ endif()
 add_library(stab_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cc)
 target_link_libraries(stab_test_main PRIVATE stab_flags GTest::gmock)
 
-# Sets `room` to the first folder of a path from the top, of the folder in which this is called.
+# Sets the variable to the top folder of the place where it is called: "report" in report/html.
 function(stab_room room)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
   string(REGEX REPLACE "/.*" "" first "${folder}")

@@ -27,6 +27,7 @@
 #include "counters/reading.h"
 #include "machine/processes.h"
 #include "plan/measures/builds.h"
+#include "plan/reading/reader.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -91,14 +92,12 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   return result;
 }
 
-constexpr std::size_t most_saved = std::size_t{1} << 20;
-
 // An interrupted run may have saved its plan already.
 Result<void> save_plan(const std::string& path, const std::string& text) {
   if (path.empty()) return {};
   std::error_code error;
   const bool is_there = fs::exists(path, error);
-  if (is_there && read_file(path, most_saved).value_or("") == text) return {};
+  if (is_there && read_file(path, plan::max_plan_bytes).value_or("") == text) return {};
   if (is_there)
     return wrong_call(
         fmt::format("--save: the file {} exists already: choose another name, or remove it", path));

@@ -124,8 +124,7 @@ std::string LivePage::text(bool newer) const {
       .after = fmt::format(
           "stabctl no longer answers; this is the last page it showed. To continue, enter the same "
           "command again, or print the report with 'stabctl report {} --format html' (add "
-          "'--folder "
-          "FOLDER' for the folder of a 'stabctl run').",
+          "'--folder FOLDER' for the folder of a 'stabctl run').",
           id_),
       .report = reports_,
       .pace = newer ? soon : pace,

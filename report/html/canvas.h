@@ -57,7 +57,7 @@ class Axis {
 // follow the page's light or dark scheme.
 
 inline constexpr double width = 480;
-// Where the parts of a picture lie: a plot with two axes, or rows under each other.
+// The places of a plot with two axes, or of rows under each other.
 inline constexpr double plot_top = 26;
 inline constexpr double plot_bottom = 230;
 inline constexpr double plot_left = 62;

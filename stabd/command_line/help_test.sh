@@ -72,6 +72,7 @@ helped watch --fail-on rain 1
 helped pause
 helped logs -f 1 --folder .
 helped run --html . there.toml
+helped export 1 --json --format coz
 helped causal --load x -- true
 refused "'stabctl keys' explains the keys of plans" check there.toml
 [[ $(tail -n 1 said) == "'stabctl keys' explains"* ]] || fail "the last line is: $(tail -n 1 said)"
