@@ -5,7 +5,9 @@ add_library(stab_flags INTERFACE)
 target_include_directories(stab_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(stab_flags INTERFACE SPDLOG_FMT_EXTERNAL STAB_VERSION="${PROJECT_VERSION}")
 # Checking format strings takes a twentieth of the time of compiling. The sanitized builds check them.
-target_compile_definitions(stab_flags INTERFACE $<$<NOT:$<BOOL:${STAB_SANITIZE}>>:FMT_CONSTEVAL=>)
+if(NOT STAB_SANITIZE)
+  target_compile_definitions(stab_flags INTERFACE FMT_CONSTEVAL=)
+endif()
 target_compile_options(stab_flags INTERFACE -Wall -Wextra -Wpedantic -Wold-style-cast -Wcast-align
   -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wunused -Werror)
 # Compiled as one, a local of one file may hide a helper of another: only a build file by file looks for such names.
