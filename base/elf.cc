@@ -49,7 +49,7 @@ Result<std::string_view> chunk(Elf* elf, std::uint64_t offset, std::uint64_t siz
       offset > INT64_MAX ? nullptr
                          : elf_getdata_rawchunk(elf, static_cast<std::int64_t>(offset), size, type);
   if (data == nullptr || data->d_size != size)
-    return fail(fmt::format("its {} bytes at offset {} cannot be read", size, offset));
+    return fail(fmt::format("the {} bytes at offset {} cannot be read", size, offset));
   return std::string_view(static_cast<const char*>(data->d_buf), size);
 }
 
@@ -113,7 +113,7 @@ Result<ElfReader> ElfReader::in_memory(std::string_view bytes) {
 Result<std::vector<Elf64_Phdr>> ElfReader::segments() const {
   if (header_.e_phnum == 0) return {};
   if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_phnum == PN_XNUM)
-    return fail("its program headers are of an unknown form");
+    return fail("its program headers have an unknown format");
   auto all = table_at<Elf64_Phdr>(elf_.get(), header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr),
                                   ELF_T_PHDR);
   if (!all) return outside("its program headers");
@@ -128,7 +128,7 @@ bool ElfReader::has_segment(std::uint32_t type) const {
 Result<std::vector<Elf64_Shdr>> ElfReader::sections() const {
   if (header_.e_shoff == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr))
-    return fail("its section headers are of an unknown form");
+    return fail("its section headers have an unknown format");
   const auto read = [&](std::uint64_t count) {
     return table_at<Elf64_Shdr>(elf_.get(), header_.e_shoff, count * sizeof(Elf64_Shdr),
                                 ELF_T_SHDR);
@@ -167,7 +167,7 @@ Result<std::optional<Elf64_Shdr>> ElfReader::find_section(std::string_view name)
 }
 
 Result<std::vector<Elf64_Sym>> ElfReader::symbols(const Elf64_Shdr& table) const {
-  if (table.sh_entsize != sizeof(Elf64_Sym)) return fail("its symbols are of an unknown form");
+  if (table.sh_entsize != sizeof(Elf64_Sym)) return fail("its symbols have an unknown format");
   return table_at<Elf64_Sym>(elf_.get(), table.sh_offset, table.sh_size, ELF_T_SYM);
 }
 

@@ -51,7 +51,7 @@ void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
   if (std::string note = own_rows_left_out(columns, csv.left_out); !note.empty())
     notes.push_back(std::move(note));
   if (csv.incomplete > 0)
-    notes.push_back(fmt::format("{} left out because a factor's cell is empty there.",
+    notes.push_back(fmt::format("Left out: {} in which the column of a factor is empty.",
                                 plural(csv.incomplete, "row")));
   if (csv.ties > 0)
     notes.push_back(
@@ -86,7 +86,7 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
   }
   if (!options.subject.empty())
     return wrong_call(
-        "--machine and --subject cannot be used together: analyse each program's trials on their "
+        "--machine and --subject cannot be used together: analyze each program's trials on their "
         "own");
   if (!options.random.empty())
     return wrong_call(
@@ -179,8 +179,8 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   }
   if (spec.design == stats::Design::nested && !spec.block.empty())
     return wrong_call(
-        "--block and --random cannot be used together: the trials of a nested design have no "
-        "blocks");
+        "--block and --random cannot be used together: --random means a nested design, whose "
+        "trials have no blocks");
   return options.method == "stabilizer" ? stats::paper_spec(spec) : spec;
 }
 
@@ -236,8 +236,8 @@ struct Task {
 };
 
 constexpr const char* one_session =
-    "one file per level: the effect of what changed between the files cannot be told from the "
-    "levels' effect";
+    "one file per level: the effect of the levels cannot be told from the effect of anything else "
+    "that changed between the files";
 
 // Each level has one file, which is one session, so the variation between sessions is unknown.
 void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
@@ -256,8 +256,9 @@ void withhold_between_files(const std::string& factor, stats::Analysis& analysis
 void note_sessions(std::vector<std::string>& notes) {
   notes.push_back(
       "The files were measured at different times, so anything that changed on the machine in "
-      "between looks like a change. Intervals and p reflect only the variation within the files. "
-      "To get a verdict, let 'stabctl ab' measure both versions in turn.");
+      "between looks like a difference between the files. Intervals and p reflect only the "
+      "variation within the files. To get a verdict, let 'stabctl ab' measure both versions in "
+      "turn.");
 }
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
@@ -364,14 +365,14 @@ void note_cautions(foreign::Format format, bool several, std::vector<std::string
   else
     notes.push_back(
         "Not random: the positions of code, stack and heap. The repetitions in a file come from "
-        "one process, so they share one layout, and a difference may come from lucky layouts; a "
+        "one process, so they share one layout, and a difference may come from lucky layouts. A "
         "plan with google_benchmark under [measure.output] starts a new process for each trial.");
   if (several)
     note_sessions(notes);
   else
     notes.push_back(
         fmt::format("{} measures one version after the other, so anything that changed on the "
-                    "machine meanwhile looks like a change.",
+                    "machine in between looks like a difference between the versions.",
                     format == foreign::Format::hyperfine ? "hyperfine" : "Google Benchmark"));
 }
 

@@ -162,7 +162,7 @@ class Runs {
     settings.fixed_speedup = 0;
     const auto session = SessionFile::make(*program_.map, settings);
     if (!session) return std::unexpected(session.error());
-    const auto ended = run_watched("run before the others", *session);
+    const auto ended = run_watched("first run", *session);
     if (!ended) return std::unexpected(ended.error());
     made_.interrupted = ended->interrupted;
     if (has_failed(*ended))
@@ -180,9 +180,9 @@ class Runs {
     }
     made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
-    tell(fmt::format("run before the others: {} thread{} arrival points, each every {}", threads,
-                     threads == 1 ? " passes" : "s pass",
-                     format_duration(mean_gap(seen.arrivals))));
+    tell(fmt::format(
+        "first run, at the original load: {} thread{} arrival points, each thread every {}",
+        threads, threads == 1 ? " passes" : "s pass", format_duration(mean_gap(seen.arrivals))));
     return {};
   }
 
@@ -233,8 +233,8 @@ class Runs {
     for (std::uint32_t i = 0; i < stab::causal::most_counters; ++i)
       if (now_of(session.counters()[i].count) != 0) return;
     tell(
-        "No progress point was visited in the first 2 s: if the program has none, stop it with "
-        "Ctrl-C, then add one or use --progress FILE:LINE or --end-to-end.");
+        "No progress point was visited in the first 2 s: if the program has no progress point, "
+        "stop it with Ctrl-C, then add one or use --progress FILE:LINE or --end-to-end.");
   }
 
   void look(const std::string& name, const SessionFile& session) {
@@ -288,9 +288,9 @@ class Runs {
           "foreground.");
     if (all_.visits == 0 && !options_.end_to_end)
       tell(
-          "No progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h or "
-          "COZ_PROGRESS of coz.h where a piece of work is finished, or use --progress FILE:LINE or "
-          "--end-to-end.");
+          "No progress point was visited: add STAB_PROGRESS(\"name\") from stabilizer.h or "
+          "COZ_PROGRESS from coz.h where a piece of work is finished, or use --progress FILE:LINE "
+          "or --end-to-end.");
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
           fmt::format("The program runs for {} ms, which is too short: give it more work, or "
@@ -303,11 +303,13 @@ class Runs {
     if (all_.timeless != 0)
       tell(
           fmt::format("{} experiments are left out because arrivals gained more time in them than "
-                      "passed. To keep all experiments, use a smaller --load or --arrival-speedup.",
+                      "the experiments took. To keep all experiments, use a smaller --load or "
+                      "--arrival-speedup.",
                       all_.timeless));
     if (all_.damaged != 0)
-      tell(fmt::format("{} records are left out, because the program overwrote them.",
-                       all_.damaged));
+      tell(
+          fmt::format("{} records of the profile are left out, because the program overwrote them.",
+                      all_.damaged));
   }
 
   const CausalOptions& options_;
@@ -347,8 +349,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
       return wrong_call(
-          "--speedup needs --end-to-end and --line: other experiments choose their speedups at "
-          "random, because each run needs some at 0");
+          "--speedup needs --end-to-end and --line: without them, each run chooses its "
+          "speedups at random, because some experiments of each run need a speedup of 0");
     speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
   }
   auto companions = stab::causal::find_companions();
@@ -452,9 +454,6 @@ Result<int> show_causal(const CausalOptions& options) {
     return fail(
         "give either --read FILE or, after --, a program to run; 'stabctl causal --help' has "
         "examples");
-  if (!options.read.empty() && !options.load.empty())
-    return wrong_call(
-        "--load needs a program to run: a file does not contain the load at which it was recorded");
   auto made = options.read.empty() ? profile_program(options) : read_all(options.read);
   if (!made) return std::unexpected(made.error());
   // The file is written first, so that the user can look at a profile that can't be analysed.

@@ -85,8 +85,8 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   if (threads.empty())
     return wrong_call(
         arrivals.empty()
-            ? "--load: no arrival point was visited; put STAB_ARRIVAL(\"name\") of stabilizer.h "
-              "where work comes in"
+            ? "--load: no arrival point was visited; put STAB_ARRIVAL(\"name\") from stabilizer.h "
+              "where new work arrives"
             : "--load: no thread visits arrival points often enough; a thread needs more than 10 "
               "visits");
   // A thread with a mean gap of T visits T / (T - faster) times as often.
@@ -99,8 +99,8 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   double high = most_gained * shortest;
   if (load > load_at(high) * (1 + 1e-9))
     return fail(
-        fmt::format("--load {}x cannot be reached: each visit would have to save its thread nearly "
-                    "all of the {} between two visits, or more; the highest load is {:.2f}x",
+        fmt::format("--load {}x cannot be reached: each visit would have to save almost all of "
+                    "the {} between two visits, or even more; the highest possible load is {:.2f}x",
                     load, nanoseconds(shortest), load_at(high)));
   double low = 0;
   for (int i = 0; i < 60; ++i) {

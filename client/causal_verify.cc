@@ -95,8 +95,10 @@ Result<Gain> gain_at(const stats::causal::Line& line, double speedup) {
     before = gain;
     from = step.speedup;
   }
-  return fail(fmt::format(
-      "no experiment made the line that much faster: the profile ends at {:.0f} %", 100 * from));
+  return fail(
+      fmt::format("no experiment made the line that much faster: the largest speedup in the "
+                  "profile is {:.0f} %",
+                  100 * from));
 }
 
 bool is_meant(const std::string& name, const std::string& wanted) {
@@ -127,7 +129,8 @@ Result<Prediction> predict(const report::Document& profile, const VerifyOptions&
                         .gain = *gain};
     }
   if (options.line.empty())
-    return fail(fmt::format("the profile contains no line that helps: {}", way_out));
+    return fail(
+        fmt::format("the profile shows no line that would make the program faster: {}", way_out));
   return fail(
       fmt::format("the profile has no result for {}: {}", one_line(options.line, 200), way_out));
 }
@@ -143,7 +146,7 @@ Result<Measured> measured_in(const stats::Analysis& analysis) {
   if (count != 1)
     return fail(
         fmt::format("the plan makes {} comparisons, but needs exactly one: use one benchmark, and "
-                    "a factor with the program before and after the change",
+                    "a factor whose levels are the program before and after the change",
                     count));
   const auto is_known = [](std::optional<double> value) { return value && std::isfinite(*value); };
   if (!is_known(only->ratio) || !is_known(only->low) || !is_known(only->high))
@@ -161,14 +164,14 @@ bool agrees(const Gain& apart) {
 
 std::string sentence(const Prediction& predicted, const Measured& measured, const Gain& apart) {
   return fmt::format(
-      "Predicted for {:.4g} % less time in {}: {} less {}; measured, {} against {}: {} less {}: {} "
-      "(difference {}).\n",
+      "Predicted for {:.4g} % less time in {}: {} less {}. Measured for {} against {}: {} less {}. "
+      "Conclusion: {} (difference {}).\n",
       100 * predicted.speedup, one_line(predicted.line, 500), report::causal_gain(predicted.gain),
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
       one_line(measured.baseline, 200), report::causal_gain(measured.gain),
       one_line(measured.response, 200),
-      agrees(apart) ? "the change gave what was predicted, as far as these measurements can tell"
-                    : "the change gave something other than what was predicted",
+      agrees(apart) ? "the change had the predicted effect, as far as these measurements can tell"
+                    : "the change had a different effect than predicted",
       report::causal_gain(apart));
 }
 

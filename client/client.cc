@@ -107,9 +107,9 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
     return Client(std::move(socket->fd));
   }
   return fail(
-      fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with --socket, "
-                  "or use 'stabctl run', which needs no daemon; 'stabctl runs' lists its results, "
-                  "which --folder reads",
+      fmt::format("no stabd answers at {}: start one with 'stabd', or name its socket with "
+                  "--socket. 'stabctl run' needs no daemon: 'stabctl runs' lists the folders with "
+                  "its results, and --folder reads them",
                   fmt::join(silent, " or at ")));
 }
 

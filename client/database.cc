@@ -86,8 +86,8 @@ Result<int> backup(const Common& common, const std::string& file) {
   }
   if (damage->empty()) return exit_ok;
   tell(
-      "stabctl: the copy is damaged like the original: 'stabctl recover' makes a new database from "
-      "what is readable");
+      "stabctl: the original is damaged, and so is the copy: 'stabctl recover' makes a new "
+      "database from the readable parts");
   return exit_failed;
 }
 
@@ -196,9 +196,9 @@ Result<int> import_archive(const Common& common, const std::string& file) {
   if (common.json)
     fmt::print("{{\"id\":{}}}\n", *id);
   else if (common.state.empty())
-    fmt::print("it is now experiment {}\n", *id);
+    fmt::print("imported as experiment {}\n", *id);
   else
-    fmt::print("it is now experiment {} of {}\n", *id, for_terminal(common.state));
+    fmt::print("imported as experiment {} in {}\n", *id, for_terminal(common.state));
   return exit_ok;
 }
 

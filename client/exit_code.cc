@@ -27,7 +27,7 @@ Result<FailOn> read_fail_on(const std::string& text) {
           one_line(text, 60), one_line(word, 30)));
   }
   if (!result.trials && !result.regressed && !result.unsure)
-    return wrong_call("--fail-on: the list is empty; use 'none' if nothing is a failure");
+    return wrong_call("--fail-on: the list is empty; use 'none' if nothing counts as a failure");
   return result;
 }
 

@@ -68,9 +68,10 @@ Result<Format> format_of(std::string_view text) {
   json::sax_parse(text, &names);
   if (names.found) return *names.found;
   if (names.broken)
-    return wrong_call(fmt::format(
-        "it begins like JSON but is not JSON at byte {}; if it is a table, use --input-format csv",
-        *names.broken));
+    return wrong_call(
+        fmt::format("it begins like JSON, but it is not valid JSON at byte {}; if the file is a "
+                    "table, use --input-format csv",
+                    *names.broken));
   return wrong_call(
       "it is JSON, but not from hyperfine (--export-json) or Google Benchmark "
       "(--benchmark_out_format=json)");
@@ -158,9 +159,10 @@ class Reader {
     measured_.response = field_.response;
     measured_.unit = field_.unit;
     if (unchecked_ > 0)
-      measured_.notes.push_back(fmt::format(
-          "Runs of {} of the commands may have failed, because the file has no exit codes.",
-          unchecked_));
+      measured_.notes.push_back(
+          fmt::format("For {} of the commands, the file has no exit codes, so failed runs cannot "
+                      "be recognized.",
+                      unchecked_));
     return std::move(measured_);
   }
 
@@ -201,15 +203,15 @@ class Reader {
     const json* const values = list_of(result, field_.name);
     if (values == nullptr || values->empty())
       return fail(fmt::format(
-          "result {}: it has no '{}' with a value for each run, only a mean at most: use "
+          "result {}: it has no '{}' with a value for each run (a mean is not enough): use "
           "a newer hyperfine with --export-json, or --metric time",
           place_, field_.name));
     const json* const codes = list_of(result, "exit_codes");
     if (codes == nullptr)
       ++unchecked_;
     else if (codes->size() != values->size())
-      return wrong(fmt::format("it has {} {} and {} exit codes", values->size(), field_.name,
-                               codes->size()));
+      return wrong(fmt::format("it has {} values of '{}', but {} exit codes", values->size(),
+                               field_.name, codes->size()));
     // stabd's exports list the other exit codes that the plan accepts.
     const json* const accepted = list_of(result, "accepted_exit_codes");
     const auto is_good = [accepted](const json& code) {
@@ -223,7 +225,7 @@ class Reader {
           (*values)[i].is_number() ? (*values)[i].get<double>() * field_.factor : -1;
       if (!std::isfinite(value) || value < 0)
         return wrong(
-            fmt::format("value {} of its {} is not a number of 0 or more", i + 1, field_.name));
+            fmt::format("value {} of its '{}' is negative or not a number", i + 1, field_.name));
       if (codes != nullptr && !is_good((*codes)[i]))
         ++runs.failed;
       else

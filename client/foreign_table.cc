@@ -148,9 +148,9 @@ class Builder {
           "file{1}",
           kind_, kind_ == "command" ? " (set it with hyperfine's --command-name)" : ""));
     if (!left.empty())
-      table_.notes.push_back(
-          fmt::format("Left out, because a file does not have them or has no values for them: {}.",
-                      listed(left)));
+      table_.notes.push_back(fmt::format(
+          "These are left out, because a file lacks them or has no values for them: {}.",
+          listed(left)));
     for (Measured& file : files_)
       std::erase_if(file.all, [&](const Runs& runs) { return times[runs.name] < files_.size(); });
     if (times.size() - left.size() > 1) table_.subject = kind_;
@@ -169,7 +169,7 @@ class Builder {
     const std::vector<Runs>& all = files_.front().all;
     if (all.size() < 2)
       return wrong_call(fmt::format(
-          "there is one {} with values, and nothing to compare it with: give another file as well",
+          "only one {} has values, so there is nothing to compare: give another file as well",
           kind_));
     table_.treatments = parameters_that_tell_apart(all);
     if (table_.treatments.empty()) table_.treatments = {kind_};

@@ -84,7 +84,7 @@ analyze 5 old.json killed.json
 # What is gone is said in the error, too, and nothing that can be compared is an error.
 sed 's/"exit_codes":\[[^]]*\]/"exit_codes":[1,1,1,1,1,1,1,1,1,1,1,1]/' two.json >failed.json
 analyze 1 failed.json
-says err "there is one command with values, and nothing to compare it with"
+says err "only one command has values, so there is nothing to compare"
 says err "; 'sort -n' is left out: all of its runs failed"
 hyperfine "$(result a 0.1)" "$(result b 0.1)" >whole.json
 sed 's/"exit_codes":\[[^]]*\]/"exit_codes":[1,1,1,1,1,1,1,1,1,1,1,1]/g' whole.json >gone.json
@@ -100,7 +100,7 @@ says err "command is both the name of a column and the factor of the files: give
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
-says words "Left out, because a file does not have them or has no values for them: 'c', 'd'."
+says words "These are left out, because a file lacks them or has no values for them: 'c', 'd'."
 says words "a file: first -> second"
 says words "against file=first, file=second is without a verdict on 2 of 2 (a, b)"
 lacks words "clearly different"
@@ -115,7 +115,7 @@ says err "give 2 different levels"
 analyze 1 old.json --factor version
 says err "there is only one file"
 analyze 1 old.json
-says err "there is one command with values, and nothing to compare it with"
+says err "only one command has values, so there is nothing to compare"
 analyze 1 old.json new.json --block b
 says err "--block, --random and --order are for tables"
 
@@ -130,16 +130,16 @@ analyze 1 two.json --response user
 says err "hyperfine's files have no user for individual runs"
 sed 's/"times":\[[^]]*\],//' two.json >means.json
 analyze 1 means.json
-says err "result 1: it has no 'times' with a value for each run, only a mean at most"
+says err "result 1: it has no 'times' with a value for each run (a mean is not enough)"
 sed 's/"exit_codes":\[0,/"exit_codes":[/' two.json >short.json
 analyze 1 short.json
-says err "12 times and 11 exit codes"
+says err "it has 12 values of 'times', but 11 exit codes"
 sed 's/,"exit_codes":\[[^]]*\]//' two.json >unchecked.json
 analyze 0 unchecked.json
-says words "Runs of 1 of the commands may have failed"
+says words "For 1 of the commands, the file has no exit codes, so failed runs cannot be recognized."
 sed 's/"times":\[[^,]*/"times":[-1/' two.json >negative.json
 analyze 1 negative.json
-says err "value 1 of its times is not a number of 0 or more"
+says err "value 1 of its 'times' is negative or not a number"
 sed 's/"times":\[[^,]*/"times":[1e999/' two.json >huge.json
 analyze 1 huge.json
 hyperfine "$(result a 0.1)" "$(result a 0.2)" >twice.json
@@ -195,25 +195,25 @@ analyze 1 base.json hours.json
 says err "hours.json: its time_unit 'h' is unknown"
 sed '0,/"real_time":[0-9.]*/s//"real_time":-1/' base.json >below.json
 analyze 1 base.json below.json
-says err "below.json: the real_time of BM_a is below 0: that is not a time"
+says err "below.json: the real_time of BM_a is below 0, which is impossible for a time"
 analyze 1 base.json head.json --factor benchmark
 says err "benchmark is both the name of a column and the factor of the files"
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
-says words "Left out, because a file does not have them or has no values for them: 'BM_c'."
+says words "These are left out, because a file lacks them or has no values for them: 'BM_c'."
 says words "The files come from different machines: lab and broken."
 analyze 0 base.json
 says words "benchmark=BM_b takes 100.00 % more real_time than benchmark=BM_a"
 analyze 0 base.json --response items_per_second --higher-is-better --factors benchmark
 says words "more is better"
 analyze 1 base.json --response nothing
-says err "no benchmark in it has a value 'nothing'"
+says err "no benchmark has a value 'nothing'"
 analyze 1 base.json two.json
 says err "base.json and two.json come from different tools"
 sed 's/"iteration"/"aggregate"/g' base.json >aggregates.json
 analyze 1 aggregates.json
-says err "it has only aggregates"
+says err "there are only aggregates"
 # What the program prints for numbers that are none is no JSON, and no sample.
 sed '0,/"cpu_time":[0-9.]*/s//"cpu_time":NaN/' base.json >nan.json
 analyze 0 nan.json --response cpu_time --factors benchmark

@@ -131,21 +131,21 @@ class Collector {
     const std::string name = one_line(options_.benchmark, 100);
     const std::vector<std::string> known(others_.begin(), others_.end());
     if (!left_out_.empty() && (is_known_ || known.empty()))
-      return fail(fmt::format("no experiment has {} of {}: {}",
+      return fail(fmt::format("no experiment has {} for {}: {}",
                               response_.empty() ? "a number" : response_, name,
                               left_out_.front().reason));
     if (known.empty())
       return fail(fmt::format(
-          "no experiment here has finished{}: 'stabctl list' and 'stabctl runs' show the "
-          "experiments that have",
+          "no experiment here has finished{}: 'stabctl list' and 'stabctl runs' show where "
+          "experiments have finished",
           options_.experiment.empty() ? ""
                                       : " under the name " + one_line(options_.experiment, 100)));
     const std::string near = nearest(options_.benchmark, known);
-    return fail(
-        one_line(fmt::format("no experiment has measured {}{}{}; experiments have measured {}",
-                             name, near.empty() ? "" : ", did you mean " + near + "?",
-                             unread_words(), fmt::join(known, ", ")),
-                 1000));
+    return fail(one_line(
+        fmt::format("no experiment has measured {}{}{}; the experiments here have measured {}",
+                    name, near.empty() ? "" : ", did you mean " + near + "?", unread_words(),
+                    fmt::join(known, ", ")),
+        1000));
   }
 
   // "; 2 more cannot be read, among them experiment 3: its row is damaged"

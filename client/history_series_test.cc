@@ -60,7 +60,7 @@ TEST(History, AStepIsAChangeWithItsSize) {
   EXPECT_LE(change.p, 0.01);
   const std::string text = as_text(history);
   EXPECT_THAT(text, HasSubstr("sort, wall: 16 experiments on lab: a CPU"));
-  EXPECT_THAT(text, HasSubstr(" % more from 10 on, worse (p = 0.00"));
+  EXPECT_THAT(text, HasSubstr(" % more from experiment 10 on, worse (p = 0.00"));
   EXPECT_THAT(text, HasSubstr("seed 1, alpha 0.05)"));
   const json object = json::parse(as_json(history));
   EXPECT_EQ(object["series"][0]["changes"][0]["id"], 10);
@@ -82,8 +82,8 @@ TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
   ASSERT_EQ(history.series[0].changes.size(), 1U);
   EXPECT_EQ(history.series[0].changes[0].at, 2U);
   const std::string text = as_text(history);
-  EXPECT_THAT(text, HasSubstr("The same in all trials of each; less is better"));
-  EXPECT_THAT(text, HasSubstr("change: 1.6 % more from 3 on, worse (exactly)"));
+  EXPECT_THAT(text, HasSubstr("The same value in all trials of each experiment; less is better"));
+  EXPECT_THAT(text, HasSubstr("change: 1.6 % more from experiment 3 on, worse (exactly)"));
   EXPECT_THAT(text, HasSubstr(" 1016 B "));
   EXPECT_THAT(text, Not(HasSubstr("too short")));
   EXPECT_THAT(text, Not(HasSubstr("positions of functions")));
@@ -98,7 +98,8 @@ TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
 TEST(History, MoreIsBetterWhereThePlanSaysSo) {
   std::vector<Experiment> all = step(1.05);
   for (Experiment& each : all) each.higher_is_better = true;
-  EXPECT_THAT(as_text(make_history("sort", all, {})), HasSubstr(" % more from 10 on, better (p"));
+  EXPECT_THAT(as_text(make_history("sort", all, {})),
+              HasSubstr(" % more from experiment 10 on, better (p"));
 }
 
 TEST(History, NumbersOfAnySignHaveDifferences) {
@@ -189,9 +190,9 @@ TEST(History, TrialsThatTimeOutCanRaiseAnAlarm) {
   const History history = make_history("sort", all, {});
   ASSERT_EQ(history.series[0].alarms.size(), 1U) << "the mean of the other trials is as before";
   EXPECT_EQ(history.series[0].alarms[0].at, 15U);
-  EXPECT_THAT(as_text(history), HasSubstr("; with the 4 missing, the mean is at least 1.2"));
+  EXPECT_THAT(as_text(history), HasSubstr("; with the 4 missing trials, the mean is at least 1.2"));
   EXPECT_THAT(as_text(history),
-              HasSubstr(" ms or more), so only a change to more can be an alarm (see 'stabctl logs "
+              HasSubstr(" ms or more), so only an increase can be an alarm (see 'stabctl logs "
                         "16')"));
   EXPECT_THAT(as_text(history), HasSubstr(" ms (interval 1.1"));
   const json point = json::parse(as_json(history))["series"][0]["points"][15];
@@ -229,9 +230,10 @@ TEST(History, TrialsLostWithoutALimitMakeNoAlarm) {
   ASSERT_EQ(open.series[0].changes.size(), 1U);
   EXPECT_FALSE(open.series[0].changes[0].stands);
   const std::string text = as_text(open);
-  EXPECT_THAT(text, HasSubstr("with the 2 missing, the mean may be anything, so it can't be an "
-                              "alarm (see 'stabctl logs 16')"));
-  EXPECT_THAT(text, HasSubstr(" % more from 12 on, but missing trials may be the reason (p"));
+  EXPECT_THAT(text, HasSubstr("with the 2 missing trials, the mean could have any value, so this "
+                              "experiment can't raise an alarm (see 'stabctl logs 16')"));
+  EXPECT_THAT(text,
+              HasSubstr(" % more from experiment 12 on, but missing trials may be the reason (p"));
   EXPECT_EQ(json::parse(as_json(open))["series"][0]["changes"][0]["stands"], false);
   EXPECT_EQ(json::parse(as_json(open))["not_looked_at"], 0);
   // Failed trials took at most their timeout, which says nothing against a slower program.
@@ -241,7 +243,7 @@ TEST(History, TrialsLostWithoutALimitMakeNoAlarm) {
   const History bounded = make_history("sort", all, {});
   ASSERT_EQ(bounded.series[0].alarms.size(), 1U);
   EXPECT_TRUE(bounded.series[0].changes[0].stands);
-  EXPECT_THAT(as_text(bounded), HasSubstr("; with the 2 missing, the mean is 1.10"));
+  EXPECT_THAT(as_text(bounded), HasSubstr("; with the 2 missing trials, the mean is 1.10"));
   for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_low = 1.0e6;
   EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty()) << "as before";
 }

@@ -93,24 +93,25 @@ std::string loss_interval_words(const Mean& mean, const report::Scale& scale) {
   return "";
 }
 
-// "; with the 4 missing, the mean is at least 2.1 s". "" if no trial is missing.
+// "; with the 4 missing trials, the mean is at least 2.1 s". "" if no trial is missing.
 std::string missing_words(const Mean& mean, std::int64_t id, const report::Scale& scale) {
   if (mean.missing == 0) return "";
-  const std::string start = fmt::format("; with the {} missing, the mean ", mean.missing);
+  const std::string start = fmt::format("; with the {} missing trials, the mean ", mean.missing);
   const std::string interval = loss_interval_words(mean, scale);
   if (mean.loss_low && mean.loss_high)
     return fmt::format("{}is {} to {}{}", start, report::quantity(*mean.loss_low, scale),
                        report::quantity(*mean.loss_high, scale), interval);
   if (mean.loss_low)
     return fmt::format(
-        "{}is at least {}{}, so only a change to more can be an alarm (see 'stabctl logs {}')",
-        start, report::quantity(*mean.loss_low, scale), interval, id);
+        "{}is at least {}{}, so only an increase can be an alarm (see 'stabctl logs {}')", start,
+        report::quantity(*mean.loss_low, scale), interval, id);
   if (mean.loss_high)
     return fmt::format(
-        "{}is at most {}{}, so only a change to less can be an alarm (see 'stabctl logs {}')",
-        start, report::quantity(*mean.loss_high, scale), interval, id);
-  return fmt::format("{}may be anything, so it can't be an alarm (see 'stabctl logs {}')", start,
-                     id);
+        "{}is at most {}{}, so only a decrease can be an alarm (see 'stabctl logs {}')", start,
+        report::quantity(*mean.loss_high, scale), interval, id);
+  return fmt::format(
+      "{}could have any value, so this experiment can't raise an alarm (see 'stabctl logs {}')",
+      start, id);
 }
 
 class Text {
@@ -131,10 +132,10 @@ class Text {
         one_line(latest_.response, 60), history_.experiments.size(),
         history_.experiments.size() == 1 ? "" : "s",
         latest_.machine.empty() ? "an unknown machine" : one_line(latest_.machine, 300));
-    const char* what = latest_.log_scale ? "Geometric means over the trials of each"
-                                         : "Arithmetic means over the trials of each";
+    const char* what = latest_.log_scale ? "Geometric means over the trials of each experiment"
+                                         : "Arithmetic means over the trials of each experiment";
     if (std::ranges::all_of(history_.series, &Series::exact))
-      what = "The same in all trials of each";
+      what = "The same value in all trials of each experiment";
     text_ += fmt::format("{}; {} is better\n", what, latest_.higher_is_better ? "more" : "less");
   }
 
@@ -231,8 +232,8 @@ class Text {
     std::size_t needed = 4;
     while (stats::least_p(needed) > history_.alpha_of_each) ++needed;
     note(
-        fmt::format("{} too short to be tested for changes: with fewer than {} experiments, no "
-                    "order of them has a p of {:.2g} or less, which is the alpha of each series.",
+        fmt::format("{} too short to be tested for changes: with fewer than {} experiments, p "
+                    "cannot be as small as {:.2g}, which is the alpha of each series.",
                     some, needed, history_.alpha_of_each));
   }
 
@@ -253,8 +254,8 @@ class Text {
       }
     note(
         fmt::format("{}If you check after each experiment, you find false changes more often than "
-                    "alpha says, because p is valid for a single check. The rate of false alarms "
-                    "holds for all checks together, up to 1,000 experiments.",
+                    "alpha says, because p is valid for a single check. For alarms, the rate of "
+                    "false alarms holds for all checks together, up to 1,000 experiments.",
                     any ? "" : "No alarm. "));
   }
 
@@ -340,7 +341,7 @@ std::string change_words(const Change& change, const Series& series, const Histo
                          const report::Scale& scale) {
   const bool better = (change.difference < 0) != history.experiments.back().higher_is_better;
   const std::int64_t id = history.experiments[series.points[change.at].experiment].id;
-  return fmt::format("{} from {} on, {} ({})", change_size(change, scale), id,
+  return fmt::format("{} from experiment {} on, {} ({})", change_size(change, scale), id,
                      !change.stands ? "but missing trials may be the reason"
                      : better       ? "better"
                                     : "worse",

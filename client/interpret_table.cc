@@ -146,7 +146,8 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
                  : Result<void>{};
   const auto cells = two_level_cells(data, spec);
   if (!cells)
-    return given ? wrong_call("--generators: each of --factors needs two levels") : Result<void>{};
+    return given ? wrong_call("--generators: each factor in --factors needs exactly two levels")
+                 : Result<void>{};
   if (cells->empty() || cells->size() == std::size_t{1} << k)
     return given ? wrong_call(
                        "--generators: the table has all combinations of levels, so all effects can "
@@ -170,17 +171,17 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
     const int first = std::popcount(*cells->begin() & word) % 2;
     for (const std::uint32_t cell : *cells)
       if (std::popcount(cell & word) % 2 != first)
-        return wrong_call(
-            fmt::format("--generators: the table has cells that {} = {} does not allow",
-                        spec.treatments[generator.treatment],
-                        plan::effect_name(generator.product, spec.treatments)));
+        return wrong_call(fmt::format(
+            "--generators: the table has cells that the generator {} = {} does not allow",
+            spec.treatments[generator.treatment],
+            plan::effect_name(generator.product, spec.treatments)));
   }
   for (const auto& chain : plan::alias_chains(*design))
     spec.chains.push_back(
         {.effect = chain.front(),
          .aliases = plan::alias_text(std::span(chain).subspan(1), design->treatments)});
   notes.push_back(fmt::format(
-      "The table is a fraction of the factors' combinations: {}.{}",
+      "The table contains a fraction of all combinations of the factors' levels: {}.{}",
       fmt::join(plan::defining_relation(*design), ", "),
       given ? "" : " If you used a different design, describe it with '--generators'."));
   return {};

@@ -111,7 +111,8 @@ Result<int> doctor(const MachineOptions& options) {
 
 Result<int> compilers(const CompilerOptions& options) {
   if (options.added && options.added->empty())
-    return fail("name the clang that gets a pass: stabctl compiler add /path/to/clang");
+    return fail(
+        "name the clang for which szc needs a compiler pass: stabctl compiler add /path/to/clang");
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string beside = self.parent_path() / "szc";
@@ -282,7 +283,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
     return fail(
         "--strict: some settings cannot be made quiet, and some of the others could not be put "
         "back: try 'stabctl quiet restore'");
-  return fail("--strict: some settings cannot be made quiet, so all are as they were");
+  return fail(
+      "--strict: some settings cannot be made quiet, so all settings are as they were before");
 }
 
 Result<int> quiesce_restore(const MachineOptions& options) {

@@ -147,15 +147,19 @@ std::string overview(const std::vector<Tried>& events) {
   for (const auto& [reason, names] : others)
     text += fmt::format("Cannot be counted here: {}:\n{}\n", reason, paragraph(names));
   for (const auto& [source, number] : of_cpu)
-    text += fmt::format("This CPU has {} events with names of their own: stabctl counters {}\n",
+    text += fmt::format("This CPU has {} events of its own; to list them: stabctl counters {}\n",
                         number, source);
   for (const auto& [source, number] : of_device)
-    text += fmt::format("The kernel's device {1} has {0} events: stabctl counters {1}/\n", number,
-                        source, source);
+    text +=
+        fmt::format("The kernel's device {1} has {0} events; to list them: stabctl counters {1}/\n",
+                    number, source, source);
   if (tracepoints > 0)
-    text += fmt::format("There are {} tracepoints: stabctl counters 'sched:*' and the like\n",
-                        tracepoints);
-  text += "A name with ':u' counts only the program; with ':k', only the kernel on its behalf.\n";
+    text +=
+        fmt::format("There are {} tracepoints; to list some of them: stabctl counters 'sched:*'\n",
+                    tracepoints);
+  text +=
+      "An event name with ':u' counts only in the program, and with ':k' only in the kernel on its "
+      "behalf.\n";
   return text;
 }
 

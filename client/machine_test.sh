@@ -52,7 +52,7 @@ holds $watchdog 0 apply
 put $watchdog 2
 out=$("$stabctl" quiet restore --root "$work") || fail "restore ends with $?"
 expect restore "$out" "$swappiness: 60"
-expect restore "$out" "another program has set it to 2 since"
+expect restore "$out" "another program has since changed the value to 2"
 holds $swappiness 60 restore
 holds $watchdog 2 restore
 expect "a second restore" "$("$stabctl" quiet restore --root "$work")" "there is nothing to put back"
@@ -70,7 +70,7 @@ expect "a wrong name" "$out" "did you mean swappiness?"
 # All or nothing.
 mv "$work$swappiness" "$work/elsewhere" && ln -s "$work/elsewhere" "$work$swappiness"
 out=$("$stabctl" quiet apply --root "$work" --strict 2>&1) && fail "--strict ends with 0"
-expect --strict "$out" "all are as they were"
+expect --strict "$out" "all settings are as they were before"
 holds $watchdog 1 --strict
 "$stabctl" quiet apply --root "$work" --knobs nmi_watchdog >/dev/null || fail "apply ends with $?"
 "$stabctl" quiet apply --root "$work" --strict >/dev/null 2>&1 && fail "--strict ends with 0"

@@ -84,7 +84,7 @@ says out '"programs": "these"'
 analyze 2 uneven
 says words "on these 3 nodes, "
 says words "on nodes like these 3, "
-says words "3 nodes are few to speak about nodes like these: that answer has 2 degrees of freedom"
+says words "only 3 nodes, the answer about nodes like these has 2 degrees of freedom"
 says words "the change from v=old to new is not the same on all nodes: "
 says words "% on 2 nodes and -"
 says words "% on 1 node (p < 0.0001)"
@@ -99,7 +99,7 @@ says words "on these 3 nodes, v=new has 4.7"
 says words "% on 3 nodes (p < 0.0001)"
 simulate "3:6 3:6 3:6 3:6 3:6" >alike.csv
 analyze 2 alike --answer like-these
-lacks words "are few to speak about"
+lacks words "the answer about nodes like these has"
 lacks words "the change from v=old to new is not the same"
 
 # A machine that lacks a side is never averaged over silently.
@@ -107,17 +107,17 @@ simulate "3:8 3:8 3:8 3:8" | awk -F, '!($1 == "n2" && $3 == "new")' >one_side.cs
 for answer in these like-these; do
   analyze 3 one_side --answer $answer
   says words "left out of both means: n2"
-  says words "There are nodes that lack trials of a level"
+  says words "Some nodes lack trials of a level"
 done
 analyze 3 one_side --json
-says out '"reason": "not all nodes have both sides: n2"'
+says out '"reason": "not all nodes have both levels: n2"'
 analyze 2 one_side --answer like-these --losses random
 analyze 3 one_side --answer these --losses random
 
 # A machine with one block has no error of its own, but machines like these need none.
 simulate "3:8 3:8 3:8 3.1:1" >single.csv
 analyze 3 single
-says words "A node needs at least two bs for an error of its own"
+says words "A node needs at least two bs for an estimate of its own error"
 says words "Run more bs on: n4."
 analyze 2 single --answer like-these
 # One machine only: its own blocks answer.

@@ -60,7 +60,7 @@ std::vector<std::string> shell_warnings(const plan::Plan& plan) {
       warnings.push_back(fmt::format(
           "benchmark '{}' passes the argument '{}' to its program, because 'run' starts no shell: "
           "if you want a shell, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command "
-          "in place of the dots; the output of trials is not shown in any case",
+          "in place of the dots. The output of trials is not shown in any case",
           benchmark.name, one_line(*word, 60)));
   }
   return warnings;
@@ -112,8 +112,8 @@ Result<std::string> machines_table(const std::string& nodes) {
   if (is_number || names.size() < words || words > plan::max_machines ||
       !std::ranges::all_of(names, plan::is_node))
     return wrong_call(
-        fmt::format("--machines {}: give the number of nodes, from 1 to {}, or their different "
-                    "names separated by commas, as in n1,n2",
+        fmt::format("--machines {}: give the number of nodes, from 1 to {}, or a list of "
+                    "different node names separated by commas, as in n1,n2",
                     one_line(nodes, 100), plan::max_machines));
   return table(fmt::format("[\"{}\"]", fmt::join(names, "\", \"")));
 }

@@ -52,9 +52,11 @@ bool has_benchmarks(const std::vector<Change>& changes) {
       changes, [&](const Change& each) { return each.benchmark != changes.front().benchmark; });
 }
 
-// Shows the verdict unchanged, because a daemon of another release may send other words.
+// A daemon of another release may send other words, which are shown unchanged.
 std::string state_of(const Change& change) {
-  const std::string verdict = one_line(change.verdict, 20);
+  const std::string verdict = change.verdict == "same"     ? "the same"
+                              : change.verdict == "unsure" ? "cannot tell"
+                                                           : one_line(change.verdict, 20);
   return change.control ? "control: " + verdict : verdict;
 }
 

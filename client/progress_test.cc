@@ -96,7 +96,7 @@ TEST(ChangeLines, OneWithoutAnIntervalYetSaysSoAndTheControlItsName) {
   first.control = true;
   const auto lines = change_lines({first}, {.width = 80});
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_THAT(lines[0], AllOf(HasSubstr("no interval yet"), EndsWith("control: unsure")));
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("no interval yet"), EndsWith("control: cannot tell")));
   EXPECT_EQ(change_words(change(0.97, 0.98, 0.99, "faster")),
             "sort new against old: -2.0 % (-3.0 to -1.0 %), faster");
 }

@@ -130,7 +130,8 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
     return fail("cannot drop the capabilities that the trial did not have");
   // If the prepare command leaves processes running, we must become their parent to end them.
   if (!run.prepare.empty() && !machine::adopt_orphans())
-    return fail_errno("cannot take care of the processes of the prepare command");
+    return fail_errno(
+        "cannot become the parent of processes that the prepare command leaves running");
   if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));
   return std::unexpected(machine::replace_this_process(launch));
 }

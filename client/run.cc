@@ -146,8 +146,8 @@ Result<std::vector<KnownMachine>> read_known(const std::string& path) {
   if (!text) return std::unexpected(text.error());
   auto known = protocol::from_text<std::vector<KnownMachine>>(*text);
   if (!known)
-    return fail(
-        fmt::format("{} does not hold calibrations: remove it ({})", path, known.error().message));
+    return fail(fmt::format("{} is not a valid file of calibrations: remove the file ({})", path,
+                            known.error().message));
   return known;
 }
 

@@ -175,7 +175,7 @@ tables=$1/client/tables
 
 # Advice that fits: what more trials can't do is not offered.
 analyze 3 confounded --factors v --block k
-says words "The levels v=new and v=old can't be told from k"
+says words "The levels v=new and v=old can't be compared, because no k has trials of both"
 says words "More trials can't help"
 lacks words "it needs more"
 analyze 2 small --factors v
@@ -193,9 +193,9 @@ analyze 3 gap --factors cc,opt --block k --log
 says words "The interaction of cc:opt is significant (adjusted p = 0.00145), but trials are missing"
 says words "the interaction could be anything"
 lacks words "cc and opt interact"
-says words "cc and opt may interact (p = 0.00145, but missing trials may have made that): if they do, a change"
+says words "cc and opt may interact (p = 0.00145, but missing trials may have caused this): if they do, a change"
 analyze 3 gap --factors cc,opt --block k --log --margin 30%
-says words "cc and opt may interact (p = 0.00145, but missing trials may have made that): if they do, a change"
+says words "cc and opt may interact (p = 0.00145, but missing trials may have caused this): if they do, a change"
 analyze 3 gap --factors cc,opt --block k --log --lost-at-least 900 --lost-at-most 1100
 lacks words "may interact"
 says words "cc and opt interact: their changes differ by -18"
@@ -230,13 +230,13 @@ for design in "--block k" "--block k --error pooled" "" "--random k --seeds nest
     if [[ $file == rows ]]; then
       says words "but 1 of 6 combinations of levels has no trial. If it was left out on purpose, say so with '--losses random'"
     else
-      says words "but trials are missing, and it has no bounds"
+      says words "but trials are missing, and the interaction has no bounds"
     fi
   done
   analyze 3 value --factors cc,opt "${by[@]}" --log --lost-at-least 900 --lost-at-most 1100
   lacks words "cc and opt interact"
   analyze 3 value --factors cc,opt "${by[@]}" --log --json
-  says out '"reason": "the missing trials may have made the interaction"'
+  says out '"reason": "the missing trials may have caused the interaction"'
   "$stabctl" analyze value.csv --response y --factors cc,opt "${by[@]}" --log --losses random >out
   says out "cc and opt interact ("
 done
@@ -272,6 +272,16 @@ says words "Error(v:seed)"
 says words "with 12 seeds a change of 9.1 % is found in 8 of 10 cases"
 analyze 1 seeds --factors v --seeds crossed
 says err "--random is missing"
+# stabd draws seeds for each cell, so it does not ask about the seeds of its own exports, but it does what the user says.
+awk -F, -v OFS=, 'NR == 1 { print "position,attempt,block,benchmark,last,warmup,status,wall_ns,started_ns", $0; next }
+  { print NR, 1, NR, "b", "true", "false", "ok", $3, NR, $0 }' "$tables/seeds.csv" >own.csv
+tables=$PWD
+analyze 3 own --factors v --random seed --full
+says words "Error(v:seed)"
+analyze 3 own --factors v --random seed --seeds crossed --full
+says words "seed:v"
+lacks words "Error(v:seed)"
+tables=$1/client/tables
 
 # Without blocks it is known, too, what such an experiment can see.
 analyze 3 big --factors v --equivalence 0.1%
@@ -285,10 +295,10 @@ says words "I = a:b:c:d"
 says words "b:c:d"
 cp out found
 analyze 2 frac --factors a,b,c,d --block k --log --full --generators d=a:b:c
-diff <(grep -v "fraction of the factors" found) <(grep -v "fraction of the factors" out) | grep -q '[0-9]\.[0-9]' &&
+diff <(grep -v "a fraction of all combinations" found) <(grep -v "a fraction of all combinations" out) | grep -q '[0-9]\.[0-9]' &&
   fail "the given generators give other numbers"
 analyze 1 frac --factors a,b,c,d --block k --log --generators d=a:b
-says err "the table has cells that d = a:b does not allow"
+says err "the table has cells that the generator d = a:b does not allow"
 
 # What stands out does not move a typical run. Both are shown, and the user says which one decides.
 awk 'BEGIN { print "k,v,y"; for (k = 0; k < 24; ++k) { a = 100 + (k * 7) % 5
@@ -296,7 +306,7 @@ awk 'BEGIN { print "k,v,y"; for (k = 0; k < 24; ++k) { a = 100 + (k * 7) % 5
 tables=$work
 analyze 3 tail --factors v --block k --log --baseline v=old
 says out "A typical run"
-says out "The verdict is about the mean, not about these two"
+says out "The verdict is about the mean, not about a typical run or the median"
 analyze 0 tail --factors v --block k --log --baseline v=old --estimand typical
 says out "The mean and the median"
 analyze 0 tail --factors v --block k --log --baseline v=old --estimand median

@@ -131,11 +131,14 @@ Result<int> status_of_daemon(const Common& common) {
   fmt::print("stabd {}, process {}, state in {}\n", one_line(answer->version, 100), answer->pid,
              for_terminal(answer->state));
   fmt::print(
-      "its loop ran {} times; 99.9 % of the rounds took at most {} of CPU time, the longest {}\n",
+      "its loop ran {} times; 99.9 % of the rounds took at most {} of CPU time, and the longest "
+      "round took {}\n",
       answer->loop_turns, format_duration(answer->loop_computes),
       format_duration(answer->loop_computes_longest));
-  fmt::print("and waited at most {} for disks and other processes, the longest {}\n",
-             format_duration(answer->loop_waits), format_duration(answer->loop_waits_longest));
+  fmt::print(
+      "99.9 % of the rounds waited at most {} for disks and other processes, and the longest wait "
+      "took {}\n",
+      format_duration(answer->loop_waits), format_duration(answer->loop_waits_longest));
   return exit_ok;
 }
 

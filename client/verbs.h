@@ -74,6 +74,9 @@ Result<int> profile(const Common& common, const ProfileOptions& options);
 // same name provides it, if there is one.
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd = "");
 
+// Prints the commands of Slurm that an experiment of this plan would call, and calls none of them.
+Result<int> show_slurm_commands(const Common& common, const std::string& plan_path);
+
 // Prints all keys of a plan with their values, defaults and meanings, or the quantities that its
 // rules may use. The text is a table of doc/plans.md.
 Result<int> keys(const Common& common, bool quantities);

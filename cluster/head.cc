@@ -71,11 +71,10 @@ class Head {
  private:
   // H1
   Result<void> cancel_leftovers() {
-    const std::string user = fmt::format("--user={}", geteuid());
     const auto until = Clock::now() + silence_ + asking;
     bool told = false;
     for (bool cancelled = false;;) {
-      const auto all = output_of({"squeue", "--noheader", "--format=%i %j", user}, asking);
+      const auto all = output_of(list_jobs(), asking);
       if (!all) return std::unexpected(all.error());
       const auto jobs = jobs_named(*all, step_);
       if (jobs.empty()) return {};
@@ -83,8 +82,8 @@ class Head {
       if (hung_up(milliseconds(0))) return {};
       if (!cancelled) {
         if (!std::exchange(told, true))
-          fmt::print(stderr, "cancels a job that an earlier stabd left behind: {}\n", left);
-        std::vector<std::string> command{"scancel", user};
+          fmt::print(stderr, "stabd cancels a job that an earlier stabd left behind: {}\n", left);
+        std::vector<std::string> command{"scancel", fmt::format("--user={}", geteuid())};
         command.insert(command.end(), jobs.begin(), jobs.end());
         // It fails if a job ends meanwhile.
         cancelled = output_of(command, asking).has_value();

@@ -181,8 +181,8 @@ class Node {
 
   // N1
   int fall_silent(Carrier& up) {
-    const std::string why = fmt::format("node {} got no sign of life from stabd for {} s", name_,
-                                        silence_.count() / 1000);
+    const std::string why =
+        fmt::format("node {} received nothing from stabd for {} s", name_, silence_.count() / 1000);
     fmt::print(stderr, "{}\n", why);
     const int code = end(up, Loss::silent, why);
     free_allocation();
@@ -206,7 +206,8 @@ int serve_node(const std::string& start) {
   const std::string name = variable("SLURMD_NODENAME");
   const std::string job = variable("SLURM_JOB_ID");
   if (!read || read->silence_ms < 1 || !plan::is_node(name) || !plan::is_node(job)) {
-    fmt::print(stderr, "stabd: only stabd starts 'stabd --on-node', as a step of a Slurm job\n");
+    fmt::print(stderr,
+               "stabd: only stabd itself may start 'stabd --on-node', as a step of a Slurm job\n");
     return 2;
   }
   return Node(*std::move(read), name, job).serve();

@@ -123,10 +123,10 @@ Finding samples(const Settings& settings) {
   const std::string type = value_of(settings, "JobAcctGatherType");
   const std::string interval = interval_of_tasks(value_of(settings, "JobAcctGatherFrequency"));
   if (is_none(type) || is_zero(interval))
-    return good("samples", "Slurm takes none while steps run");
+    return good("samples", "Slurm takes no samples while steps run");
   return {.name = "samples",
           .grade = Grade::fair,
-          .found = fmt::format("Slurm looks at the processes of each step ({}, interval: {} s)",
+          .found = fmt::format("Slurm samples the processes of each step ({}, interval: {} s)",
                                type, interval),
           .meaning = "a thread on the node reads /proc while trials run",
           .mend = "slurm.conf: JobAcctGatherFrequency=0"};
@@ -135,12 +135,14 @@ Finding samples(const Settings& settings) {
 Finding energy(const Settings& settings) {
   const std::string type = value_of(settings, "AcctGatherEnergyType");
   const std::string interval = value_of(settings, "AcctGatherNodeFreq");
-  if (is_none(type) || is_zero(interval)) return good("energy", "Slurm does not read it");
-  return {.name = "energy",
-          .grade = Grade::fair,
-          .found = fmt::format("slurmd reads it ({}, interval: {})", type, interval),
-          .meaning = "slurmd wakes up while trials run",
-          .mend = "slurm.conf: AcctGatherNodeFreq=0"};
+  if (is_none(type) || is_zero(interval))
+    return good("energy", "Slurm does not read the energy counters");
+  return {
+      .name = "energy",
+      .grade = Grade::fair,
+      .found = fmt::format("slurmd reads the energy counters ({}, interval: {})", type, interval),
+      .meaning = "slurmd wakes up while trials run",
+      .mend = "slurm.conf: AcctGatherNodeFreq=0"};
 }
 
 Finding health_checks(const Settings& settings) {
@@ -156,8 +158,9 @@ Finding health_checks(const Settings& settings) {
           .grade = Grade::poor,
           .found = fmt::format("{} runs on nodes in the states {}, interval: {}", program, states,
                                interval),
-          .meaning = states.contains("CYCLE") ? "it runs beside trials"
-                                              : "it runs beside trials, on all nodes at once",
+          .meaning = states.contains("CYCLE")
+                         ? "the health check runs beside trials"
+                         : "the health check runs beside trials, on all nodes at once",
           .mend = "slurm.conf: HealthCheckNodeState=IDLE"};
 }
 
@@ -169,10 +172,12 @@ Finding epilogs(const Settings& settings) {
       if ((each == name || each.starts_with(fmt::format("{}[", name))) && !is_none(value))
         programs.push_back(fmt::format("{} {}", name, one_line(value, longest)));
   }
-  return good("epilogs", programs.empty()
-                             ? "none"
-                             : fmt::format("{}: before or after an experiment, not between trials",
-                                           fmt::join(programs, ", ")));
+  return good(
+      "epilogs",
+      programs.empty()
+          ? "none"
+          : fmt::format("{}: Slurm runs these before or after an experiment, not between trials",
+                        fmt::join(programs, ", ")));
 }
 
 Finding processes(const Settings& settings) {
@@ -180,7 +185,7 @@ Finding processes(const Settings& settings) {
   if (type == "proctrack/cgroup") return good("processes", "Slurm ends all processes of a job");
   return {.name = "processes",
           .grade = Grade::fair,
-          .found = fmt::format("Slurm finds them by {}", type),
+          .found = fmt::format("Slurm finds the processes of a job by {}", type),
           .meaning = "processes of an earlier job may run beside trials",
           .mend = "slurm.conf: ProctrackType=proctrack/cgroup"};
 }
@@ -224,7 +229,7 @@ Finding presence(const std::vector<Settings>& nodes) {
     return {.name = "nodes",
             .grade = Grade::poor,
             .found = "none",
-            .meaning = "there is nothing to measure on",
+            .meaning = "Slurm has no node on which trials could run",
             .mend = "slurm.conf: NodeName=..."};
   if (away.empty()) return good("nodes", count);
   const std::size_t all = away.size();
@@ -233,8 +238,8 @@ Finding presence(const std::vector<Settings>& nodes) {
           .grade = all == nodes.size() ? Grade::poor : Grade::fair,
           .found = fmt::format("{}; {}{}", count, fmt::join(away, ", "),
                                all > shown ? fmt::format(" and {} more", all - shown) : ""),
-          .meaning = "Slurm gives these nodes to nobody",
-          .mend = "scontrol update nodename=NODE state=resume, when the reason is gone"};
+          .meaning = "Slurm runs no jobs on these nodes",
+          .mend = "scontrol update nodename=NODE state=resume, when the cause is fixed"};
 }
 
 // Nodes that are away say nothing about themselves.
@@ -247,9 +252,11 @@ Finding kinds(const std::vector<Settings>& nodes) {
   if (kinds.size() == 1) return good("kinds", fmt::format("all have {}", *kinds.begin()));
   return {.name = "kinds",
           .grade = Grade::fair,
-          .found = kinds.empty() ? "not known, because no node is there"
+          .found = kinds.empty() ? "not known, because no node is available"
                                  : fmt::format("{}: {}", kinds.size(), fmt::join(kinds, "; ")),
-          .meaning = "a change may differ from kind to kind: the report shows it on each node",
+          .meaning =
+              "a change may be different on each kind of node; the report shows the change on each "
+              "node",
           .mend =
               "to measure on one kind, name its nodes in machines.nodes, or use "
               "machines.constraint"};

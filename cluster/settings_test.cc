@@ -78,7 +78,7 @@ TEST(ClusterSettings, EachSourceOfNoiseHasTheLineThatMendsIt) {
   EXPECT_EQ(found.mend, "slurm.conf: HealthCheckNodeState=IDLE");
   EXPECT_EQ(finding("health checks", with(checks, "= ANY", "= IDLE")).grade, Grade::good);
   EXPECT_EQ(finding("health checks", with(checks, "= ANY", "= CYCLE,ANY")).meaning,
-            "it runs beside trials");
+            "the health check runs beside trials");
 
   found = finding("reserved cores", quiet_config,
                   with(quiet_node, "CoreSpecCount=1 CPUSpecList=0-1 ", ""));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -77,6 +78,52 @@ std::vector<std::string> step_command(const StepStart& step) {
                                               .silence_ms = step.silence_ms},
                                     -1));
   return words;
+}
+
+std::string job_name(std::string_view database, std::size_t place) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string name = fmt::format("stabd-{}-{}", host.data(), database.substr(0, 12));
+  return place == 0 ? name : fmt::format("{}-{}", name, place);
+}
+
+std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const std::string& program,
+                                         bool network, bool privileged) {
+  std::vector<SlurmCommand> commands{
+      {.when =
+           "Before each node: look for jobs that an earlier stabd left behind; it ends them with "
+           "scancel",
+       .words = list_jobs()}};
+  for (std::size_t place = 0; place < machines.nodes; ++place) {
+    plan::Machines here = machines;
+    if (!machines.names.empty()) here.names = {machines.names.at(place)};
+    StepStart step = step_on(here);
+    step.program = program;
+    step.name = job_name("DATABASE", place);
+    step.comment = "experiment NUMBER: NAME";
+    step.token = "TOKEN";
+    step.network = network;
+    step.privileged = privileged;
+    step.silence_ms = std::chrono::milliseconds(node_silence).count();
+    if (machines.names.empty() && place > 0) step.others = {"OTHER_NODES"};
+    const std::string node = machines.names.empty()
+                                 ? fmt::format("Node {} of {}", place + 1, machines.nodes)
+                                 : "Node " + machines.names.at(place);
+    commands.push_back({.when = node + ": allocate it, and run the experiment's worker on it",
+                        .words = step_command(step)});
+  }
+  if (machines.drain)
+    commands.push_back({.when = "At the end, for each node that is out of order",
+                        .words = drain_command("NODE", "REASON")});
+  return commands;
+}
+
+std::vector<std::string> list_jobs() {
+  return {"squeue", "--noheader", "--format=%i %j", fmt::format("--user={}", geteuid())};
+}
+
+std::vector<std::string> drain_command(const std::string& node, const std::string& reason) {
+  return {"scontrol", "update", "nodename=" + node, "state=drain", "reason=" + reason};
 }
 
 std::vector<std::string> jobs_named(std::string_view text, const StepStart& step) {
@@ -164,13 +211,13 @@ std::string sentence_of(Loss loss, const std::string& node, const std::string& j
     case Loss::preempted:
       return fmt::format("another job took {}{}", place, why);
     case Loss::requeued:
-      return fmt::format("the cluster put the job of {} back into its queue{}", place, why);
+      return fmt::format("the cluster put the job on {} back into its queue{}", place, why);
     case Loss::time_limit:
       return fmt::format("the time limit of the allocation on {} has passed{}", place, why);
     case Loss::cancelled:
       return fmt::format("somebody cancelled the job on {}{}", place, why);
     case Loss::silent:
-      return fmt::format("{} gave no sign of life{}", place, why);
+      return fmt::format("{} stopped answering{}", place, why);
     case Loss::step_lost:
       break;
   }

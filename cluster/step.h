@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A step on a node of a Slurm cluster, as values: how it is started, and what the cluster says of
-// its job. Pure.
+// its job.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -54,6 +54,9 @@ struct NodeStart {
 };
 BOOST_DESCRIBE_STRUCT(NodeStart, (), (token, privileged, network, silence_ms))
 
+// Without a sign of life for so long, the other side counts as dead, unless stabd's options differ.
+inline constexpr std::chrono::milliseconds node_silence{30'000};
+
 // The daemon's last line before it hangs up. If the stream ends without it, the daemon or srun is
 // dead, and nobody else may be left who could free the allocation.
 inline constexpr std::string_view leaving = "leaving";
@@ -61,8 +64,30 @@ inline constexpr std::string_view leaving = "leaving";
 // How often each side gives a sign of life.
 std::chrono::milliseconds beat_of(std::chrono::milliseconds silence);
 
+// The job's name. It has the host's name, because every system's daemon has a database at the same
+// path; `database` tells the daemons of one host apart. Each place after the first has a number.
+std::string job_name(std::string_view database, std::size_t place);
+
 // The command that allocates a whole node and runs the step on it.
 std::vector<std::string> step_command(const StepStart& step);
+
+// A command of Slurm, and when stabd calls it.
+struct SlurmCommand {
+  std::string when{};
+  std::vector<std::string> words{};
+};
+BOOST_DESCRIBE_STRUCT(SlurmCommand, (), (when, words))
+
+// All commands for an experiment on these nodes, in their order. Words in capitals stand for values
+// that are known only when the experiment runs. `program` is stabd.
+std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const std::string& program,
+                                         bool network, bool privileged);
+
+// The command that lists the numbers and names of this user's jobs.
+std::vector<std::string> list_jobs();
+
+// The command that keeps Slurm from giving a node to further jobs.
+std::vector<std::string> drain_command(const std::string& node, const std::string& reason);
 
 // The numbers of the jobs that have the step's name, from lines with a number and a name.
 std::vector<std::string> jobs_named(std::string_view text, const StepStart& step);

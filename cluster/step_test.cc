@@ -39,6 +39,27 @@ TEST(Step, TheCommandHasWhatThePlanSays) {
   EXPECT_EQ(node->silence_ms, 5);
 }
 
+TEST(Step, AllCommandsOfAnExperimentAreKnownBeforehand) {
+  plan::Machines machines;
+  machines.nodes = 2;
+  machines.names = {"n1", "n2"};
+  machines.drain = true;
+  auto commands = slurm_commands(machines, "/bin/stabd", true, false);
+  ASSERT_EQ(commands.size(), 4U);
+  EXPECT_EQ(commands[0].words, list_jobs());
+  EXPECT_THAT(commands[1].words, Contains("--nodelist=n1"));
+  EXPECT_THAT(commands[2].words, Contains("--nodelist=n2"));
+  EXPECT_THAT(commands[2].words, Contains("--job-name=" + job_name("DATABASE", 1)));
+  EXPECT_THAT(commands[3].words, Contains("state=drain"));
+  machines = {};
+  machines.nodes = 3;
+  commands = slurm_commands(machines, "/bin/stabd", true, false);
+  ASSERT_EQ(commands.size(), 4U);
+  EXPECT_THAT(commands[1].words, Not(Contains(StartsWith("--exclude"))));
+  EXPECT_THAT(commands[3].words, Contains("--exclude=OTHER_NODES"));
+  EXPECT_EQ(commands[3].when, "Node 3 of 3: allocate it, and run the experiment's worker on it");
+}
+
 TEST(Step, TheCommandLeavesOutWhatThePlanDoesNotSay) {
   for (const char* option : {"--partition", "--account", "--qos", "--constraint", "--reservation",
                              "--time", "--nodelist"})

@@ -140,7 +140,7 @@ Result<void> check_generators(std::span<const std::string> treatments,
     if (!products.insert(generator.product).second)
       return fail(
           fmt::format("two treatments have the generator {}, so their main effects cannot "
-                      "be told apart: change one",
+                      "be told apart: change one generator",
                       effect_name(generator.product, treatments)));
   }
   return {};
@@ -180,10 +180,10 @@ Result<FractionalDesign> fractional_of_resolution(std::span<const std::string> t
     auto design = fractional_design(treatments, p);
     if (design && design->resolution >= resolution) return design;
   }
-  return fail(
-      fmt::format("no fraction of the cells of {} treatments has resolution {}: use at most {}, or "
-                  "a full-factorial design",
-                  treatments.size(), resolution, treatments.size()));
+  return fail(fmt::format(
+      "no fraction of the cells of {} treatments has resolution {}: use a resolution of "
+      "at most {}, or a full-factorial design",
+      treatments.size(), resolution, treatments.size()));
 }
 
 Result<Generator> read_generator(std::string_view text, std::span<const std::string> treatments) {

@@ -119,7 +119,7 @@ TEST(Fractional, WrongGeneratorsSayWhy) {
             "without generators");
   EXPECT_EQ(generated(5, {"d = a:b", "e = b:a"}).error().message,
             "two treatments have the generator a:b, so their main effects cannot be told apart: "
-            "change one");
+            "change one generator");
   EXPECT_EQ(generated(5, {"b = a:c", "d = a:c:e", "e = a:c"}).error().message,
             "5 treatments need more than 5 cells to tell their main effects apart");
 }
@@ -134,9 +134,10 @@ TEST(Fractional, AResolutionGetsTheFewestCells) {
   EXPECT_EQ(cells(5, 5), 16U);
   EXPECT_EQ(cells(7, 3), 8U);
   EXPECT_EQ(cells(8, 4), 16U);
-  EXPECT_EQ(fractional_of_resolution(letters(3), 4).error().message,
-            "no fraction of the cells of 3 treatments has resolution 4: use at most 3, or a "
-            "full-factorial design");
+  EXPECT_EQ(
+      fractional_of_resolution(letters(3), 4).error().message,
+      "no fraction of the cells of 3 treatments has resolution 4: use a resolution of at most "
+      "3, or a full-factorial design");
 }
 
 int sign_of(const std::vector<std::uint8_t>& cell, std::uint32_t effect) {

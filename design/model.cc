@@ -378,24 +378,24 @@ std::vector<ModelFor> models(const Plan& plan, const Expansion& expansion) {
 
 std::string why_machines_are_one(const Plan& plan, std::string_view response) {
   const Analysis& analysis = plan.analysis;
-  if (plan.benchmarks.size() != 1) return "it has several benchmarks";
-  if (plan.is_split(response)) return "its program reports several benchmarks";
+  if (plan.benchmarks.size() != 1) return "the plan has several benchmarks";
+  if (plan.is_split(response)) return "the program reports several benchmarks";
   if (response == code_size || response == compile_time)
-    return fmt::format("{} belongs to builds, which machines share", response);
+    return fmt::format("{} is a property of builds, which all machines share", response);
   switch (plan.design.kind) {
     case DesignKind::one_way:
     case DesignKind::full_factorial:
     case DesignKind::custom:
       break;
     default:
-      return fmt::format("its design is {}", to_string(plan.design.kind));
+      return fmt::format("the design is {}", to_string(plan.design.kind));
   }
-  if (std::ranges::none_of(plan.factors, &Factor::is_treatment)) return "it compares nothing";
+  if (std::ranges::none_of(plan.factors, &Factor::is_treatment)) return "the plan compares nothing";
   std::size_t cells = 1;
   for (const std::size_t index : treatments(plan))
     cells *= std::get<FixedLevels>(plan.factors[index].levels).levels.size();
   if (plan.design.kind == DesignKind::custom && plan.design.cells.size() != cells)
-    return "its cells are not all combinations of the levels";
+    return "the plan's cells are not all combinations of the levels";
   if (analysis.pooled) return "'analysis.error' is pooled";
   if (analysis.stabilizer) return "'analysis.method' is stabilizer";
   if (analysis.estimand != "mean")

@@ -75,16 +75,17 @@ std::uint32_t compared_blocks(const Plan& plan, const Benchmark& benchmark) {
 
 std::string_view why_not_by_turns(const Plan& plan) {
   if (plan.design.stop)
-    return "design.stop counts blocks, and each block must have the responses that it checks";
+    return "design.stop counts blocks, and each block must measure the responses that the stopping "
+           "rule checks";
   if (plan.analysis.stabilizer)
-    return "method = \"stabilizer\" is for a response that all blocks have";
+    return "method = \"stabilizer\" needs a response that every block measures";
   switch (plan.design.kind) {
     case DesignKind::calibration:
-      return "all comparisons of a calibration have the same size, but some would have more blocks "
-             "than others";
+      return "all comparisons of a calibration need the same number of blocks, but some would have "
+             "more than others";
     case DesignKind::nested:
     case DesignKind::padding_study:
-      return "all runs of a seed form one value";
+      return "all runs of a seed together give one value";
     default:
       return "";
   }

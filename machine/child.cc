@@ -166,8 +166,8 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
                                std::strerror(note.error));
   } else if (note.exec_ns == 0) {
     ended.how = End::not_started;
-    ended.reason = fmt::format("{} was not reached: the program that starts it {}", launch.argv[0],
-                               how_it_ended(status));
+    ended.reason = fmt::format("{} did not start: the helper process that starts trials {}",
+                               launch.argv[0], how_it_ended(status));
   } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && file_limit(launch.limits) != 0) {
     ended.how = End::over_limit;
     ended.reason =
@@ -186,10 +186,11 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
 // read.
 Result<Fd> open_input(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return fail_errno("cannot open its stdin " + path);
+  if (!fd) return fail_errno("cannot open the stdin file " + path);
   struct stat status{};
   if (fstat(fd.get(), &status) != 0 || (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)))
-    return fail(fmt::format("its stdin {} is not a file", path));
+    return fail(fmt::format(
+        "cannot read stdin from {}, which is neither a regular file nor a character device", path));
   fcntl(fd.get(), F_SETFL, 0);
   return fd;
 }
@@ -235,13 +236,14 @@ class Companion {
 
 std::string Companion::start(const Launch& launch) {
   const auto said = [&](const std::string& why) {
-    return fmt::format("the command beside it, {}: {}", launch.beside.front(), why);
+    return fmt::format("the command that runs beside the program, {}: {}", launch.beside.front(),
+                       why);
   };
   const auto program =
       find_program(launch.beside.front(), launch.beside_environment, launch.directory);
   if (!program) return said(program.error().message);
   if (const std::string gain = refused_rights(*program); !gain.empty())
-    return said(fmt::format("it {}, and trials must not gain rights", gain));
+    return said(fmt::format("this command {}, but trials must not gain privileges", gain));
   const auto in = open_input(launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path);
   if (!in) return said(in.error().message);
   auto out = make_pipe();
@@ -265,7 +267,7 @@ std::string Companion::start(const Launch& launch) {
     const Note& note = *started->note;
     return said(note.error != 0
                     ? fmt::format("cannot {}: {}", note.failed.data(), std::strerror(note.error))
-                    : "the program that starts it has ended");
+                    : "the helper process that starts commands has ended");
   }
   pidfd_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, started_.program, 0)));
   return pidfd_ ? "" : said(fail_errno("cannot watch it").error().message);
@@ -377,8 +379,8 @@ Ended run(const Launch& launch) {
   if (!program) return not_started(program.error().message);
   if (const std::string gain = refused_rights(*program); !gain.empty())
     return not_started(
-        fmt::format("{} {}: trials must not gain rights; one of root's plans may set 'privileges = "
-                    "true' in [experiment]",
+        fmt::format("{} {}, but trials must not gain privileges; only a plan that root submits may "
+                    "allow this, with 'privileges = true' in [experiment]",
                     launch.argv.front(), gain));
   const std::string input = launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path;
   const auto in = open_input(input);

@@ -177,7 +177,7 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
     reasons.emplace_back(
         difference(choice.trial, fastest_).empty() ? "they are the machine's fast cores"
         : choice.named                             ? "they are not all fast cores"
-                       : "they are of different kinds because there are too few fast cores, so run "
+                       : "they include slower cores because there are too few fast cores, so run "
                          "times depend on the core that a thread gets");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
   reasons.emplace_back(
@@ -196,12 +196,12 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
                                   to_string(choice.idle)));
   if (!intersection(cores_with(cores_, of_devices_), choice.trial).empty())
     reasons.push_back(fmt::format(
-        "devices interrupt them or the other CPUs of their cores{} (the knob irq_affinity moves "
-        "interrupts)",
+        "device interrupts arrive on these CPUs or on other CPUs of their cores{} (the knob "
+        "irq_affinity moves interrupts)",
         choice.named ? "" : ", but no other CPUs are better, or the experiment began on these"));
   else if (!of_devices_.empty())
     reasons.push_back(
-        fmt::format("device interrupts are served elsewhere ({})", to_string(of_devices_)));
+        fmt::format("other CPUs ({}) serve the device interrupts", to_string(of_devices_)));
   if (choice.trial.size() > 1) reasons.push_back(place_of(larger_parts_, choice.trial));
   return reasons;
 }

@@ -205,9 +205,10 @@ void report_ready(int ready) {
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set up its namespaces");
   if (start.containment == Containment::pid_namespace) take_own_shared_memory();
-  if (!start.network && !raise_loopback()) give_up("cannot get its own loopback device");
+  if (!start.network && !raise_loopback()) give_up("cannot bring up its loopback device");
   if (!start.privileged) empty_bounding_set();
-  if (!take_rights(start.uid, start.gid)) give_up("cannot take on the submitter's rights");
+  if (!take_rights(start.uid, start.gid))
+    give_up("cannot switch to the submitter's user and groups");
   // This comes after the change of rights, so that the new keyring belongs to the user.
   if (!leave_session_keyring()) give_up("cannot get its own session keyring");
   if (!start.privileged && !give_up_capabilities()) give_up("cannot drop its capabilities");
@@ -256,8 +257,8 @@ Result<Contained> start_contained(const ContainedStart& start) {
   const bool isolated = start.containment == Containment::pid_namespace;
   if (!start.network && !isolated)
     return fail(
-        "the network cannot be blocked without namespaces: this machine or stabd's settings "
-        "(daemon.namespaces) do not allow them");
+        "blocking the network needs namespaces, which this machine or the setting "
+        "daemon.namespaces does not allow");
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
   const Fd readable(ends[0]);
@@ -268,7 +269,7 @@ Result<Contained> start_contained(const ContainedStart& start) {
   if (child == 0) run_child(start, uid, gid, ready.get());
   if (child < 0)
     return fail_errno(start.network ? "cannot start a worker process"
-                                    : "cannot start a worker process without the network");
+                                    : "cannot start a worker process that has no network");
   Contained contained{child, Fd(pidfd)};
   ready.reset();
   // Wait some microseconds until the child is ready. If somebody stopped it or lowered its priority

@@ -267,7 +267,7 @@ TEST(ContainmentNamespace, WithoutTheNetworkHasALoopbackDeviceOnly) {
   what.containment = Containment::process_tree;
   const auto refused = start_contained(what);
   ASSERT_FALSE(refused) << "it would have the network";
-  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("without namespaces"));
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("needs namespaces"));
 }
 
 // 0, or the number of what failed.

@@ -151,7 +151,8 @@ class Reader {
       const json value = file(fmt::format("{}/{}/{}", directory, policy, name));
       if (value.is_string()) values.insert(value.get<std::string>());
     }
-    if (values.empty()) return absent(fmt::format("{} has no policy with {}", directory, name));
+    if (values.empty())
+      return absent(fmt::format("no policy folder in {} contains {}", directory, name));
     return fmt::format("{}", fmt::join(values, ","));
   }
 

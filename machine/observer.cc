@@ -116,7 +116,8 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
     ++found;
   });
   if (!known) return strange();
-  if (found != cpus.size()) return std::unexpected("one of the trial's CPUs is missing from it");
+  if (found != cpus.size())
+    return std::unexpected("one of the trial's CPUs is missing from this file");
   return sum * (ns_per_second / ticks);
 }
 
@@ -151,7 +152,7 @@ Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
     wanted.push_back(has(cpus, *cpu));
   }
   if (!std::cmp_equal(std::ranges::count(wanted, true), cpus.size()))
-    return std::unexpected("one of the trial's CPUs is missing from it");
+    return std::unexpected("one of the trial's CPUs is missing from this file");
   std::int64_t sum = 0;
   bool any = false;
   while (!table.empty()) {
@@ -181,7 +182,7 @@ constexpr const char* no_frequency =
     "it";
 constexpr const char* no_throttling = "this CPU does not count how often it was throttled";
 constexpr const char* no_temperature = "this machine has no CPU sensor that stabd knows";
-constexpr const char* no_pressure = "this kernel does not count it; boot with psi=1";
+constexpr const char* no_pressure = "this kernel does not measure memory pressure; boot with psi=1";
 
 // One of the kernel's files, kept open.
 class Shown {
@@ -372,11 +373,11 @@ constexpr const char* temperature = "/sys/class/thermal/*/temp, /sys/class/hwmon
 constexpr std::array table{
     Row{{"steal-ns", "ns", "/proc/stat", "time that the host took from the trial's CPUs, in ticks of 10 ms on most kernels"},
         Take::growth, &Look::steal},
-    Row{{"interrupts", "", "/proc/interrupts", "interrupts on the trial's CPUs, also of timers"},
+    Row{{"interrupts", "", "/proc/interrupts", "interrupts on the trial's CPUs, including timer interrupts"},
         Take::growth, &Look::interrupts},
-    Row{{"softirqs", "", "/proc/softirqs", "deferred work of the kernel on the trial's CPUs"},
+    Row{{"softirqs", "", "/proc/softirqs", "how often the kernel ran deferred work (softirqs) on the trial's CPUs"},
         Take::growth, &Look::softirqs},
-    Row{{"other-cpus-busy-ns", "ns", "/proc/stat", "CPU time of everything that ran on the other CPUs, in the same ticks"},
+    Row{{"other-cpus-busy-ns", "ns", "/proc/stat", "CPU time of everything that ran on the other CPUs, in ticks of 10 ms on most kernels"},
         Take::growth, &Look::others_busy},
     Row{{"memory-pressure-ns", "ns", "/proc/pressure/memory", "how long at least one task on the machine waited for memory"},
         Take::growth, &Look::pressure},
@@ -390,7 +391,7 @@ constexpr std::array table{
         Take::before, &Look::temperature, 0.001},
     Row{{"temperature-after-c", "C", temperature, "the CPU's temperature after the trial"},
         Take::after, &Look::temperature, 0.001},
-    Row{{"clocksource-changes", "", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "1 if the kernel used another clock after the trial"},
+    Row{{"clocksource-changes", "", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "1 if the kernel used a different clock after the trial than before, otherwise 0"},
         Take::change, &Look::clock},
 };
 // clang-format on

@@ -152,13 +152,13 @@ std::vector<std::string> simulated(const std::string& simulator, const std::stri
 
 std::vector<Reading> simulated_readings(std::string_view counts, std::string_view log, int own) {
   if (log.size() >= max_simulator_log || counts.size() >= max_counts_bytes)
-    return all_absent("cachegrind wrote more than stabd reads");
+    return all_absent("cachegrind wrote more output than stabd reads");
   const auto processes = processes_in(log);
   if (processes.empty()) return all_absent("the program did not run under cachegrind");
   if (processes.size() > 1 || *processes.begin() != std::to_string(own))
     return all_absent(
-        "the program started other programs, and cachegrind counts each process separately: let "
-        "benchmark.run name the program that is compared");
+        "the program started other programs, and cachegrind counts each process separately: name "
+        "the compared program itself in benchmark.run");
   const auto found = counts_in(counts);
   if (!found) return all_absent("cachegrind wrote no counts: something killed the program");
   std::vector<Reading> readings;
@@ -166,7 +166,8 @@ std::vector<Reading> simulated_readings(std::string_view counts, std::string_vie
     const auto total = sum_of(*found, sum);
     readings.push_back(
         total ? counters::counted(sum.name, "", *total)
-              : counters::absent(sum.name, "", "this version of cachegrind does not count it"));
+              : counters::absent(sum.name, "",
+                                 "this version of cachegrind does not count this event"));
   }
   return readings;
 }

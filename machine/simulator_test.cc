@@ -42,7 +42,8 @@ TEST(Simulator, ItsCountsAreSumsOfItsEvents) {
 TEST(Simulator, AnEventThatItDoesNotHaveIsAbsent) {
   const auto readings = read("events: Ir Dr\nsummary: 5 6\n");
   EXPECT_EQ(readings[0].value, counters::Number(5));
-  EXPECT_THAT(readings[1].reason, HasSubstr("this version of cachegrind does not count it"));
+  EXPECT_THAT(readings[1].reason,
+              HasSubstr("this version of cachegrind does not count this event"));
 }
 
 TEST(Simulator, OfAProgramThatWasEndedThereAreNoCounts) {

@@ -94,7 +94,8 @@ std::vector<char*> pointers_to(std::initializer_list<const char*> first,
   return pointers;
 }
 
-constexpr const char* no_files_in_memory = "start it from a file in memory (vm.memfd_noexec?)";
+constexpr const char* no_files_in_memory =
+    "start a program from memory (see sysctl vm.memfd_noexec)";
 
 [[noreturn]] void give_up(Note& note, const char* what) {
   note.error = errno != 0 ? errno : EINVAL;
@@ -171,7 +172,7 @@ pid_t told_pid(int told) {
 
 Result<Started> start(const Start& start) {
   SharedNote* const shared = shared_note(start.which);
-  if (shared == nullptr) return fail_errno("no memory to share with the program's process");
+  if (shared == nullptr) return fail_errno("cannot share memory with the trial's process");
   const int image = starter_image();
   if (image < 0) return fail_errno(std::string("cannot ") + no_files_in_memory);
   std::array<int, 2> ends{-1, -1};

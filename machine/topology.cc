@@ -280,8 +280,9 @@ Result<void> Topology::bind(std::span<const unsigned> cpus) const {
     CpuSet got;
     for (unsigned cpu = 0; cpu < cpus_of_kernel; ++cpu)
       if ((bound[cpu / bits_of_word] >> cpu % bits_of_word & 1) != 0) got.push_back(cpu);
-    return fail(fmt::format("asked for the CPUs {}, but got {}: a cpuset forbids the others",
-                            to_string(cpus), to_string(got)));
+    return fail(
+        fmt::format("stabd asked for CPUs {} but got {}, because a cpuset forbids the others",
+                    to_string(cpus), to_string(got)));
   }
   return {};
 }

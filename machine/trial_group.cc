@@ -167,7 +167,9 @@ std::uint64_t most_tasks() {
 Result<std::unique_ptr<TrialGroup>> TrialGroup::make(const std::string& owner) {
   if (geteuid() != 0) return fail("only root's daemon makes cgroups");
   const auto where = parents();
-  if (!where) return fail("the kernel's memory and pids controllers are not both in use here");
+  if (!where)
+    return fail(
+        "the kernel's memory and pids controllers must both be in use, but at least one is not");
   static unsigned made = 0;
   const std::string name = fmt::format("{}{}-{}", name_of_owner(owner), getpid(), made++);
   std::unique_ptr<TrialGroup> group(new TrialGroup(where->second));
@@ -183,7 +185,7 @@ Result<std::unique_ptr<TrialGroup>> TrialGroup::make(const std::string& owner) {
   group->reached_memory_ = open_count(group->folders_.front() + memory);
   group->reached_tasks_ = open_count(group->folders_.back() + "/pids.events");
   if (!group->reached_memory_ || !group->reached_tasks_)
-    return fail_errno("cannot read what a cgroup's processes were refused");
+    return fail_errno("cannot read how often the kernel refused memory or processes to a cgroup");
   if (auto bounded = group->bound(0, 0); !bounded) return std::unexpected(bounded.error());
   return group;
 }

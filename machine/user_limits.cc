@@ -157,9 +157,9 @@ UserLimits ask_pam(uid_t uid) {
   for (int i = 0; i < RLIM_NLIMITS; ++i) before[static_cast<std::size_t>(i)] = limit_now(i);
   const auto refused = [&](void* handle, int status) {
     const char* const why = pam->error(handle, status);
-    return UserLimits{.refused =
-                          fmt::format("PAM opens no session for {}: {} (see /etc/pam.d/stabd)",
-                                      name, one_line(why != nullptr ? why : "unknown error", 500))};
+    return UserLimits{
+        .refused = fmt::format("PAM did not open a session for {}: {} (see /etc/pam.d/stabd)", name,
+                               one_line(why != nullptr ? why : "unknown error", 500))};
   };
   // A module can't ask the user anything.
   const Conversation silent{.answer = [](int, const void**, void**, void*) { return pam_conv_err; },

@@ -46,7 +46,7 @@ TEST(UserLimitsTest, ALineSaysThemAgain) {
   const UserLimits all[] = {{},
                             {.set = {{RLIMIT_NOFILE, 100, 200}, {RLIMIT_CORE, 0, RLIM_INFINITY}}},
                             {.lacking = "there is no service"},
-                            {.refused = "PAM opens no session for ada: Permission denied"}};
+                            {.refused = "PAM did not open a session for ada: Permission denied"}};
   for (const UserLimits& each : all) EXPECT_EQ(user_limits_in(to_line(each)), each);
   EXPECT_EQ(to_line(all[1]), "limits nofile=100:200 core=0:unlimited\n");
 }

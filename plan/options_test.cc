@@ -182,18 +182,18 @@ TEST(PlanOptions, ThatDoNothingAreRefused) {
             "p:11:1: 'randomize.allocator' has no effect: it needs heap = true\n");
   EXPECT_THAT(
       problems("[randomize]\nrerandomize = 'once'\n[factor.period]\nlevels = ['1s', '2s']\n"),
-      HasSubstr("p:11:9: the cells (period = 1000ms) and (period = 2000ms) do the same"));
+      HasSubstr("p:11:9: the cells (period = 1000ms) and (period = 2000ms) are equivalent"));
   EXPECT_THAT(
       problems(code + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n"
                       "[design]\nkind = 'nested'\n[randomize]\nheap = false\n"),
-      HasSubstr(
-          "p:11:9: the factor 'layout' has no effect in cells where nothing is placed at random"));
+      HasSubstr("p:11:9: the factor 'layout' has no effect in cells without a random layout"));
 }
 
 TEST(PlanOptions, CellsThatRunTheSameAreRefused) {
-  EXPECT_EQ(problems(code + when),
-            "p:9:9: the cells (code = false, rerandomize = once) and (code = false, rerandomize = "
-            "repeated) do the same: list the cells that you want, with design.kind = \"custom\"\n");
+  EXPECT_EQ(
+      problems(code + when),
+      "p:9:9: the cells (code = false, rerandomize = once) and (code = false, rerandomize = "
+      "repeated) are equivalent: list the cells that you want, with design.kind = \"custom\"\n");
   const std::string custom = code + when + "[design]\nkind = 'custom'\ncells = [\n";
   EXPECT_EQ(problems(custom + "{ code = 'false', rerandomize = 'once' },\n"
                               "{ code = 'true', rerandomize = 'once' },\n"
@@ -202,7 +202,8 @@ TEST(PlanOptions, CellsThatRunTheSameAreRefused) {
   EXPECT_EQ(problems(custom + "{ code = 'false', rerandomize = 'once' },\n"
                               "{ code = 'false', rerandomize = 'repeated' },\n"
                               "{ code = 'true', rerandomize = 'repeated' }]\n"),
-            "p:17:1: this cell does the same as (code = false, rerandomize = once): remove one\n");
+            "p:17:1: this cell is equivalent to (code = false, rerandomize = once): remove one of "
+            "them\n");
 }
 
 TEST(PlanOptions, NeedACompilerThatKnowsThem) {

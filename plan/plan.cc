@@ -51,7 +51,7 @@ std::string describe(const Stop& stop) {
         "by precision: when every interval is within +-{:.3g} %, after {} to {} blocks",
         100 * stop.half_width, stop.min(), stop.max);
   return fmt::format(
-      "sequential: when every comparison is decided, at {} looks after {} to {} blocks",
+      "sequential: when every comparison has a verdict, at {} looks after {} to {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
 }
 

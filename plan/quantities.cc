@@ -14,7 +14,7 @@ constexpr std::array quantity_table{
     Quantity{"migrations_per_s", "1/s", "cpu-migrations", "", Take::per_second, "how often the program's first thread moved to another CPU"},
     Quantity{"major_faults_per_s", "1/s", "page-faults-major", "", Take::per_second, "page faults that waited for a disk"},
     Quantity{"interrupts_per_s", "1/s", "interrupts", "", Take::per_second, "interrupts on the trial's CPUs, including timer interrupts"},
-    Quantity{"softirqs_per_s", "1/s", "softirqs", "", Take::per_second, "deferred work of the kernel on the trial's CPUs"},
+    Quantity{"softirqs_per_s", "1/s", "softirqs", "", Take::per_second, "how often the kernel ran deferred work (softirqs) on the trial's CPUs"},
     Quantity{"throttled_per_s", "1/s", "throttled", "", Take::per_second, "how often heat slowed the trial's CPUs down"},
     Quantity{"steal_share", "", "steal-ns", "", Take::share, "time that the host took from the trial's CPUs: 1 means one CPU all the time"},
     Quantity{"other_cpus_busy_share", "", "other-cpus-busy-ns", "", Take::share, "CPU time used on the other CPUs: 1 means one CPU all the time"},
@@ -25,7 +25,7 @@ constexpr std::array quantity_table{
     Quantity{"temperature_before_c", "C", "temperature-before-c", "", Take::as_it_is, "the CPU's temperature before the trial"},
     Quantity{"temperature_after_c", "C", "temperature-after-c", "", Take::as_it_is, "the CPU's temperature after the trial"},
     Quantity{"temperature_change_c", "C", "temperature-after-c", "temperature-before-c", Take::difference, "the temperature after the trial minus the temperature before"},
-    Quantity{"clocksource_changes", "", "clocksource-changes", "", Take::as_it_is, "1 if the kernel used another clock after the trial"},
+    Quantity{"clocksource_changes", "", "clocksource-changes", "", Take::as_it_is, "1 if the kernel used a different clock after the trial than before, otherwise 0"},
 };
 // clang-format on
 

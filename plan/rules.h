@@ -61,7 +61,7 @@ inline constexpr std::string_view node_rule =
     "the name of a node, 1 to 64 of the characters A-Z a-z 0-9 . _ -, beginning with a letter or a "
     "digit";
 inline constexpr std::string_view cluster_word_rule =
-    "1 to 200 printable ASCII characters without blanks, as Slurm writes it";
+    "1 to 200 printable ASCII characters without blanks, in Slurm's notation";
 inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";
 inline constexpr std::string_view revision_rule =
     "a git revision of 1 to 200 printable characters that does not begin with -";

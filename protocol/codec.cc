@@ -278,13 +278,13 @@ Loss loss_named(std::string_view text) {
 }
 
 std::string worker_mismatch() {
-  return "the program of stabd was replaced while the daemon ran, so its worker has another "
-         "version: restart the daemon, then submit the plan again";
+  return "stabd's program file was replaced while the daemon was running, so the worker process "
+         "has another version: restart the daemon, then submit the plan again";
 }
 
 std::string reader_mismatch() {
-  return "the program of stabd was replaced while the daemon ran, so its reader has another "
-         "version: restart the daemon, then ask again";
+  return "stabd's program file was replaced while the daemon was running, so the reader process "
+         "has another version: restart the daemon, then repeat the request";
 }
 
 Result<Request> decode_request(std::string_view line) {

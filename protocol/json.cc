@@ -39,8 +39,9 @@ Nesting shape_of(std::string_view text) {
 Result<Parsed> parse(std::string_view text, std::size_t values) {
   const Nesting shape = shape_of(text);
   if (shape.depth > max_depth)
-    return fail(fmt::format("it is nested deeper than {} levels", max_depth));
-  if (shape.values > values) return fail(fmt::format("it has more than {} values", values));
+    return fail(fmt::format("the JSON text is nested deeper than {} levels", max_depth));
+  if (shape.values > values)
+    return fail(fmt::format("the JSON text has more than {} values", values));
   try {
     return Parsed::parse(text);
   } catch (const Parsed::exception& error) {

@@ -171,8 +171,8 @@ Json effects_json(const stats::Analysis& analysis) {
 Json verdict_json(const stats::Analysis& analysis) {
   Json common = nullptr;
   for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
-    if (common.is_null()) common = json_word(effect->verdict);
-    if (common != Json(json_word(effect->verdict))) return "mixed";
+    if (common.is_null()) common = verdict_word(effect->verdict);
+    if (common != Json(verdict_word(effect->verdict))) return "mixed";
   }
   return common;
 }

@@ -132,7 +132,7 @@ class ScreenTable {
     row.is_open = effect.verdict == stats::Verdict::unsure;
     row.verdict = stats::is_control(effect, analysis.spec)
                       ? Cell{"(control)"}
-                      : Cell{std::string(verdict_word(effect.verdict, analysis.spec)),
+                      : Cell{std::string(verdict_text(effect.verdict, analysis.spec)),
                              verdict_style(effect.verdict)};
   }
 
@@ -223,7 +223,7 @@ std::string control_known(const Analysis& analysis) {
   });
   if (control == analysis.effects.end()) return "";
   if (!control->reach || !control->reach->share)
-    return "it has no interval, so there is no verdict";
+    return "the control has no interval, so there is no verdict";
   return fmt::format(
       "measuring the first level twice gave a difference of {}, so a smaller change gets no "
       "verdict",
@@ -253,8 +253,8 @@ Screen screen_of(const Document& document) {
   known("Reason", document.reason);
   if (document.looked_early)
     known("Early",
-          "the experiment has not reached its planned end, and the verdicts keep their error rate "
-          "only if you look once, at that end");
+          "the experiment has not reached its planned end, and the error rate of its verdicts "
+          "holds only if you look once, at the planned end");
   if (document.exclusions && document.exclusions->disturbed > 0)
     known("Excluded", dependence_text(*document.exclusions));
   known("Output", outputs_text(document.outputs));
@@ -280,7 +280,7 @@ Screen screen_of(const Document& document) {
           fmt::format("The first failure ended with: {}", fmt::join(first.last_lines, " | "));
     }
     screen.next = fmt::format(
-        "'stabctl logs {}' shows what failed builds and trials printed; after 'stabctl run' add "
+        "'stabctl logs {}' shows what failed builds and trials printed. After 'stabctl run', add "
         "--folder FOLDER.",
         document.id);
   }

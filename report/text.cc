@@ -101,9 +101,9 @@ bool has_own_form(const Document& document) {
 std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
-    failures.push_back(
-        fmt::format("'stabctl logs {}' shows their output; after 'stabctl run' add --folder FOLDER",
-                    document.id));
+    failures.push_back(fmt::format(
+        "'stabctl logs {}' shows their output; after 'stabctl run', add --folder FOLDER",
+        document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   std::string tables = causal_section(document, options) + responses_section(document, options);
   for (const Section& each : {exclusions_section(document), without_rules_section(document),

@@ -144,9 +144,9 @@ TEST(Text, EpsilonIsShownAndExplainedWhereATermHasOne) {
 TEST(Text, ATermWithMoreLevelsThanUnitsSaysWhyItHasNoF) {
   const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(4, 5, y, {}), full);
-  EXPECT_THAT(words_of(report), HasSubstr("No F for opt: a term with this many degrees of freedom "
-                                          "needs more than 4 levels of block."));
-  EXPECT_THAT(text(of_blocks(6, 5, y, {}), full), Not(HasSubstr("No F for")));
+  EXPECT_THAT(words_of(report), HasSubstr("There is no F for opt, because a term with this many "
+                                          "degrees of freedom needs more than 4 levels of block."));
+  EXPECT_THAT(text(of_blocks(6, 5, y, {}), full), Not(HasSubstr("no F for")));
 }
 
 TEST(Text, WhereMoreIsBetterItSaysSo) {
@@ -235,8 +235,9 @@ TEST(Text, SaysHowQuietTheMachineWas) {
   waited.quietness.waits = 3;
   waited.quietness.waits_in_vain = 1;
   waited.quietness.waited_ns = 61'500'000'000;
-  EXPECT_THAT(words_of(text(waited, full)),
-              HasSubstr("waited 3 times for a quiet machine, 1 min 2 s in all; waits in vain: 1"));
+  EXPECT_THAT(
+      words_of(text(waited, full)),
+      HasSubstr("waited 3 times for a quiet machine, 1 min 2 s in all; unsuccessful waits: 1"));
   Document unknown = sample_document();
   unknown.quietness = {.asked = "off"};
   EXPECT_THAT(text(unknown, full), Not(HasSubstr("Quiet")));
@@ -251,7 +252,7 @@ TEST(Text, AnExperimentWithoutResultsSaysWhy) {
   const std::string report = text(document);
   EXPECT_THAT(report, HasSubstr("Reason    no build succeeded"));
   EXPECT_THAT(report, HasSubstr("cannot tell"));
-  EXPECT_THAT(report, HasSubstr("No trial can be analysed."));
+  EXPECT_THAT(report, HasSubstr("No trial can be analyzed."));
   EXPECT_THAT(report, Not(HasSubstr("Analysis of variance")));
 }
 

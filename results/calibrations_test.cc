@@ -170,8 +170,8 @@ TEST_F(CalibrationsTest, MissingTrialsLeaveNoFloorUnlessThePlanSaysTheyAreMissin
         ->noise;
   };
   const report::Document lost = with_timeout(calibration);
-  EXPECT_THAT(report::text(lost), HasSubstr("cannot tell what this machine resolves: trials are "
-                                            "missing"));
+  EXPECT_THAT(report::text(lost),
+              HasSubstr("cannot tell which changes this machine can resolve: trials are missing"));
   EXPECT_THAT(lost.analysis.notes,
               Contains(HasSubstr("Trials are missing in 1 of 20 comparisons")));
   EXPECT_FALSE(noise());

@@ -27,8 +27,8 @@ constexpr const char* subject_column = "benchmark";
 constexpr const char* experiment_column = "experiment";
 constexpr const char* seed_column = "seed";
 constexpr const char* one_session =
-    "one session per arm: the effect of what changed on the machine in between cannot be told from "
-    "the arms' effect";
+    "one session per arm: the effect of the arms cannot be told from the effect of changes on the "
+    "machine between the sessions";
 
 // One number of a measured trial that is ok.
 struct Row {
@@ -158,12 +158,12 @@ Result<void> require_comparable(const Side& before, const Side& after) {
         "be compared",
         before.experiment.id, before.plan.analysis.response, after.experiment.id, response));
   if (definition_of(before.plan, response) != definition_of(after.plan, response))
-    return fail(
-        fmt::format("experiments {} and {} define {} differently: they have no response in common",
-                    before.experiment.id, after.experiment.id, response));
+    return fail(fmt::format(
+        "experiments {} and {} define {} differently, so they have no response in common",
+        before.experiment.id, after.experiment.id, response));
   if (before.seed_factor.empty() != after.seed_factor.empty())
     return fail(
-        "one of the experiments is nested, the other is not: their trials do not vary for "
+        "one of the experiments is nested and the other is not, so their trials do not vary for "
         "the same reasons");
   return {};
 }
@@ -323,7 +323,7 @@ Result<Comparison> compare_two(store::Reader& store, const store::Experiment& fi
 Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments,
                            const Asked& asked) {
   if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1], asked);
-  if (experiments.size() != 1) return fail("compare takes one experiment or two");
+  if (experiments.size() != 1) return fail("'compare' takes one or two experiments");
   const store::Experiment& only = experiments.front();
   auto document = make_document(store, only, "", asked);
   if (!document) return std::unexpected(document.error());

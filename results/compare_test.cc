@@ -274,10 +274,10 @@ TEST_F(CompareTest, WhatCannotBeComparedIsRefusedWithTheReason) {
                1);
   };
   EXPECT_EQ(refusal({derived("1 / wall"), derived("2 / wall")}),
-            "experiments 3 and 4 define t differently: they have no response in common");
+            "experiments 3 and 4 define t differently, so they have no response in common");
   const auto other = run(plan_of("{ x = { MODE = 'x' }, y = { MODE = 'y' } }"), 1);
   EXPECT_THAT(refusal({first, other}), HasSubstr("have no benchmark in common"));
-  EXPECT_THAT(refusal({first, first, first}), HasSubstr("one experiment or two"));
+  EXPECT_THAT(refusal({first, first, first}), HasSubstr("one or two experiments"));
 }
 
 }  // namespace

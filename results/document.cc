@@ -292,9 +292,9 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     analysis.notes.insert(
         analysis.notes.begin(),
         fmt::format(
-            "{}. Whether a trial lacks it may depend on what is compared, so there is no verdict: "
-            "find out why trials lack it ('stabctl logs'), or compare another response "
-            "('--response').{}",
+            "{}. Whether a trial lacks a value may depend on what is compared, so there is no "
+            "verdict. Find out why trials lack values ('stabctl logs'), or compare another "
+            "response ('--response').{}",
             why,
             spec.log_scale
                 ? " With 'analysis.log = false', the analysis also uses values of 0 and below."
@@ -414,8 +414,8 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   if (is_by_machine) withhold_without_machines(plan, data, analysis);
   if (plan.machine_count() > 1 && !is_by_machine && !nodes.as_one)
     analysis.notes.push_back(
-        fmt::format("The changes on the {} machines are not told apart, because {}: how they "
-                    "differ is part of the error of each comparison.",
+        fmt::format("The changes on the {} machines are not told apart, because {}. Differences "
+                    "between machines are part of the error of each comparison.",
                     plan.machine_count(), plan::why_machines_are_one(plan, spec.response)));
   withhold_verdicts(analysis.slow_machines.empty()
                         ? data
@@ -423,8 +423,8 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
                     analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
     analysis.notes.insert(analysis.notes.begin(),
-                          fmt::format("{} was counted in {} of {} blocks, when its turn came "
-                                      "('measure.rotate'), and is compared in those blocks.",
+                          fmt::format("{} was counted in only {} of {} blocks, because events take "
+                                      "turns ('measure.rotate'), and is compared in these blocks.",
                                       spec.response, turns.among(blocks), blocks));
   return analysis;
 }
@@ -582,8 +582,9 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.counts = counts_among(*plan, document);
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   if (stop && !asked.response.empty() && asked.response != stored->analysis.response)
-    document.stopping->words = fmt::format("{}, asked about {}; it had {} blocks", describe(*stop),
-                                           stored->analysis.response, rows->blocks);
+    document.stopping->words =
+        fmt::format("{}; the rule was about {}, and the experiment had {} blocks", describe(*stop),
+                    stored->analysis.response, rows->blocks);
   if (std::string note = asked_note(*stored, asked); !note.empty()) {
     document.analysis.notes.insert(document.analysis.notes.begin(), std::move(note));
   }

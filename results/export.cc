@@ -393,7 +393,8 @@ Result<void> check_export(const ExportAsked& asked) {
                     "samples-json, hyperfine, benchstat, coz and archive",
                     one_line(asked.format, 50)));
   if (!asked.cell.empty())
-    return fail("--cell works only with --format coz: leave out --cell, or --json");
+    return fail(
+        "--cell works only with --format coz and without --json: leave out --cell or --json");
   return {};
 }
 

@@ -352,8 +352,8 @@ Result<void> export_coz(store::Reader& store, const store::Experiment& experimen
   if (!plan) return std::unexpected(plan.error());
   if (!plan->is_causal())
     return fail(
-        fmt::format("experiment {} has no causal profile, which is all that coz's format can hold: "
-                    "a plan with design.kind = \"causal\" makes causal profiles",
+        fmt::format("experiment {} has no causal profile, and coz's format holds only causal "
+                    "profiles: use a plan with design.kind = \"causal\"",
                     experiment.id));
   std::set<std::string> cells;
   Result<void> sunk;

@@ -74,8 +74,8 @@ std::string blame(const plan::Plan& plan, std::size_t factor, const std::string&
                                 ? fmt::format("of '{}'", plan.benchmarks.front().name)
                                 : fmt::format("of each benchmark that was built");
   return fmt::format(
-      "the binaries {} at {} = {} and {} = {} are identical, so the factor would do nothing: "
-      "change its levels, or use its variable where the build passes it to the compiler",
+      "the binaries {} at {} = {} and {} = {} are identical, so the factor would have no effect: "
+      "change its levels, or pass its variable to the compiler in the build command",
       where, name, first, name, second);
 }
 

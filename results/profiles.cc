@@ -162,8 +162,8 @@ Result<void> check_cells(const Cells& cells, const plan::Plan& plan,
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels))
       return fail(
-          "profiles of cells are compared block by block, but in a nested design the trials of a "
-          "seed share its layout: use a design with blocks, or profiles of single trials");
+          "profiles of cells are compared block by block, but in a nested design all trials of a "
+          "seed share a layout: use a design with blocks, or show the profiles of single trials");
   for (const std::string& cell : request.cells)
     if (!cells.known.contains(cell))
       return fail(fmt::format(
@@ -197,9 +197,9 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
                     const protocol::ProfileRequest& request) {
   const double alpha = plan.analysis.alpha;
   const auto functions = cells.difference.functions(alpha);
-  std::string text = fmt::format("'{}' against '{}', {} in a trial, over {} blocks with both\n",
-                                 request.cells.back(), request.cells.front(), plan.profile,
-                                 cells.difference.blocks());
+  std::string text = fmt::format(
+      "'{}' against '{}': {} per trial, over {} blocks that have both cells\n",
+      request.cells.back(), request.cells.front(), plan.profile, cells.difference.blocks());
   if (cells.without > 0)
     text += fmt::format("{} trials of these cells have no profile and are left out: {}\n",
                         cells.without, cells.why);
@@ -383,7 +383,8 @@ std::string text_of(const store::Trial& trial, const std::string& cell, bool col
                       profile.event, profile.hz, amount(all, profile.unit));
   if (profile.lost > 0)
     text += fmt::format(
-        "The kernel had no room for {} records: samples after the first of these count as {}.\n",
+        "The kernel lost {} records for lack of room. Samples after the first lost record count as "
+        "{}.\n",
         profile.lost, counters::unknown_function);
   report::Grid grid;
   grid.column("share", report::Align::right);

@@ -80,7 +80,7 @@ Chance programs_own(const report::Layouts& layouts) {
     chance.how = fmt::format("by the programs' runtime ({}) in {} of {} trials", layouts.kinds,
                              layouts.randomized, all);
   else if (layouts.unrandomized > 0)
-    chance.how = "the programs support it, but were told not to or failed to";
+    chance.how = "the programs can randomize positions, but this was switched off or failed";
   else if (layouts.in_place > 0 && layouts.in_place == layouts.without_runtime)
     chance.how = fmt::format("as they were built: {}", layouts.why_in_place);
   else
@@ -106,7 +106,7 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
                        .random = plan.aslr});
   if (!has(plan, FactorKind::env_bytes))
     chances.push_back({.what = "size of the environment",
-                       .how = "not a factor: as the plan's variables make it"});
+                       .how = "not a factor: determined by the plan's variables"});
   if (!has(plan, FactorKind::link_order))
     chances.push_back({.what = "link order", .how = "not a factor: as in the build commands"});
   chances.push_back(

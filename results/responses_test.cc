@@ -80,7 +80,7 @@ TEST_F(DocumentTest, WhereTrialsLackAResponseThereIsNoVerdictOnIt) {
     EXPECT_EQ(all.others[0].withheld, "some trials have no instructions above 0 (see the notes)");
     EXPECT_THAT(all.others[0].notes,
                 Contains(HasSubstr("1 of 8 trials of quick have no instructions above 0. Whether a "
-                                   "trial lacks it may depend on what is compared")));
+                                   "trial lacks a value may depend on what is compared")));
   }
 }
 
@@ -93,12 +93,13 @@ TEST_F(DocumentTest, SaysWhereATimeAndACountDisagree) {
   EXPECT_THAT(sentences[0],
               AllOf(HasSubstr("mode: slow -> fast changes wall by -50"),
                     HasSubstr(", and instructions by +"),
-                    HasSubstr("the time and the count disagree about which is better")));
-  EXPECT_THAT(report::text(all, {.full = true}),
-              AllOf(HasSubstr("Changes of instructions\n"), HasSubstr("Changes of cycles\n"),
-                    HasSubstr("The p-values and intervals of each response"),
-                    HasSubstr("Times and counts disagree\n"),
-                    HasSubstr("doc/statistics.md says when to trust which")));
+                    HasSubstr("the time and the count disagree about which level is better")));
+  EXPECT_THAT(
+      report::text(all, {.full = true}),
+      AllOf(HasSubstr("Changes of instructions\n"), HasSubstr("Changes of cycles\n"),
+            HasSubstr("The p-values and intervals of each response"),
+            HasSubstr("Times and counts disagree\n"),
+            HasSubstr("doc/statistics.md explains when to trust times and when to trust counts")));
   EXPECT_THAT(read_file(STAB_SOURCE_DIR "/doc/statistics.md", 1 << 20).value(),
               HasSubstr("## Times and counts: when to trust which\n"));
   const auto root = nlohmann::json::parse(report::json(all));

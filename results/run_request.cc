@@ -150,7 +150,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
 Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
   if (turn.count() == 0) return {};
   const auto refuse = [&](std::string what) {
-    return fail(fmt::format("{}, or have root submit the plan or raise limits.turn", what));
+    return fail(fmt::format("{}, or ask root to submit the plan or to raise limits.turn", what));
   };
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
     const int commands = commands_of(benchmark);

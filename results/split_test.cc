@@ -88,7 +88,7 @@ TEST_F(DocumentTest, BenchmarksOfProgramsCanBeAskedForWhereTheDesignComparesThem
   const auto refused = make_document(*store_, experiment_, "", {.response = "time"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("a within-subjects design needs trials of their own"));
+              HasSubstr("in a within-subjects design each benchmark needs trials of its own"));
 }
 
 // It says of each what a plan would say that measured only that, a number a trial.

@@ -74,7 +74,7 @@ std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
                        .ratio = effect.ratio,
                        .low = whole_family ? effect.low_adjusted : effect.low,
                        .high = whole_family ? effect.high_adjusted : effect.high,
-                       .verdict = std::string(report::verdict_word(effect.verdict, stats::Spec{})),
+                       .verdict = std::string(report::verdict_word(effect.verdict)),
                        .control = stats::is_control(effect, analysis.spec)});
   }
   return changes;

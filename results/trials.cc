@@ -51,7 +51,7 @@ const plan::OtherResponse* further(const plan::Plan& plan, const std::string& na
 Result<void> must_be_there(store::Reader& store, const store::Experiment& experiment,
                            const plan::Plan& plan, const std::string& name) {
   if (plan.simulated && plan::is_of_real_runs(name))
-    return fail(fmt::format("the trials of experiment {} ran under a simulator, and have no {}",
+    return fail(fmt::format("the trials of experiment {} ran under a simulator, so they have no {}",
                             experiment.id, name));
   const auto stored = store.names(experiment.id);
   if (!stored) return fail(stored.error().message);
@@ -119,8 +119,8 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
   if (whole) return {};
   return std::unexpected(store::StoreError{
       .message = fmt::format(
-          "trials of experiment {} cannot be read: one at or after position {} is missing; the "
-          "file is damaged: 'stabctl recover' saves what can be read of it",
+          "trials of experiment {} cannot be read, because a trial at or after position {} is "
+          "missing; the file is damaged: 'stabctl recover' saves all that can be read",
           experiment.id, positions)});
 }
 
@@ -273,17 +273,17 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
   const auto parts = plan::parts_of(plan, asked.response);
   if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
     return fail(
-        fmt::format("the plan excludes trials by '{}', which counts the same as '{}': the "
-                    "remaining trials show nothing about it",
+        fmt::format("the plan excludes trials by '{}', which counts the same as '{}', so a "
+                    "comparison of the remaining trials would show nothing: use another response",
                     plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())
-    return fail(fmt::format("'{}' takes turns by 'measure.rotate', and {}",
+    return fail(fmt::format("'{}' is counted in turn by 'measure.rotate', and {}",
                             one_line(asked.response, 80), why));
   if (plan.answers_over_all() && plan.is_split(asked.response))
     return fail(
-        fmt::format("'{}' is measured for many benchmarks in one trial, and a {} design "
-                    "needs trials of their own",
+        fmt::format("'{}' is measured for many benchmarks in one trial, and in a {} design each "
+                    "benchmark needs trials of its own",
                     one_line(asked.response, 80), to_string(plan.design.kind)));
   plan.analysis.higher_is_better = is_higher_better(plan, asked);
   plan.analysis.response = asked.response;

@@ -68,8 +68,8 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
   EXPECT_EQ(all.trials.ok, 48U);
   EXPECT_EQ(all.trials.failed, 0U);
   EXPECT_EQ(all.analysis.notes[0],
-            "rare was counted in 4 of 12 blocks, when its turn came ('measure.rotate'), and is "
-            "compared in those blocks.");
+            "rare was counted in only 4 of 12 blocks, because events take turns "
+            "('measure.rotate'), and is compared in these blocks.");
   EXPECT_THAT(all.others[0].notes, Each(Not(HasSubstr("turn"))));
   EXPECT_EQ(all.others[1].notes[0].substr(0, 35), "often was counted in 8 of 12 blocks");
   EXPECT_EQ(all.analysis.spec.unit, stats::Unit::number) << "whichever block was the first";
@@ -198,11 +198,13 @@ TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {
   text.erase(text.find("repetitions = 4"), 15);
   begin(text + "[design]\nkind = 'one-way'\nstop = { rule = 'sequential', min = 5, max = 6 }\n");
   run(with_turns(plan_));
-  EXPECT_THAT(refusal({.response = "rare"}),
-              HasSubstr("'rare' takes turns by 'measure.rotate', and design.stop counts blocks"));
+  EXPECT_THAT(
+      refusal({.response = "rare"}),
+      HasSubstr("'rare' is counted in turn by 'measure.rotate', and design.stop counts blocks"));
   const auto user = make_document(*store_, experiment_, "", {.response = "user"});
   ASSERT_TRUE(user) << user.error().message;
-  EXPECT_THAT(user->stopping->words, HasSubstr(", asked about wall; it had 6 blocks"));
+  EXPECT_THAT(user->stopping->words,
+              HasSubstr("; the rule was about wall, and the experiment had 6 blocks"));
 }
 
 }  // namespace

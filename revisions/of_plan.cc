@@ -79,8 +79,8 @@ Result<void> check_files(const plan::Plan& plan, const Repository& repository, c
     if (!there) return std::unexpected(there.error());
     if (!*there)
       return fail(
-          fmt::format("'factor.{}': the revision {} has no {}: choose revisions that have "
-                      "what the plan builds",
+          fmt::format("'factor.{}': the revision {} has no {}: choose revisions that contain "
+                      "everything that the plan builds",
                       named.factor, one_line(named.revision, 100), one_line(path, 300)));
   }
   return {};
@@ -122,8 +122,8 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
     for (const auto& problem : read.error())
       if (problem.line > lines)
         return fail(
-            fmt::format("the plan's 'revisions' lacks {}: add {} = \"{}\" to its table "
-                        "[revisions], or remove the table, which stabctl adds",
+            fmt::format("the plan's table 'revisions' lacks {}: add {} = \"{}\" to the "
+                        "table, or remove the table, so that stabctl adds a complete one",
                         one_line(added.begin()->first, 100), quoted(added.begin()->first),
                         added.begin()->second));
   return result;

@@ -138,7 +138,7 @@ Result<Repository> repository_of(const Entry& submodule, const Repository& top,
     if (!there) return std::unexpected(there.error());
     if (*there) return std::move(each);
   }
-  return fail(fmt::format("the submodule {} of {} in {} is missing: {}",
+  return fail(fmt::format("the submodule {} of commit {} in {} is missing; to fetch it: {}",
                           one_line(submodule.path, 300), commit.substr(0, 12), top.directory,
                           whence(submodule, top, commit)));
 }
@@ -301,10 +301,10 @@ Result<void> objects_are_there(const Repository& top, const std::string& commit)
       top, {"rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", commit});
   if (!listed) return std::unexpected(listed.error());
   if (is_well(*listed) && !listed->out.contains('?')) return {};
-  return fail(
-      fmt::format("{} is a partial clone that lacks files of {}: fetch them with git -C {} archive "
-                  "{} >/dev/null",
-                  top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
+  return fail(fmt::format(
+      "{} is a partial clone that lacks files of commit {}: fetch them with git -C {} archive "
+      "{} >/dev/null",
+      top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
 }
 
 Result<void> commit_is_there(const Repository& top, const std::string& commit) {
@@ -452,7 +452,7 @@ Result<void> take_over(const std::vector<std::string>& paths, const std::string&
                            *relative.begin() == ".." || relative == "." ||
                            !is_inside(from, relative);
     if (leads_out || !fs::exists(fs::symlink_status(fs::path(from) / relative)))
-      return fail(fmt::format("--same {}: the last version has no such file or folder",
+      return fail(fmt::format("--share {}: the last version has no such file or folder",
                               one_line(path, 200)));
     if (auto brought = bring(relative, from, to); !brought) return brought;
   }

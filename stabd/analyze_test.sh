@@ -144,7 +144,7 @@ analyze 1 faster.csv --response opt --factors block
 says err "line 2, column 2: 'O2' is not a number"
 printf 'opt,y\na,1\nb\n' >short.csv
 analyze 1 short.csv --response y --factors opt
-says err "short.csv: line 3, column 1: the row has 1 cells, the header 2"
+says err "short.csv: line 3, column 1: the row has 1 cells, but the header has 2"
 printf 'opt,y\na,1\n"b,2\n' >quote.csv
 analyze 1 quote.csv --response y --factors opt
 says err "line 3, column 1: the quote that begins here never ends"
@@ -175,5 +175,5 @@ done
 
 analyze 0 --help
 says out "--response"
-says out "Column that says when each row was measured"
+says out "Column that shows when each row was measured"
 echo "all as promised"

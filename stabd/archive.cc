@@ -100,7 +100,10 @@ void copy_experiment(store::Reader& from, const store::Experiment& source, store
   for (const store::Build& each : value_of(from.builds(source.id))) parts.add(each);
   value_of(results::for_each_trial(from, source, [&](const store::Trial& trial) {
     if (trial.position >= source.trials)
-      refuse(fmt::format("trial {} is not one of its {}", trial.position, source.trials));
+      refuse(
+          fmt::format("it contains a trial at position {} (counted from 0), but its experiment has "
+                      "only {} trials",
+                      trial.position, source.trials));
     parts.add(trial);
     return true;
   }));
@@ -149,9 +152,9 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
   for (const auto& each : plan.benchmarks) known.insert(each.name);
   const auto check = [&known](const std::string& name, const char* table) {
     if (!known.contains(name))
-      refuse(
-          fmt::format("the column benchmark of table {} contains {}, which the plan does not have",
-                      table, one_line(name, 100)));
+      refuse(fmt::format(
+          "the column benchmark of table {} contains {}, which is not a benchmark of the plan",
+          table, one_line(name, 100)));
   };
   for (const store::Build& each : value_of(archive.builds(experiment.id)))
     check(each.benchmark, "build");
@@ -161,8 +164,8 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
       refuse(fmt::format("trial {}: {}", trial.position, why));
     if (!exclusion::is_marked_right(plan.exclude, trial))
       refuse(
-          fmt::format("attempt {} at trial {} is {}, which contradicts the plan's 'exclude' rules "
-                      "and the attempt's readings",
+          fmt::format("attempt {} at trial {} is marked {}, which contradicts the plan's 'exclude' "
+                      "rules and the attempt's readings",
                       trial.attempt, trial.position, to_string(trial.status)));
     return true;
   }));
@@ -268,7 +271,7 @@ Result<void> write(const std::string& database, store::Id id, const std::string&
   try {
     write_archive(database, id, file);
   } catch (const Refused& why) {
-    return fail(fmt::format("this is not an archive: {}", why.what()));
+    return fail(fmt::format("cannot write the archive: {}", why.what()));
   }
   return {};
 }

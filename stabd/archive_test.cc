@@ -212,8 +212,9 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   // And the file is as it was: nobody else reads it.
   const auto read = store::Reader::open(old);
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("its schema has version 5, not"));
-  EXPECT_THAT(read.error().message, HasSubstr("starting 'stabd --state' with its folder once"));
+  EXPECT_THAT(read.error().message, HasSubstr("the database's schema has version 5, not"));
+  EXPECT_THAT(read.error().message,
+              HasSubstr("start 'stabd --state' once with the database's folder"));
 }
 
 TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {

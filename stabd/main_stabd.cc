@@ -78,7 +78,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       ->default_str(in_seconds(options.idle_limit))
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--ready-fd", options.ready_fd,
-                 "File descriptor that gets a line when clients can connect");
+                 "File descriptor to which stabd writes a line when clients can connect");
   app.add_flag_callback(
       "--no-namespaces", [&options] { options.isolate = false; },
       "Do not contain trials in pid namespaces");
@@ -185,7 +185,7 @@ int print_manual() {
           app, {.name = "stabd",
                 .section = 8,
                 .parts = {{.title = "FILES",
-                           .text = "These folders are root's. The daemon of another user follows "
+                           .text = "These folders are for root. The daemon of another user follows "
                                    "the XDG rules: ~/.local/state/stabd, ~/.cache/stabd, "
                                    "~/.config/stabd and $XDG_RUNTIME_DIR/stabd.\n"},
                           {.title = "SEE ALSO", .text = "stabctl(1)\n"}}}));

@@ -48,7 +48,7 @@ int option_of(int fd, int option) {
 Result<Fd> passed_socket(std::uint64_t count) {
   if (count != 1)
     return fail(
-        fmt::format("{} sockets were passed to stabd, but it serves only one: leave one "
+        fmt::format("{} sockets were passed to stabd, but it serves only one: keep only one "
                     "ListenStream in stabd.socket",
                     count));
   Fd socket(first_passed);

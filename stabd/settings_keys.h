@@ -44,7 +44,7 @@ inline constexpr toml::Key keys[] = {
     {"daemon.socket", toml::Text{is_socket_path, socket_rule}, "unix socket to serve",
      "`/run/stabd/stabd.sock` for root, else according to the XDG rules"},
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
-     "file mode of the socket, as in chmod: who may connect"},
+     "file mode of the socket, as in chmod, which decides who may connect"},
     {"daemon.socket_group", toml::Text{is_group, group_rule},
      "group whose members may connect with `socket_mode` `0660`", "the group of stabd's own user"},
     {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder for builds",
@@ -55,7 +55,7 @@ inline constexpr toml::Key keys[] = {
      "use cgroups to limit trials, if the daemon runs as root and can use them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
      "how long a client may be silent before stabd disconnects it; never applies to root, to "
-     "stabd's own user and to clients that watch an experiment"},
+     "stabd's own user or to clients that watch an experiment"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
      "how long a report, an export or an analysis may take before stabd gives up"},
     {"daemon.stop", toml::Choice{words::stops, "abandon"},
@@ -65,8 +65,9 @@ inline constexpr toml::Key keys[] = {
      "with `finish`: how long the running trial may take before stabd abandons it"},
 
     {"limits.connections", toml::Count{1, 100'000, 256},
-     "how many connections all users may have at once; the limits on connections and on the queue "
-     "neither apply to root and stabd's own user nor count theirs"},
+     "how many connections all users may have at once. Root and stabd's own user are exempt from "
+     "the limits on connections and on the queue, and their connections and experiments do not "
+     "count"},
     {"limits.connections_of_user", toml::Count{1, 100'000, 16},
      "how many connections one user may have at once"},
     {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "how many experiments the queue holds"},
@@ -79,9 +80,9 @@ inline constexpr toml::Key keys[] = {
      "further experiment of the user begins, and the user's running experiment fails before its "
      "next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
-     "how many bytes of answers one user's clients may leave unread: above the limit in memory, "
-     "stabd disconnects the client that asks; above the limit in files, that user's reports and "
-     "exports wait"},
+     "how many bytes of answers one user's clients may leave unread. If answers in memory exceed "
+     "the limit, stabd disconnects the client that asks; if answers in files exceed the limit, "
+     "that user's reports and exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
      "total size of the archives that one user may send at once; without this key, only root and "
      "stabd's own user may import",
@@ -91,19 +92,19 @@ inline constexpr toml::Key keys[] = {
      "builds",
      "a tenth of the cache's file system, at most 16 GiB"},
     {"limits.turn", toml::Duration{std::chrono::hours(1), true},
-     "how long an experiment may have the machine while another user waits: after this time, the "
-     "experiment gives up the machine before its next block; after twice this time, its block is "
-     "cut short and runs again later (never a block of root or stabd's own user). Plans are "
-     "refused if a trial with its commands, a build, or a wait for a quiet machine may take "
-     "longer, unless root or stabd's own user submits them"},
+     "how long an experiment may use the machine while another user waits. After this time, the "
+     "experiment gives up the machine before its next block. After twice this time, stabd cuts the "
+     "block short and runs it again later, unless the experiment belongs to root or stabd's own "
+     "user. Plans of other users are refused if a trial with its commands, a build, or a wait for "
+     "a quiet machine may take longer"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
-     "whose plans may change machine settings (`machine.quiesce`): plans of root and stabd's own "
-     "user, everybody's plans, or nobody's plans"},
+     "users whose plans may change machine settings (`machine.quiesce`): root and stabd's own user "
+     "(`owner`), everybody (`all`) or nobody (`nobody`)"},
 
     {"notify.command", toml::Texts{is_line, line_rule},
-     "a program and its arguments; stabd runs it when an experiment ends or has trouble, with JSON "
-     "on its stdin",
+     "a program and its arguments; when an experiment ends or has a problem, stabd runs the "
+     "program with JSON on its stdin",
      "none"},
     {"notify.when", toml::Choice{words::notices, "always"},
      "`trouble`: no notice for experiments that are done or were cancelled"},

@@ -375,7 +375,7 @@ TEST_F(RetryTest, WhatIsRemovedMeanwhileStaysRemoved) {
   ASSERT_TRUE(store_->begin_removal(experiment_, "somebody removed it"));
   const auto more = retry.step(*store_);
   ASSERT_FALSE(more);
-  EXPECT_THAT(more.error().message, HasSubstr("it has changed meanwhile"));
+  EXPECT_THAT(more.error().message, HasSubstr("the experiment has changed meanwhile"));
   EXPECT_EQ(store_->experiment(experiment_).value(), std::nullopt);
 }
 

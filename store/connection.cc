@@ -77,7 +77,7 @@ void configure(SQLite::Database& database) {
   if (sqlite3_db_readonly(database.getHandle(), "main") == 1)
     refuse("the file is not writable; check its permissions");
   if (database.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal")
-    refuse("its file system does not support a write-ahead log; put the database on a local disk");
+    refuse("the file system does not support a write-ahead log; put the database on a local disk");
   database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
   // Removed rows are overwritten, so that neither curious readers nor recover() find them in the
   // file.
@@ -105,7 +105,7 @@ void refuse_programs(SQLite::Database& database) {
   int place = 0;
   for (const std::string_view view : known_views()) strange.bind(++place, std::string(view));
   if (!strange.executeStep() || strange.getColumn(0).getInt64() != 0)
-    refuse("it has views or triggers, so it was not made by stabd");
+    refuse("the database has views or triggers, so stabd did not make it");
 }
 
 void distrust(SQLite::Database& database) {
@@ -124,17 +124,17 @@ void distrust(SQLite::Database& database) {
 void check_version(SQLite::Database& database) {
   const int version = database.execAndGet("PRAGMA user_version").getInt();
   if (version != schema_version)
-    refuse(fmt::format(
-        "its schema has version {}, not {}: {}", version, schema_version,
-        version < schema_version
-            ? "starting 'stabd --state' with its folder once keeps a copy and updates it"
-            : "use the stabctl and stabd of the release that wrote it"));
+    refuse(fmt::format("the database's schema has version {}, not {}: {}", version, schema_version,
+                       version < schema_version
+                           ? "start 'stabd --state' once with the database's folder, which keeps a "
+                             "copy and updates the database"
+                           : "use the stabctl and stabd of the release that wrote the database"));
 }
 
 void check_identity(SQLite::Database& database) {
   if (database.execAndGet("PRAGMA application_id").getInt64() == application_id) return;
   if (database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() != 0)
-    refuse("it is a database of another program; choose another file");
+    refuse("the database belongs to another program; choose another file");
 }
 
 Connection::Connection(const std::string& path)

@@ -71,7 +71,8 @@ bool keep_at_once(std::string_view bytes, const std::string& to) {
 void copy_pages(SQLite::Database& from, const std::string& to) {
   SQLite::Database copy(to, SQLite::OPEN_READWRITE, copy_timeout_ms);
   SQLite::Backup pages(copy, from);
-  if (pages.executeStep(-1) != SQLITE_DONE) refuse("another program has locked it; try again");
+  if (pages.executeStep(-1) != SQLITE_DONE)
+    refuse("another program has locked the database; try again");
 }
 
 }  // namespace
@@ -83,8 +84,8 @@ void refuse_existing(const std::string& path) {
   for (const char* suffix : {"-wal", "-journal"})
     if (const std::string log = path + suffix; lstat(log.c_str(), &status) == 0)
       refuse(
-          fmt::format("{} has a log {} next to it that belongs to another database and would "
-                      "change this one: move it away",
+          fmt::format("cannot use {}, because the log {} belongs to another database and would "
+                      "change the new one: move the log away",
                       path, log));
 }
 

@@ -115,9 +115,8 @@ TEST_F(CopyTest, AnOldLogBesideItIsRefused) {
     write_text(log, "somebody's");
     const auto refused = back_up(path_, copy_);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message,
-                HasSubstr(log + " next to it that belongs to another database"));
-    EXPECT_THAT(refused.error().message, HasSubstr("move it away"));
+    EXPECT_THAT(refused.error().message, HasSubstr(log + " belongs to another database"));
+    EXPECT_THAT(refused.error().message, HasSubstr("move the log away"));
     EXPECT_FALSE(fs::exists(copy_));
     EXPECT_EQ(read_file(log, 100).value(), "somebody's");
     fs::remove(log);
@@ -260,8 +259,9 @@ TEST(CopyOfThisVersion, WhatWouldRunInItIsRefused) {
   cheat(old, "CREATE TRIGGER t AFTER UPDATE ON trial BEGIN DELETE FROM meta; END");
   const auto copy = copy_of_this_version(old, directory / "copy.db");
   ASSERT_FALSE(copy);
-  EXPECT_THAT(copy.error().message,
-              testing::HasSubstr("its schema differs from stabd's schema at the trigger t"));
+  EXPECT_THAT(
+      copy.error().message,
+      testing::HasSubstr("the database's schema differs from stabd's schema at the trigger t"));
   cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_views().front()));
   EXPECT_FALSE(copy_of_this_version(old, directory / "copy.db"));
 }

@@ -41,7 +41,7 @@ class DamageTest : public WithStore {
   }
 };
 
-const std::string mismatch = ": its content does not match its checksum\n";
+const std::string mismatch = ": the row's content does not match its checksum\n";
 
 TEST_F(DamageTest, AnIntactStoreHasNone) {
   EXPECT_EQ(found(), "");

@@ -15,7 +15,7 @@ struct Reason {
 std::string constraint_reason(int extended, const char* text) {
   switch (extended) {
     case SQLITE_CONSTRAINT_FOREIGNKEY:
-      return "it refers to a row that does not exist";
+      return "the new row refers to a row that does not exist";
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
       return fmt::format("it is already stored ({})", text);
@@ -29,7 +29,8 @@ Reason reason_of(const SQLite::Exception& error) {
     case SQLITE_FULL:
       return {"the disk is full; free some space", true};
     case SQLITE_READONLY:
-      return {fmt::format("it is read-only, or was moved; make it writable ({})", error.what()),
+      return {fmt::format("the database is read-only, or was moved; make it writable ({})",
+                          error.what()),
               true};
     case SQLITE_IOERR:
       return {fmt::format("the disk or file system reports an error ({})",
@@ -38,7 +39,8 @@ Reason reason_of(const SQLite::Exception& error) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {
-          "another program has locked it (a transaction in an sqlite3 shell?); end that program",
+          "another program has locked the database (a transaction in an sqlite3 shell?); end that "
+          "program",
           true};
     case SQLITE_NOMEM:
       return {"out of memory", true};

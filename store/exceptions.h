@@ -28,7 +28,7 @@ class Failure : public std::exception {
 
 [[noreturn]] void refuse(std::string message);
 
-inline constexpr const char* checksum_problem = "its content does not match its checksum";
+inline constexpr const char* checksum_problem = "the row's content does not match its checksum";
 
 // For a row that does not match its checksum or its readings (S4); the message says what to do.
 [[noreturn]] void refuse_damaged(const Damage& damage);

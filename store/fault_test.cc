@@ -109,7 +109,7 @@ TEST_F(FaultTest, ATransactionOfAnotherProgramIsATemporaryError) {
   const auto added = store_->add_trial(example_trial(experiment_, 0));
   ASSERT_FALSE(added);
   EXPECT_TRUE(added.error().temporary);
-  EXPECT_THAT(added.error().message, HasSubstr("another program has locked it"));
+  EXPECT_THAT(added.error().message, HasSubstr("another program has locked the database"));
   shell.exec("ROLLBACK");
   expect_recovery(example_trial(experiment_, 0));
 }

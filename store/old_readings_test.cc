@@ -78,8 +78,8 @@ TEST_F(OldReadings, ATrialThatIsDamagedOrLacksOneStaysDamaged) {
         "UPDATE reading SET value = 1 WHERE trial = 2 AND ordinal = 0; DELETE FROM reading WHERE "
         "trial = 600 AND ordinal = 4; UPDATE trial SET wall_ns = 1 WHERE id = 700");
   store_ = open_or_fail(path_);
-  const std::string none = ": it has 0 readings instead of 5\n";
-  EXPECT_EQ(damage(), "trial 700: its content does not match its checksum\ntrial 2" + none +
+  const std::string none = ": the trial has 0 readings instead of 5\n";
+  EXPECT_EQ(damage(), "trial 700: the row's content does not match its checksum\ntrial 2" + none +
                           "trial 600" + none);
   const auto read = store_->for_each_trial(1, [](const Trial&) { return true; });
   ASSERT_FALSE(read);

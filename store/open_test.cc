@@ -40,7 +40,7 @@ TEST_F(OpenTest, RefusesADatabaseOfAnotherProgram) {
     other.exec("CREATE TABLE bookmarks (url)");
   }
   const std::string before = content(path_);
-  EXPECT_THAT(error(path_), HasSubstr("database of another program"));
+  EXPECT_THAT(error(path_), HasSubstr("the database belongs to another program"));
   EXPECT_EQ(content(path_), before);
 }
 

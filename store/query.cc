@@ -64,10 +64,11 @@ using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
     case SQLITE_READONLY:
       refuse(fmt::format("{} ({})", only_reading, sqlite3_errmsg(handle)));
     case SQLITE_INTERRUPT:
-      refuse(fmt::format("it took longer than {} s: ask for less, or allow more time",
+      refuse(fmt::format("the query took longer than {} s: ask for less, or allow more time",
                          std::chrono::duration<double>(limits.time).count()));
     case SQLITE_NOMEM:
-      refuse(fmt::format("it needs more than {} MiB of memory: ask for less", most_memory >> 20));
+      refuse(fmt::format("the query needs more than {} MiB of memory: ask for less",
+                         most_memory >> 20));
     default:
       throw SQLite::Exception(handle, code);
   }
@@ -142,7 +143,8 @@ Table rows_of(sqlite3* handle, sqlite3_stmt* statement, const QueryLimits& limit
     // Q2
     if (bytes > limits.bytes)
       refuse(
-          fmt::format("its rows take more than {} MiB: ask for fewer rows, for example with LIMIT",
+          fmt::format("the rows of the result take more than {} MiB: ask for fewer rows, for "
+                      "example with LIMIT",
                       limits.bytes >> 20));
   }
   if (code != SQLITE_DONE) refuse_code(handle, code, limits);

@@ -77,9 +77,9 @@ TEST_F(Query, ChangesNothingWhateverItIsGiven) {
 TEST_F(Query, EndsInTimeAndWithinItsMemory) {
   const std::string endless = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) ";
   EXPECT_THAT(refusal(endless + "SELECT sum(i) FROM c", {.time = std::chrono::milliseconds(50)}),
-              HasSubstr("it took longer than 0.05 s"));
+              HasSubstr("the query took longer than 0.05 s"));
   EXPECT_THAT(refusal(endless + "SELECT i FROM c", {.bytes = 1 << 20}),
-              HasSubstr("its rows take more than 1 MiB"));
+              HasSubstr("the rows of the result take more than 1 MiB"));
   EXPECT_THAT(refusal(endless + "SELECT hex(zeroblob(4000000)) AS a FROM c ORDER BY a"),
               AnyOf(HasSubstr("more than 256 MiB of memory"), HasSubstr("it took longer")));
   EXPECT_THAT(refusal("SELECT zeroblob(100000000)"), HasSubstr("too big"));
@@ -89,7 +89,7 @@ TEST_F(Query, EndsInTimeAndWithinItsMemory) {
 TEST_F(Query, OfASchemaThatOthersChangedIsRefused) {
   cheat(path_, "CREATE TABLE other (a, b AS (upper(a)))");
   EXPECT_THAT(refusal("SELECT 1"),
-              HasSubstr("its schema differs from stabd's schema at the table other"));
+              HasSubstr("the database's schema differs from stabd's schema at the table other"));
 }
 
 }  // namespace

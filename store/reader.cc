@@ -67,7 +67,8 @@ constexpr std::size_t most_known_levels = 4096;
 
 template <class Status>
 Status known(std::optional<Status> status, std::string_view text) {
-  if (!status) refuse(fmt::format("the status {} is unknown; use the stabd that wrote it", text));
+  if (!status)
+    refuse(fmt::format("the status {} is unknown; use the stabd that wrote the database", text));
   return *status;
 }
 
@@ -139,7 +140,7 @@ bool TrialRows::next(Trial& trial) {
     trial.causal = rows_.text_or_empty(causal_);
     trial.node = rows_.text_or_empty(node_);
     if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
-      refuse("its causal profile is not JSON");
+      refuse("the trial's causal profile is not JSON");
     problem =
         reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
   } catch (const Failure& failure) {

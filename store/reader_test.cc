@@ -75,8 +75,9 @@ TEST_F(ReaderTest, ADatabaseThatIsNotThereOrOfAnotherVersionIsRefused) {
   cheat(path_, "PRAGMA user_version = 6");
   const auto reader = Reader::open(path_);
   ASSERT_FALSE(reader);
-  EXPECT_THAT(reader.error().message,
-              HasSubstr(fmt::format("its schema has version 6, not {}", schema_version)));
+  EXPECT_THAT(
+      reader.error().message,
+      HasSubstr(fmt::format("the database's schema has version 6, not {}", schema_version)));
 }
 
 TEST_F(ReaderTest, TheSmallTablesAreVerifiedByThemselves) {

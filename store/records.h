@@ -286,7 +286,7 @@ std::optional<counters::Reading> number_of(const Trial& trial, std::string_view 
 struct Damage {
   std::string table{};
   Id row = 0;
-  std::string problem{};  // "its content does not match its checksum"
+  std::string problem{};  // "the row's content does not match its checksum"
 
   [[nodiscard]] bool is_of_structure() const { return row == 0; }
 };

@@ -52,7 +52,7 @@ class Recovery {
                                .more = more_may_be_lost(table)});
     }
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
-      refuse("it has no readable row of stabd: give the database of a stabd");
+      refuse("the file has no readable row of stabd: give the database of a stabd");
     return std::move(found_);
   }
 
@@ -137,7 +137,8 @@ class Recovery {
     for (Stored& stored : rows) {
       stored.row.set_value(parent, {});
       to_.update(table, stored.id, stored.row);
-      if (table == "experiment") problems_[stored.id] += "its machine is no longer known; ";
+      if (table == "experiment")
+        problems_[stored.id] += "the experiment's machine is no longer known; ";
     }
   }
 
@@ -196,18 +197,19 @@ class Recovery {
                             (!all_stand && owners_.contains(experiment.id));
     if (!incomplete) {
       if (all_stand || !may_have_lost_behind(number("coalesce(max(id), 0)"))) return "";
-      return "it is not known whether trials after its last one are lost";
+      return "trials after the experiment's last readable trial may be lost";
     }
     if (!done) return "trials are lost";
     // A failed experiment can be retried, and nobody takes the remaining trials for all of them.
     experiment.state = "failed";
     experiment.stopped_by.reset();
     experiment.reason = fmt::format(
-        "some of its trials were lost when the database was damaged; 'stabctl retry {}' measures "
-        "them again",
+        "some trials of the experiment were lost when the database was damaged; 'stabctl retry {}' "
+        "measures them again",
         experiment.id);
     to_.update("experiment", experiment.id, to_row(experiment));
-    return "trials are lost: it now counts as failed, and 'stabctl retry' measures them again";
+    return "trials are lost: the experiment now counts as failed, and 'stabctl retry' measures "
+           "them again";
   }
 
   // Whether a trial of which nothing can be read may have followed this one.

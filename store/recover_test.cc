@@ -49,7 +49,7 @@ TEST_F(RecoverTest, ADatabaseInUseOrACopyThatIsThereIsRefused) {
   EXPECT_EQ(bytes_of(copy_), "somebody's");
   fs::remove(copy_);
   write_text(copy_ + "-wal", "somebody's");
-  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("move it away"));
+  EXPECT_THAT(recover(path_, copy_).error().message, HasSubstr("move the log away"));
   EXPECT_FALSE(fs::exists(copy_));
   fs::remove(copy_ + "-wal");
   EXPECT_THAT(recover(directory_ / "none", copy_).error().message,
@@ -124,7 +124,7 @@ TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
   write(std::string(50'000, 'x'));
   const auto refused = recover(path_, copy_);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("it has no readable row of stabd"));
+  EXPECT_THAT(refused.error().message, HasSubstr("the file has no readable row of stabd"));
   EXPECT_FALSE(fs::exists(copy_));
 }
 

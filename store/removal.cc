@@ -116,7 +116,7 @@ Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {
 }
 
 Outcome<std::vector<Id>> Store::removals() {
-  return guarded("cannot read what is being removed", path(), [&] {
+  return guarded("cannot read which experiments are being removed", path(), [&] {
     return connection().ids("experiment", "WHERE state = ?", {std::string(being_removed)}).ids;
   });
 }

@@ -74,7 +74,7 @@ Outcome<void> Store::begin_retry(const Experiment& experiment, std::string_view 
   auto written = write(fmt::format("experiment {}", experiment.id), [&] {
     if (connection().number("SELECT count(*) FROM experiment WHERE id = ? AND state = ?",
                             {experiment.id, std::string(state_before)}) == 0)
-      refuse("it has changed meanwhile: try again");
+      refuse("the experiment has changed meanwhile: try again");
     connection().update("experiment", experiment.id, to_row(begun));
   });
   if (written) now_stored(begun);

@@ -67,8 +67,8 @@ class Salvage {
     const std::int64_t version = source->number("PRAGMA user_version");
     if (version > schema_version)
       refuse(
-          fmt::format("its schema has version {}; use the stabctl of the same release as the stabd "
-                      "that wrote it",
+          fmt::format("the database's schema has version {}; use the stabctl of the release whose "
+                      "stabd wrote the database",
                       version));
     for (const char* table : recovered_tables)
       if (!read_table(*source, table, version)) losses_.unreadable.insert(table);

@@ -168,7 +168,8 @@ TEST_F(RecoverTrialsTest, BehindTheLastOfAStoppedOneItCannotBeTold) {
   end_by_a_rule({1});
   recover_without("experiment = 2 AND position < 3");
   EXPECT_EQ(state(1), "done");
-  EXPECT_THAT(problem(1), HasSubstr("it is not known whether trials after its last one are lost"));
+  EXPECT_THAT(problem(1),
+              HasSubstr("trials after the experiment's last readable trial may be lost"));
   EXPECT_EQ(state(2), "failed");
 }
 

@@ -457,8 +457,9 @@ std::span<const std::string_view> known_views() {
 void refuse_other_schema(SQLite::Database& database) {
   const std::int64_t version = database.execAndGet("PRAGMA user_version").getInt64();
   if (version < 1 || version > schema_version)
-    refuse(fmt::format("its schema has version {}, but this stabd knows versions 1 to {}", version,
-                       schema_version));
+    refuse(
+        fmt::format("the database's schema has version {}, but this stabd knows versions 1 to {}",
+                    version, schema_version));
   Connection ours{Connection::InMemory()};
   migrate(ours, schema_steps().first(static_cast<std::size_t>(version)));
   const auto wanted = schema_of(ours.database());
@@ -466,9 +467,10 @@ void refuse_other_schema(SQLite::Database& database) {
   const auto [here, there] = std::ranges::mismatch(found, wanted);
   if (here == found.end() && there == wanted.end()) return;
   const bool strange = there == wanted.end() || (here != found.end() && *here < *there);
-  refuse(fmt::format(
-      "its schema differs from stabd's schema at the {}: another program made or changed it",
-      one_line(strange ? here->name() : there->name(), 100)));
+  refuse(
+      fmt::format("the database's schema differs from stabd's schema at the {}: another program "
+                  "made or changed the database",
+                  one_line(strange ? here->name() : there->name(), 100)));
 }
 
 std::span<const Step> schema_steps() {
@@ -501,8 +503,8 @@ void migrate(Connection& connection, std::span<const Step> list) {
   std::int64_t version = connection.number("PRAGMA user_version");
   if (version < 0 || version > newest)
     refuse(
-        fmt::format("its schema has version {}, but this stabd knows versions up to {}; use the "
-                    "stabd that wrote it",
+        fmt::format("the database's schema has version {}, but this stabd knows versions up to {}; "
+                    "use the stabd that wrote the database",
                     version, newest));
   // A step may rewrite rows that refer to rows which somebody else has deleted: the row is written
   // back as it is, and verification reports it.

@@ -101,7 +101,7 @@ TEST(Schema, ANewerDatabaseIsRefusedAndUnchanged) {
   const auto store = Store::open(path);
   ASSERT_FALSE(store);
   EXPECT_FALSE(store.error().temporary);
-  EXPECT_THAT(store.error().message, HasSubstr("its schema has version 1000"));
+  EXPECT_THAT(store.error().message, HasSubstr("the database's schema has version 1000"));
   cheat(path, "PRAGMA user_version = " + std::to_string(schema_version));
   EXPECT_TRUE(Store::open(path));
 }

@@ -34,7 +34,7 @@ static void keep_before_migration(Connection& connection, const std::string& pat
   try {
     copy_database(connection.database(), copy, true);
   } catch (const std::exception& error) {
-    const StoreError why = explain(error, "it cannot be copied", copy);
+    const StoreError why = explain(error, "the copy failed", copy);
     throw Failure(
         {.message = fmt::format(
              "the database must be copied before its schema changes from version {} to {}; {}",
@@ -77,8 +77,9 @@ void Store::now_stored(const Experiment& experiment) {
 Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
   std::error_code ignored;
   if (path.empty() || std::filesystem::is_directory(path, ignored))
-    return std::unexpected(StoreError{
-        fmt::format("the database must be a file, but '{}' is not; give a file in it", path)});
+    return std::unexpected(StoreError{fmt::format(
+        "the database must be a file, but '{}' is a folder or empty; give the path of a file",
+        path)});
   const std::string file = resolved(path);
   auto lock = Lock::take(file);
   if (!lock) return std::unexpected(lock.error());

@@ -150,7 +150,7 @@ class Search {
     try {
       while (check.executeStep())
         report(check.getColumn(0).getString(), check.getColumn(1).getInt64(),
-               fmt::format("it refers to a row of table {} that does not exist",
+               fmt::format("the row refers to a row of table {} that does not exist",
                            check.getColumn(2).getString()));
     } catch (const SQLite::Exception& error) {
       // The damaged rows at which it stops have been reported already.
@@ -222,7 +222,7 @@ std::string structure_problem(Connection& connection) {
 
 std::string reading_problem(std::int64_t expected, std::int64_t found) {
   if (expected == found) return "";
-  return fmt::format("it has {} readings instead of {}", found, expected);
+  return fmt::format("the trial has {} readings instead of {}", found, expected);
 }
 
 }  // namespace stab::store

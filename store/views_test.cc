@@ -89,7 +89,7 @@ TEST_F(Views, ACausalProfileThatIsNoJsonIsDamage) {
   write({trial});
   const auto read = open_or_fail(path_)->for_each_trial(1, [](const Trial&) { return true; });
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("its causal profile is not JSON"));
+  EXPECT_THAT(read.error().message, HasSubstr("the trial's causal profile is not JSON"));
 }
 
 TEST_F(Views, SamplesCanBeAskedForBySql) {
@@ -109,9 +109,9 @@ TEST_F(Views, TheViewOfReadingsIsNoProgramOfOthersAndAnyOtherIs) {
   write({});
   EXPECT_TRUE(Reader::open(path_));
   cheat(path_, "CREATE VIEW other AS SELECT 1");
-  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it has views or triggers"));
+  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("the database has views or triggers"));
   cheat(path_, "DROP VIEW other; DROP VIEW reading; CREATE VIEW reading AS SELECT 1");
-  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("it has views or triggers"));
+  EXPECT_THAT(Reader::open(path_).error().message, HasSubstr("the database has views or triggers"));
 }
 
 }  // namespace

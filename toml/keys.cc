@@ -37,7 +37,7 @@ struct ValueWords {
                        longest_duration.count(), kind.or_never ? R"(, or `"never"`)" : "");
   }
   std::string operator()(const Bytes& kind) const {
-    return fmt::format("1 to {} bytes, or as in `\"16MiB\"`", kind.max);
+    return fmt::format("1 to {} bytes, or a size as in `\"16MiB\"`", kind.max);
   }
   std::string operator()(const Choice& kind) const {
     return fmt::format("`\"{}\"`", fmt::join(kind.words, "\"`, `\""));

@@ -142,7 +142,8 @@ std::expected<Value, SyntaxError> parse_toml(std::string_view text) {
   if (const auto deep = too_deep(text, max_depth))
     return std::unexpected(SyntaxError{
         position_at(text, *deep),
-        fmt::format("nested deeper than {} levels, which no plan needs: flatten it", max_depth)});
+        fmt::format("the text is nested deeper than {} levels: flatten its tables and arrays",
+                    max_depth)});
   const ::toml::parse_result parsed = ::toml::parse(text);
   if (!parsed) {
     const ::toml::parse_error& error = parsed.error();

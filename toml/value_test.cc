@@ -132,7 +132,7 @@ TEST(Document, RefusesDeepNestingBeforeItOverflowsTheStack) {
        {dotted + " = 1", "[" + dotted + "]", "a = " + std::string(500'000, '['),
         "a = " + std::string(500'000, '{')})
     EXPECT_EQ(error_of(text).message,
-              "nested deeper than 16 levels, which no plan needs: flatten it");
+              "the text is nested deeper than 16 levels: flatten its tables and arrays");
 }
 
 }  // namespace

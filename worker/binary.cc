@@ -146,7 +146,7 @@ Result<std::int64_t> code_size_of(const std::string& path) {
   const auto elf = ElfReader::of(fd.get());
   if (!elf || (elf->header().e_type != ET_EXEC && elf->header().e_type != ET_DYN) ||
       elf->header().e_phnum == 0)
-    return fail("it is not a 64-bit ELF program");
+    return fail("the file is not a 64-bit ELF program");
   const auto segments = elf->segments();
   if (!segments) return fail("its segments cannot be read");
   std::uint64_t bytes = 0;
@@ -155,7 +155,7 @@ Result<std::int64_t> code_size_of(const std::string& path) {
     if (segment.p_memsz > max_binary_bytes) return fail("its segments have impossible sizes");
     bytes += segment.p_memsz;
   }
-  if (bytes == 0) return fail("it has no code that is loaded");
+  if (bytes == 0) return fail("the file has no code that is loaded into memory");
   return static_cast<std::int64_t>(bytes);
 }
 

@@ -33,7 +33,7 @@ Result<std::optional<std::string>> digest_of(const std::string& path, const Read
 std::string compilers_of(const std::string& path);
 
 // The number of bytes in the program's loaded and executable segments. The error says why the file
-// is not such a program: "it is not a 64-bit ELF program".
+// is not such a program: "the file is not a 64-bit ELF program".
 Result<std::int64_t> code_size_of(const std::string& path);
 
 // code_size_of() for files that many trials run. It reads each file once, and again after the file

@@ -81,8 +81,8 @@ std::string note_on(const Sources& sources) {
 std::vector<counters::Reading> readings_of(const std::string& out,
                                            std::optional<std::int64_t> cpu_ns) {
   constexpr const char* unknown =
-      "the build came from the cache, and the stabd that made it did not store the build's CPU "
-      "time";
+      "the build came from the cache, but the version of stabd that made it did not store the "
+      "build's CPU time";
   std::vector<counters::Reading> readings;
   const std::string time(plan::compile_time);
   readings.push_back(cpu_ns ? counters::counted(time, "ns", *cpu_ns)
@@ -412,10 +412,9 @@ protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& reques
     in_use_.erase(folder.path);  // it has changed since we used it
     auto lock = lock_entry(folder.path, Hold::alone, wait_of(request));
     if (!lock)
-      return failed(
-          {}, fmt::format(
-                  "cannot lock {}.lock: another experiment that builds or uses the build holds it",
-                  folder.path));
+      return failed({}, fmt::format("cannot lock {}.lock: another experiment that makes or uses "
+                                    "this build holds the lock",
+                                    folder.path));
     auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
     if (!reply) reply = build_in(folder, request, *sources);
     if (reply->status == store::BuildStatus::failed) return *reply;

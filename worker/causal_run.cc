@@ -57,7 +57,7 @@ std::string why_useless(const causal::Seen& seen, bool is_end_to_end) {
   if (!seen.has_begun)
     return "libstabcausal.so did not start in the program, which may have dropped LD_PRELOAD";
   if (seen.visits == 0 && !is_end_to_end)
-    return "no progress point was visited: add STAB_PROGRESS(\"name\") of stabilizer.h where a "
+    return "no progress point was visited: add STAB_PROGRESS(\"name\") from stabilizer.h where a "
            "piece of work is finished, or use 'causal.progress' or 'causal.end_to_end'";
   if (seen.experiments == 0)
     return fmt::format(
@@ -109,8 +109,8 @@ std::string CausalRun::take(const machine::Ended& ended, protocol::RunReply& rep
   std::string text = stats::causal::run_text(profile);
   if (text.size() > store::most_causal_bytes)
     return fmt::format(
-        "its {} performance experiments take {} bytes, but at most {} are stored: make them longer "
-        "with 'causal.experiment'",
+        "the trial's {} performance experiments take {} bytes, but at most {} are stored: make "
+        "them longer with 'causal.experiment'",
         seen.experiments, text.size(), store::most_causal_bytes);
   reply.causal = std::move(text);
   return "";

@@ -192,8 +192,10 @@ void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& 
     } else if (all.size() < plan::max_regions) {
       all.push_back(each);
     } else {
-      add_note(note,
-               fmt::format("only {} regions of several processes are measured", plan::max_regions));
+      add_note(
+          note,
+          fmt::format("the program's processes have more regions than the {} that stabd measures",
+                      plan::max_regions));
     }
   }
 }
@@ -203,7 +205,7 @@ void ended(const json& line, Layout& layout) {
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
   if (line.contains("region_open"))
-    add_note(layout.note, "its region was still open when the program ended");
+    add_note(layout.note, "the program's region was still open when the program ended");
   if (const Count refused = number_at(line, "regions_refused"))
     add_note(layout.note,
              fmt::format("{} regions were not measured: a name may have 1 to {} letters, digits, "
@@ -332,8 +334,8 @@ class Reader {
 
 std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
   return fmt::format(
-      "the plan asks for {}={}, but the program's runtime did '{}': szc did not build the program, "
-      "or its runtime is of a version that does not support it",
+      "the plan asks for {}={}, but the program's runtime did '{}': either szc did not build the "
+      "program, or the version of its runtime does not support this option",
       name, value, layout.kind.empty() ? "nothing" : layout.kind);
 }
 
@@ -342,7 +344,8 @@ std::string last_line_fault(const Layout& layout) {
   if (!layout.randomized)
     return "the program has no runtime that measures regions: build it with szc";
   if (!layout.main_to_exit_ns)
-    return "the last line of the program's runtime is missing: something outside ended the program";
+    return "the last line of the runtime's report is missing, because something outside the "
+           "program ended it";
   return "";
 }
 
@@ -393,8 +396,8 @@ std::string response_fault(const protocol::RunRequest& request, const Layout& la
   if (const std::string fault = last_line_fault(layout); !fault.empty())
     return fmt::format("the response is {}, and {}", request.response, fault);
   if (region && !layout.region_ns)
-    return "the response is region, but the program marked none: put STAB_BEGIN() and STAB_END() "
-           "of stabilizer.h around it";
+    return "the response is region, but the program did not mark any region: put STAB_BEGIN() and "
+           "STAB_END() from stabilizer.h around the code to measure";
   return "";
 }
 
@@ -413,11 +416,12 @@ std::vector<counters::Reading> region_readings(const RuntimeReport& report,
       continue;
     readings.push_back(counters::absent(
         name, name == plan::region_time(*region) ? "ns" : "",
-        fault.empty() ? fmt::format("the program did not enter the region: put "
-                                    "STAB_BEGIN_REGION(\"{0}\") and STAB_END_REGION(\"{0}\") of "
-                                    "stabilizer.h around it",
-                                    *region)
-                      : fault));
+        fault.empty()
+            ? fmt::format(
+                  "the program did not enter the region: put STAB_BEGIN_REGION(\"{0}\") and "
+                  "STAB_END_REGION(\"{0}\") from stabilizer.h around the code to measure",
+                  *region)
+            : fault));
   }
   return readings;
 }

@@ -72,8 +72,8 @@ TEST(RuntimeReport, OfOneProgramIsItsLayout) {
 TEST(RuntimeReport, SaysWhyFramesHaveNoPads) {
   std::string text = start;
   text.insert(text.find(R"("randomized")"),
-              R"("why_no_pads":"no frame has a pad: another clang",)");
-  EXPECT_EQ(layout_of(text + exit_line, 7).note, "no frame has a pad: another clang");
+              R"("why_no_pads":"no stack frame has a pad: another clang",)");
+  EXPECT_EQ(layout_of(text + exit_line, 7).note, "no stack frame has a pad: another clang");
 }
 
 TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
@@ -225,8 +225,8 @@ TEST(RuntimeReport, SaysWhichRegionsWereNotMeasured) {
   refused.insert(refused.find(",\"epochs\""), R"(,"region_open":1,"regions_refused":12)");
   EXPECT_EQ(
       layout_of(start + refused, 7).note,
-      "its region was still open when the program ended; 12 regions were not measured: a name may "
-      "have 1 to 40 letters, digits, '_', '.' and '-', and a program may have 64 regions");
+      "the program's region was still open when the program ended; 12 regions were not measured: a "
+      "name may have 1 to 40 letters, digits, '_', '.' and '-', and a program may have 64 regions");
 }
 
 // The file is the program's: whoever writes lines of the runtime into it gets no more than its own
@@ -283,7 +283,7 @@ TEST(RegionReadings, AreTimeAndCountAndWhatIsWantedIsAbsentWithTheReason) {
   const auto readings = region_readings(report, wanted);
   const std::string why =
       "the program did not enter the region: put STAB_BEGIN_REGION(\"emit\") and "
-      "STAB_END_REGION(\"emit\") of stabilizer.h around it";
+      "STAB_END_REGION(\"emit\") from stabilizer.h around the code to measure";
   EXPECT_EQ(readings,
             (std::vector<counters::Reading>{
                 counted("region-parse-ns", "ns", 40), counted("region-parse-count", "", 3),
@@ -291,7 +291,7 @@ TEST(RegionReadings, AreTimeAndCountAndWhatIsWantedIsAbsentWithTheReason) {
   EXPECT_THAT(region_readings(read_report("", 7), wanted).at(0).reason,
               HasSubstr("build it with szc"));
   EXPECT_THAT(region_readings(read_report(start, 7), wanted).at(0).reason,
-              HasSubstr("the last line of the program's runtime is missing"));
+              HasSubstr("the last line of the runtime's report is missing"));
 }
 
 TEST(RuntimeReport, ACrashNamesItsFunction) {

@@ -26,7 +26,7 @@ std::vector<counters::Reading> Simulation::readings(const machine::Ended& ended)
   if (ended.leftovers > 0)
     for (counters::Reading& each : readings)
       each = counters::absent(each.name, each.unit,
-                              "processes of the program outlived it, and are not counted");
+                              "some of the program's processes outlived it and were not counted");
   return readings;
 }
 

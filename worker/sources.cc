@@ -35,8 +35,8 @@ Result<void> count(const fs::path& file, Copied& counted) {
     counted.bytes += fs::file_size(file, error);
   if (counted.files <= max_source_files && counted.bytes <= max_source_bytes) return {};
   return fail(
-      fmt::format("the sources have more than {} files or {} MiB: list the ones that the build "
-                  "reads in 'sources' of the benchmark",
+      fmt::format("the sources have more than {} files or {} MiB: use 'benchmark.sources' to list "
+                  "the files that the build reads",
                   max_source_files, max_source_bytes >> 20));
 }
 
@@ -117,9 +117,10 @@ Result<void> copy_named(const fs::path& directory, const std::string& name, cons
                         const fs::path& cache, Copied& counted) {
   const fs::path relative = fs::path(name).lexically_normal();
   if (relative.is_absolute() || relative.begin()->string() == "..")
-    return fail(fmt::format(
-        "the source {} lies outside the plan's directory: move the plan up or the source in",
-        name));
+    return fail(
+        fmt::format("the source {} lies outside the plan's directory: move the plan to a parent "
+                    "directory, or the source into the plan's directory",
+                    name));
   std::error_code error;
   const fs::path from = directory / relative;
   const fs::file_status status = fs::status(from, error);

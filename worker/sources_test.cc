@@ -246,7 +246,7 @@ TEST_F(SourcesTest, TooManyBytesAreRefusedBeforeTheyAreCopied) {
   folder_.write("plan/huge", "");
   fs::resize_file(folder_ / "plan/huge", max_source_bytes + 1);
   EXPECT_THAT(refusal({}), HasSubstr("more than 20000 files or 512 MiB"));
-  EXPECT_THAT(refusal({"huge"}), HasSubstr("list the ones that the build reads"));
+  EXPECT_THAT(refusal({"huge"}), HasSubstr("list the files that the build reads"));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
   EXPECT_EQ(refusal({"main.c"}), "");
 }

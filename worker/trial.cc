@@ -257,7 +257,7 @@ counters::Reading size_of_program(const protocol::RunRequest& request, const Tri
   const std::string_view file = word.substr(word.rfind('/') + 1);
   if (std::ranges::find(starters, file) != starters.end())
     return none(
-        fmt::format("the trial runs {}, and it is not known what that program starts", file));
+        fmt::format("the trial runs {}, which starts a program that stabd does not know", file));
   const auto path = machine::find_program(word, environment, request.directory);
   if (!path) return none(path.error().message);
   const bool relative = !path->starts_with('/');
@@ -292,7 +292,8 @@ void add_of_builds(const protocol::RunRequest& request, const TrialContext& cont
 
 // The kernel counts nothing for a program whose file is not readable.
 void forget_unreadable(std::vector<counters::Reading>& counted, counters::Profile& profile) {
-  constexpr const char* why = "the program's file is not readable, so the kernel counts nothing";
+  constexpr const char* why =
+      "the program's file is not readable, so the kernel does not count the program's events";
   for (counters::Reading& each : counted) each = counters::absent(each.name, each.unit, why);
   profile.functions.clear();
   if (profile.is_wanted()) profile.reason = why;
@@ -412,7 +413,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   if (ended.how == machine::End::signalled) reply.signal = ended.signal;
   if (ended.signal == SIGTRAP && std::ranges::any_of(counted, counts_accesses))
     reply.reason +=
-        "; counting mem: events does that on virtual machines that lose debug exceptions";
+        "; counting mem: events causes this signal on virtual machines that lose debug exceptions";
   if (ended.wall.count() > 0) reply.wall_ns = ended.wall.count();
   reply.user_ns = ended.user.count();
   reply.system_ns = ended.system.count();

@@ -89,10 +89,9 @@ class Worker {
     const machine::UserLimits limits = machine::limits_from_environment();
     if (!limits.refused.empty()) return {.error = limits.refused};
     if (!limits.lacking.empty())
-      reply.notes.push_back(
-          fmt::format("builds and trials have stabd's resource limits (ulimit), not their user's: "
-                      "{}",
-                      limits.lacking));
+      reply.notes.push_back(fmt::format(
+          "builds and trials have stabd's resource limits (ulimit), not the user's own limits: {}",
+          limits.lacking));
     else if (!limits.set.empty())
       reply.notes.push_back(
           fmt::format("the user's limits from PAM: {}", machine::names_of(limits.set)));
@@ -115,8 +114,8 @@ class Worker {
           "leaves there stays");
     if (!machine::is_in_group())
       reply.notes.push_back(
-          "trials have no cgroup: memory_limit does not count files in memory that no process "
-          "maps, and nothing limits threads");
+          "trials have no cgroup, so memory_limit does not count files in memory that no process "
+          "maps, and the number of threads is not limited");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);
@@ -173,8 +172,8 @@ class Worker {
     profiler_.emplace(request.profile, request.profile_hz);
     const std::string why = profiler_->lacking();
     if (why.empty()) return {};
-    std::string sentence =
-        fmt::format("there are no profiles: {} cannot be sampled here: {}", request.profile, why);
+    std::string sentence = fmt::format(
+        "there are no profiles, because {} cannot be sampled here: {}", request.profile, why);
     if (request.refuse_absent)
       return fail(fmt::format("'measure.on_absent' is \"refuse\": {}", sentence));
     notes.push_back(std::move(sentence));

@@ -48,7 +48,7 @@ diff "$1/doc/evaluation.md" "$work/page" || { echo "bench/evaluation/show --page
 read -r change low high < <(sed -n '/<!-- show levels -->/,/<!-- end -->/s/^| \*\*programs like these\*\* |.*| -\([0-9.]*\) (-\([0-9.]*\) to -\([0-9.]*\)) |$/\1 \2 \3/p' "$1/doc/evaluation.md")
 tr '\n' ' ' <"$1/README.md" | grep -qF "saves **$change %** of CPU time ($high to $low for programs like these)" || fail "README.md lacks $change, $high and $low"
 read -r change low high < <(sed -n '/<!-- show levels_lto -->/,/<!-- end -->/s/^| \*\*programs like these\*\* | -\([0-9.]*\) (-\([0-9.]*\) to +\([0-9.]*\)) |$/\1 \2 \3/p' "$1/doc/evaluation.md")
-tr '\n' ' ' <"$1/README.md" | grep -qF "With link-time optimization, it saves $change % (-$high to $low)" ||
+tr '\n' ' ' <"$1/README.md" | grep -qF "With link-time optimization, \`-O3\` saves $change % (-$high to $low)" ||
   fail "README.md lacks $change, $high and $low of link-time optimization"
 grep -q "In $(cut -d, -f6 "$evaluation"/results/levels.[0-9]*.csv | grep -vc '^benchmark$' | awk '{ print $1 / 30 }') real programs" "$1/README.md" ||
   fail "README.md has another number of programs"

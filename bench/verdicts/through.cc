@@ -78,7 +78,7 @@ bool says_the_same(const Json& report, const stats::Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.effects.size(); ++i) {
     const stats::Effect& effect = analysis.effects[i];
     const Json& theirs = report["effects"][i];
-    if (theirs["verdict"] != report::verdict_word(effect.verdict, stats::Spec{}) ||
+    if (theirs["verdict"] != report::verdict_word(effect.verdict) ||
         !is_close(theirs["ratio"], effect.ratio) || !is_close(theirs["low"], effect.low) ||
         !is_close(theirs["high"], effect.high) || !is_close(theirs["p"], effect.p))
       return false;
@@ -138,7 +138,7 @@ std::optional<std::vector<stats::Effect>> effects_through(const std::string& sta
     if (each["programs"] == "like-these") effect.scope = stats::Scope::like_these;
     for (const auto verdict :
          {stats::Verdict::same, stats::Verdict::faster, stats::Verdict::slower})
-      if (each["verdict"] == report::verdict_word(verdict, stats::Spec{})) effect.verdict = verdict;
+      if (each["verdict"] == report::verdict_word(verdict)) effect.verdict = verdict;
     effects.push_back(std::move(effect));
   }
   return effects;

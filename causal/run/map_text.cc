@@ -97,14 +97,15 @@ bool ends_as(std::string_view path, std::string_view file) {
 }  // namespace
 
 Result<LineMap> parse_map(std::string_view text) {
-  if (text.size() > most_map_bytes) return fail("there are too many lines; give a --scope");
+  if (text.size() > most_map_bytes)
+    return fail("the program has too many source lines; select fewer files with --scope");
   LineMap map;
   std::size_t ranges = 0;
   while (!text.empty()) {
     const std::string_view record = take_until(text, '\n');
     if (!add(map, record, ranges))
-      return fail(
-          fmt::format("stab-lines printed '{}', which cannot be used", one_line(record, 80)));
+      return fail(fmt::format("stab-lines printed a line that cannot be parsed: '{}'",
+                              one_line(record, 80)));
   }
   return map;
 }
@@ -112,7 +113,8 @@ Result<LineMap> parse_map(std::string_view text) {
 Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   const auto wanted = split(name);
   if (!wanted)
-    return fail(fmt::format("'{}' is not a line of source; write FILE:LINE", one_line(name, 200)));
+    return fail(
+        fmt::format("'{}' does not name a source line; write FILE:LINE", one_line(name, 200)));
   std::optional<std::uint32_t> found;
   std::optional<std::uint32_t> nearest;
   std::uint32_t distance = UINT32_MAX;
@@ -122,7 +124,7 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
     const std::uint32_t off =
         std::max(each->line, wanted->line) - std::min(each->line, wanted->line);
     if (off == 0 && found)
-      return fail(fmt::format("'{}' can be {} or {}; write more of the path", one_line(name, 200),
+      return fail(fmt::format("'{}' matches {} and {}; write more of the path", one_line(name, 200),
                               map.lines[*found], map.lines[i]));
     if (off == 0) found = i;
     if (off >= distance) continue;
@@ -132,9 +134,9 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   if (found) return *found;
   if (!nearest)
     return fail(
-        fmt::format("no code in scope comes from the file of '{}'; see --scope and --binary",
+        fmt::format("the scope contains no code of the file in '{}'; see --scope and --binary",
                     one_line(name, 200)));
-  return fail(fmt::format("no code comes from {}; the nearest line that has code is {}",
+  return fail(fmt::format("there is no code for {}; the nearest line with code is {}",
                           one_line(name, 200), map.lines[*nearest]));
 }
 

@@ -159,7 +159,8 @@ Result<std::string> read_all(int fd) {
     if (n < 0) return fail_errno("cannot read the output of stab-lines");
     if (n == 0) return text;
     text.append(part.data(), static_cast<std::size_t>(n));
-    if (text.size() > most_map_bytes) return fail("there are too many lines; give a --scope");
+    if (text.size() > most_map_bytes)
+      return fail("the program has too many source lines; select fewer files with --scope");
   }
 }
 
@@ -175,7 +176,8 @@ std::string why_no_lines(const std::string& path, const LineMap& map) {
       map.objects, [](const ObjectLines& each) { return !each.stranger.empty(); });
   if (found == map.objects.end()) return path + " has no debug information; build it with -g";
   return fmt::format(
-      "{} has no debug information, and {} belongs to a different build than {}; build it with -g",
+      "{} has no debug information, and {} belongs to a different build than {}; build the program "
+      "with -g",
       path, found->stranger, found->path);
 }
 

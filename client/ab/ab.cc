@@ -209,7 +209,7 @@ std::string built_by(const report::Layouts& layouts) {
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
              ? "a compiler other than szc: does the build use $CC and $CXX, which stabctl sets?"
-             : "not all by szc: do all builds use $CC and $CXX, which stabctl sets?";
+             : "szc, except for some versions: do all builds use $CC and $CXX, which stabctl sets?";
 }
 
 // Shows the answer, the reasons to trust it or not, one table, and the next step.
@@ -256,7 +256,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
     screen.next =
-        fmt::format("everything: stabctl report --full --folder {}", shell_quote(ran.state));
+        fmt::format("for all details: stabctl report --full --folder {}", shell_quote(ran.state));
   screen.full = "all tables, what was random, the settings and the machine";
   return write_output(
       report::shown(screen,
@@ -319,7 +319,8 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
   auto found = find_interrupted(options.state_directory, call);
   if (!found) return found;
   if (const std::string why = why_anew(*found, call); !why.empty()) {
-    tell(fmt::format("the same command was interrupted before; it starts again, because {}", why));
+    tell(fmt::format(
+        "the same command was interrupted before; it starts from the beginning, because {}", why));
     begins_anew = true;
     forget_begun(found->folder);
     mark_ended({.path = found->folder, .claim = Fd()});
@@ -327,9 +328,10 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
     if (is_work_folder(found->begun.work)) of_earlier.adopt(found->begun.work);
     return std::nullopt;
   }
-  tell(fmt::format(
-      "the same command was interrupted before; it continues with {} of its budget of {} left",
-      format_duration(time_left(*found)), options.budget));
+  tell(
+      fmt::format("the same command was interrupted before; it continues with the remaining {} of "
+                  "its budget of {}",
+                  format_duration(time_left(*found)), options.budget));
   if (!found->begun.own_files.empty())
     tell(fmt::format(
         "files that the measured command writes into the working tree do not count as a change: {}",
@@ -392,9 +394,9 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     if (answered)
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(
-        fmt::format("interrupted: run the same command to continue with the rest of its budget{}; "
-                    "for the trials so far: stabctl report --folder {}",
-                    begun.work.empty() ? "" : ", and until then its builds remain in " + begun.work,
+        fmt::format("interrupted: run the same command again to continue with the rest of the "
+                    "budget{}; to see the trials so far: stabctl report --folder {}",
+                    begun.work.empty() ? "" : ", and until then the builds remain in " + begun.work,
                     shell_quote(ran->state)));
     return exit_interrupted + ran->signal;
   }

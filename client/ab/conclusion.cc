@@ -243,7 +243,8 @@ std::string random_words(const Judge& judge, const Compared& compared) {
   });
   std::string random = "environment, addresses";
   std::string fixed;
-  (moved ? random : fixed) += moved ? ", functions" : "functions (not all built by szc), ";
+  (moved ? random : fixed) +=
+      moved ? ", functions" : "functions (szc did not build all versions), ";
   if (compared.why_no_heap.empty())
     random += ", heap blocks" +
               (compared.heap_cost.empty() ? "" : fmt::format(" (costs {})", compared.heap_cost));
@@ -346,14 +347,16 @@ std::string built_differently(const Judge& judge, const Compared& compared) {
 // Versions that were compiled differently get no verdict.
 void take_back(Line& line, const std::string& why) {
   if (line.verdict == "none") return;
-  line.sentence = fmt::format("no verdict, because {}; by itself {}", why, line.sentence);
+  line.sentence =
+      fmt::format("no verdict, because {}; the numbers alone would mean: {}", why, line.sentence);
   line.verdict = "unsure";
 }
 
 // If the control failed, no version gets a verdict.
 void take_back(Line& line) {
   if (line.verdict == "none" || line.verdict == "unsure") return;
-  line.sentence = fmt::format("cannot tell without a control: taken alone, {}", line.sentence);
+  line.sentence =
+      fmt::format("cannot tell without a control; the numbers alone would mean: {}", line.sentence);
   line.verdict = "unsure";
 }
 
@@ -372,8 +375,8 @@ std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
 std::string not_built_alike(const std::vector<std::string>& by_szc,
                             const std::vector<std::string>& others) {
   return fmt::format(
-      "szc built {} but not {}: a build that finds files of an earlier build up to date, or that "
-      "ignores $CC and $CXX, does that",
+      "szc built {} but not {}: this happens if a build reuses files of an earlier build or "
+      "ignores $CC and $CXX",
       fmt::join(by_szc, ", "), fmt::join(others, ", "));
 }
 

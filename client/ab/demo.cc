@@ -275,7 +275,8 @@ class Demo {
     if (!differs(fixed))
       return "There are too few runs to tell whether the order of these functions matters on\n"
              "this machine. 'stabctl demo' may tell on another try.\n";
-    if (differs(random)) return "The orders still differ over many layouts.\n";
+    if (differs(random))
+      return "Over many layouts, one link order is still faster than the other.\n";
     if (random.verdict == stats::Verdict::same)
       return "In a single layout, one link order is faster than the other. Over many\n"
              "layouts, the difference disappears.\n";

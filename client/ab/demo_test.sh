@@ -18,6 +18,17 @@ verdicts=$(grep -oP '"verdict":"\K(slower|faster|cannot tell|as fast within 2 %)
 "$stabctl" demo >"$work/text" 2>"$work/said" || fail "the text ends with $?"
 grep -q '^  fixed .* % \[.*, .*\]' "$work/text" || fail "no line of fixed layouts: $(cat "$work/text")"
 grep -q '^  random .* % \[.*, .*\]' "$work/text" || fail "no line of random layouts: $(cat "$work/text")"
+# Its last sentence says no more than the two verdicts allow.
+verdict_of() { sed -n "s/^  $1 .*\]  //p" "$work/text"; }
+case "$(verdict_of fixed)/$(verdict_of random)" in
+  'as fast within 2 %'/*) conclusion='changes little, even in a single layout' ;;
+  'cannot tell'/*) conclusion='too few runs to tell whether the order' ;;
+  */'as fast within 2 %') conclusion='the difference disappears' ;;
+  */'cannot tell') conclusion='too few runs to tell what happens' ;;
+  */slower | */faster) conclusion='still differ over many layouts' ;;
+  *) fail "no verdicts: $(cat "$work/text")" ;;
+esac
+tr '\n' ' ' <"$work/text" | grep -qF "$conclusion" || fail "it does not say '$conclusion': $(cat "$work/text")"
 grep -q '^Next: stabctl ab ' "$work/text" || fail "it does not say what comes next"
 longest=$(LC_ALL=C.UTF-8 wc -L <"$work/text")
 [[ $longest -le 80 ]] || fail "a line has $longest columns"

@@ -109,8 +109,8 @@ std::string what_costs_more(const std::string& first, const Pairs& of_first,
   if (std::abs(estimate->difference) * shorter < least_difference_ns) return "";
   const auto p = stats::p_value(*estimate);
   if (!p || *p >= 0.05) return "";
-  return fmt::format("libstabheap.so costs {} {} % {} of its time than {}", second,
-                     rounded(100 * std::abs(estimate->difference), 2),
+  return fmt::format("for {}, libstabheap.so costs {} percentage points {} CPU time than for {}",
+                     second, rounded(100 * std::abs(estimate->difference), 2),
                      estimate->difference > 0 ? "more" : "less", first);
 }
 
@@ -218,7 +218,8 @@ Result<Tried> try_out(const Comparison& comparison, const Version& version,
 // Why this trial did not have a random heap.
 std::string why_not(const Version& version, const protocol::RunReply& reply) {
   if (reply.status != store::TrialStatus::not_randomized)
-    return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
+    return fmt::format("{} does not run with libstabheap.so: {}", version.name,
+                       one_line(reply.reason, 200));
   if (!reply.layout.note.empty())
     return fmt::format("{} has no random heap: {}", version.name, one_line(reply.layout.note, 200));
   return fmt::format(
@@ -242,7 +243,8 @@ std::string why_no_pads(const Version& version, const protocol::RunReply& reply,
     return fmt::format("szc did not build {}", version.name);
   }
   if (reply.status == store::TrialStatus::ok) return "";
-  return fmt::format("{} does not run this way: {}", version.name, one_line(reply.reason, 200));
+  return fmt::format("{} does not run with random stack frames: {}", version.name,
+                     one_line(reply.reason, 200));
 }
 
 // Runs the version as the worker will run a trial, and judges it in the same way.
@@ -369,7 +371,8 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
                                               comparison.versions[i].name, pairs[i]);
   if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
     round = fail(fmt::format(
-        "random positions would change what is measured: {}; they cost {}; --heap uses them anyway",
+        "random heap positions would change what is measured: {}; they cost {}; --heap uses random "
+        "positions anyway",
         comparison.heap_changes,
         comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
   if (round) return round;
@@ -448,7 +451,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
   if (!first) return first;
   if (first->round > budget / 4) {
     if (comparison.wanted_heap != Heap::never)
-      comparison.why_no_heap = "the budget is too short to measure the cost";
+      comparison.why_no_heap = "the budget is too short to measure what random positions cost";
     return first;
   }
   if (comparison.wanted_heap == Heap::never) {

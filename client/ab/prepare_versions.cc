@@ -250,13 +250,15 @@ Result<plan::Check> check_of(const std::string& codes) {
   return check;
 }
 
-// Reads a list of CPUs, and fails if trials can't have them on this machine.
-Result<std::vector<unsigned>> cpus_of(const std::string& list) {
+// Reads a list of CPUs, and fails if trials can't have them on this machine. Nodes of a cluster may
+// have other CPUs, so `on_nodes` leaves that question to them.
+Result<std::vector<unsigned>> cpus_of(const std::string& list, bool on_nodes) {
   if (list.empty()) return std::vector<unsigned>();
   const machine::CpuSet cpus = machine::cpus_in(list);
   if (cpus.empty())
     return wrong_call(
         fmt::format("--cpu {}: give CPU numbers, as in 1 or 2-3", one_line(list, 60)));
+  if (on_nodes) return cpus;
   const auto topology = machine::Topology::load();
   if (!topology) return std::unexpected(topology.error());
   if (auto choice = topology->take_cpus(cpus); !choice)
@@ -264,14 +266,17 @@ Result<std::vector<unsigned>> cpus_of(const std::string& list) {
   return cpus;
 }
 
-// Opens an event once, so that an event that can't be counted is refused at once.
-Result<void> check_response(const std::string& name) {
+// Opens an event once, so that an event that can't be counted is refused at once. If trials run on
+// nodes of a cluster, the event only has to exist, because each node tries to open it.
+Result<void> check_response(const std::string& name, bool on_nodes) {
   if (is_response(name)) return {};
   std::string why =
-      name == plan::compile_time ? "versions are not built by the plan" : "nothing has this name";
+      name == plan::compile_time ? "'stabctl ab' does not measure builds" : "nothing has this name";
   if (name != plan::compile_time) {
     if (const auto event = counters::find_event(name); !event) {
       why = event.error().message;
+    } else if (on_nodes) {
+      return {};
     } else {
       const auto opened = counters::open_event(*event, 0);
       if (opened) return {};
@@ -316,7 +321,7 @@ Result<void> look_at_revisions(const std::vector<Revision>& all, const std::stri
           each->said));
     if (!has_tree && !*clean)
       tell(
-          "changes of the working tree that are not committed are left out: '.' is the working "
+          "uncommitted changes are not measured: to include them, name '.', which is the working "
           "tree");
   }
   return {};
@@ -412,19 +417,21 @@ Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
     return wrong_call(fmt::format("--margin {}: give a percentage above 0 and below 50 %, as in 1%",
                                   one_line(options.margin, 60)));
-  if (auto good = check_response(options.response); !good) return good;
+  if (auto good = check_response(options.response, !options.machines.empty()); !good) return good;
   if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
-  if (auto good = cpus_of(options.cpus); !good) return std::unexpected(good.error());
+  if (auto good = cpus_of(options.cpus, !options.machines.empty()); !good)
+    return std::unexpected(good.error());
   if (auto good = machines_table(options.machines); !good) return std::unexpected(good.error());
   for (const auto* texts : {&options.words, &options.programs, &options.env})
     for (const std::string& text : *texts)
       if (!is_utf8(text))
-        return fail(
-            fmt::format("{}: a plan must be UTF-8, and so must its versions", one_line(text, 100)));
+        return fail(fmt::format("{}: this text is not UTF-8, but a plan must be UTF-8",
+                                one_line(text, 100)));
   for (const auto& [name, text] :
        {std::pair{"--run", options.run}, std::pair{"--prepare", options.prepare},
         std::pair{"--cleanup", options.cleanup}})
-    if (!is_utf8(text)) return fail(fmt::format("{}: a plan must be UTF-8", name));
+    if (!is_utf8(text))
+      return fail(fmt::format("{}: this text is not UTF-8, but a plan must be UTF-8", name));
   const bool builds = !options.build.empty();
   if (builds && !options.programs.empty())
     return wrong_call(
@@ -437,8 +444,8 @@ Result<void> check_options(const AbOptions& options) {
   if (builds && options.response == counters::relative_cpu &&
       (!options.prepare.empty() || !options.cleanup.empty()))
     return wrong_call(
-        "--beside runs the first revision in its own folder beside each trial, and --prepare and "
-        "--cleanup run only in the trial's folder: leave them out");
+        "--prepare and --cleanup cannot be used with --beside: they run only in the trial's "
+        "folder, but --beside runs the first revision in its own folder beside each trial");
   return {};
 }
 
@@ -482,7 +489,7 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   auto check = check_of(options.exit_codes);
   if (!check) return std::unexpected(check.error());
   result.check = std::move(*check);
-  auto cpus = cpus_of(options.cpus);
+  auto cpus = cpus_of(options.cpus, !options.machines.empty());
   if (!cpus) return std::unexpected(cpus.error());
   result.cpu = std::move(*cpus);
   auto machines = machines_table(options.machines);

@@ -74,6 +74,22 @@ TEST(Options, WhatAPlanCannotHoldIsRefusedAtOnce) {
   EXPECT_FALSE(check_options(options));
 }
 
+TEST(Options, CpusAndEventsOfNodesAreLeftToTheNodes) {
+  AbOptions options;
+  options.words = {"true", "false"};
+  options.cpus = "1000";
+  EXPECT_FALSE(check_options(options));
+  options.machines = "2";
+  EXPECT_TRUE(check_options(options));
+  options.cpus = "none";
+  EXPECT_FALSE(check_options(options));
+  options.cpus.clear();
+  options.response = "cycles";
+  EXPECT_TRUE(check_options(options));
+  options.response = "no-such-event";
+  EXPECT_FALSE(check_options(options));
+}
+
 TEST(Options, AMarginIsAPercentage) {
   AbOptions options;
   for (const char* margin : {"", "1", "%", "0%", "-1%", "50%", "1 %", "nan%", "inf%", "1%%"}) {

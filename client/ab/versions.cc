@@ -108,8 +108,8 @@ Result<std::vector<Version>> versions_of_programs(const std::vector<std::string>
     const fs::path absolute = fs::absolute(version.text, error);
     if (!fs::is_regular_file(absolute, error) || access(absolute.c_str(), X_OK) != 0)
       return wrong_call(
-          fmt::format("{} is not a program that can be run; without --program, the words after -- "
-                      "are commands for the shell",
+          fmt::format("{} is not an executable file; to compare commands for the shell, leave out "
+                      "--program and write the commands after --",
                       one_line(version.text, 500)));
     version.text = absolute.lexically_normal().string();
     longest = std::max(longest, version.text.size());

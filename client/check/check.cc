@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "client/analyze.h"
 #include "client/check/comparisons.h"
 #include "client/check/countable_events.h"
@@ -22,6 +24,7 @@
 #include "client/plan_file.h"
 #include "client/verbs.h"
 #include "cluster/settings.h"
+#include "cluster/step.h"
 #include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
@@ -30,7 +33,9 @@
 #include "plan/measures/simulated.h"
 #include "plan/options.h"
 #include "plan/reading/reader.h"
+#include "protocol/codec.h"
 #include "protocol/document.h"
+#include "protocol/paths.h"
 #include "report/model.h"
 #include "stabd/daemon/session/builds.h"
 #include "toml/problems.h"
@@ -181,8 +186,8 @@ Result<void> check_static(const Design& design, const std::string& path) {
   const auto found = find_static(design);
   if (!found || !found->needs_runtime) return {};
   return fail(fmt::format(
-      "{}: the plan asks for a random layout, but the build of '{}' links with {}, and szc's "
-      "runtime needs the C library as a shared library: leave {} out, or use only the factors "
+      "{}: the plan asks for a random layout, so szc's runtime needs the C library as a shared "
+      "library, but the build of '{}' links with {}: leave {} out, or use only the factors "
       "link_order, link_padding, env_bytes and aslr",
       path, found->benchmark, found->flag, found->flag));
 }
@@ -198,7 +203,7 @@ Result<void> check_padding(const Design& design, const std::string& path) {
       if (trial.benchmark != i) continue;
       if (plan::resolve(design.plan, trial).build.contains(plan::padding_lld_flag))
         return fail(fmt::format(
-            "{}: link_padding needs lld 22 for the build of '{}', and there is no {}: install "
+            "{}: link_padding needs lld 22 for the build of '{}', but {} does not exist: install "
             "lld-22, or set CC = \"szc\" and CXX = \"szc++\"",
             path, design.plan.benchmarks[i].name, lld.string()));
       break;
@@ -259,7 +264,7 @@ std::string runtime_text(const Design& design) {
   if (!plan::sets_options(plan))
     return builds_with_szc(design) ? fmt::format(
                                          "programs built by szc place their code{} at random in "
-                                         "each trial, using its seed",
+                                         "each trial, using the trial's seed",
                                          plan.pads_by_default ? " and size their stack frames" : "")
                                    : unused_compiler(plan);
   std::vector<std::string> parts;
@@ -273,7 +278,7 @@ std::string runtime_text(const Design& design) {
   }
   if (plan.pads_by_default) parts.emplace_back("stack = true by default");
   parts.emplace_back(has_layout ? "seeds from the factor layout" : "each trial with its own seed");
-  return fmt::format("by the programs, {}: {}",
+  return fmt::format("made by the programs, {}: {}",
                      is_for_any_program(plan)
                          ? "with libstabheap.so in programs that szc did not build"
                          : "which must be built by szc",
@@ -289,7 +294,7 @@ std::string drawn_text(const plan::Plan& plan) {
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       parts.push_back(fmt::format(
           "{}: {} seeds {}, {} runs each", factor.name, seeds->seeds,
-          plan.design.kind == plan::DesignKind::nested ? "a cell" : "for all cells together",
+          plan.design.kind == plan::DesignKind::nested ? "for each cell" : "for all cells together",
           seeds->runs));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -316,7 +321,7 @@ void print_comparisons(const Design& design, bool given) {
   const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
   for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
-    fmt::print("intervals are as narrow as the stopping rule asks for after about {} blocks{}\n",
+    fmt::print("after about {} blocks{}, intervals are as narrow as the stopping rule requires\n",
                *blocks,
                *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
 }
@@ -446,7 +451,8 @@ void print(const Design& design) {
              count(design.builds, "build"), design.plan.seed);
   if (stop) fmt::print("stops {}\n", plan::describe(*stop));
   if (const auto& time = design.plan.design.time)
-    fmt::print("starts no block that would end later than after {}\n", format_duration(*time));
+    fmt::print("starts no block that would make the experiment take longer than {}\n",
+               format_duration(*time));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
@@ -476,7 +482,8 @@ void print(const Design& design) {
   if (design.plan.simulated)
     fmt::print(
         "simulated: every trial runs under valgrind's cachegrind, which makes it 20 to 100 times "
-        "slower (timeouts: {} times the plan's), with {}; no time is measured\n",
+        "slower (timeouts: {} times the plan's); the simulated caches are {}; no time is "
+        "measured\n",
         plan::simulator_slowdown, machine::simulated_caches);
   // The models of single benchmarks are usually alike, so each distinct model is printed once.
   std::set<std::string> printed;
@@ -490,6 +497,32 @@ void print(const Design& design) {
 }
 
 }  // namespace
+
+Result<int> show_slurm_commands(const Common& common, const std::string& plan_path) {
+  const auto file = read_plan_file(plan_path, common.machines);
+  if (!file) return std::unexpected(file.error());
+  const auto plan = plan::read_plan(file->text);
+  if (!plan) return fail(plan::describe(plan.error(), file->path));
+  if (!plan->machines)
+    return wrong_call(
+        "--dry-run prints Slurm's commands, but this plan runs on this machine, without Slurm: "
+        "'stabctl check' prints its design, and --machines measures it on nodes of a cluster");
+  const auto commands = cluster::slurm_commands(*plan->machines, companion("stabd"), plan->network,
+                                                plan->privileges && geteuid() == 0);
+  if (common.json) {
+    if (auto printed = write_json(protocol::to_text(commands, 2)); !printed)
+      return std::unexpected(printed.error());
+    return exit_ok;
+  }
+  for (const cluster::SlurmCommand& command : commands) {
+    fmt::print("# {}\n", command.when);
+    std::string line;
+    for (const std::string& word : command.words)
+      line += (line.empty() ? "" : " ") + shell_quote(word);
+    fmt::print("{}\n", line);
+  }
+  return exit_ok;
+}
 
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd) {
   const auto file = read_plan_file(plan_path, common.machines);

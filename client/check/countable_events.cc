@@ -80,8 +80,8 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
         "fewer sets");
   else if (fewest <= few_df)
     lines.push_back(
-        fmt::format("with {} blocks for each set, only large changes of its events are found: use "
-                    "more repetitions or fewer sets to find smaller ones",
+        fmt::format("with {} blocks for each set, the plan finds only large changes of the set's "
+                    "events: use more repetitions or fewer sets to find smaller changes",
                     fewest));
 }
 
@@ -123,7 +123,7 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
     lines.push_back(fmt::format("profiles: {}, {} samples per second of running time", plan.profile,
                                 plan.profile_hz));
   if (!here.profile.empty()) {
-    lines.push_back(fmt::format("there are no profiles: {} cannot be sampled here: {}",
+    lines.push_back(fmt::format("there are no profiles, because {} cannot be sampled here: {}",
                                 plan.profile, here.profile));
     nothing = plan.refuse_absent;
   }

@@ -41,7 +41,7 @@ std::string df_words(const Family& family) {
 std::string header(const plan::Plan& plan, const Family& family) {
   const std::string on = words_of(plan, family.scope);
   if (family.comparisons == 1)
-    return fmt::format("comparisons on {}: 1; its error term has {}", on, df_words(family));
+    return fmt::format("one comparison on {}; its error term has {}", on, df_words(family));
   return fmt::format("comparisons on {}: {}, corrected together; each error term has {}", on,
                      family.comparisons, df_words(family));
 }
@@ -65,7 +65,7 @@ std::string warning(const plan::Plan& plan, const Family& family,
         family.more);
   const auto change = largest(family, detectable);
   return fmt::format(
-      "with {}, only {} on {} are found: use more {} to find smaller ones", df_text(df),
+      "with {}, the plan finds only {} on {}: use more {} to find smaller effects", df_text(df),
       change ? fmt::format("effects larger than {:.3g} %", 100 * *change) : "large effects", words,
       family.more);
 }
@@ -166,11 +166,13 @@ std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quan
         std::chrono::nanoseconds(static_cast<std::int64_t>(one_ns / rule.limit)));
   };
   if (quantity.take == plan::Take::per_second)
-    return fmt::format("one event alone exceeds the limit in a trial of {}", time(1e9));
+    return fmt::format("in a trial shorter than {}, a single event already exceeds the limit",
+                       time(1e9));
   if (quantity.take != plan::Take::share || !is_in_ticks(quantity)) return "";
   const std::chrono::nanoseconds tick(1'000'000'000 / sysconf(_SC_CLK_TCK));
   return fmt::format(
-      "the kernel counts in ticks of {}: one tick alone exceeds the limit in a trial of {}",
+      "the kernel counts in ticks of {}: in a trial shorter than {}, a single tick already exceeds "
+      "the limit",
       format_duration(tick), time(static_cast<double>(tick.count())));
 }
 
@@ -243,11 +245,11 @@ void for_each_revision(const plan::Plan& plan, const Visit& visit) {
 std::vector<std::string> revision_lines(const plan::Plan& plan) {
   std::vector<std::string> lines;
   for_each_revision(plan, [&](const plan::Factor& factor, const plan::Level& level) {
-    lines.push_back(
-        fmt::format("{} {}: {}", factor.name, level.name,
-                    level.revision == plan::working_tree
-                        ? "the working tree, with uncommitted changes, as it is when it is built"
-                        : "commit " + level.revision));
+    lines.push_back(fmt::format(
+        "{} {}: {}", factor.name, level.name,
+        level.revision == plan::working_tree
+            ? "the working tree with its uncommitted changes, in its state at the time of the build"
+            : "commit " + level.revision));
   });
   return lines;
 }
@@ -271,8 +273,8 @@ using plan::DesignKind;
 std::string calibration_words(const plan::Plan& plan) {
   const std::uint32_t comparisons = plan.design.comparisons;
   return fmt::format(
-      "A/A comparisons: {} of each benchmark, of {} blocks each; the model below is for one of "
-      "them",
+      "A/A comparisons: {} for each benchmark, with {} blocks each; the model below describes one "
+      "comparison",
       comparisons, plan.benchmarks.front().repetitions / comparisons);
 }
 
@@ -287,10 +289,10 @@ std::string padding_words(const plan::Plan& plan) {
 
 std::string causal_words(const plan::Plan& plan) {
   return fmt::format(
-      "causal profile: each trial is a run under the profiler, in experiments of {}{}; virtual "
-      "pauses make the run longer",
-      plan.causal.end_to_end ? "a run" : format_duration(plan.causal.experiment),
-      plan.causal.end_to_end ? "" : " and more");
+      "causal profile: each trial is a run under the profiler, and each experiment lasts {}{}; "
+      "virtual pauses make the run longer",
+      plan.causal.end_to_end ? "one run" : format_duration(plan.causal.experiment),
+      plan.causal.end_to_end ? "" : " or more");
 }
 
 std::vector<std::string> fraction_words(const plan::FractionalDesign& design) {

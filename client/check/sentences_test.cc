@@ -53,12 +53,12 @@ TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
   EXPECT_THAT(lines_of(plan_of(10)),
               ElementsAre("comparisons on each benchmark: 2, corrected together; each error term "
                           "has 9 degrees of freedom",
-                          "  warning: with 9 degrees of freedom, only large effects on each "
-                          "benchmark are found: use more repetitions to find smaller ones"));
+                          "  warning: with 9 degrees of freedom, the plan finds only large effects "
+                          "on each benchmark: use more repetitions to find smaller effects"));
   EXPECT_EQ(lines_of(plan_of(11)).size(), 1U);
   EXPECT_EQ(lines_of(plan_of(10), {.all_trials = 0.02}).back(),
-            "  warning: with 9 degrees of freedom, only effects larger than 3.27 % on each "
-            "benchmark are found: use more repetitions to find smaller ones");
+            "  warning: with 9 degrees of freedom, the plan finds only effects larger than 3.27 % "
+            "on each benchmark: use more repetitions to find smaller effects");
   EXPECT_EQ(lines_of(plan_of(1)).back(),
             "  warning: an error term without degrees of freedom shows nothing about each "
             "benchmark: use more repetitions");
@@ -67,12 +67,13 @@ TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
 TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
   EXPECT_THAT(
       lines_of(plan_of(20, "[design]\nkind = 'within-subjects'\n[analysis]\nprograms = 'these'\n")),
-      ElementsAre("comparisons on these 2 benchmarks: 1; its error term has 19 degrees of freedom",
-                  "comparisons on benchmarks like these: 1; its error term has 1 degree of freedom",
-                  "  warning: with 1 degree of freedom, only large effects on benchmarks like "
-                  "these are found: use more benchmarks to find smaller ones",
-                  "comparisons on each benchmark: 2, corrected together; each error term has 19 "
-                  "degrees of freedom"));
+      ElementsAre(
+          "one comparison on these 2 benchmarks; its error term has 19 degrees of freedom",
+          "one comparison on benchmarks like these; its error term has 1 degree of freedom",
+          "  warning: with 1 degree of freedom, the plan finds only large effects on benchmarks "
+          "like these: use more benchmarks to find smaller effects",
+          "comparisons on each benchmark: 2, corrected together; each error term has 19 "
+          "degrees of freedom"));
 }
 
 TEST(CheckWords, NothingIsSaidWhereNothingIsCompared) {
@@ -118,7 +119,7 @@ TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
       exclusion_lines(plan_with({switches}), here),
       ElementsAre("excluded where involuntary_switches_per_s > 50 (how often other processes took "
                   "the program's CPU)",
-                  "  one event alone exceeds the limit in a trial of 20 ms",
+                  "  in a trial shorter than 20 ms, a single event already exceeds the limit",
                   "excluded trials are repeated at the end of their block, up to 1 time each"));
   EXPECT_EQ(exclusion_json(plan_with({switches}, 2), here)["repeats"], 2);
 }
@@ -138,8 +139,8 @@ TEST(ExclusionWords, AShareThatIsCountedInTicksSaysWhatOneTickIs) {
                          counters::counted("memory-pressure-ns", "ns", 0)};
   ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);  // of all Linux that Debian has
   EXPECT_THAT(exclusion_lines(plan_with({steal}), here),
-              Contains("  the kernel counts in ticks of 10 ms: one tick alone exceeds the limit in "
-                       "a trial of 1 s"));
+              Contains("  the kernel counts in ticks of 10 ms: in a trial shorter than 1 s, a "
+                       "single tick already exceeds the limit"));
   const plan::Exclusion pressure{
       .quantity = "memory_pressure_share", .bound = plan::Bound::above, .limit = 0.01};
   EXPECT_THAT(exclusion_lines(plan_with({pressure}), here), Not(Contains(HasSubstr("ticks"))));

@@ -86,8 +86,8 @@ std::string reason_of_rights(const Event& event) {
       geteuid() == 0 ? "; experiment.privileges in one of root's plans also allows it" : "";
   if (counts_user_side())
     return fmt::format(
-        "perf_event_paranoid is {}, so users without capabilities cannot count the kernel{}; sudo "
-        "sysctl kernel.perf_event_paranoid=1 allows it{}",
+        "perf_event_paranoid is {}, so users without capabilities cannot count events in the "
+        "kernel{}; sudo sysctl kernel.perf_event_paranoid=1 allows it{}",
         level, has_side ? "" : fmt::format(": measure '{}'", event.on_program_side()), for_root);
   if (level > 2)
     return fmt::format(
@@ -104,8 +104,8 @@ Reading none_of(const Event& event, std::string reason) {
 constexpr std::chrono::microseconds a_moment{100};
 
 constexpr const char* never_had_one =
-    "it never got a counter because others use them all; measure fewer events at once, or free one "
-    "with sudo sysctl kernel.nmi_watchdog=0";
+    "it never got a counter, because other events use all counters; measure fewer events at once, "
+    "or free a counter with sudo sysctl kernel.nmi_watchdog=0";
 
 Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
   if (!open) return none_of(event, open.error());
@@ -131,11 +131,11 @@ std::string reason_of(const Event& event, int error) {
     case ENOENT:
     case ENODEV:
     case EOPNOTSUPP:
-      return event.is_of_hardware() ? "this CPU does not count it"
-                                    : "this kernel does not count it";
+      return event.is_of_hardware() ? "this CPU does not count this event"
+                                    : "this kernel does not count this event";
     case EINVAL:
-      return "this kernel or CPU does not count it for a single process, or not together with the "
-             "rest of its group";
+      return "this kernel or CPU cannot count this event for a single process, or cannot count it "
+             "together with the other events of its group";
     case ENOSPC:
       return "all of the CPU's address registers are in use";
     case EMFILE:
@@ -197,7 +197,7 @@ std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int
   if (event.attr.type == PERF_TYPE_BREAKPOINT && !are_accesses_told())
     return std::unexpected(
         "this virtual machine loses some of the CPU's debug exceptions, so counting this event may "
-        "end the program with SIGTRAP: count on a machine whose host delivers them all");
+        "end the program with SIGTRAP: use a machine whose host delivers all debug exceptions");
   perf_event_attr attr = event.attr;
   // Enabling the first event enables its group.
   attr.disabled = leader < 0 ? 1 : 0;

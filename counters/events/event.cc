@@ -46,7 +46,9 @@ constexpr const char* file = "libpfm.so.4";
 Result<Library> load() {
   void* const handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
-    return fail(fmt::format("{} names the events, but it cannot be loaded: install libpfm4", file));
+    return fail(fmt::format(
+        "the library {}, which knows the names of events, cannot be loaded: install libpfm4",
+        file));
   const char* missing = nullptr;
   const auto function = [&](auto*& pointer, const char* name) {
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(dlsym(handle, name));
@@ -148,8 +150,8 @@ std::optional<std::uint64_t> number_in(std::string_view text, int base) {
 Result<perf_event_attr> find_address(std::string_view text) {
   const auto wrong = [](std::string_view what) {
     return fail(
-        fmt::format("{}; write mem:0xADDRESS, mem:0xADDRESS/LENGTH with a length of 1, 2, "
-                    "4 or 8 bytes, and :r, :w, :rw or :x after it",
+        fmt::format("{}; write mem:0xADDRESS or mem:0xADDRESS/LENGTH, with a length of 1, 2, "
+                    "4 or 8 bytes; you may add :r, :w, :rw or :x",
                     what));
   };
   std::string_view access = "rw";
@@ -241,8 +243,8 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
                                  attr.exclude_host != 0 || attr.exclude_guest == 0))
     return fail(
-        fmt::format("'{}' selects neither the program nor the kernel on its behalf, or also guests "
-                    "of a virtual machine; it has {}",
+        fmt::format("'{}' would count neither the program nor the kernel on its behalf, or would "
+                    "also count guests of virtual machines; the event has {}",
                     one_line(name, 80), sides));
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);
@@ -305,21 +307,25 @@ bool has_hardware_counters() {
 
 Result<Event> find_event(std::string_view name) {
   if (name.empty() || name.size() > longest_name || one_line(name, longest_name) != name)
-    return fail(fmt::format("the name of an event has 1 to {} letters and signs", longest_name));
+    return fail(
+        fmt::format("the name of an event must have 1 to {} printable characters", longest_name));
   if (access(paranoid_file, F_OK) != 0)
     return fail(fmt::format("this kernel has no perf events: {} does not exist", paranoid_file));
   auto attr = find_attr(name);
   if (!attr && may_be_tracepoint(name) && hides_tracepoints())
     return Event{
         .name = std::string(name),
-        .unknown = "this user may neither look up whether it is a tracepoint nor count one"};
+        .unknown =
+            "this user may not look up whether it is a tracepoint, and may not count tracepoints"};
   if (!attr) return std::unexpected(attr.error());
   // A guest's work doesn't belong to the program; libpfm leaves it out by itself.
   if (is_type_of_cpu(attr->type)) attr->exclude_guest = 1;
   if (is_clock(*attr)) {
     if (attr->exclude_user != 0 || attr->exclude_kernel != 0)
-      return fail(fmt::format(
-          "'{}': the kernel counts the time of both sides, so leave out ':u' or ':k'", name));
+      return fail(
+          fmt::format("'{}': this clock counts the time in the program and in the kernel together, "
+                      "so leave out ':u' or ':k'",
+                      name));
     // Clocks count the same with this flag, and then need no special rights.
     attr->exclude_kernel = 1;
   }

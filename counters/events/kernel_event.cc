@@ -149,12 +149,12 @@ class Device {
 
 std::string Device::why_not() const {
   if (!type()) return "there is no such device";
-  if (name_ == "breakpoint") return "an access to an address is written as mem:0xADDRESS";
+  if (name_ == "breakpoint") return "to count accesses to an address, write mem:0xADDRESS";
   if (name_ == "uprobe" || name_ == "kprobe")
     return "a probe is counted through its tracepoint: create the probe with perf probe, then "
            "write its tracepoint here as GROUP:NAME";
   if (access((folder_ + "/cpumask").c_str(), F_OK) == 0)
-    return "it counts the whole machine, not a single program";
+    return "this device counts the whole machine, not a single program";
   return "";
 }
 
@@ -199,7 +199,7 @@ Result<void> Device::put_event(const std::string& event, Fields& into) const {
   if (scale && *scale != "1" && *scale != "1.0")
     return fail(
         fmt::format("the value of '{}/{}/' would have to be multiplied by {}, which stabd does not "
-                    "do: measure its terms, {}",
+                    "do: measure the terms of the event, {}",
                     name_, event, one_line(*scale, 40), one_line(line_of(file).value_or(""), 200)));
   const std::string text = line_of(file).value_or("");
   const auto terms = terms_of(text);
@@ -249,7 +249,8 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
     return fail(fmt::format("'{}': {}", one_line(name, 120), what));
   };
   if (parts.size() != 3 || !is_file_name(parts[0]))
-    return wrong("an event of a device is written as DEVICE/TERM=NUMBER,.../ with u or k after it");
+    return wrong(
+        "write an event of a device as DEVICE/TERM=NUMBER,.../, if needed with u or k at the end");
   const Device device(std::string(parts[0]), files);
   if (const std::string why = device.why_not(); !why.empty()) {
     const std::string near = nearest(parts[0], names_in(files.devices));
@@ -270,9 +271,7 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
   attr.config1 = set[1];
   attr.config2 = set[2];
   if (!set_sides(parts[2], attr))
-    return wrong(
-        "after the last '/' come the sides: u (the program) and k (the kernel on its "
-        "behalf)");
+    return wrong("only u (the program) and k (the kernel on its behalf) may follow the last '/'");
   return attr;
 }
 
@@ -292,7 +291,8 @@ std::optional<Result<perf_event_attr>> find_tracepoint(std::string_view name,
   std::string sides;
   for (std::size_t i = 2; i < parts.size(); ++i) sides += parts[i].empty() ? "?" : parts[i];
   if (!set_sides(sides, attr))
-    return fail(fmt::format("'{}': a tracepoint has only the sides u and k", one_line(name, 120)));
+    return fail(
+        fmt::format("'{}': only u and k may follow the name of a tracepoint", one_line(name, 120)));
   return attr;
 }
 

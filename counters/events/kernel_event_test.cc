@@ -96,7 +96,7 @@ TEST_F(KernelEvents, SidesStandBehindTheLastSlash) {
   EXPECT_EQ(sides("cpu/cpu-cycles/k"), std::pair(false, true));
   EXPECT_EQ(sides("cpu/cpu-cycles/uk"), std::pair(true, true));
   for (const char* name : {"cpu/cpu-cycles/h", "cpu/cpu-cycles/pp", "cpu/cpu-cycles/u:k"})
-    EXPECT_THAT(wrong(name), HasSubstr("come the sides")) << name;
+    EXPECT_THAT(wrong(name), HasSubstr("may follow the last '/'")) << name;
   const Event plain{.name = "cpu/cpu-cycles/"};
   EXPECT_EQ(plain.on_program_side(), "cpu/cpu-cycles/u");
   EXPECT_FALSE(plain.has_side());
@@ -118,8 +118,8 @@ TEST_F(KernelEvents, WhatIsWrongSaysWhatTheDeviceHas) {
                            "cpu/event=0x11112222333344445/"})
     EXPECT_THAT(wrong(name), HasSubstr("is not a term: write TERM or TERM=NUMBER")) << name;
   for (const char* name : {"cpu/event=1", "/event=1/", "cpu/a/b/", "../cpu/event=1/"})
-    EXPECT_THAT(wrong(name), HasSubstr("is written as DEVICE/TERM=NUMBER")) << name;
-  EXPECT_THAT(wrong("../type=1/"), HasSubstr("is written as DEVICE/TERM=NUMBER"));
+    EXPECT_THAT(wrong(name), HasSubstr("write an event of a device as DEVICE/TERM=NUMBER")) << name;
+  EXPECT_THAT(wrong("../type=1/"), HasSubstr("write an event of a device as DEVICE/TERM=NUMBER"));
   EXPECT_THAT(wrong("cpu/..=1/"), HasSubstr("is not a term"));
 }
 

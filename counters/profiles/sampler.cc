@@ -55,10 +55,10 @@ std::string reason_of_sampling(const Event& event, std::uint32_t hz, int error) 
   const auto most = read_file(rate_file, 64);
   if (error == EINVAL && most && static_cast<std::uint32_t>(std::atoi(most->c_str())) < hz)
     return fmt::format(
-        "the kernel allows at most {} samples per second: set 'measure.profile_hz', or sudo sysctl "
-        "kernel.perf_event_max_sample_rate={}",
+        "the kernel allows at most {} samples per second: lower 'measure.profile_hz', or run sudo "
+        "sysctl kernel.perf_event_max_sample_rate={}",
         std::atoi(most->c_str()), hz);
-  if (error == EINVAL || error == EOPNOTSUPP) return "this kernel or CPU cannot sample it";
+  if (error == EINVAL || error == EOPNOTSUPP) return "this kernel or CPU cannot sample this event";
   return reason_of(event, error);
 }
 
@@ -131,7 +131,7 @@ std::expected<Sampler::Ring, std::string> Sampler::open_ring(const Event& event,
   if (memory == MAP_FAILED)
     return std::unexpected(
         errno == EPERM ? std::string("the kernel gives this user no more memory for samples: sudo "
-                                     "sysctl kernel.perf_event_mlock_kb=2048 gives more")
+                                     "sysctl kernel.perf_event_mlock_kb=2048 allows more")
                        : fmt::format("no memory for samples: {}", std::strerror(errno)));
   return Ring(std::move(fd), memory, size);
 }

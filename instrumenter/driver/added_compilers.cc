@@ -169,7 +169,7 @@ Result<void> try_out(const std::string& program, const std::string& pass,
   if (!makes_pads(program, pass, scratch, Errors::shown))
     return fail(
         fmt::format("the pass was built, but {} does not load it. If this compiler was built "
-                    "with its plugins disabled (LLVM_ENABLE_PLUGINS), build it with them",
+                    "without support for plugins, rebuild it with LLVM_ENABLE_PLUGINS=ON",
                     program));
   return {};
 }
@@ -297,18 +297,20 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
         "the pass's sources are missing; they belong in ../share/stabd/pass, relative to the "
         "folder of szc");
   if (folder().empty())
-    return fail("there is no place for the pass: set HOME to a folder of your own");
+    return fail(
+        "there is no folder for the compiler pass: set HOME to the absolute path of a folder of "
+        "your own");
   const std::string config = find_config(program, identity);
   if (config.empty())
     return fail(
-        fmt::format("there is no llvm-config beside {}, so its headers cannot be found: "
-                    "install LLVM with its development files (on Debian, llvm-{}-dev)",
+        fmt::format("there is no llvm-config beside {}, so LLVM's headers cannot be found: install "
+                    "LLVM with its development files (on Debian, llvm-{}-dev)",
                     program, identity.llvm));
   const std::string version = answer_of(config, "--version");
   if (!read_output({program, "--version"}).value_or("").contains("clang version " + version))
     return fail(
-        fmt::format("{} is of LLVM \"{}\", and {} is another version: install the development "
-                    "files of that clang's own LLVM beside it",
+        fmt::format("{} belongs to LLVM \"{}\", but {} has another version: install the "
+                    "development files of that clang's own LLVM beside this clang",
                     config, version, program));
   if (!make_folder()) return fail_errno(fmt::format("cannot write to {}", folder()));
   remove_left_folders();
@@ -331,15 +333,16 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
                       fs::perm_options::remove, error);
     if (!error) fs::rename(pass, stem + ".so", error);
     if (error)
-      done = fail(fmt::format("cannot keep the pass in {}: {}", folder(), error.message()));
+      done =
+          fail(fmt::format("cannot store the compiler pass in {}: {}", folder(), error.message()));
     else
       done = write_file_atomically(
           notes, fmt::format("{}\n{}\n{}\n", state.compiler, state.state, state.step));
   }
   if (!done) return std::unexpected(done.error());
   return fmt::format(
-      "frames of programs that {} compiles get pads from now on (STAB_CC={}); the "
-      "pass is {}.so",
+      "szc now adds random pads to the stack frames of programs that {} compiles (set STAB_CC={}). "
+      "The compiler pass is {}.so",
       program, choice, stem);
 }
 

@@ -110,7 +110,7 @@ Result<void> Parser::own(std::string_view word) {
     if (word == flag) return *value = true, Result<void>{};
   }
   const std::string near = nearest(name, kOwnNames);
-  return fail(fmt::format("there is no {}{}; --stab-help lists szc's own flags", word,
+  return fail(fmt::format("there is no flag {}{}; --stab-help lists szc's own flags", word,
                           near.empty() ? "" : fmt::format(" (did you mean {}?)", near)));
 }
 

@@ -146,8 +146,8 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
     const Identity identity = identify(program);
     if (identity.kind == Identity::Kind::other)
       return fail(
-          fmt::format("{} is neither clang nor gcc: it says \"{}\". Set STAB_CC to a clang "
-                      "or a gcc, such as clang-{}",
+          fmt::format("{} is neither clang nor gcc: its --version prints \"{}\". Set STAB_CC to a "
+                      "clang or a gcc, such as clang-{}",
                       program, identity.name, STAB_LLVM_VERSION));
     set_environment(arguments.own, off, command);
     const bool gcc = identity.kind == Identity::Kind::gcc;

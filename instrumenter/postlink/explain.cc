@@ -124,7 +124,7 @@ std::string to_text(const Explanation& explanation) {
       explanation.small_stacks ? ", small ones, because it may run on small stacks" : "");
   for (const ExplainedKeeper& keeper : explanation.keepers)
     fmt::format_to(std::back_inserter(text),
-                   "  all layouts are kept, 63 at most, because of {} at {:#x} {}\n", keeper.name,
+                   "  all layouts are kept, 63 at most, because {} at {:#x} {}\n", keeper.name,
                    keeper.address, keeper.reason);
   for (const ExplainedFunction& function : explanation.functions)
     if (!function.pinned.empty())

@@ -81,14 +81,14 @@ outside:
 
 TEST_F(PostLink, GoCodeStays) {
   Explanation explanation = explain_with(of_go);
-  EXPECT_THAT(function(explanation, "inside").pinned, HasSubstr("belongs to Go"));
+  EXPECT_THAT(function(explanation, "inside").pinned, HasSubstr("is Go code"));
   EXPECT_EQ(function(explanation, "outside").pinned, "");
   EXPECT_EQ(function(explanation, "table").pinned, "");
   std::string without_end = of_go;
   without_end.replace(without_end.find("runtime.etext:"), 14, "");
   explanation = explain_with(without_end);
   for (const char* name : {"inside", "outside", "table"})
-    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("belongs to Go")) << name;
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("is Go code")) << name;
   // A program with such a name and nothing of Go.
   explanation = explain_with(
       ".text\n.globl runtime.text\n.type runtime.text, @function\n"

@@ -75,8 +75,8 @@ Result<void> check(const ElfFile& file) {
   if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
   if (!file.exports("_dl_find_object"))
     return fail(
-        "a version script or something similar hides _dl_find_object, without which exceptions "
-        "cannot find moved code");
+        "a version script or a similar option hides _dl_find_object, which exception handling "
+        "needs to find moved code");
   // Its thread runs before the runtime does, in code that the runtime would change.
   if (std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& s) {
         return file.name(s) == "__tsan_init" && s.st_shndx != SHN_UNDEF;

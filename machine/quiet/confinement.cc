@@ -107,7 +107,7 @@ Result<void> repeat(const std::function<Result<bool>()>& round) {
 // Processes of other pid namespaces are listed as 0, and writing 0 would move ourselves.
 Result<void> refuse_unknown(const std::vector<pid_t>& processes) {
   if (std::ranges::find(processes, 0) == processes.end()) return {};
-  return fail("there are processes of another pid namespace");
+  return fail("some processes belong to another pid namespace, so they cannot be moved");
 }
 
 Result<void> move_process(pid_t process, const std::string& to) {

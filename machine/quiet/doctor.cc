@@ -81,14 +81,14 @@ class Examination {
         fmt::format("CPUs {}", stab::machine::to_string(topology_.allowed()));
     if (!choice) return add("cpus", Grade::poor, allowed, choice.error().message);
     if (choice->shared)
-      return add("cpus", Grade::poor, allowed,
-                 "trials have no CPU to themselves: everything else runs on the same one",
+      return add("cpus", Grade::poor, allowed, "trials share their CPU with all other processes",
                  "give this process at least two CPUs (nproc shows how many it has)");
     const std::string which = fmt::format(
         "trials on {}, everything else on {}: {}", stab::machine::to_string(choice->trial),
         stab::machine::to_string(choice->others), fmt::join(topology_.reasons(*choice), "; "));
     if (choice->siblings)
-      return add("cpus", Grade::fair, which, "they are in the same core and slow each other down",
+      return add("cpus", Grade::fair, which,
+                 "these CPUs are in the same core and slow each other down",
                  "give this process CPUs in at least two cores");
     add("cpus", Grade::good, which);
   }
@@ -129,20 +129,20 @@ class Examination {
     if (average < 0.3) return add("load", Grade::good, found);
     add("load", average > room ? Grade::poor : Grade::fair, found,
         "other programs take CPU time, caches and memory bandwidth from trials",
-        "top shows them; end what is not needed");
+        "use top to find these programs, and end the ones that are not needed");
   }
 
   void look_at_clock() {
     const auto clock = line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     if (!clock)
-      return add("clock", Grade::fair, "unknown", "it is not known how precise the clock is");
+      return add("clock", Grade::fair, "unknown", "stabd cannot tell how precise the clock is");
     const bool quick = *clock == "tsc" || *clock == "kvm-clock" ||
                        *clock == "hyperv_clocksource_tsc_page" || *clock == "arch_sys_counter";
     if (quick) return add("clock", Grade::good, *clock);
     add("clock", Grade::fair, *clock,
-        "reading the clock takes a system call or longer, which slows down programs that read it "
-        "often",
-        "boot with tsc=reliable if the CPU's counter is steady");
+        "reading the clock takes as long as a system call or longer, which slows down programs "
+        "that read it often",
+        "boot with tsc=reliable if the CPU's time stamp counter runs at a constant rate");
   }
 
   void look_at_heat() {
@@ -164,7 +164,7 @@ class Examination {
       const std::string type = file.substr(0, file.rfind('/')) + "/type";
       if (line(type) != "Mains" || line(file) != "0") continue;
       return add("power", Grade::poor, "on battery",
-                 "the firmware saves energy by running slower than it could", "plug it in");
+                 "the firmware runs the CPU slower than possible to save energy", "plug it in");
     }
   }
 
@@ -185,15 +185,15 @@ class Examination {
     }
     if (used < 1024) return add("swap", Grade::good, "not in use");
     add("swap", Grade::fair, fmt::format("{} MiB in use", used / 1024),
-        "memory of programs is read back from a disk while trials run",
-        "end what is not needed, then: " + as_root("swapoff -a"));
+        "swapped-out memory is read back from a disk while trials run",
+        "end programs that are not needed, then: " + as_root("swapoff -a"));
   }
 
   void look_at_counters() {
     const auto hardware = files("/sys/bus/event_source/devices/cpu*");
     if (hardware.empty())
       add("counters", Grade::fair, "no hardware counters",
-          "cycles, misses and similar events cannot be measured; time can",
+          "cycles, cache misses and similar events cannot be measured, but times can",
           "in a virtual machine: ask for a virtual PMU");
     else
       add("counters", Grade::good,
@@ -253,13 +253,15 @@ class Examination {
       add("rights", Grade::fair, found, meaning, mend);
     };
     if (why == Access::read_only)
-      return say("it is mounted read-only, as in a container: root cannot change it either",
-                 "set it on the host, or start the container with --privileged");
+      return say("the file is mounted read-only, as in a container, so even root cannot change it",
+                 "change the settings on the host, or start the container with --privileged");
     if (why == Access::nobody)
-      return say("this is root without the rights of the machine's root, as in a user namespace",
-                 "set it on the host");
-    say("stabd and 'stabctl quiet apply' change nothing without root's rights",
-        "run them as root: sudo stabctl quiet apply");
+      return say(
+          "this process runs as root, but without the rights of the machine's root, as in a user "
+          "namespace",
+          "change the settings on the host");
+    say("stabd and 'stabctl quiet apply' can change settings only as root",
+        "run the command as root: sudo stabctl quiet apply");
   }
 
   [[nodiscard]] std::string way_to_quiet(const std::string& knob, const Setting& setting,
@@ -273,9 +275,9 @@ class Examination {
     const std::string name(knob.name);
     if (settings.empty())
       return add(name, knob.missing, "not on this machine",
-                 knob.missing == Grade::good
-                     ? ""
-                     : "it can be neither read nor set; in a virtual machine the host decides");
+                 knob.missing == Grade::good ? ""
+                                             : "this setting can be neither read nor changed; in a "
+                                               "virtual machine, the host controls it");
     const auto loud = [](const Setting& setting) { return !setting.is_quiet(); };
     const auto first = std::ranges::find_if(settings, loud);
     if (first == settings.end()) return add(name, Grade::good, settings.front().found);
@@ -285,7 +287,7 @@ class Examination {
     const auto count = std::ranges::count_if(settings, loud);
     std::string found = settings.size() == 1
                             ? first->found
-                            : fmt::format("{} of {} are not quiet, such as {} ({})", count,
+                            : fmt::format("{} of {} settings are not quiet, such as {} ({})", count,
                                           settings.size(), first->file, first->found);
     std::string mend = way_to_quiet(name, *first, settings.size() == 1);
     if (!knob.boot.empty()) mend += fmt::format("; or boot with {}", knob.boot);
@@ -341,9 +343,11 @@ std::string way_to_set(const std::string& file, const std::string& value, const 
                        const std::string& command) {
   switch (access_to(root + file)) {
     case Access::read_only:
-      return fmt::format("set {} to {} on the host: it is mounted read-only here", file, value);
+      return fmt::format("set {} to {} on the host, because the file is mounted read-only here",
+                         file, value);
     case Access::nobody:
-      return fmt::format("set {} to {} on the host: root may not write it here", file, value);
+      return fmt::format("set {} to {} on the host, because root may not write the file here", file,
+                         value);
     case Access::allowed:
     case Access::others:
       break;
@@ -370,31 +374,34 @@ constexpr std::array losses{
     Loss{"steal-ns", Grade::fair,
          "time that the host takes from a trial looks like the trial's own time",
          "let this process see the kernel's /proc/stat"},
-    Loss{"interrupts", Grade::fair, "trials disturbed by devices cannot be told from others",
+    Loss{"interrupts", Grade::fair, "stabd cannot tell which trials were disturbed by devices",
          "let this process see the kernel's /proc/interrupts"},
     Loss{"softirqs", Grade::fair,
-         "trials disturbed by the kernel's deferred work cannot be told from others",
+         "stabd cannot tell which trials were disturbed by the kernel's deferred work",
          "let this process see the kernel's /proc/softirqs"},
     Loss{"other-cpus-busy-ns", Grade::fair, "trials do not record what else ran at the same time",
          "let this process see the kernel's /proc/stat"},
     Loss{"memory-pressure-ns", Grade::fair,
-         "trials that wait for memory cannot be told from others, and blocks cannot wait for free "
-         "memory",
-         "boot a kernel that has CONFIG_PSI with psi=1"},
+         "stabd cannot tell which trials waited for memory, and cannot wait for free memory before "
+         "a block",
+         "boot a kernel that was built with CONFIG_PSI, and add psi=1 to its command line"},
     Loss{"throttled", Grade::good,
-         "trials slowed down by heat cannot be told from others; only Intel CPUs count this", ""},
+         "stabd cannot tell which trials were slowed down by heat; only Intel CPUs count such "
+         "slowdowns",
+         ""},
     Loss{"frequency-after-khz", Grade::fair,
-         "trials that run at another frequency cannot be told from others",
+         "stabd cannot tell which trials ran at another frequency",
          "load a cpufreq driver, if this is a physical machine"},
     Loss{"temperature-after-c", Grade::good, "trials do not record how warm the CPU was",
-         "load the driver for its sensor (coretemp, k10temp), if this is a physical machine"},
+         "load the driver for the CPU's temperature sensor (coretemp, k10temp), if this is a "
+         "physical machine"},
     Loss{"clocksource-changes", Grade::good,
          "trials do not record whether the kernel changed its clock",
          "let this process see /sys/devices/system/clocksource"},
 };
 
 constexpr Loss migrations{"cpu-migrations", Grade::fair,
-                          "trials that were moved between CPUs cannot be told from others",
+                          "stabd cannot tell which trials were moved between CPUs",
                           "boot a kernel that has CONFIG_SCHED_DEBUG"};
 
 Finding finding_of(const Loss& loss, const std::string& reason) {
@@ -459,20 +466,21 @@ Finding counting(const std::string& root) {
   finding.found = fmt::format("perf_event_paranoid is {}", level);
   const int refusal = root.empty() ? refusal_to_count() : 0;
   if (level > 2) {
-    finding.meaning = "users without privileges cannot count anything";
+    finding.meaning = "users without privileges cannot count any events";
     finding.mend =
         way_to_set(std::string(paranoid_file), "1", root, "sysctl kernel.perf_event_paranoid=1");
   } else if (refusal == EMFILE || refusal == ENFILE) {
     finding.found += ", but too many files are open to try";
-    finding.meaning = "it is not known whether anything can be counted";
-    finding.mend = "raise the limit of open files (ulimit -n)";
+    finding.meaning = "stabd cannot tell whether events can be counted";
+    finding.mend = "raise the limit on open files (ulimit -n)";
   } else if (refusal != 0) {
     finding.found += fmt::format(", but this process may not count: {}", std::strerror(refusal));
     finding.meaning =
-        "no trial can count anything: a system call filter blocks it, as in a container";
+        "no events can be counted in trials, because a filter blocks the system call, as in a "
+        "container";
     finding.mend =
-        "let the container call perf_event_open: start it with --cap-add PERFMON, or with a "
-        "seccomp profile that allows it";
+        "start the container with --cap-add PERFMON, or with a seccomp profile that allows "
+        "perf_event_open";
   } else {
     finding.grade = Grade::good;
     if (level > 1) finding.found += ": users can count what happens outside the kernel";

@@ -93,8 +93,9 @@ TEST_F(HeldTest, IsLetGoByAKillAndByNothingInTheLog) {
 TEST_F(HeldTest, IsRefusedWhereNobodyHoldsIt) {
   auto log = UndoLog::open(this->log(), root_).value();
   const auto outcomes = quiesce(log, knob_, cpus_, root_).value();
-  EXPECT_THAT(outcomes, ElementsAre(AllOf(Field(&Outcome::what, What::refused),
-                                          Field(&Outcome::reason, HasSubstr("keeps it open")))));
+  EXPECT_THAT(outcomes,
+              ElementsAre(AllOf(Field(&Outcome::what, What::refused),
+                                Field(&Outcome::reason, HasSubstr("keeps its file open")))));
   EXPECT_EQ(read_value(root_ + file_, Form::held).value(), "2000000000");
   put(file_, "strange");
   EXPECT_THAT(read_knob(*knob_[0], cpus_, root_).at(0).error, HasSubstr("7 bytes"));

@@ -45,7 +45,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
-         .needs = "root; intel_pstate, or a cpufreq driver that can turn it off (acpi-cpufreq, "
+         .needs = "root; intel_pstate, or a cpufreq driver that can turn boost off (acpi-cpufreq, "
                   "amd_pstate)",
          .effect = "the frequency depends on temperature and on what the other cores do",
          .boot = ""},
@@ -72,7 +72,7 @@ constexpr std::array table{
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root; CONFIG_CPU_IDLE, and a running experiment, which keeps the file open",
-         .effect = "CPUs sleep and wake up late; if all are kept awake, they use power that the "
+         .effect = "sleeping CPUs wake up late, but CPUs that are kept awake use power that the "
                    "trials' CPUs could use to boost",
          .boot = ""},
     Knob{.name = "irq_affinity",
@@ -81,7 +81,7 @@ constexpr std::array table{
          .loud = Grade::fair,
          .missing = Grade::good,
          .needs = "root; interrupt controllers that can move interrupts",
-         .effect = "device interrupts are served on the trials' CPUs",
+         .effect = "the trials' CPUs serve device interrupts",
          .boot = "irqaffinity=LIST"},
     Knob{.name = "timer_migration",
          .files = {{{"/proc/sys/kernel/timer_migration", "0"}}},
@@ -99,15 +99,15 @@ constexpr std::array table{
          .needs = "root; CONFIG_HARDLOCKUP_DETECTOR, and hardware counters",
          .effect = "the watchdog interrupts every CPU and occupies one of the hardware counters",
          .boot = "nmi_watchdog=0"},
-    Knob{
-        .name = "numa_balancing",
-        .files = {{{"/proc/sys/kernel/numa_balancing", "0"}}},
-        .standard = true,
-        .loud = Grade::fair,
-        .missing = Grade::good,
-        .needs = "root; CONFIG_NUMA_BALANCING",
-        .effect = "the kernel unmaps pages to see who uses them, and moves them while a trial runs",
-        .boot = "numa_balancing=disable"},
+    Knob{.name = "numa_balancing",
+         .files = {{{"/proc/sys/kernel/numa_balancing", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .needs = "root; CONFIG_NUMA_BALANCING",
+         .effect = "the kernel unmaps pages to see which NUMA node uses them, and moves pages "
+                   "while a trial runs",
+         .boot = "numa_balancing=disable"},
     Knob{.name = "khugepaged",
          .files = {{{"/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", "0"}}},
          .standard = true,
@@ -158,8 +158,8 @@ constexpr std::array table{
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root",
-         .effect = "each process gets a different address space layout, which a plan's aslr factor "
-                   "controls by itself",
+         .effect = "each process gets a different address space layout; for trials, a plan's aslr "
+                   "factor controls the layout without this knob",
          .boot = "norandmaps"},
     Knob{.name = "other_processes",
          .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder},
@@ -168,8 +168,8 @@ constexpr std::array table{
          .moves_processes = true,
          .loud = Grade::fair,
          .missing = Grade::fair,
-         .needs = "root; CONFIG_CPUSETS, cgroups with cpusets, two CPUs, and an experiment of root "
-                  "or stabd's own user",
+         .needs = "root; CONFIG_CPUSETS, cgroups with cpusets, at least two CPUs, and an "
+                  "experiment that root or stabd's own user submitted",
          .effect = "other programs on this machine may run on the trials' CPUs",
          .boot = "isolcpus=LIST"},
 };

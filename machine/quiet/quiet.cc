@@ -75,8 +75,8 @@ void change(Outcome& outcome, const Setting& setting, const std::string& root) {
 // that holds it.
 void hold(Outcome& outcome, const Setting& setting, const std::string& root, Held* held) {
   const auto done = held == nullptr ? fail(
-                                          "it takes effect only while a process keeps it open, as "
-                                          "stabd does during an experiment")
+                                          "this setting takes effect only while a process keeps "
+                                          "its file open, as stabd does during an experiment")
                                     : held->hold(setting, outcome.knob, root);
   if (!done) {
     outcome.what = What::refused;
@@ -107,7 +107,7 @@ Outcome put_back(const Change& made, const std::string& root) {
   } else if (!same_value(*now, made.set, made.form)) {
     outcome.what = What::foreign;
     outcome.value = *now;
-    outcome.reason = fmt::format("another program has set it to {} since", *now);
+    outcome.reason = fmt::format("another program has since changed the value to {}", *now);
   } else if (const auto back = set(root + made.file, made.found, made.form); !back) {
     outcome.what = What::refused;
     outcome.value = *now;
@@ -251,14 +251,15 @@ Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, Undo
   if (log.damaged() > 0) {
     const auto copy = log.set_aside();
     if (!copy) return std::unexpected(copy.error());
-    outcomes.push_back({.knob = {},
-                        .file = {},
-                        .what = What::refused,
-                        .found = {},
-                        .value = {},
-                        .reason = fmt::format("{} lines of the log cannot be read, so their "
-                                              "changes may remain; the lines are kept in {}",
-                                              log.damaged(), *copy)});
+    outcomes.push_back(
+        {.knob = {},
+         .file = {},
+         .what = What::refused,
+         .found = {},
+         .value = {},
+         .reason = fmt::format("{} lines of the log cannot be read, so the settings that they "
+                               "record may stay changed; the lines are kept in {}",
+                               log.damaged(), *copy)});
   }
   if (!all) return outcomes;
   if (auto cleared = log.clear(); !cleared) return std::unexpected(cleared.error());  // invariant 3

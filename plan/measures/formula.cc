@@ -47,7 +47,8 @@ class Parser {
   std::expected<Formula, FormulaError> parse() {
     if (text_.size() > max_formula) {
       at_ = max_formula;
-      fail(fmt::format("it has {} bytes, but at most {} are allowed", text_.size(), max_formula));
+      fail(fmt::format("the formula has {} bytes, but at most {} are allowed", text_.size(),
+                       max_formula));
     }
     sum();
     peek();
@@ -258,7 +259,8 @@ Reading evaluate(const std::string& name, const Formula& formula, const FindRead
   }
   const auto value = compute(formula, values);
   if (!value) return counters::absent(name, "", "a divisor is 0");
-  if (!counters::is_finite(*value)) return counters::absent(name, "", "it is not a finite number");
+  if (!counters::is_finite(*value))
+    return counters::absent(name, "", "the result is not a finite number");
   result.value = *value;
   return result;
 }

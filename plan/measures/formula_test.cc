@@ -126,8 +126,8 @@ TEST(Formula, WhatCannotBeComputedIsAbsentWithTheReason) {
   EXPECT_EQ(reason("a / gone"), "gone is absent: there is no PMU");
   EXPECT_EQ(reason("a / (b - 4)"), "a divisor is 0");
   EXPECT_EQ(reason("0 / 0"), "a divisor is 0");
-  EXPECT_EQ(reason("1e308 * 10"), "it is not a finite number");
-  EXPECT_EQ(reason("1 / (1e300 * 1e300)"), "it is not a finite number");
+  EXPECT_EQ(reason("1e308 * 10"), "the result is not a finite number");
+  EXPECT_EQ(reason("1 / (1e300 * 1e300)"), "the result is not a finite number");
   EXPECT_EQ(reason("a + other"), "other does not exist");
 }
 

@@ -91,7 +91,7 @@ class Listing : public nlohmann::json_sax<json> {
 
   [[nodiscard]] std::expected<GoogleBenchmarks, std::string> result() && {
     if (!broken_.empty()) return std::unexpected(broken_);
-    if (!has_list_) return std::unexpected(fmt::format("it has no list of benchmarks: {}", how));
+    if (!has_list_) return std::unexpected(fmt::format("there is no list of benchmarks: {}", how));
     if (!samples_.empty())
       return GoogleBenchmarks{.samples = std::move(samples_),
                               .aggregates = aggregates_,
@@ -99,11 +99,11 @@ class Listing : public nlohmann::json_sax<json> {
                               .host = std::move(host_)};
     if (lacking_ > 0)
       return std::unexpected(
-          fmt::format("no benchmark in it has a value '{}'", one_line(wanted_, longest_word)));
+          fmt::format("no benchmark has a value '{}'", one_line(wanted_, longest_word)));
     if (aggregates_ > 0)
       return std::unexpected(
-          "it has only aggregates: run the program without --benchmark_report_aggregates_only");
-    return std::unexpected("it lists no benchmark that ran");
+          "there are only aggregates: run the program without --benchmark_report_aggregates_only");
+    return std::unexpected("the list contains no benchmark that ran");
   }
 
   bool null() override { return true; }
@@ -157,7 +157,7 @@ class Listing : public nlohmann::json_sax<json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    broken_ = fmt::format("it is not JSON at byte {}: {}", position, how);
+    broken_ = fmt::format("invalid JSON at byte {}: {}", position, how);
     return false;
   }
 
@@ -184,11 +184,12 @@ class Listing : public nlohmann::json_sax<json> {
       return true;
     }
     const std::string& name = record_.run_name.empty() ? record_.name : record_.run_name;
-    if (name.empty()) return refuse("a benchmark in it has no name");
+    if (name.empty()) return refuse("a benchmark has no name");
     if (record_.failed) {
       Samples& samples = samples_of(name);
       samples.values.clear();
-      samples.reason = record_.message.empty() ? "it did not run to its end" : record_.message;
+      samples.reason =
+          record_.message.empty() ? "the benchmark did not run to its end" : record_.message;
       room_used_ += 6 * samples.reason.size();
       return fits();
     }
@@ -202,7 +203,7 @@ class Listing : public nlohmann::json_sax<json> {
     if (!samples.reason.empty()) return true;
     const double scaled = *record_.value * *factor;
     if (is_time_ && scaled < 0)
-      return refuse(fmt::format("the {} of {} is below 0: that is not a time", wanted_,
+      return refuse(fmt::format("the {} of {} is below 0, which is impossible for a time", wanted_,
                                 one_line(name, longest_word)));
     if (!std::isfinite(scaled)) return refuse("the values are too large");
     samples.values.push_back(scaled);
@@ -212,7 +213,7 @@ class Listing : public nlohmann::json_sax<json> {
 
   bool fits() {
     return room_used_ <= room_ ||
-           refuse(fmt::format("it has more samples than the {} that are stored per trial",
+           refuse(fmt::format("the samples take more than the {} that are stored for a trial",
                               format_bytes(counters::most_sample_bytes)));
   }
 

@@ -121,7 +121,7 @@ TEST(GoogleBenchmark, NumbersThatAreNoneDoNotCount) {
       R"({"benchmarks": [{"name": "a NaN \" -NaN", "real_time": 2, "x": NaN, "y": -Infinity}]})";
   ASSERT_EQ(samples_of("real_time", text).size(), 1U);
   EXPECT_EQ(samples_of("real_time", text)[0].subject, "a NaN \" -NaN");
-  EXPECT_THAT(error_of(text, "x"), HasSubstr("no benchmark in it has a value 'x'"));
+  EXPECT_THAT(error_of(text, "x"), HasSubstr("no benchmark has a value 'x'"));
 }
 
 TEST(GoogleBenchmark, CountersAreThereOfBenchmarksThatHaveThem) {
@@ -133,7 +133,7 @@ TEST(GoogleBenchmark, CountersAreThereOfBenchmarksThatHaveThem) {
   EXPECT_EQ(error_of(printed, "bytes_per_second"),
             "");  // of the one that failed it is not known whether it has them
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1}]})", "items"),
-            "no benchmark in it has a value 'items'");
+            "no benchmark has a value 'items'");
 }
 
 TEST(GoogleBenchmark, AnErrorInOneRepetitionIsOneOfTheBenchmark) {
@@ -150,28 +150,28 @@ TEST(GoogleBenchmark, AnErrorInOneRepetitionIsOneOfTheBenchmark) {
   EXPECT_EQ(samples_of("real_time", R"({"benchmarks": [{"name": "a", "error_occurred": true}]})")
                 .front()
                 .reason,
-            "it did not run to its end");
+            "the benchmark did not run to its end");
 }
 
 TEST(GoogleBenchmark, WhatIsNoneOfItsTextsSaysWhatToDo) {
   EXPECT_EQ(error_of("BM_a 12 ns"),
-            "it is not JSON at byte 1: give the program --benchmark_format=json");
+            "invalid JSON at byte 1: give the program --benchmark_format=json");
   EXPECT_THAT(error_of(""), HasSubstr("give the program --benchmark_format=json"));
   EXPECT_EQ(error_of("{}"),
-            "it has no list of benchmarks: give the program --benchmark_format=json");
+            "there is no list of benchmarks: give the program --benchmark_format=json");
   EXPECT_THAT(error_of(R"({"a": {"benchmarks": [{"name": "a", "real_time": 1}]}})"),
-              HasSubstr("it has no list"));
-  EXPECT_EQ(error_of(R"({"benchmarks": []})"), "it lists no benchmark that ran");
+              HasSubstr("there is no list"));
+  EXPECT_EQ(error_of(R"({"benchmarks": []})"), "the list contains no benchmark that ran");
   EXPECT_EQ(
       error_of(R"({"benchmarks": [{"name": "a_mean", "run_type": "aggregate", "real_time": 1}]})"),
-      "it has only aggregates: run the program without --benchmark_report_aggregates_only");
-  EXPECT_EQ(error_of(R"({"benchmarks": [{"real_time": 1}]})"), "a benchmark in it has no name");
+      "there are only aggregates: run the program without --benchmark_report_aggregates_only");
+  EXPECT_EQ(error_of(R"({"benchmarks": [{"real_time": 1}]})"), "a benchmark has no name");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1, "time_unit": "h"}]})"),
             "its time_unit 'h' is unknown");
   EXPECT_EQ(
       error_of(
           R"({"benchmarks": [{"name": "a", "real_time": 1}, {"name": "a", "real_time": -1}]})"),
-      "the real_time of a is below 0: that is not a time");
+      "the real_time of a is below 0, which is impossible for a time");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1e308, "time_unit": "s"}]})"),
             "the values are too large");
 }
@@ -192,7 +192,7 @@ TEST(GoogleBenchmark, MoreThanThereIsRoomForIsNotKept) {
   text += "]}";
   EXPECT_EQ(samples_of("real_time", text).front().values.size(), 100U);
   EXPECT_EQ(error_of(text, "real_time", 2000),
-            "it has more samples than the 256 KiB that are stored per trial");
+            "the samples take more than the 256 KiB that are stored for a trial");
   const std::size_t needed = counters::bytes_of(samples_of("real_time", text).front());
   EXPECT_EQ(error_of(text, "real_time", needed), "");
   EXPECT_NE(error_of(text, "real_time", needed - 1), "");

@@ -51,9 +51,9 @@ RE2 compiled(const std::string& regex) {
 std::string fault_of(const RE2& pattern) {
   if (!pattern.ok()) return pattern.error();
   if (pattern.NumberOfCapturingGroups() < 1)
-    return "it has no group: put the number between ( and )";
+    return "the pattern has no group: put the part that matches the number between ( and )";
   if (pattern.ProgramSize() > most_instructions)
-    return "it is too large: use fewer or smaller repetitions";
+    return "the pattern is too large: use fewer or smaller repetitions";
   return "";
 }
 
@@ -99,7 +99,8 @@ Found total(Matches& matches, std::string_view first, Pick pick, Time until) {
   std::size_t count = 1;
   while (const auto next = matches.next()) {
     if (++count > max_matches || std::chrono::steady_clock::now() > until)
-      return std::unexpected(fmt::format("it matches too often, at least {} times", count - 1));
+      return std::unexpected(
+          fmt::format("the pattern matches too often, at least {} times", count - 1));
     last = *next;
     if (pick == Pick::last) continue;
     const Found number = number_of(*next);
@@ -121,10 +122,11 @@ Values all_of(Matches& matches, std::string_view first, std::size_t room, Time u
     values.push_back(counters::to_double(*number));
     if (counters::bytes_of_sample * values.size() > room)
       return std::unexpected(
-          fmt::format("it has more samples than the {} that are stored per trial",
+          fmt::format("the samples take more than the {} that are stored for a trial",
                       format_bytes(counters::most_sample_bytes)));
     if (std::chrono::steady_clock::now() > until)
-      return std::unexpected(fmt::format("it matches too often, at least {} times", values.size()));
+      return std::unexpected(
+          fmt::format("the pattern matches too often, at least {} times", values.size()));
   }
   return values;
 }
@@ -134,7 +136,7 @@ std::string why_not_searched(const RE2& pattern, std::string_view text) {
   if (std::string fault = fault_of(pattern); !fault.empty()) return fault;
   const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
   if (text.size() <= most) return "";
-  return fmt::format("it has {}, but with so large a pattern at most {} are searched",
+  return fmt::format("the output has {}, but stabd searches at most {} for so large a pattern",
                      format_bytes(text.size()), format_bytes(most));
 }
 
@@ -166,9 +168,9 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
 
 // The reason why the text is not read, or "" if it is.
 std::string why_not_read(std::string_view text, Time until) {
-  if (std::chrono::steady_clock::now() > until) return "the measures before it took too long";
+  if (std::chrono::steady_clock::now() > until) return "reading the earlier measures took too long";
   if (text.size() <= max_read) return "";
-  return fmt::format("it has {}, but at most {} are read", format_bytes(text.size()),
+  return fmt::format("the output has {}, but stabd reads at most {}", format_bytes(text.size()),
                      format_bytes(max_read));
 }
 
@@ -198,7 +200,7 @@ std::string pattern_fault(const std::string& regex) {
 std::string pointer_fault(std::string_view pointer) {
   return split_pointer(pointer)
              ? ""
-             : "it must be \"\" or begin with '/', and '~' is allowed only in ~0 and ~1";
+             : "it must be \"\" or begin with '/', and can contain '~' only in ~0 and ~1";
 }
 
 std::string_view stream_of(const OutputMeasure& measure) {

@@ -71,7 +71,7 @@ TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
   EXPECT_EQ(reason_of(measure, "t=1e308 t=1e308"), "stdout: the values are too large");
   const std::string many = "t=" + std::string(20'000, '1');
   EXPECT_EQ(reason_of(by("(1)", Pick::samples), many),
-            "stdout: it has more samples than the 256 KiB that are stored per trial");
+            "stdout: the samples take more than the 256 KiB that are stored for a trial");
   EXPECT_EQ(read_output(measure, "t=1 t=2", 108).reading->status, Status::counted);
   EXPECT_EQ(read_output(measure, "t=1 t=2", 107).reading->status, Status::absent);
 }
@@ -106,7 +106,7 @@ TEST(Output, JsonHasItsNumberWhereThePointerSays) {
       value_of(measure, R"({"context": {}, "benchmarks": [{"name": "a", "real_time": 12.5}]})"),
       Number(12.5));
   EXPECT_EQ(reason_of(measure, R"({"benchmarks": []})"), "stdout: nothing is there");
-  EXPECT_EQ(reason_of(measure, "time: 5"), "stdout: it is not JSON at byte 2");
+  EXPECT_EQ(reason_of(measure, "time: 5"), "stdout: invalid JSON at byte 2");
 }
 
 // With an engine that goes back these would not end.
@@ -118,24 +118,26 @@ TEST(Output, PatternsTakeTimeInProportionToTheText) {
 
 TEST(Output, WhatIsTooMuchIsAbsent) {
   EXPECT_EQ(reason_of(by("(1)", Pick::last), std::string(max_read + 1, '1')),
-            "stdout: it has 16777217 bytes, but at most 16 MiB are read");
+            "stdout: the output has 16777217 bytes, but stabd reads at most 16 MiB");
   EXPECT_THAT(reason_of(by("([ab]*a[ab]{900})c", Pick::first), std::string(max_read / 2, 'a')),
               HasSubstr("are searched"));
   EXPECT_THAT(read_output(by("(1)", Pick::first), "1", 100, {}).reading->reason,
-              HasSubstr("the measures before it took too long"));
+              HasSubstr("reading the earlier measures took too long"));
   EXPECT_THAT(reason_of(by("(1)", Pick::last), std::string(max_matches + 1, '1')),
-              HasSubstr("stdout: it matches too often"));
+              HasSubstr("stdout: the pattern matches too often"));
 }
 
 TEST(Output, APatternNeedsAGroupAndHasABound) {
   EXPECT_EQ(pattern_fault("t=(\\d+)"), "");
-  EXPECT_EQ(pattern_fault("t=\\d+"), "it has no group: put the number between ( and )");
-  EXPECT_EQ(pattern_fault("t=(?:\\d+)"), "it has no group: put the number between ( and )");
+  EXPECT_EQ(pattern_fault("t=\\d+"),
+            "the pattern has no group: put the part that matches the number between ( and )");
+  EXPECT_EQ(pattern_fault("t=(?:\\d+)"),
+            "the pattern has no group: put the part that matches the number between ( and )");
   EXPECT_THAT(pattern_fault("t=(\\d+"), HasSubstr("missing )"));
   EXPECT_THAT(pattern_fault("(a)\\1"), HasSubstr("invalid escape sequence"));
   EXPECT_NE(pattern_fault("((a{900}){900})"), "");
   EXPECT_EQ(pattern_fault("(a{900}b{900}c{900}d{900}e{900}f{900})"),
-            "it is too large: use fewer or smaller repetitions");
+            "the pattern is too large: use fewer or smaller repetitions");
 }
 
 TEST(Output, APointerIsCheckedToo) {

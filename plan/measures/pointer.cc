@@ -33,7 +33,7 @@ class Search : public nlohmann::json_sax<json> {
   [[nodiscard]] std::expected<Number, std::string> result() && {
     if (!broken_.empty()) return std::unexpected(broken_);
     if (found_ == 0) return std::unexpected("nothing is there");
-    if (found_ > 1) return std::unexpected("it is there more than once");
+    if (found_ > 1) return std::unexpected("the pointer leads to more than one value");
     if (!number_) return std::unexpected(fmt::format("{} is there", what_));
     return *number_;
   }
@@ -64,7 +64,7 @@ class Search : public nlohmann::json_sax<json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    broken_ = fmt::format("it is not JSON at byte {}", position);
+    broken_ = fmt::format("invalid JSON at byte {}", position);
     return false;
   }
 

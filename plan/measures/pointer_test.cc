@@ -70,13 +70,13 @@ TEST(Pointer, SaysWhatIsThereInstead) {
   EXPECT_EQ(error_at(R"({"a": "12"})", "/a"), "the text '12' is there");
   EXPECT_EQ(error_at(R"({"a": null})", "/a"), "null is there");
   EXPECT_EQ(error_at(R"({"a": true})", "/a"), "true is there");
-  EXPECT_EQ(error_at(R"({"a": 1, "a": 2})", "/a"), "it is there more than once");
-  EXPECT_EQ(error_at("{\"a\": 1", "/a"), "it is not JSON at byte 8");
-  EXPECT_EQ(error_at("{\"a\": 1} and more", "/a"), "it is not JSON at byte 10");
-  EXPECT_THAT(error_at("", "/a"), HasSubstr("it is not JSON"));
-  EXPECT_THAT(error_at("{\"a\": nan}", "/a"), HasSubstr("it is not JSON"));
-  EXPECT_THAT(error_at("{\"a\": 1e999}", "/a"), HasSubstr("it is not JSON"));
-  EXPECT_THAT(error_at(std::string(1'000'000, '['), "/0"), HasSubstr("it is not JSON"));
+  EXPECT_EQ(error_at(R"({"a": 1, "a": 2})", "/a"), "the pointer leads to more than one value");
+  EXPECT_EQ(error_at("{\"a\": 1", "/a"), "invalid JSON at byte 8");
+  EXPECT_EQ(error_at("{\"a\": 1} and more", "/a"), "invalid JSON at byte 10");
+  EXPECT_THAT(error_at("", "/a"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(error_at("{\"a\": nan}", "/a"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(error_at("{\"a\": 1e999}", "/a"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(error_at(std::string(1'000'000, '['), "/0"), HasSubstr("invalid JSON"));
   EXPECT_EQ(error_at(std::string(1'000'000, '[') + std::string(1'000'000, ']'), "/0/0"),
             "an array is there");
 }

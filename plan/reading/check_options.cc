@@ -121,7 +121,7 @@ class OptionChecker {
       if (is_new) continue;
       draft_.problems.add(
           position_of(combination.cell),
-          fmt::format("the cells ({}) and ({}) do the same: list the cells that you want, with "
+          fmt::format("the cells ({}) and ({}) are equivalent: list the cells that you want, with "
                       "design.kind = \"custom\"",
                       shown_cell(first->second->cell), shown_cell(combination.cell)));
       return;
@@ -139,9 +139,9 @@ class OptionChecker {
       const auto [first, is_new] =
           seen.emplace(std::pair(std::move(others), combinations_[i].options), &cell);
       if (!is_new)
-        draft_.problems.add(
-            draft_.cells[i].at,
-            fmt::format("this cell does the same as ({}): remove one", shown_cell(*first->second)));
+        draft_.problems.add(draft_.cells[i].at,
+                            fmt::format("this cell is equivalent to ({}): remove one of them",
+                                        shown_cell(*first->second)));
     }
   }
 
@@ -159,10 +159,10 @@ class OptionChecker {
     else if (is_nested && !std::ranges::all_of(combinations_, [&](const auto& each) {
                return each.options.contains(name);
              }))
-      draft_.problems.add(factor.at,
-                          fmt::format("the factor '{}' has no effect in cells where nothing is "
-                                      "placed at random: its seeds would count as layouts",
-                                      factor.value.name));
+      draft_.problems.add(
+          factor.at, fmt::format("the factor '{}' has no effect in cells without a random layout, "
+                                 "where its seeds would still count as different layouts",
+                                 factor.value.name));
   }
 
   void refuse_idle(Position at, std::string_view what, std::string_view name) {

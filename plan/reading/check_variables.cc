@@ -172,7 +172,7 @@ void check_with_build(const DraftBenchmark& benchmark, const std::map<std::strin
   if (!makes_out && !run.contains("DIR"))
     problems.add(benchmark.build->at,
                  fmt::format("'benchmark.build' of '{}' must write the file ${{OUT}}, or "
-                             "benchmark.run must use one in ${{DIR}}",
+                             "benchmark.run must use a file in ${{DIR}}",
                              benchmark.value.name));
   else if (!run.contains("OUT") && !run.contains("DIR"))
     problems.add(
@@ -193,7 +193,7 @@ void check_levels_differ(const DraftFactor& factor, const Names& used, const std
     if (is_new) continue;
     problems.add(factor.at,
                  fmt::format("the levels '{}' and '{}' of the factor '{}' are the same for the "
-                             "benchmark '{}', which does not use the variables they differ in",
+                             "benchmark '{}', which does not use the variables that differ",
                              first->second, level.name, factor.value.name, benchmark));
     return;
   }
@@ -248,8 +248,8 @@ void check_beside(Draft& draft) {
         if (is_shared && changing.contains(name))
           draft.problems.add(
               text.at,
-              fmt::format("'{}' must be the same in all trials if a command runs beside "
-                          "them, so it cannot use ${{{}}}: name a file that exists already",
+              fmt::format("'{}' must be the same in all trials of a benchmark with 'beside', so it "
+                          "cannot use ${{{}}}: name a file that exists already",
                           text.path, name));
     }
     if (draft.plan.simulated || draft.plan.is_causal())

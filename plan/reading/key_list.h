@@ -107,8 +107,8 @@ inline constexpr Key keys[] = {
      "whether builds and trials use the machine's network; if `false`, they have only a loopback "
      "device of their own"},
     {"experiment.notify", Texts{is_filled_word, filled_word_rule},
-     "a program and its arguments; it runs when the experiment ends or is in trouble, and gets "
-     "JSON on its stdin",
+     "a program and its arguments; stabd runs this program, with JSON on its stdin, when the "
+     "experiment ends or has a problem",
      "none"},
 
     {"variables.NAME", Text{is_word, word_rule}, "the value of `${NAME}`"},
@@ -117,7 +117,7 @@ inline constexpr Key keys[] = {
     {"variables.CFLAGS", Text{is_word, word_rule, ""}, "options for the C compiler"},
     {"variables.CXXFLAGS", Text{is_word, word_rule, ""}, "options for the C++ compiler"},
     {"variables.LDFLAGS", Text{is_word, word_rule, ""},
-     "options for the linker; some factors add their own"},
+     "options for the linker; some factors add further options"},
 
     {"defaults.repetitions", Count{1, max_repeats, 30},
      "the number of measured blocks; not allowed with `design.stop`"},
@@ -127,7 +127,7 @@ inline constexpr Key keys[] = {
     {"defaults.build_timeout", Duration{std::chrono::minutes(30)},
      "how long a build may take; a build that takes longer is ended and fails"},
     {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
-     "how many bytes a trial may write to stdout, and how many to stderr"},
+     "how many bytes a trial may write to each of stdout and stderr"},
     {"defaults.memory_limit", Bytes{max_memory},
      "how much memory all processes of a trial may use together; a trial that uses more fails",
      "none"},
@@ -162,7 +162,7 @@ inline constexpr Key keys[] = {
      "the file that the program reads as its stdin", "`/dev/null`"},
     {"benchmark.beside", Texts{is_word, word_rule},
      "a command that runs at the same time as each trial, on the same CPUs, and reads the same "
-     "stdin: the response `relative_cpu` is the trial's CPU time divided by the CPU time of this "
+     "stdin; the response `relative_cpu` is the trial's CPU time divided by the CPU time of this "
      "command",
      "none"},
     {"benchmark.prepare", Text{is_filled_word, filled_word_rule},
@@ -174,7 +174,7 @@ inline constexpr Key keys[] = {
     {"benchmark.check.exit", Other{"0 to 255, or an array of such numbers"},
      "the exit code of a successful trial, or several such codes", "0"},
     {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule},
-     "the digest that the trial's stdout must have"},
+     "the SHA-256 digest that the trial's stdout must have"},
     {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
      "a file whose content the trial's stdout must equal"},
     {"benchmark.check.command", Text{is_filled_word, filled_word_rule},
@@ -210,21 +210,21 @@ inline constexpr Key keys[] = {
     {"factor.NAME.random.runs", Count{1, max_repeats}, "how often each seed runs",
      "required without `per`"},
     {"factor.env_bytes.random.min", Count{0, max_env_bytes, 0},
-     "the smallest number of bytes that can be drawn"},
+     "the smallest number of bytes that stabd may choose at random"},
     {"factor.env_bytes.random.max", Count{0, max_env_bytes, 4096},
-     "the largest number of bytes that can be drawn"},
+     "the largest number of bytes that stabd may choose at random"},
 
-    {"randomize.OPTION", Other{"the same as a level of that factor"},
+    {"randomize.OPTION", Other{"a value that is allowed as a level of the factor OPTION"},
      "an option of szc's runtime that is the same in all trials (\"Random layouts\")",
      "the runtime's default"},
 
     {"by_default.stack", Flag{false},
      "the default of `stack` for programs that szc builds; `stabctl` adds `stack = true` to a plan "
-     "that builds with szc and sets neither `code` nor `stack`, so that a stored plan keeps its "
+     "that builds with szc and sets neither `code` nor `stack`, so that the stored plan keeps its "
      "meaning"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
-     "the commit that this revision name stands for in the stored plan", "added by `stabctl`"},
+     "the commit that the revision `NAME` stands for in the stored plan", "added by `stabctl`"},
 
     {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)},
      "the design, which determines what is compared (\"Designs\")"},
@@ -238,7 +238,7 @@ inline constexpr Key keys[] = {
      "`sequential` when every comparison has a verdict",
      "required in `stop`"},
     {"design.stop.half_width", Percentage{},
-     "for `precision`: how far the interval of each ratio may reach to either side",
+     "for `precision`: how far each ratio's confidence interval may extend to either side",
      "required for `precision`"},
     {"design.stop.min", CountWith{15, "precision", 5, "sequential", max_blocks, 20},
      "how many blocks run before the experiment may end"},
@@ -247,14 +247,14 @@ inline constexpr Key keys[] = {
     {"design.stop.looks", Count{2, 20, 5},
      "for `sequential`: the number of analyses, evenly spaced from `min` to `max`"},
     {"design.time", Duration{},
-     "how long the experiment may take: no block begins that would end later, but the first 5 "
-     "blocks (or `stop.min`) always run",
+     "how long the experiment may take; stabd does not start a block that would end later, but "
+     "always runs the first 5 blocks (or `stop.min`)",
      "no limit"},
     {"design.comparisons", Count{2, 10'000, 20},
      "for `calibration`: how often each benchmark is compared with itself"},
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
-     "for `fractional`: how the levels of some treatments follow from others, as in `[\"d = "
-     "a:b:c\"]`",
+     "for `fractional`: how the levels of some treatments follow from the levels of others, as in "
+     "`[\"d = a:b:c\"]`",
      "required without `resolution`"},
     {"design.resolution", Count{3, max_fractional_treatments},
      "for `fractional`: how well the design can tell effects apart",
@@ -262,7 +262,7 @@ inline constexpr Key keys[] = {
 
     {"causal.scope", Texts{is_filled_word, filled_word_rule},
      "for `causal`: shell patterns of the source files whose lines the profiler tries",
-     "files in the build's copy, or in the plan's folder"},
+     "files in the build's copy of the sources, or in the plan's folder"},
     {"causal.binary", Texts{is_filled_word, filled_word_rule},
      "patterns of other files (libraries) whose lines the profiler also tries; may use `${OUT}`, "
      "`${DIR}` and `${SRC}`",
@@ -271,8 +271,8 @@ inline constexpr Key keys[] = {
      "the only line that the profiler tries, as FILE:LINE; FILE may be the end of a path",
      "samples determine the lines"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
-     "for programs without progress points: lines, each as FILE:LINE, whose samples count as "
-     "progress",
+     "for programs without progress points: lines, each as FILE:LINE; each sample in such a line "
+     "counts as progress",
      "none"},
     {"causal.experiment", Duration{std::chrono::milliseconds(50)},
      "the length of the first experiment, 10ms to 10min; later experiments are longer if progress "
@@ -280,12 +280,12 @@ inline constexpr Key keys[] = {
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
      "the CPU time between two samples, 100us to 1s"},
     {"causal.end_to_end", Flag{false},
-     "whether each trial is one experiment whose end is the progress point"},
+     "whether each trial is one performance experiment, whose end counts as progress"},
     {"causal.speedup", Percentage{},
      "with `end_to_end` and `line`: one of every two blocks has this speedup, and the other has 0",
      "random speedups"},
     {"causal.arrival_speedup", Duration{},
-     "by how much each visit to `STAB_ARRIVAL` makes its thread faster, at most 10s", "none"},
+     "the time that a thread virtually saves at each visit to `STAB_ARRIVAL`, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
      "a rule, as in `\"steal_share > 1%\"`; a trial that matches the rule is disturbed and runs "
@@ -307,8 +307,8 @@ inline constexpr Key keys[] = {
     {"measure.profile_hz", Count{1, 10'000, 997},
      "the number of samples per second of running time"},
     {"measure.on_absent", Choice{words::on_absent, "record"},
-     "if this machine cannot count an event: `record` stores the reason, and `refuse` makes stabd "
-     "measure nothing"},
+     "if this machine cannot count an event: `record` stores the reason, and `refuse` ends the "
+     "experiment before its first trial"},
     {"measure.simulate", Flag{false},
      "whether every trial runs under valgrind's cachegrind, which counts instructions and "
      "simulates caches and branches instead of measuring time (\"Simulated counts\")"},
@@ -335,26 +335,25 @@ inline constexpr Key keys[] = {
     {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print the number",
      "all benchmarks"},
     {"measure.derived.NAME", Text{is_formula, formula_rule},
-     "a reading of each trial that is computed from others, as in `ipc = \"instructions / "
+     "a reading of each trial that is computed from other readings, as in `ipc = \"instructions / "
      "cycles\"` (\"Measures of your own\")"},
 
     {"machine.cpus", Count{1, 1024, 1}, "the number of CPUs that are reserved for a trial"},
     {"machine.cpu", Other{"0 to 1023, or an array of 1 to 1024 such numbers"},
-     "the CPU or CPUs that trials run on, as the kernel numbers them", "any"},
+     "the kernel's numbers of the CPUs that trials run on", "any"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
      "whether to change machine settings that disturb trials, and restore them at the end: "
-     "`best-effort` changes the settings that it can before the first trial and lists the rest; "
-     "`strict` measures nothing unless all settings are quiet"},
+     "`best-effort` changes as many settings as possible before the first trial and lists the "
+     "rest; `strict` runs trials only if all settings are quiet"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
-     "the standard ones of `stabctl quiet status`"},
+     "the standard knobs of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
      "how long stabd waits for a quiet machine before each block; after that time, the block runs "
      "anyway",
      "no waiting"},
     {"machine.quiet_load", Percentage{},
-     "with `wait_for_quiet`: the largest allowed share of time in which other work (including the "
-     "host of a virtual machine: steal) uses the trial's CPUs or the other CPUs, or in which tasks "
-     "wait for memory",
+     "with `wait_for_quiet`: the limit for three shares of time: other work on the trial's CPUs, "
+     "other work on the other CPUs, and waiting for memory; steal counts as other work",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
      "with `wait_for_quiet`: the highest allowed temperature of the CPU", "any"},
@@ -365,14 +364,14 @@ inline constexpr Key keys[] = {
 
     {"machines.engine", Choice{words::engines},
      "trials run on nodes of a Slurm cluster (doc/cluster.md)", "required in `machines`"},
-    {"machines.nodes", Other{"a number, or an array of names of nodes"},
-     "how many nodes, or which ones: at most 64; each runs `repetitions` blocks", "1"},
+    {"machines.nodes", Other{"a number, or an array of node names"},
+     "the number of nodes or their names, at most 64; each node runs `repetitions` blocks", "1"},
     {"machines.partition", Text{is_cluster_word, cluster_word_rule},
      "the partition of the allocation", "the cluster's default"},
     {"machines.account", Text{is_cluster_word, cluster_word_rule}, "the account that is charged",
      "the user's default"},
     {"machines.qos", Text{is_cluster_word, cluster_word_rule},
-     "the quality of service of the allocation", "the cluster's default"},
+     "the Slurm quality of service (QOS) of the allocation", "the cluster's default"},
     {"machines.constraint", Text{is_cluster_word, cluster_word_rule},
      "the features that a node must have", "none"},
     {"machines.reservation", Text{is_cluster_word, cluster_word_rule},
@@ -382,11 +381,11 @@ inline constexpr Key keys[] = {
      "allocation",
      "the partition's limit"},
     {"machines.answer", Choice{words::programs, "these"},
-     "which machines the answer is about: these machines, or machines like these, which needs "
-     "several nodes"},
+     "whether the answer is about these machines only, or about machines like these; `like-these` "
+     "needs several nodes"},
     {"machines.drain", Flag{false},
-     "whether stabd drains a node that is out of order (`scontrol update ... state=drain`), which "
-     "Slurm allows its operators"},
+     "whether stabd drains a node that is out of order (`scontrol update ... state=drain`); Slurm "
+     "lets its operators do this"},
 
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "
@@ -410,9 +409,9 @@ inline constexpr Key keys[] = {
      "without the highest and the lowest fifth of the blocks, and `median` is the change that half "
      "of the blocks exceed; the report shows all three"},
     {"analysis.losses", Choice{words::losses, "extremes"},
-     "the assumption about lost trials: `extremes`, they could have had any value that "
-     "their limits permit; `monotone`, one level loses every trial that the other level would "
-     "lose, and some more (Lee's bounds); `random`, losses do not depend on the levels"},
+     "the assumption about lost trials: with `extremes`, they could have had any value that their "
+     "limits permit; with `monotone`, one level loses every trial that the other level would lose, "
+     "and some more (Lee's bounds); with `random`, losses do not depend on the levels"},
     {"analysis.programs", Choice{words::programs, "like-these"},
      "for `within-subjects`: which answer decides, \"on these programs\" or \"on programs like "
      "these\""},
@@ -420,8 +419,9 @@ inline constexpr Key keys[] = {
      "`baseline`: each level is compared with the first level; `all`: each level is compared with "
      "every other level"},
     {"analysis.control", Text{is_name, name_rule},
-     "for `one-way`: a level that does the same as the first level; its measured change is only "
-     "noise: it limits the verdicts on the other levels and never gets a verdict itself",
+     "for `one-way`: a level that does the same as the first level, so that its measured change is "
+     "only noise; this change limits the verdicts on the other levels and never gets a verdict "
+     "itself",
      "none"},
     {"analysis.better", Choice{words::directions, "lower"},
      "whether lower or higher values of the response are better"},

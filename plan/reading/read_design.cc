@@ -151,8 +151,8 @@ void check_treatments(Draft& draft, const Treatments& treatments) {
     refuse_kind(draft, "no treatment, because it compares programs with themselves", treatments);
   if (kind == DesignKind::within_subjects && draft.benchmarks.size() == 1)
     draft.problems.add(draft.design_at,
-                       "a within-subjects design compares over benchmarks and needs at least two, "
-                       "but this plan has 1");
+                       "a within-subjects design compares levels across benchmarks and needs at "
+                       "least two benchmarks, but this plan has 1");
 }
 
 bool has_seeds(DesignKind kind) {
@@ -316,9 +316,10 @@ void check_size(Draft& draft) {
                       : !draft.repetitions_at.empty() ? draft.repetitions_at.front()
                                                       : Position{};
   draft.problems.add(
-      at, fmt::format("the plan has {} trials ({} benchmarks, {} in a block of each), but at most "
-                      "{} are allowed: lower the repetitions, or remove levels or benchmarks",
-                      trials, draft.benchmarks.size(), per_block, max_trials));
+      at,
+      fmt::format("the plan has {} trials ({} benchmarks, {} trials of each in a block), but at "
+                  "most {} are allowed: lower the repetitions, or remove levels or benchmarks",
+                  trials, draft.benchmarks.size(), per_block, max_trials));
 }
 
 // Reads design.stop, the stopping rule, and refuses designs that the rule doesn't fit.
@@ -362,7 +363,7 @@ std::optional<Bounds> read_bounds(const Table& table, StopRule rule) {
 
 std::optional<Stop> read_precision(const Table& table) {
   refuse_key(table, "looks", "sequential");
-  table.require("half_width", R"(what every interval must come down to, as in "0.5%")");
+  table.require("half_width", R"(the largest half-width that an interval may have, as in "0.5%")");
   const auto half_width = given<"design.stop.half_width">(table);
   const auto bounds = read_bounds(table, StopRule::precision);
   if (!half_width || !bounds) return std::nullopt;
@@ -397,13 +398,14 @@ std::optional<Stop> read_sequential(const Table& table) {
 std::string_view why_not(DesignKind kind) {
   switch (kind) {
     case DesignKind::within_subjects:
-      return "its answer is about programs like these, and more blocks do not add programs";
+      return "the answer is about programs like these, and more blocks do not add programs";
     case DesignKind::causal:
-      return "it compares nothing, and 'design.time' limits how long it takes";
+      return "a causal design does not compare anything, and 'design.time' already limits its "
+             "duration";
     case DesignKind::nested:
-      return "its treatments are tested against seeds, and more blocks do not add seeds";
+      return "the treatments are tested against seeds, and more blocks do not add seeds";
     default:
-      return "its error rate is unknown there";
+      return "the error rate of a stopping rule is unknown for this design";
   }
 }
 

@@ -85,8 +85,8 @@ std::string why_no_quantity(std::string_view name) {
         response);
   if (const Quantity* quantity = counted_as(name))
     return fmt::format(
-        "'exclude.when' must not use the {} of a whole trial: it grows with the trial's time, and "
-        "the slower arm would lose more trials; write '{}'",
+        "'exclude.when' must not use the total {} of a trial, which grows with the trial's time, "
+        "so the slower arm would lose more trials: write '{}'",
         shown(name), quantity->name);
   Words names;
   for (const Quantity& each : quantities()) names.emplace_back(each.name);
@@ -108,9 +108,10 @@ std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) 
 std::string_view why_about_time(const Exclusion& rule, const Quantity& quantity) {
   if (quantity.take != Take::per_second && quantity.take != Take::share) return "";
   if (rule.bound == Bound::below || rule.bound == Bound::at_most)
-    return "drops trials with too little of it, which are the slow ones: use > or >=";
+    return "drops trials in which this quantity is small, which are the slow trials: use > or >=";
   if (rule.limit == 0)
-    return "drops every trial that has any of it, as long trials do: set a bound above 0";
+    return "drops every trial in which this quantity is above 0, as it is in long trials: set a "
+           "bound above 0";
   return "";
 }
 
@@ -156,10 +157,9 @@ std::optional<Exclusion> read_when(const Table& table) {
 void check_exclude_of(const std::string& response, Draft& draft) {
   const auto parts = parts_of(draft.plan, response);
   if (const Exclusion* rule = rule_on(draft.plan, parts))
-    draft.problems.add(
-        {}, fmt::format(
-                "'exclude.when' must not use '{}' where {} is the response: both count the same",
-                rule->quantity, shown(response)));
+    draft.problems.add({}, fmt::format("'exclude.when' must not use '{}' if {} is the response, "
+                                       "because both count the same events",
+                                       rule->quantity, shown(response)));
 }
 
 }  // namespace

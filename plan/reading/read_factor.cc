@@ -252,8 +252,8 @@ void add_revision(const NamedRevision& given, const std::string& path, const Var
   for (const Level& other : levels) {
     if (other.name == level.name)
       return refuse(
-          fmt::format("two levels have the name '{}': give them names, as in {{ before = \"main\", "
-                      "after = \".\" }}",
+          fmt::format("two levels have the name '{}': give them different names, as in {{ before = "
+                      "\"main\", after = \".\" }}",
                       level.name));
     if (other.revision == level.revision)
       return refuse(

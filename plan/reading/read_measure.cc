@@ -30,8 +30,8 @@ constexpr std::string_view first_threads_own = "cpu-migrations";
 std::string why_no_event(const std::string& name, const Draft& draft) {
   if (name == first_threads_own)
     return fmt::format(
-        "{} of its first thread are already a reading of each trial; use 'migrations' to count "
-        "those of all its threads and processes",
+        "{} of a trial's first thread are already a reading of each trial; use 'migrations' to "
+        "count the migrations of all its threads and processes",
         shown(name));
   if (region_of(name) || is_simulated(name) || is_of_builds(name) ||
       std::ranges::find(words::responses, name) != words::responses.end())
@@ -115,7 +115,7 @@ class CounterReader {
       draft_.problems.add(
           pair.at,
           fmt::format("'measure.{}' has {} names{}, but at most {} are allowed", shown(pair.key),
-                      all, pair.key == "rotate" ? " with those of 'measure.counters'" : "",
+                      all, pair.key == "rotate" ? " including the names in 'measure.counters'" : "",
                       max_counters));
   }
 
@@ -170,11 +170,10 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
     return false;
   }
   if (is_simulated(*given) && !draft.plan.simulated) {
-    draft.problems.add(
-        &value == &pair.value ? pair.at : value.at,
-        fmt::format(
-            "'analysis.response' {} needs [measure] simulate = true, which measures no time",
-            *given));
+    draft.problems.add(&value == &pair.value ? pair.at : value.at,
+                       fmt::format("'analysis.response' {} needs [measure] simulate = true, which "
+                                   "counts instead of measuring time",
+                                   *given));
     return false;
   }
   Words known(words::responses.begin(), words::responses.end());
@@ -215,7 +214,7 @@ void read_directions(const Table& table, Draft& draft) {
       draft.problems.add(
           items[i].at,
           fmt::format("'analysis.higher' contains {}, which is not one of the further responses in "
-                      "'analysis.response'; 'analysis.better' is about the first one",
+                      "'analysis.response'; 'analysis.better' is about the first response",
                       shown((*names)[i])));
   }
 }
@@ -359,7 +358,8 @@ void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draf
   if (!names) return;
   const Pair& pair = *table.find("benchmarks");
   if (names->empty())
-    return table.refuse(pair, "an array of at least one name; leave it out for all benchmarks");
+    return table.refuse(pair,
+                        "an array of at least one name; leave the key out for all benchmarks");
   Words known;
   for (const DraftBenchmark& each : draft.benchmarks) known.push_back(each.value.name);
   const Items& items = std::get<Items>(pair.value.data);
@@ -426,7 +426,8 @@ void check_names_of(const std::string& path, Position at, const std::string& tex
         fmt::format("'{}' is not a counter, response or output measure{}", shown(step.name),
                     hint.empty() ? did_you_mean(step.name, known) : hint);
     if (derived.find(step.name) != nullptr)
-      why = fmt::format("'{}' is also derived: write its formula here", shown(step.name));
+      why =
+          fmt::format("'{}' is itself a derived measure: write its formula here", shown(step.name));
     draft.problems.add(at, fmt::format("'{}', character {}: {}", path, step.at, why));
   }
 }
@@ -490,7 +491,7 @@ void check_blocks(Draft& draft) {
       draft.problems.add(
           draft.rotate_at,
           fmt::format("'measure.rotate' has {} sets, but '{}' has {} block{}{}: each set needs at "
-                      "least one; use more blocks, or fewer sets",
+                      "least one block; use more blocks, or fewer sets",
                       sets, shown(benchmark.value.name), blocks, blocks == 1 ? "" : "s",
                       draft.plan.design.stop ? " before it may end" : ""));
 }
@@ -528,8 +529,8 @@ void check_number(const std::string& name, Position at, Draft& draft) {
     if (is_of_real_runs(part))
       draft.problems.add(
           at, fmt::format(
-                  "{} cannot be measured under 'measure.simulate', because it would be the "
-                  "simulator's: compare {}",
+                  "{} cannot be measured under 'measure.simulate', because its value would be "
+                  "about the simulator itself: compare {}",
                   part == name ? shown(name) : fmt::format("{} of {}", shown(part), shown(name)),
                   fmt::join(simulated_names, ", ")));
 }
@@ -540,7 +541,8 @@ void check_numbers(Draft& draft) {
   if (given)
     check_number(draft.plan.analysis.response, at, draft);
   else
-    refuse(draft, "measures no wall time: add [analysis] response = \"simulated-instructions\"");
+    refuse(draft,
+           "does not measure wall time: add [analysis] response = \"simulated-instructions\"");
   for (const OtherResponse& each : draft.plan.analysis.others) check_number(each.name, at, draft);
   for (const DerivedMeasure& each : draft.plan.derived)
     check_number(each.name, *draft.simulate_at, draft);
@@ -574,15 +576,16 @@ void check_simulated(Draft& draft) {
   check_runtime(draft);
   if (!plan.counters.empty() || !plan.rotated.empty())
     refuse(draft,
-           "does its own counting, and events would count the simulator: leave out "
+           "does its own counting, and events would also count the simulator's own work: leave out "
            "'measure.counters' and 'measure.rotate'");
   if (!plan.profile.empty())
-    refuse(draft, "measures no time to sample: leave out 'measure.profile'");
+    refuse(draft, "does not measure time, which profiles need: leave out 'measure.profile'");
   if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
         return each.google_benchmark.has_value();
       }))
     refuse(draft,
-           "cannot be combined with Google Benchmark, which repeats its measurements by the clock");
+           "cannot be combined with Google Benchmark, which decides by the clock how often it "
+           "repeats a measurement");
   if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
     refuse(draft,
            "counts events that other programs cannot disturb, so leave out 'exclude', "

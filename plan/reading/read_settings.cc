@@ -140,10 +140,10 @@ void read_wait(const Table& table, Draft& draft) {
   }
   for (const char* name : {"quiet_load", "quiet_temperature_c", "quiet_frequency_khz"})
     if (const Pair* pair = table.find(name))
-      draft.problems.add(
-          pair->at,
-          fmt::format("'machine.{}' has no effect without 'machine.wait_for_quiet', as in \"2min\"",
-                      name));
+      draft.problems.add(pair->at,
+                         fmt::format("'machine.{}' has no effect without 'machine.wait_for_quiet': "
+                                     "set it, as in wait_for_quiet = \"2min\"",
+                                     name));
 }
 
 void read_cpu(const Table& table, Draft& draft) {
@@ -174,7 +174,8 @@ void read_machine(const Table& root, Draft& draft) {
   if (knobs == nullptr) return;
   const auto* items = std::get_if<Items>(&knobs->value.data);
   if (items != nullptr && items->empty())
-    table->refuse(*knobs, "an array of at least one name; leave it out for the standard ones");
+    table->refuse(*knobs,
+                  "an array of at least one name; leave the key out for the standard knobs");
   if (quiesce == to_string(Quiesce::off) || table->find("quiesce") == nullptr)
     draft.problems.add(knobs->at,
                        "'machine.knobs' has no effect with machine.quiesce = \"off\": use "
@@ -192,7 +193,7 @@ void read_nodes(const Table& table, Draft& draft) {
     machines.names = table.texts("nodes", is_node, node_rule).value_or(std::vector<std::string>());
     machines.nodes = static_cast<std::uint32_t>(machines.names.size());
     if (const auto& items = std::get<Items>(pair->value.data); items.empty())
-      return table.refuse(*pair, "a number, or an array of at least one name of a node");
+      return table.refuse(*pair, "a number, or an array of at least one node name");
     else if (machines.names.empty())
       return;  // one of the names is wrong
   } else if (std::holds_alternative<std::int64_t>(pair->value.data)) {
@@ -200,7 +201,7 @@ void read_nodes(const Table& table, Draft& draft) {
     if (!number) return;
     machines.nodes = static_cast<std::uint32_t>(*number);
   } else {
-    return table.refuse(*pair, "a number, or an array of names of nodes");
+    return table.refuse(*pair, "a number, or an array of node names");
   }
   draft.nodes_at = pair->at;
   const std::set<std::string> different(machines.names.begin(), machines.names.end());
@@ -289,7 +290,7 @@ std::string_view why_no_blocks(const Draft& draft) {
   if (draft.plan.analysis.stabilizer) return "method = \"stabilizer\" has tests of its own";
   switch (draft.plan.design.kind) {
     case DesignKind::within_subjects:
-      return "within subjects, each effect has its own error";
+      return "in a within-subjects design, each effect has its own error";
     case DesignKind::nested:
       return "a nested design compares the means of seeds";
     case DesignKind::padding_study:
@@ -306,10 +307,12 @@ void check_split(Draft& draft) {
   bool split = draft.plan.is_split(analysis.response);
   for (const OtherResponse& each : analysis.others) split = split || draft.plan.is_split(each.name);
   if (split)
-    refuse(draft, "response",
-           fmt::format("is measured by Google Benchmark for many benchmarks in one trial, and a {} "
-                       "design needs trials of their own: set design.kind = \"full-factorial\"",
-                       to_string(draft.plan.design.kind)));
+    refuse(
+        draft, "response",
+        fmt::format(
+            "is measured by Google Benchmark for many benchmarks in one trial, and in a {} design "
+            "each benchmark needs trials of its own: set design.kind = \"full-factorial\"",
+            to_string(draft.plan.design.kind)));
 }
 
 // A control is a level other than the first one, and at least one further level must be compared
@@ -331,8 +334,8 @@ void check_control(Draft& draft) {
     const auto found = std::ranges::find(levels, analysis.control, &Level::name);
     if (found == levels.end() || found == levels.begin() || levels.size() < 3)
       refuse(draft, "control",
-             fmt::format("must be a level of '{}' other than the first one, and a further level "
-                         "must be compared",
+             fmt::format("must be a level of '{}' other than the first one, and the factor needs a "
+                         "further level to compare",
                          factor.value.name));
   }
 }
@@ -344,9 +347,10 @@ void check_analysis(Draft& draft) {
   const DesignKind kind = draft.plan.design.kind;
   if (draft.study.analysis.contains("programs") && kind != DesignKind::within_subjects)
     refuse(draft, "programs",
-           fmt::format("says which programs an overall answer is about, but a {} design answers "
-                       "for each benchmark: remove it, or set design.kind = \"within-subjects\"",
-                       to_string(kind)));
+           fmt::format(
+               "chooses the programs that an overall answer is about, but a {} design gives an "
+               "answer for each benchmark: remove it, or set design.kind = \"within-subjects\"",
+               to_string(kind)));
   if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
   if (draft.plan.analysis.estimand == "median" && kind != DesignKind::within_subjects)

@@ -96,8 +96,8 @@ void read_causal(const Table& root, Draft& draft) {
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
     draft.problems.add(
         table->find("speedup")->at,
-        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': other experiments choose "
-        "their speedups at random, because each run needs some at 0");
+        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': experiments without these "
+        "keys choose speedups at random, because each run needs some experiments with speedup 0");
 }
 
 // These designs have further requirements, and a few keys determine their arms and cells.
@@ -122,7 +122,8 @@ void check_repetitions(Draft& draft) {
   if (blocks < 2)
     draft.problems.add(
         draft.repetitions_at.empty() ? draft.design_at : draft.repetitions_at.front(),
-        "a calibration needs at least 2 repetitions, the blocks of a comparison");
+        "a calibration needs at least 2 repetitions, because each repetition is one block of a "
+        "comparison");
 }
 
 void check_calibration(Draft& draft) {

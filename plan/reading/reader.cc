@@ -213,12 +213,11 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   const std::optional<Position> answer_at = draft.machines_answer_at;
   Plan plan = finish(std::move(draft));
   if (const std::string why = answer_at ? why_no_other_machines(plan) : ""; !why.empty())
-    return only(
-        *answer_at,
-        fmt::format("'machines.answer' is \"like-these\", but an answer about machines like "
-                    "these needs the change on each of several machines, which this plan "
-                    "does not measure, because {}: change that, or use \"these\"",
-                    why));
+    return only(*answer_at,
+                fmt::format("'machines.answer' is \"like-these\", which needs the change on each "
+                            "of several machines, but this plan does not measure these changes, "
+                            "because {}: change the plan, or use \"these\"",
+                            why));
   return plan;
 }
 

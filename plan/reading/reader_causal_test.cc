@@ -102,7 +102,8 @@ TEST(ReaderCausal, WhatVirtualPausesWouldBeInIsRefused) {
   EXPECT_THAT(more("[analysis]\nresponse = 'user'\n"),
               HasSubstr("'analysis.response' has no effect in a causal design"));
   EXPECT_THAT(more("stop = { rule = 'precision', half_width = '1%', max = 90 }\n"),
-              HasSubstr("'design.stop' does not apply to a causal design: it compares nothing"));
+              HasSubstr("'design.stop' does not apply to a causal design: a causal design does not "
+                        "compare anything"));
   EXPECT_EQ(more("time = '1h'\n"), "");
 }
 

@@ -75,7 +75,7 @@ TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
             "name the program itself\n");
   EXPECT_EQ(benchmark("build = 'make'\nrun = ['${OUT}']\n"),
             "p:5:1: 'benchmark.build' of 'b' must write the file ${OUT}, or benchmark.run must use "
-            "one in ${DIR}\n");
+            "a file in ${DIR}\n");
   EXPECT_EQ(benchmark("build = 'make ${OUT}'\nrun = ['/bin/true']\n"),
             "p:5:1: 'benchmark.build' of 'b' writes ${OUT}, but benchmark.run does not use it\n");
   EXPECT_EQ(benchmark("build = 'make'\nrun = ['${DIR}/prog']\n"), "");
@@ -97,8 +97,7 @@ TEST(ReaderFactors, LevelsDifferForEachBenchmark) {
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '1', X = '2' }\n"),
       "p:7:9: the levels 'a' and 'b' of the factor 'f' are the same for the benchmark 'b', which "
-      "does "
-      "not use the variables they differ in\n");
+      "does not use the variables that differ\n");
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '2', X = '1' }\n"),
       "");
@@ -142,9 +141,9 @@ TEST(ReaderDesign, OneWayHasOneTreatment) {
 
 TEST(ReaderDesign, WithinSubjectsHasSubjectsAndATreatment) {
   EXPECT_EQ(more("[design]\nkind = 'within-subjects'\n"),
-            "p:8:1: a within-subjects design compares over benchmarks and needs at least two, but "
-            "this plan has 1\np:8:1: a within-subjects design needs at least one treatment (a "
-            "factor with two or more fixed levels), but this plan has 0\n");
+            "p:8:1: a within-subjects design compares levels across benchmarks and needs at least "
+            "two benchmarks, but this plan has 1\np:8:1: a within-subjects design needs at least "
+            "one treatment (a factor with two or more fixed levels), but this plan has 0\n");
 }
 
 TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
@@ -228,15 +227,16 @@ TEST(ReaderSize, MoreCellsThanANumberCanHoldAreRefusedToo) {
 }
 
 TEST(ReaderSize, TooManyTrialsAreRefused) {
-  EXPECT_EQ(benchmark("run = ['/bin/true', '${a}']\n[defaults]\nrepetitions = 1000\nwarmup = 1\n" +
-                      thousand_levels("a")),
-            "p:7:1: the plan has 1001000 trials (1 benchmarks, 1000 in a block of each), but at "
-            "most 1000000 are allowed: lower the repetitions, or remove levels or benchmarks\n");
+  EXPECT_EQ(
+      benchmark("run = ['/bin/true', '${a}']\n[defaults]\nrepetitions = 1000\nwarmup = 1\n" +
+                thousand_levels("a")),
+      "p:7:1: the plan has 1001000 trials (1 benchmarks, 1000 trials of each in a block), but at "
+      "most 1000000 are allowed: lower the repetitions, or remove levels or benchmarks\n");
   EXPECT_EQ(
       more("[design]\nkind = 'nested'\n[factor.link_order]\nrandom = { seeds = 1001, runs = 1000 "
            "}\n"),
-      "p: the plan has 1001000 trials (1 benchmarks, 1001 in a block of each), but at most 1000000 "
-      "are allowed: lower the repetitions, or remove levels or benchmarks\n");
+      "p: the plan has 1001000 trials (1 benchmarks, 1001 trials of each in a block), but at most "
+      "1000000 are allowed: lower the repetitions, or remove levels or benchmarks\n");
 }
 
 }  // namespace

@@ -190,8 +190,8 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
       "p:8:1: 'factor.v.revisions' must have 2 to 100 revisions, as in [\"main\", \".\"], not "
       "1\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a/b', 'a~b']\n"),
-            "p:8:21: 'factor.v.revisions': two levels have the name 'a-b': give them names, as in "
-            "{ before = \"main\", after = \".\" }\n");
+            "p:8:21: 'factor.v.revisions': two levels have the name 'a-b': give them different "
+            "names, as in { before = \"main\", after = \".\" }\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = { a = 'main', b = 'main' }\n"),
             "p:8:27: 'factor.v.revisions': the levels 'a' and 'b' are the same revision: change or "
             "remove one\n");

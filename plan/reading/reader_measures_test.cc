@@ -45,13 +45,14 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
               HasSubstr("needs one of 'regex', 'json' and 'google_benchmark'"));
   EXPECT_THAT(more("[[measure.output]]\nregex = '(a)'\n"), HasSubstr("'measure.output.name'"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\nregex = 'a'\n"),
-            "p:8:9: 'measure.output.regex': it has no group: put the number between ( and )\n");
+            "p:8:9: 'measure.output.regex': the pattern has no group: put the part that matches "
+            "the number between ( and )\n");
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
               HasSubstr("p:8:9: 'measure.output.regex': missing )"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),
             "p:8:8: 'measure.output.json' is not a pointer: it must be \"\" or begin with '/', and "
-            "'~' is allowed only in ~0 and ~1\np:9:1: 'measure.output.take' is for 'regex': 'json' "
-            "selects one value\n");
+            "can contain '~' only in ~0 and ~1\np:9:1: 'measure.output.take' is for 'regex': "
+            "'json' selects one value\n");
 }
 
 TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
@@ -108,8 +109,8 @@ TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
       EXPECT_THAT(more(others + time + "[design]\nkind = '" + kind +
                        "'\n[analysis]\nresponse = " + response + "\n"),
                   HasSubstr("'analysis.response' is measured by Google Benchmark for many "
-                            "benchmarks in one trial, and a " +
-                            kind + " design needs trials of their own"));
+                            "benchmarks in one trial, and in a " +
+                            kind + " design each benchmark needs trials of its own"));
 }
 
 TEST(ReaderOutput, IsBounded) {
@@ -126,7 +127,7 @@ TEST(ReaderOutput, IsBounded) {
                    std::string(21, 'a') + "'\n"),
               HasSubstr("must be a text of at most 20 printable characters"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\nbenchmarks = []\n"),
-              HasSubstr("leave it out for all benchmarks"));
+              HasSubstr("leave the key out for all benchmarks"));
   std::string many;
   for (int i = 0; i < 65; ++i)
     many += "[[measure.output]]\nname = 'm" + std::to_string(i) + "'\nregex = '(a)'\n";
@@ -186,8 +187,9 @@ TEST(ReaderDerived, AMistakeHasItsPlaceInTheFormula) {
   EXPECT_THAT(formula("page-faults / wall"),
               HasSubstr("character 1: 'page' is not a counter, response or output measure: put "
                         "'page-faults' in quotes"));
-  EXPECT_THAT(formula("twice / 2"),
-              HasSubstr("character 1: 'twice' is also derived: write its formula here"));
+  EXPECT_THAT(
+      formula("twice / 2"),
+      HasSubstr("character 1: 'twice' is itself a derived measure: write its formula here"));
   EXPECT_THAT(formula(""), HasSubstr("must be a formula of 1 to 1000 bytes"));
   EXPECT_THAT(more("[measure.derived]\nipc = 7\n"), HasSubstr("'measure.derived.ipc'"));
 }
@@ -228,8 +230,9 @@ TEST(ReaderResponses, EachIsOneAndThereOnce) {
           HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
           HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
           HasSubstr("p:7:33: 'analysis.response' has wall twice"),
-          HasSubstr("p:8:11: 'analysis.higher' contains wall, which is not one of the further "
-                    "responses in 'analysis.response'; 'analysis.better' is about the first one")));
+          HasSubstr(
+              "p:8:11: 'analysis.higher' contains wall, which is not one of the further responses "
+              "in 'analysis.response'; 'analysis.better' is about the first response")));
   EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
   EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
               HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));

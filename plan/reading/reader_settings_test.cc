@@ -153,8 +153,8 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
   EXPECT_EQ(
       problems_of(with + "[factor.f]\nlevels = { a = { L = '1', N = '1' }, b = { L = '2', N = "
                          "'2' } }\n"),
-      "p:8:18: 'benchmark.beside' must be the same in all trials if a command runs beside "
-      "them, so it cannot use ${N}: name a file that exists already\n");
+      "p:8:18: 'benchmark.beside' must be the same in all trials of a benchmark with 'beside', so "
+      "it cannot use ${N}: name a file that exists already\n");
   const std::string built =
       "[experiment]\nname = 'x'\n[variables]\nREF = '${DIR}/b'\n[[benchmark]]\n"
       "name = 'b'\nbuild = 'cc ${L} b.c -o ${OUT}'\nrun = ['${OUT}']\n";
@@ -162,7 +162,7 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
        {"beside = ['${REF}']\n", "beside = ['${OUT}']\n", "beside = ['b', '${LDFLAGS}']\n",
         "beside = ['b']\nstdin = '${L}'\n"})
     EXPECT_THAT(problems_of(built + changing + factor),
-                HasSubstr("must be the same in all trials if a command runs beside them"))
+                HasSubstr("must be the same in all trials of a benchmark with 'beside'"))
         << changing;
   EXPECT_THAT(problems_of(with + factor + "[[exclude]]\nwhen = 'involuntary_switches_per_s > 5'\n"),
               HasSubstr("leave the rule out"));
@@ -279,9 +279,9 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       "of 1 to 200 printable characters, not 7\np:7:30: each item of 'measure.counters' must be "
       "the name of an event or an array of such names, not an array\np:7:35: cycles is already "
       "counted\np:7:46: wall is measured in each trial and is not a counter: leave it out\np:7:54: "
-      "cpu-migrations of its first thread are already a reading of each trial; use 'migrations' to "
-      "count those of all its threads and processes\np:8:1: 'measure.on_absent' must be \"record\" "
-      "or \"refuse\", not \"ignore\"\n");
+      "cpu-migrations of a trial's first thread are already a reading of each trial; use "
+      "'migrations' to count the migrations of all its threads and processes\np:8:1: "
+      "'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
   EXPECT_THAT(more("[factor.cycles]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
                    "[measure]\ncounters = ['cycles']\n"),
               testing::HasSubstr("cycles is also a factor"));
@@ -412,7 +412,7 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
   EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\n" + several + factor)
                   .machines->like_these);
   EXPECT_THAT(cluster("answer = 'like-these'\n" + factor), HasSubstr("'machines.nodes' is 1"));
-  EXPECT_THAT(cluster(several), HasSubstr("because it compares nothing"));
+  EXPECT_THAT(cluster(several), HasSubstr("because the plan compares nothing"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nerror = 'pooled'\n"),
               HasSubstr("because 'analysis.error' is pooled"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nestimand = 'median'\n"),
@@ -420,9 +420,9 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
   EXPECT_THAT(cluster(several + factor + "[factor.aslr]\nlevels = [false, true]\n[design]\n" +
                       "kind = 'custom'\ncells = [ { env_bytes = '0', aslr = false }, { env_bytes = "
                       "'64', aslr = false }, { env_bytes = '0', aslr = true } ]\n"),
-              HasSubstr("because its cells are not all combinations of the levels"));
+              HasSubstr("because the plan's cells are not all combinations of the levels"));
   EXPECT_THAT(cluster(several + factor + "[[benchmark]]\nname = 'c'\nrun = ['true']\n"),
-              HasSubstr("because it has several benchmarks"));
+              HasSubstr("because the plan has several benchmarks"));
 }
 
 TEST(ReaderMachines, NodesAreANumberOrNames) {
@@ -442,9 +442,9 @@ TEST(ReaderMachines, SettingsOfTheDaemonsMachineAreRefused) {
 
 TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
   EXPECT_EQ(more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
-            "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet', as in "
-            "\"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect without "
-            "'machine.wait_for_quiet', as in \"2min\"\n");
+            "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': set it, "
+            "as in wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
+            "without 'machine.wait_for_quiet': set it, as in wait_for_quiet = \"2min\"\n");
   EXPECT_THAT(more("[machine]\nwait_for_quiet = '0s'\n"), HasSubstr("machine.wait_for_quiet"));
   EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
 }
@@ -514,17 +514,18 @@ TEST(ReaderAnalysis, KeepsWhatItIsTold) {
 }
 
 TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
-  EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
-            "p:7:1: 'analysis.programs' says which programs an overall answer is about, but a "
-            "full-factorial design answers for each benchmark: remove it, or set design.kind = "
-            "\"within-subjects\"\n");
+  EXPECT_EQ(
+      more("[analysis]\nprograms = 'these'\n"),
+      "p:7:1: 'analysis.programs' chooses the programs that an overall answer is about, but a "
+      "full-factorial design gives an answer for each benchmark: remove it, or set design.kind = "
+      "\"within-subjects\"\n");
 }
 
 TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
   EXPECT_EQ(
       more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = 'pooled'\n"),
-      "p:14:1: 'analysis.error' cannot be \"pooled\", because within subjects, each effect has its "
-      "own error: remove it\n");
+      "p:14:1: 'analysis.error' cannot be \"pooled\", because in a within-subjects design, each "
+      "effect has its own error: remove it\n");
   EXPECT_EQ(more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = "
                                 "'pooled'\nmethod = 'stabilizer'\n"),
             "p:14:1: 'analysis.error' cannot be \"pooled\", because method = \"stabilizer\" has "

@@ -34,7 +34,7 @@ TEST(ReaderSimulated, CountsOfTheSimulatorAreCompared) {
 
 TEST(ReaderSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
   EXPECT_THAT(more(simulate),
-              HasSubstr("'measure.simulate' measures no wall time: add [analysis] response"));
+              HasSubstr("'measure.simulate' does not measure wall time: add [analysis] response"));
   for (const std::string_view response : words::responses)
     EXPECT_THAT(more(simulate + "[analysis]\nresponse = '" + std::string(response) + "'\n"),
                 HasSubstr(std::string(response) + " cannot be measured under 'measure.simulate'"));

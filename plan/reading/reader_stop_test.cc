@@ -32,7 +32,7 @@ TEST(ReaderStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
 TEST(ReaderStop, ARuleIsSaidInWords) {
   EXPECT_EQ(
       describe(*good_plan(with_stop("{ rule = 'sequential', max = 60, looks = 3 }")).design.stop),
-      "sequential: when every comparison is decided, at 3 looks after 20 to 60 blocks");
+      "sequential: when every comparison has a verdict, at 3 looks after 20 to 60 blocks");
   EXPECT_EQ(describe(*good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', max = 60 }"))
                           .design.stop),
             "by precision: when every interval is within +-0.5 %, after 20 to 60 blocks");
@@ -83,8 +83,8 @@ TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
             "p:8:10: 'design.stop.rule' must be \"precision\" or \"sequential\", not \"precisio\", "
             "did you mean 'precision'?\n");
   EXPECT_EQ(problems_of(with_stop("{ rule = 'precision', half_with = '1%', max = 50 }")),
-            "p:8:8: 'design.stop.half_width' is missing: add what every interval must come down "
-            "to, as in \"0.5%\"\n"
+            "p:8:8: 'design.stop.half_width' is missing: add the largest half-width that an "
+            "interval may have, as in \"0.5%\"\n"
             "p:8:30: unknown key 'design.stop.half_with', did you mean 'half_width'?\n");
   EXPECT_EQ(problems_of(with_stop("{ rule = 'sequential' }")),
             "p:8:8: 'design.stop.max' is missing: add the largest number of blocks\n");
@@ -122,12 +122,12 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
                         "[[benchmark]]\nname = 'c'\nbuild = 'cc ${CFLAGS} -o ${OUT}'\n"
                         "run = ['${OUT}']\n[design]\nkind = 'within-subjects'\n" +
                         stop + opt),
-            "p:13:1: 'design.stop' does not apply to a within-subjects design: its answer is about "
+            "p:13:1: 'design.stop' does not apply to a within-subjects design: the answer is about "
             "programs like these, and more blocks do not add programs; remove it, or choose a "
             "full-factorial, one-way or custom design\n");
   EXPECT_THAT(problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
                           "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
-              HasSubstr("'design.stop' does not apply to a nested design: its treatments are "
+              HasSubstr("'design.stop' does not apply to a nested design: the treatments are "
                         "tested against seeds, and more blocks do not add seeds"));
 }
 

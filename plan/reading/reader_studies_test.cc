@@ -90,7 +90,7 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
                 HasSubstr("must be a level of 'opt' other than the first one"));
   EXPECT_THAT(
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
-      HasSubstr("and a further level must be compared"));
+      HasSubstr("and the factor needs a further level to compare"));
   EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
               HasSubstr("cannot be combined with pairs"));
   EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
@@ -110,7 +110,8 @@ TEST(Calibration, HasComparisonsOfOneSize) {
             "p:9:1: all comparisons of a calibration have the same size, but 'c' has 5 repetitions "
             "and 'b' has 10: set only defaults.repetitions\n");
   EXPECT_EQ(more("repetitions = 1\n[design]\nkind = 'calibration'\n"),
-            "p:7:1: a calibration needs at least 2 repetitions, the blocks of a comparison\n");
+            "p:7:1: a calibration needs at least 2 repetitions, because each repetition is one "
+            "block of a comparison\n");
   EXPECT_EQ(more("[design]\nkind = 'calibration'\ncomparisons = 1\n"),
             "p:9:1: 'design.comparisons' must be a whole number from 2 to 10000, not 1\n");
   EXPECT_EQ(more("[design]\ncomparisons = 5\n"),
@@ -194,8 +195,8 @@ TEST(FractionalPlan, SaysWhichPartItIs) {
             "p:8:1: a fractional design needs 'design.resolution', such as 4, or "
             "'design.generators', such as [\"d = a:b:c\"]\n");
   EXPECT_EQ(more(fractional + "resolution = 4\n" + factors),
-            "p:9:1: no fraction of the cells of 3 treatments has resolution 4: use at most 3, or a "
-            "full-factorial design\n");
+            "p:9:1: no fraction of the cells of 3 treatments has resolution 4: use a resolution of "
+            "at most 3, or a full-factorial design\n");
   EXPECT_EQ(
       more(fractional + "resolution = 3\ngenerators = ['opt = aslr:env_bytes']\n" + factors),
       "p:9:1: 'design.resolution' and 'design.generators' both set the fraction: remove one\n");
@@ -215,7 +216,7 @@ TEST(FractionalPlan, CellsThatRunTheSameAreAMistake) {
       smallest + fractional + "generators = ['env_bytes = code:aslr']\n" + aslr + bytes +
       "[factor.code]\nlevels = [false, true]\n[factor.rerandomize]\nlevels = ['once', "
       "'repeated']\n");
-  EXPECT_TRUE(problems.contains("this cell does the same as (")) << problems;
+  EXPECT_TRUE(problems.contains("this cell is equivalent to (")) << problems;
 }
 
 }  // namespace

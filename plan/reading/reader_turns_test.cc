@@ -43,7 +43,7 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
   EXPECT_THAT(more(many + "]\n"), HasSubstr("'measure.rotate' must be 2 to 16 arrays of names"));
   many = "[measure]\ncounters = ['cs']\nrotate = [['cycles'], [";
   for (int i = 0; i < 63; ++i) many += "'r" + std::to_string(i) + "',";
-  EXPECT_THAT(more(many + "]]\n"), HasSubstr("'measure.rotate' has 65 names with those of "
+  EXPECT_THAT(more(many + "]]\n"), HasSubstr("'measure.rotate' has 65 names including the names in "
                                              "'measure.counters', but at most 64 are allowed"));
 }
 
@@ -51,7 +51,7 @@ TEST(ReaderTurns, EachSetNeedsABlockOfEachBenchmark) {
   const std::string few = "[[benchmark]]\nname = 'few'\nrun = ['/bin/true']\nrepetitions = 1\n";
   EXPECT_EQ(more(few + sets),
             "p:11:1: 'measure.rotate' has 2 sets, but 'few' has 1 block: each set needs at least "
-            "one; use more blocks, or fewer sets\n");
+            "one block; use more blocks, or fewer sets\n");
   const std::string stop =
       "[factor.aslr]\nlevels = [false, true]\n[design]\nkind = 'one-way'\n"
       "stop = { rule = 'sequential', min = 5, max = 40 }\n[measure]\nrotate = [";
@@ -82,8 +82,9 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
   EXPECT_EQ(more(levels + sets + stop), "");
   EXPECT_THAT(more(levels + sets + stop + "[analysis]\nresponse = ['wall', 'cs']\n"),
               HasSubstr(refused));
-  EXPECT_THAT(more(sets + response + "[design]\nkind = 'calibration'\n"),
-              HasSubstr(refused + "all comparisons of a calibration have the same size"));
+  EXPECT_THAT(
+      more(sets + response + "[design]\nkind = 'calibration'\n"),
+      HasSubstr(refused + "all comparisons of a calibration need the same number of blocks"));
   EXPECT_EQ(more(sets + "[design]\nkind = 'calibration'\n"), "");
   const auto seeds = [&](const char* kind) {
     return problems_of(with_build +
@@ -93,7 +94,8 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
                        sets + response + "[design]\nkind = '" + kind + "'\n");
   };
   for (const char* kind : {"nested", "padding-study"})
-    EXPECT_THAT(seeds(kind), HasSubstr(refused + "all runs of a seed form one value")) << kind;
+    EXPECT_THAT(seeds(kind), HasSubstr(refused + "all runs of a seed together give one value"))
+        << kind;
   EXPECT_THAT(more("[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n" + levels + sets + response +
                    "method = 'stabilizer'\nlog = false\n"
                    "[design]\nkind = 'within-subjects'\n"),

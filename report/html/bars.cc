@@ -204,10 +204,9 @@ std::vector<Figure> floors(const Analysis& analysis) {
   if (bars.empty()) return {};
   Figure figure{.title = "Noise floors"};
   figure.words = fmt::format(
-      "If a program is compared with itself in {} blocks, then in {} of such comparisons the "
-      "change stays within the noise floor, so smaller changes cannot be told from noise. Lines "
-      "are confidence "
-      "intervals of the noise floor.{}",
+      "If a program is compared with itself in {} blocks, the change stays within the noise floor "
+      "in {} of the comparisons. Changes below the noise floor cannot be told from noise. Lines "
+      "are confidence intervals of the noise floor.{}",
       analysis.calibration->blocks, level_text(analysis.spec.alpha),
       bars.size() > most_lines
           ? fmt::format(" The picture shows only the first {} of {} noise floors.", most_lines,

@@ -92,7 +92,7 @@ Spot spot_of(double speedup, const Gain& gain, const std::string& line) {
   return {.x = 100 * speedup,
           .y = drawn(gain.value),
           .band = Interval{drawn(gain.interval.low), drawn(gain.interval.high)},
-          .tip = fmt::format("{}, {:.0f} % less time in it: {}", line, 100 * speedup,
+          .tip = fmt::format("if {} took {:.0f} % less time: {}", line, 100 * speedup,
                              causal_gain(gain))};
 }
 
@@ -130,7 +130,7 @@ std::optional<Figure> against_load(const CausalLoads& cell, std::size_t number) 
   const double unit = is_latency ? 1000 : 1;
   CurveChart chart{.title = fmt::format("{}: {} {}", cell.name, is_latency ? "latency" : "point",
                                         one_line(point.name, 100)),
-                   .across = "arrivals faster by, us per visit",
+                   .across = "speedup of arrivals, us per visit",
                    .up = is_latency ? "latency, us" : "visits per second",
                    .curves = {{}}};
   Figure figure{.title = chart.title};

@@ -115,9 +115,10 @@ class DistributionPicture {
     if (dots_ || each.values.empty()) return;
     const auto at = [&](double share) { return place(stats::sorted_quantile(each.values, share)); };
     const std::string colour = colour_class(each.colour);
-    const std::string what = fmt::format("{}: half are from {} to {}, 90 % from {} to {}",
-                                         shots_.cells[each.number].name, words(each, 0.25),
-                                         words(each, 0.75), words(each, 0.05), words(each, 0.95));
+    const std::string what =
+        fmt::format("{}: half of the trials are from {} to {}, and 90 % are from {} to {}",
+                    shots_.cells[each.number].name, words(each, 0.25), words(each, 0.75),
+                    words(each, 0.05), words(each, 0.95));
     canvas_.line(at(0.01), y + 30, at(0.99), y + 30, colour + " thin");
     canvas_.rectangle(at(0.05), y + 25, at(0.95) - at(0.05), 10, colour + " faint", what);
     canvas_.rectangle(at(0.25), y + 22, at(0.75) - at(0.25), 16, colour + " faint", what);

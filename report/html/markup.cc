@@ -165,7 +165,7 @@ Markup table(const Table& table) {
   if (shown < table.rows.size())
     markup.leaf("p",
                 fmt::format("The table shows the first {} of {} rows; 'stabctl report --json' and "
-                            "'stabctl export' have all rows.",
+                            "'stabctl export' write all rows.",
                             shown, table.rows.size()),
                 {{"class", "words"}});
   return markup;

@@ -170,8 +170,8 @@ Markup chance_part(const Background& background) {
   if (background.chances.empty()) return markup;
   markup.open("section", {{"id", "chance"}}).leaf("h2", "Random and fixed conditions");
   markup.leaf("p",
-              "A condition that is chosen at random cannot always favour the same version. A fixed "
-              "condition can favour one version in every trial, so the result is valid only for "
+              "A condition that is chosen at random cannot always favor the same version. A fixed "
+              "condition can favor one version in every trial, so the result is valid only for "
               "this condition.",
               {{"class", "words"}});
   Table table{.columns = {{"what"}, {"random"}, {"how"}}};
@@ -183,16 +183,17 @@ Markup chance_part(const Background& background) {
 
 Markup plan_part(const Document& document, const Background& background) {
   Markup markup;
-  markup.open("section", {{"id", "plan"}}).leaf("h2", "Plan, builds and how to run it again");
+  markup.open("section", {{"id", "plan"}})
+      .leaf("h2", "Plan, builds and how to run the experiment again");
   markup.open("dl")
       .leaf("dt", "Seed")
-      .leaf("dd", fmt::format("{}; every random choice derives from it", document.seed));
+      .leaf("dd", fmt::format("{}; every random choice derives from this seed", document.seed));
   if (!background.directory.empty()) markup.leaf("dt", "Folder").leaf("dd", background.directory);
   if (!document.database.empty()) markup.leaf("dt", "Database").leaf("dd", document.database);
   markup.leaf("dt", "Replay a trial").open("dd");
   markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
       .text(
-          " (tables of trials in order list the positions; after 'stabctl run' add --folder "
+          " (tables of trials in order list the positions; after 'stabctl run', add --folder "
           "FOLDER)");
   markup.close().close();
   if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
@@ -225,10 +226,10 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
   const std::size_t treatments = analysis.spec.treatments.size();
   return first_words(pairs, treatments * (std::max<std::size_t>(treatments, 1) - 1) / 2, "pairs") +
          fmt::format(
-             "The pictures leave out benchmarks that lack a combination of levels, or whose mean "
-             "is not above 0. If two treatments do not interact, their lines are parallel{} except "
-             "for noise. To tell an interaction from noise, see the p-value of the interaction in "
-             "the analysis of variance.",
+             "The pictures leave out benchmarks that have no trials at a combination of levels, or "
+             "whose mean is not above 0. If two treatments do not interact, their lines are "
+             "parallel{} except for noise. To tell an interaction from noise, see the p-value of "
+             "the interaction in the analysis of variance.",
              analysis.spec.log_scale ? " on this logarithmic scale" : "");
 }
 

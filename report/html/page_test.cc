@@ -300,7 +300,7 @@ TEST(Page, SaysAboutTheTrialsWhatTheTextSays) {
   for (const char* each : {"<dt>Sets</dt>\n<dd>CC = szc</dd>", "<dd>opt: O1 sets CFLAGS = -O1</dd>",
                            "<dt>Measured</dt>\n<dd>2023-11-14 22:13 to 22:13 UTC</dd>",
                            "<dt>Source</dt>\n<dd>main aaaaaaaa</dd>",
-                           "the time and the count disagree about which is better.</dd>"})
+                           "the time and the count disagree about which level is better.</dd>"})
     EXPECT_THAT(text, HasSubstr(each));
 }
 

@@ -33,7 +33,7 @@ Literal style();
 // means no verdict. Nothing else is green or red; groups have the other colours (colour_class()).
 inline constexpr const char* no_verdict = "c7";
 inline constexpr const char* colour_words =
-    "Green means better, red means worse, blue means the same, and grey means no verdict.";
+    "Green means better, red means worse, blue means the same, and gray means no verdict.";
 std::string colour_of(const stats::Analysis& analysis, const stats::Effect& effect);
 
 // The question, the answer and how much to trust it.

@@ -219,8 +219,8 @@ std::string why_none(const Analysis& analysis, const Shots& shots) {
     return "This design has no pictures of its residuals, because the model includes seeds, so a "
            "value minus its cell mean would not be a residual of the model.";
   if (shots.kept_ok < shots.ok)
-    return "There are no pictures of the residuals, because this page has only a sample of the "
-           "values, whose block means would not be the model's block means.";
+    return "This page has no pictures of the residuals, because it has only a sample of the "
+           "values. The block means of a sample differ from the block means of the model.";
   return "";
 }
 
@@ -253,9 +253,10 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format("Each value minus the mean{}. A value is left out if there are no other values "
-                  "to average it with. Normally distributed residuals lie on the straight line.",
-                  analysis.spec.block.empty() ? " of its cell" : "s of its cell and its block"),
+      fmt::format(
+          "A residual is a value minus the {}. A value is left out if there are no other values to "
+          "average it with. Normally distributed residuals lie on the straight line.",
+          analysis.spec.block.empty() ? "mean of its cell" : "means of its cell and its block"),
       residuals(analysis, shots, subjects));
 }
 

@@ -181,7 +181,7 @@ TEST(Section, TheVarianceOnThePageHasEpsilonAndTheIntervalOfTheShare) {
   EXPECT_THAT(table.rows.at(1).back(), ::testing::ContainsRegex("^0[.][0-9]+ .0[.][0-9]+ to 0[.]"));
   // Why a term has no F stands below the table.
   EXPECT_THAT(section_part("anova", anova_section(of_blocks(4, 5, y, {}).analysis)).str(),
-              HasSubstr("No F for opt"));
+              HasSubstr("no F for opt"));
 }
 
 }  // namespace

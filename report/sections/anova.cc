@@ -71,8 +71,8 @@ std::string untested_words(const stats::AnovaTable& table) {
       terms += (terms.empty() ? "" : ", ") + one_line(row.term, longest_term);
   if (terms.empty()) return "";
   return fmt::format(
-      "No F for {0}: a term with this many degrees of freedom needs more than {2:.0f} levels of "
-      "{1}. The table of changes compares the levels one by one.",
+      "There is no F for {0}, because a term with this many degrees of freedom needs more than "
+      "{2:.0f} levels of {1}. The table of changes compares the levels one by one.",
       terms, one_line(units.stratum, longest_term), units.df + 1);
 }
 

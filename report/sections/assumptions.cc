@@ -227,8 +227,8 @@ Section typical_section(const Analysis& analysis, bool full) {
   switch (std::ranges::find_if(analysis.effects, has)->estimand) {
     case stats::Estimand::mean:
       section.title = "A typical run and the median";
-      section.words =
-          fmt::format("{} The verdict is about the mean, not about these two.", explained);
+      section.words = fmt::format(
+          "{} The verdict is about the mean, not about a typical run or the median.", explained);
       break;
     case stats::Estimand::typical:
       section.title = "The mean and the median";
@@ -267,16 +267,15 @@ Section randomization_section(const Analysis& analysis) {
       row.push_back(std::move(field));
   }
   if (part.rows.empty()) return {};
-  return {
-      .title = "Randomization test",
-      .words = fmt::format(
-          "p is how often another order would have shown a change as large if the levels made no "
-          "difference in any block; it is exact. The interval assumes that the ratio between the "
-          "levels is the same in all blocks. A verdict about the mean needs both the randomization "
-          "test and the test above. The test tries random orders (seed {}) until more orders could "
-          "not change a verdict.",
-          seed),
-      .parts = {std::move(part)}};
+  return {.title = "Randomization test",
+          .words = fmt::format(
+              "p is the share of all orders of the trials that would show a change at least as "
+              "large if the levels made no difference in any block. This p is exact. The interval "
+              "assumes that the ratio between the levels is the same in all blocks. A verdict "
+              "about the mean needs both the randomization test and the test above. The test tries "
+              "random orders (seed {}) until more orders could not change a verdict.",
+              seed),
+          .parts = {std::move(part)}};
 }
 
 Section alternatives_section(const Analysis& analysis) {

@@ -184,17 +184,17 @@ class ProfileText {
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
     if (profile_.left_out != 0)
-      add("{} {} left out: {} below 0, which coz writes when the pauses took longer than the "
-          "experiment.\n",
+      add("{} {} left out, because {} below 0. coz writes a duration below 0 if the pauses took "
+          "longer than the experiment.\n",
           profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
           profile_.left_out == 1 ? "its duration is" : "their durations are");
     if (!analysis_.runs_are_clusters)
-      add("Fewer than {} runs: the intervals come from parts of these runs and do not include "
-          "differences between runs.\n",
+      add("There are fewer than {} runs, so the intervals come from parts of these runs and do not "
+          "include differences between runs.\n",
           stats::causal::least_runs);
     if (!analysis_.is_phase_known)
-      add("Samples of whole runs are not known, so gains count only the time in which a line "
-          "runs.\n");
+      add("The profile has no samples of whole runs, so each gain is about only the part of a run "
+          "in which the line runs.\n");
   }
 
   const Profile& profile_;
@@ -233,7 +233,7 @@ class LoadsText {
       write(cells_of(row));
     }
     if (loads_.loads.size() < profile_.loads.size())
-      add("{} of {} loads have no experiment that can be analysed.\n",
+      add("{} of {} loads have no experiment that can be analyzed.\n",
           profile_.loads.size() - loads_.loads.size(), profile_.loads.size());
   }
 
@@ -258,7 +258,8 @@ class LoadsText {
     }
     if (is_latency || !is_known || loads_.loads.size() < 2) return;
     if (saturated)
-      add("The program is saturated at loads from {} up: its visits do not follow arrivals.\n",
+      add("The program is saturated at loads from {} up: its visits do not keep up with the "
+          "arrivals.\n",
           load_name(profile_.loads[*saturated]));
     else
       add("The program is not known to be saturated at any of these loads.\n");

@@ -155,8 +155,8 @@ std::string family_words(const Analysis& analysis, bool full) {
         return effect.verdict == Verdict::unsure && own_excludes_none(effect);
       }))
     text +=
-        " If the interval for one comparison excludes 0 but the verdict is unsure, the change "
-        "would have a verdict if it were the only comparison.";
+        " If the interval for one comparison excludes 0 but the verdict is 'cannot tell', the "
+        "change would have a verdict if it were the only comparison.";
   if (any(analysis,
           [](const Effect& effect) { return changed(effect) && adjusted_holds_none(effect); }))
     text +=
@@ -168,7 +168,7 @@ std::string family_words(const Analysis& analysis, bool full) {
 std::string same_words(const stats::Spec& spec) {
   if (!spec.equivalence) return "";
   return fmt::format(
-      "same: the change is surely between {:.3g} and {:+.3g} %, the margin of equivalence (two "
+      "the same: the change is surely between {:.3g} and {:+.3g} %, the margin of equivalence (two "
       "one-sided tests); ",
       100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
 }
@@ -178,14 +178,15 @@ std::string same_words(const stats::Spec& spec) {
 std::string changes_legend(const Analysis& analysis, bool full) {
   const stats::Spec& spec = analysis.spec;
   std::string text = same_words(spec);
-  text +=
-      fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; unsure: neither.", less_word(spec),
-                  has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
+  text += fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; cannot tell: neither.",
+                      less_word(spec), has_family(analysis) ? "adjusted p" : "p", spec.alpha,
+                      more_word(spec));
   text += family_words(analysis, full);
   if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
     text +=
         " Because of the control, a change gets a verdict only if it is larger than every change "
-        "in the control's interval. 'same' is given only if the control's interval lies within the "
+        "in the control's interval. 'The same' is given only if the control's interval lies within "
+        "the "
         "margin.";
   if (any(analysis, [](const Effect& effect) { return effect.exact; }))
     text += " Exact: a fact about the builds, which does not vary and needs no interval or test.";
@@ -205,10 +206,6 @@ std::string explanation(const stats::Spec& spec) {
 }
 
 }  // namespace
-
-std::string_view json_word(Verdict verdict) {
-  return verdict_word(verdict, stats::Spec{});
-}
 
 Style verdict_style(Verdict verdict) {
   switch (verdict) {
@@ -231,7 +228,7 @@ Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
   const bool family = has_family(analysis);
   const bool is_control = stats::is_control(effect, spec);
   const char* const role = is_control ? " (control)" : "";
-  const std::string verdict(verdict_word(effect.verdict, spec));
+  const std::string verdict(verdict_text(effect.verdict, spec));
   return {
       subject_column(analysis, effect.subject, effect.scope).once(),
       json_only("programs", known(scope_word(effect.scope))),
@@ -287,8 +284,8 @@ Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
       json_only("control", is_control),
       json_only("control_reach", effect.reach ? known(effect.reach->share) : Value()),
       json_only("held_back",
-                effect.held_back ? Value(std::string(json_word(*effect.held_back))) : Value()),
-      column("verdict", std::string(json_word(effect.verdict)), "verdict", verdict)
+                effect.held_back ? Value(std::string(verdict_word(*effect.held_back))) : Value()),
+      column("verdict", std::string(verdict_word(effect.verdict)), "verdict", verdict)
           .left()
           .in(verdict_style(effect.verdict))
           .on_page_as(effect.reason.empty() ? "" : verdict + ": " + effect.reason),
@@ -402,10 +399,11 @@ void add_disagreements(const Analysis& time, const Analysis& count,
     if (of_count == count.effects.end() || !are_opposed(of_time, *of_count)) continue;
     const std::string where =
         has_subjects(time) ? label_of(time, of_time.subject, of_time.scope) + ", " : "";
-    sentences.push_back(fmt::format(
-        "{}{}: {} -> {} changes {}, and {}: the time and the count disagree about which is better.",
-        where, name(of_time.treatment), name(of_time.baseline), name(of_time.level),
-        change_of(time, of_time), change_of(count, *of_count)));
+    sentences.push_back(
+        fmt::format("{}{}: {} -> {} changes {}, and {}: the time and the count disagree about "
+                    "which level is better.",
+                    where, name(of_time.treatment), name(of_time.baseline), name(of_time.level),
+                    change_of(time, of_time), change_of(count, *of_count)));
   }
 }
 
@@ -455,7 +453,9 @@ std::string responses_section(const Document& document, const TextOptions& optio
   text += styled("Times and counts disagree", Style::bold, options.colour) + "\n";
   for (const std::string& sentence : opposed)
     text += paragraph("  - ", one_line(sentence, longest), options.width);
-  return text + paragraph("  ", "doc/statistics.md says when to trust which.", options.width) +
+  return text +
+         paragraph("  ", "doc/statistics.md explains when to trust times and when to trust counts.",
+                   options.width) +
          "\n";
 }
 

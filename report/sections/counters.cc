@@ -29,7 +29,7 @@ std::string counter_remark(const Counter& counter) {
     add(fmt::format("scaled in {} of the trials, counted at least {:.0f} % of the time",
                     counter.scaled, 100 * counter.least_coverage));
   if (counter.left_out > 0)
-    add(fmt::format("{} of these counted for less than half the time and were left out",
+    add(fmt::format("{} of the scaled values cover less than half the time and were left out",
                     counter.left_out));
   if (counter.absent > 0)
     add(fmt::format("absent in {} of the trials: {}", counter.absent, counter.reason));

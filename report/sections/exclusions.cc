@@ -27,9 +27,9 @@ Row both_row(const stats::Analysis& analysis, const stats::Effect& other, Cell c
       shown_only("by the rules", std::move(change.text)).in(change.style),
       shown_only("", verdict.text).left().in(verdict.style),
       shown_only("without them", shown_change(analysis, other)),
-      shown_only("", std::string(verdict_word(other.verdict, analysis.spec)))
+      shown_only("", std::string(verdict_text(other.verdict, analysis.spec)))
           .left()
-          .in(verdict.text == verdict_word(other.verdict, analysis.spec) ? Style::plain
+          .in(verdict.text == verdict_text(other.verdict, analysis.spec) ? Style::plain
                                                                          : Style::warning),
   };
 }
@@ -58,7 +58,7 @@ std::string dependence_text(const Exclusions& exclusions) {
                         exclusions.lost, exclusions.lost == 1 ? "" : "s");
   if (!exclusions.vanished.empty())
     text += fmt::format(
-        " Warning: {} comparison{} no trials left and stay{} unsure: raise "
+        " Warning: {} comparison{} no trials left and stay{} undecided: raise "
         "'defaults.exclude_repeats', or find out what disturbs the trials.",
         exclusions.vanished.size(), exclusions.vanished.size() == 1 ? " has" : "s have",
         exclusions.vanished.size() == 1 ? "s" : "");
@@ -104,15 +104,15 @@ Section without_rules_section(const Document& document) {
   const Exclusions& exclusions = *document.exclusions;
   Part part;
   for (const stats::Effect& other : exclusions.vanished)
-    part.rows.push_back(
-        both_row(analysis, other, {"no trials left", Style::warning}, {"unsure", Style::warning}));
+    part.rows.push_back(both_row(analysis, other, {"no trials left", Style::warning},
+                                 {"cannot tell", Style::warning}));
   for (const stats::Effect* effect : stats::deciding_effects(analysis)) {
     const auto other = std::ranges::find_if(exclusions.without, [&](const stats::Effect& each) {
       return stats::is_same_comparison(each, *effect);
     });
     if (other != exclusions.without.end())
       part.rows.push_back(both_row(analysis, *other, {shown_change(analysis, *effect)},
-                                   {std::string(verdict_word(effect->verdict, analysis.spec))}));
+                                   {std::string(verdict_text(effect->verdict, analysis.spec))}));
   }
   if (part.rows.empty()) return {};
   return {.title = "With the rules and without them",

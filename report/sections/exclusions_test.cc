@@ -43,7 +43,7 @@ TEST(Exclusions, SaysWhatWasExcludedByRuleAndByCell) {
 TEST(Exclusions, TheResultWithoutTheRulesStandsBesideTheOther) {
   const std::string report = text(with_exclusions(), full);
   EXPECT_THAT(words_of(report), HasSubstr("like these O1 -> O2 -2.5 % (-3.7 to -1.2 %) faster "
-                                          "-2.5 % (-3.7 to -1.2 %) unsure"));
+                                          "-2.5 % (-3.7 to -1.2 %) cannot tell"));
 }
 
 TEST(Exclusions, AComparisonThatLostAllTrialsToRulesIsUnsureAndShown) {
@@ -54,8 +54,8 @@ TEST(Exclusions, AComparisonThatLostAllTrialsToRulesIsUnsureAndShown) {
   document.exclusions->vanished = {lost};
   EXPECT_TRUE(document.findings().unsure);
   const std::string report = words_of(text(document, full));
-  EXPECT_THAT(report, HasSubstr("Warning: 1 comparison has no trials left and stays unsure"));
-  EXPECT_THAT(report, HasSubstr("O1 -> O7 no trials left unsure -"));
+  EXPECT_THAT(report, HasSubstr("Warning: 1 comparison has no trials left and stays undecided"));
+  EXPECT_THAT(report, HasSubstr("O1 -> O7 no trials left cannot tell -"));
 }
 
 TEST(Exclusions, ExclusionsThatDependOnTheCellAreAWarning) {

@@ -116,7 +116,7 @@ std::string quiet_text(const Quietness& quietness) {
   add("changed for the trials: ", quietness.changed);
   add("not made quiet: ", quietness.loud);
   if (quietness.waits > 0)
-    add("", fmt::format("waited {} time{} for a quiet machine, {} in all; waits in vain: {}",
+    add("", fmt::format("waited {} time{} for a quiet machine, {} in all; unsuccessful waits: {}",
                         quietness.waits, quietness.waits == 1 ? "" : "s",
                         format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
                         quietness.waits_in_vain));
@@ -162,8 +162,8 @@ std::string outputs_text(const std::vector<Outputs>& outputs) {
 }
 
 std::string simulated_text() {
-  return "every trial ran under valgrind's cachegrind: the counts are the simulated CPU's, no time "
-         "was measured, and whether the program is faster is not known";
+  return "every trial ran under valgrind's cachegrind, so the counts come from a simulated CPU; no "
+         "time was measured, and it is not known whether the program is faster";
 }
 
 std::string to_text(const Source& source) {

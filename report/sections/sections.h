@@ -45,8 +45,6 @@ std::string answer_of(const Document& document);
 // The causal profile of each cell.
 std::string causal_section(const Document& document, const TextOptions& options);
 
-// The verdict's word in JSON, which is the same for every response.
-std::string_view json_word(stats::Verdict verdict);
 // The colour of a verdict.
 Style verdict_style(stats::Verdict verdict);
 Section means_section(const stats::Analysis& analysis);

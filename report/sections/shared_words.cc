@@ -84,12 +84,12 @@ stats::Scope model_scope(const stats::Analysis& analysis, const std::string& sub
 }
 
 std::string_view less_word(const stats::Spec& spec) {
-  return verdict_word(spec.higher_is_better ? stats::Verdict::slower : stats::Verdict::faster,
+  return verdict_text(spec.higher_is_better ? stats::Verdict::slower : stats::Verdict::faster,
                       spec);
 }
 
 std::string_view more_word(const stats::Spec& spec) {
-  return verdict_word(spec.higher_is_better ? stats::Verdict::faster : stats::Verdict::slower,
+  return verdict_text(spec.higher_is_better ? stats::Verdict::faster : stats::Verdict::slower,
                       spec);
 }
 

@@ -51,12 +51,12 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
         calibration.blocks, percent(1 - spec.alpha));
   } else if (any.loss_low) {
     text =
-        "cannot tell what this machine resolves: trials are missing, and they may have differed by "
-        "any amount (see the notes)";
+        "cannot tell which changes this machine can resolve: trials are missing, and the missing "
+        "trials may have differed by any amount (see the notes)";
   } else {
     text =
-        "cannot tell what this machine resolves: there are too few comparisons (see the notes); "
-        "raise 'design.comparisons' or use more benchmarks";
+        "cannot tell which changes this machine can resolve: there are too few comparisons (see "
+        "the notes); raise 'design.comparisons' or use more benchmarks";
   }
   if (!any.share) return text;
   return text +
@@ -162,7 +162,7 @@ std::string names(const Effects& effects) {
 
 // The state by which the answer counts effects: "faster", "not clearly different".
 std::string_view state_words(const Effect& effect, const Spec& spec) {
-  if (effect.verdict != Verdict::unsure) return verdict_word(effect.verdict, spec);
+  if (effect.verdict != Verdict::unsure) return verdict_text(effect.verdict, spec);
   // If the verdict is withheld, the effect may still be clearly different.
   return is_withheld(effect) ? "without a verdict" : "not clearly different";
 }
@@ -289,7 +289,7 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
 // "opt and cc may interact: ..."
 std::string doubtful_sentence(const stats::Interplay& each) {
   return fmt::format(
-      "{}{} may interact ({}{}, but missing trials may have made that): if they do, "
+      "{}{} may interact ({}{}, but missing trials may have caused this): if they do, "
       "a change averaged over their levels is misleading",
       each.subject.empty() ? "" : each.subject + ": ", names_of(each),
       each.family > 1 ? "adjusted " : "", stats::p_words(each.p_adjusted));
@@ -366,11 +366,11 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
   constexpr std::size_t most = 3;
   for (const stats::SlowMachine& machine : analysis.slow_machines)
-    lines.push_back(fmt::format(
-        "left out of all numbers: {}, which is out of order: {:.2g} times as {} as on the other "
-        "{}s of its kind",
-        machine.name, machine.times, analysis.spec.higher_is_better ? "little" : "much",
-        analysis.spec.subject));
+    lines.push_back(
+        fmt::format("left out of all numbers: {}, which is out of order: its numbers are {:.2g} "
+                    "times as {} as on the other {}s of its kind",
+                    machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
+                    analysis.spec.subject));
   if (!analysis.lacking_machines.empty())
     lines.push_back(
         fmt::format("left out of both means: {}, because trials of a level are missing "
@@ -386,9 +386,9 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const auto many = stats::normal_quantile(1 - analysis.spec.alpha / 2);
   if (analysis.suite < enough && own && many)
     lines.push_back(fmt::format(
-        "{0} {1}s are few to speak about {1}s like these: that answer has {2:.0f} degree{3} of "
-        "freedom, so its interval is {4:.2g} times as wide as if the variation between {1}s were "
-        "known; {5} or more {1}s are better",
+        "with only {0} {1}s, the answer about {1}s like these has {2:.0f} degree{3} of freedom, so "
+        "its interval is {4:.2g} times as wide as if the variation between {1}s were known; use "
+        "{5} or more {1}s",
         analysis.suite, analysis.spec.subject, df, df == 1 ? "" : "s", *own / *many, enough));
   for (const stats::MachineChange& each : analysis.machine_changes)
     if (each.p_adjusted && *each.p_adjusted < analysis.spec.alpha)

@@ -11,9 +11,13 @@
 
 namespace stab::report {
 
-// "same", "unsure", and "faster" or "slower" if the response is a time and less is better. Other
-// responses are "lower" or "higher", which are directions of the number.
-std::string_view verdict_word(stats::Verdict verdict, const stats::Spec& spec);
+// The word for scripts: "faster", "slower", "same" or "unsure"; "faster" means better.
+std::string_view verdict_word(stats::Verdict verdict);
+
+// The words for people: "the same", "cannot tell", and "faster" or "slower" if the response is a
+// time and less is better. Other responses are "lower" or "higher", which are directions of the
+// number.
+std::string_view verdict_text(stats::Verdict verdict, const stats::Spec& spec);
 
 // "wall time", "peak memory", or the response's own name.
 std::string response_words(const stats::Spec& spec);

@@ -322,11 +322,11 @@ TEST(Answer, NothingToCompareIsSaid) {
 
 TEST(Words, WhereMoreIsBetterWordsAreDirectionsOfTheNumber) {
   Spec spec{.unit = Unit::number, .higher_is_better = true};
-  EXPECT_EQ(verdict_word(Verdict::faster, spec), "higher");
-  EXPECT_EQ(verdict_word(Verdict::slower, spec), "lower");
+  EXPECT_EQ(verdict_text(Verdict::faster, spec), "higher");
+  EXPECT_EQ(verdict_text(Verdict::slower, spec), "lower");
   spec.unit = Unit::nanoseconds;
-  EXPECT_EQ(verdict_word(Verdict::faster, spec), "higher");
-  EXPECT_EQ(verdict_word(Verdict::faster, {}), "faster");
+  EXPECT_EQ(verdict_text(Verdict::faster, spec), "higher");
+  EXPECT_EQ(verdict_text(Verdict::faster, {}), "faster");
 }
 
 TEST(Words, PercentagesHaveTheDigitsThatTheirIntervalAllows) {
@@ -367,8 +367,8 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
             "to 12.6 %), where 5 % is expected");
   analysis.calibration->any = {};
   EXPECT_EQ(answer(analysis),
-            "cannot tell what this machine resolves: there are too few comparisons (see the "
-            "notes); raise 'design.comparisons' or use more benchmarks");
+            "cannot tell which changes this machine can resolve: there are too few comparisons "
+            "(see the notes); raise 'design.comparisons' or use more benchmarks");
 }
 
 TEST(Answer, VerdictsThatAreWithheldAreSaidToBe) {

@@ -55,8 +55,8 @@ std::string causal_answer(const Profile& profile, const PointResult& point) {
     return "no line is known to help; making a line marked 'contention' faster makes the program "
            "slower.";
   if (has(Finding::unclear))
-    return "no line can be told from a line that changes nothing; the last column shows how far "
-           "one more hour would narrow the intervals.";
+    return "no line has an effect that can be told from 0; the last column shows how narrow the "
+           "intervals would be after one more hour.";
   return "too few experiments to say anything about any line; run the program longer or more "
          "often, or use a shorter --experiment.";
 }
@@ -106,9 +106,8 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
         "A sample stands for {:.1f} ms of CPU time instead of {:.1f} ms, because samples are taken "
         "by {}.",
         period / 1e6, wanted / 1e6,
-        all.is_by_timer
-            ? "a timer, because perf events are not permitted (kernel.perf_event_paranoid)"
-            : "perf events"));
+        all.is_by_timer ? "a timer (kernel.perf_event_paranoid does not permit perf events)"
+                        : "perf events"));
   if (all.is_of_user_code)
     said.emplace_back(
         "Only user code is sampled (kernel.perf_event_paranoid is above 1), so no source line "

@@ -223,20 +223,34 @@ std::string sentence_of(const Effect& effect, const Spec& spec) {
 
 }  // namespace
 
-std::string_view verdict_word(Verdict verdict, const Spec& spec) {
+std::string_view verdict_word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::same:
+      return "same";
+    case Verdict::faster:
+      return "faster";
+    case Verdict::slower:
+      return "slower";
+    case Verdict::unsure:
+      break;
+  }
+  return "unsure";
+}
+
+std::string_view verdict_text(Verdict verdict, const Spec& spec) {
   const bool time =
       (spec.unit == Unit::nanoseconds || spec.ratio_of_times) && !spec.higher_is_better;
   switch (verdict) {
     case Verdict::same:
-      return "same";
+      return "the same";
     case Verdict::faster:
       return time ? "faster" : spec.higher_is_better ? "higher" : "lower";
     case Verdict::slower:
       return time ? "slower" : spec.higher_is_better ? "lower" : "higher";
     case Verdict::unsure:
-      return "unsure";
+      break;
   }
-  return "unsure";
+  return "cannot tell";
 }
 
 std::string response_words(const Spec& spec) {

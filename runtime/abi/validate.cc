@@ -283,7 +283,7 @@ const char* describe(TableError error) {
     case TableError::too_short:
       return "the table is too short";
     case TableError::not_a_table:
-      return "there is something else where the table should be";
+      return "other data is where the table should be";
     case TableError::other_version:
       return "the table has another version";
     case TableError::wrong_size:
@@ -305,7 +305,7 @@ const char* describe(TableError error) {
     case TableError::bad_frame:
       return "unwind information lies outside the image";
     case TableError::bad_frame_size:
-      return "the size of a frame lies outside its function";
+      return "a field with the size of a frame lies outside its function";
   }
   return "unknown";
 }

@@ -109,7 +109,8 @@ const char* start_epochs(const Options& options, const OutsideHandlers& /*proof*
   if (has_shadow_stack()) return one_epoch::shadow_stack_is_on;
   one_epoch::configure(options.poison);
   schedule::configure(options, {epoch_signal::number, &epoch_signal::timer, &epoch_signal::alarm});
-  if (!epoch_signal::install(answer)) return "there is no signal (sigaction was refused)";
+  if (!epoch_signal::install(answer))
+    return "the runtime cannot install its signal handler (sigaction was refused)";
   if (&__register_atfork != nullptr)
     __register_atfork(before_fork, leave_after_fork, after_fork_in_child, nullptr);
   return start_schedule();

@@ -197,11 +197,11 @@ PadChange find_active_functions(const InHandler& proof, ucontext_t& own) {
 // If all layouts are kept, that is the reason why there is no room.
 const char* reason_for(const char* problem) {
   if (addresses_are_hidden && problem == no_room)
-    return "no room for another layout: all layouts are kept, because code may be running in them "
-           "unseen";
+    return "no room for another layout: all layouts are kept, because the runtime cannot see "
+           "whether code still runs in them";
   if (addresses_are_hidden && problem == no_bytes)
-    return "no room for another layout in 256 MB: all layouts are kept, because code may be "
-           "running in them unseen";
+    return "no room for another layout in 256 MB: all layouts are kept, because the runtime cannot "
+           "see whether code still runs in them";
   return problem;
 }
 

@@ -10,7 +10,8 @@
 
 namespace stab::rt::one_epoch {
 
-inline constexpr const char* shadow_stack_is_on = "a shadow stack holds the return addresses (CET)";
+inline constexpr const char* shadow_stack_is_on =
+    "the CPU checks return addresses against a shadow stack (CET)";
 
 // Called before the first epoch. `poison`: a layout that is free again can be neither read nor run.
 void configure(bool poison);

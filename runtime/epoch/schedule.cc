@@ -103,7 +103,7 @@ void configure(const Options& options, const Signals& values) {
 }
 
 const char* start(bool all_listed) {
-  constexpr const char* refused = "there is no timer (timer_create was refused)";
+  constexpr const char* refused = "the runtime cannot create its timer (timer_create was refused)";
   if (timer_used) {
     const long made = os::make_timer(timer_clock, signals.number, signals.timer);
     if (os::failed(made)) return refused;
@@ -112,7 +112,8 @@ const char* start(bool all_listed) {
   started_at = os::clock_ns(timer_clock);
   last_at = started_at;
   next_at = started_at + period;
-  if (os::failed(set_timer(next_at, true))) return "there is no timer (timer_settime was refused)";
+  if (os::failed(set_timer(next_at, true)))
+    return "the runtime cannot start its timer (timer_settime was refused)";
   set_alarms(period, all_listed);
   return timer_used || alarms::is_set(os::thread_id()) ? nullptr : refused;
 }

@@ -429,7 +429,7 @@ const char* why_no_layout(const Image& image) {
 
 constinit const char* const no_room = "no room for another layout";
 constinit const char* const no_bytes =
-    "no room for another layout: the layouts that are kept take 256 MB, the limit";
+    "no room for another layout: the layouts that are kept take 256 MB, which is the limit";
 static_assert(most_layout_bytes == uint64_t{256} << 20);
 
 uint32_t copy_size(const abi::Function& function) {
@@ -466,8 +466,8 @@ const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* el
   image.note = note;
   // Tools that edit binaries move notes and leave other bytes in their place.
   if (note->desc_size != sizeof(abi::Note) - offsetof(abi::Note, abi_version))
-    return "a tool has rewritten the binary since szc linked it (patchelf does); tell szc to make "
-           "the change, as with -Wl,-rpath";
+    return "a tool such as patchelf has rewritten the binary since szc linked it; let szc make the "
+           "change when it links, for example with -Wl,-rpath";
   if (note->abi_version != abi::version) return "the table has another version";
   if (note->table_size == 0) return "the binary was linked without szc's post-link step";
   const uint64_t base = lowest_address(elf);

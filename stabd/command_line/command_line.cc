@@ -58,9 +58,9 @@ CommandLine::CommandLine()
     : app_(std::make_unique<CLI::App>(
           "stabctl measures programs and says which version is faster.")) {
   app_->set_version_flag("--version", "stabctl " STAB_VERSION);
-  app_->add_option(
-      "--socket", arguments_.socket,
-      "Unix socket of stabd; by default your own daemon's, or else the system daemon's");
+  app_->add_option("--socket", arguments_.socket,
+                   "Unix socket of stabd; by default the socket of your own daemon, or else of the "
+                   "system daemon");
   app_->add_flag(end_of_options)->group("");
   app_->require_subcommand(1);
   app_->footer(exit_codes());
@@ -152,7 +152,8 @@ Result<void> CommandLine::accepts(const std::vector<std::string>& words) {
   try {
     parse(argv);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? fail("this is a call for help") : fail(refusal(argv));
+    return error.get_exit_code() == 0 ? fail("the command only asks for help")
+                                      : fail(refusal(argv));
   }
   if (const std::string wrong = wrong_words_of_ab(argv); !wrong.empty()) return fail(wrong);
   return after_parsing();
@@ -315,7 +316,7 @@ std::string CommandLine::refusal(std::span<const char* const> argv) const {
       if (const std::string wrong = wrong_in(*option, name, argv); !wrong.empty())
         return wrong + help;
   if (called_app->get_require_subcommand_min() > 0)
-    return fmt::format("a verb is needed; '{} --help' lists them", name);
+    return fmt::format("a verb is needed; '{} --help' lists the verbs", name);
   return fmt::format("'{}' does not understand its arguments{}", name, help);
 }
 
@@ -334,8 +335,9 @@ CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
   return added;
 }
 
-void CommandLine::fail_on_option(CLI::App* verb) {
-  verb->add_option("--fail-on", arguments_.fail_on,
+CLI::Option* CommandLine::fail_on_option(CLI::App* verb) {
+  return verb
+      ->add_option("--fail-on", arguments_.fail_on,
                    "Findings that make the exit code nonzero, separated by commas; or none")
       ->type_name("LIST:{trials,regressed,unsure,none}")
       ->capture_default_str()
@@ -354,6 +356,13 @@ void CommandLine::machines_option(CLI::App* verb, std::string& machines) {
           "Measure on nodes of a Slurm cluster (doc/cluster.md): the number of nodes, as in "
           "4, or the names of the nodes, as in n1,n2")
       ->type_name("NODES");
+}
+
+void CommandLine::dry_run_flag(CLI::App* verb) {
+  verb->add_flag(
+      "--dry-run", arguments_.dry,
+      "For a plan that runs on nodes of a Slurm cluster: only print the commands of Slurm "
+      "that stabd would call");
 }
 
 void CommandLine::web_flag(CLI::App* verb) {

@@ -116,8 +116,9 @@ class CommandLine {
   Result<int> help(const std::vector<std::string>& verbs, bool man);
   Result<int> print_completion(const std::string& shell, const std::vector<std::string>& words);
   CLI::App* verb(const char* name, const char* help, Action action);
-  void fail_on_option(CLI::App* verb);
+  CLI::Option* fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);
+  void dry_run_flag(CLI::App* verb);
   void web_flag(CLI::App* verb);
   static void machines_option(CLI::App* verb, std::string& machines);
   CLI::Option* json_flag(CLI::App* verb);

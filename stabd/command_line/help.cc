@@ -36,7 +36,7 @@ constexpr auto example_table = std::to_array<Example>({
     {"submit", "stabctl submit --machines 4 plan.toml"},
     {"submit", "stabctl submit --wait --priority -10 plan.toml"},
     {"check", "stabctl check plan.toml"},
-    {"check", "stabctl check --noise 2% plan.toml  # the smallest change it can see"},
+    {"check", "stabctl check --noise 2% plan.toml  # the smallest change it can detect"},
     {"keys", "stabctl keys"},
     {"keys", "stabctl keys --quantities"},
     {"runs", "stabctl runs"},
@@ -60,8 +60,8 @@ constexpr auto example_table = std::to_array<Example>({
     {"report", "stabctl report 1 --metric cpu --format json -o report.json"},
     {"logs", "stabctl logs 1"},
     {"logs", "stabctl logs -f 1"},
-    {"compare", "stabctl compare 1  # its verdicts"},
-    {"compare", "stabctl compare 1 2  # changes from 1 to 2"},
+    {"compare", "stabctl compare 1  # verdicts of experiment 1"},
+    {"compare", "stabctl compare 1 2  # changes from experiment 1 to 2"},
     {"export", "stabctl export 1 --format csv -o trials.csv"},
     {"export", "stabctl export 1 --format benchstat >new.txt"},
     {"export", "stabctl export 1 --archive experiment.stab"},
@@ -461,19 +461,21 @@ void CommandLine::add_help_verbs() {
   CLI::App* help_verb = verb("help", "Show help or the manual page of a verb",
                              [this, &a] { return help(a.words, a.man); });
   help_verb->add_option("verb", a.words, "The verb; by default stabctl itself")->expected(0, 2);
-  CLI::Option* man =
-      help_verb->add_flag("--man", a.man, "Print a manual page: stabctl help --man | man -l -");
+  CLI::Option* man = help_verb->add_flag(
+      "--man", a.man, "Print a manual page; to read it, use stabctl help --man | man -l -");
   json_flag(help_verb)->excludes(man);
   CLI::App* completion =
-      verb("completion", "Print a shell script that completes verbs, options, plans and numbers",
+      verb("completion",
+           "Print a shell script that completes verbs, options, plans and numbers of experiments",
            [this, &a] { return print_completion(a.shell, a.words); });
   completion
-      ->add_option("shell", a.shell,
-                   "The shell; 'words' is used by the script itself to ask what may follow the "
-                   "words after --")
+      ->add_option(
+          "shell", a.shell,
+          "The shell; the script itself uses 'words' to ask what may follow the words after --")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
-  completion->add_option("words", a.words, "With 'words': the words on the command line, after --");
+  completion->add_option("words", a.words,
+                         "With 'words': after --, the words on the command line so far");
 }
 
 }  // namespace stab::command_line

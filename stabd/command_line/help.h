@@ -40,17 +40,18 @@ inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
     {"2", "--fail-on regressed: something is slower, or worse in another way"},
     {"3", "--fail-on unsure: some comparison has no clear answer"},
     {"5",
-     "--fail-on trials, the default: trials failed; always: the experiment failed or was "
-     "cancelled"},
+     "--fail-on trials, the default: trials failed; with any --fail-on: the experiment failed or "
+     "was cancelled"},
     {"128+N", "signal N interrupted the command; the experiment continues or is paused"},
 }};
 
 inline constexpr const char* exit_code_notes =
-    "A verdict is an answer, not a failure. --fail-on of run, ab, submit --wait, watch, logs -f, "
-    "compare, analyze and report turns verdicts into failures. If several exit codes apply, the "
-    "first of 1, 5, 2, 3 is used. report ignores failed trials unless --fail-on is given. backup "
-    "and recover exit with 5 if the copy is damaged, or if something was or may be lost. replay "
-    "exits with the exit code of the trial's program.";
+    "A verdict is an answer, not a failure. The option --fail-on of run, ab, submit --wait, watch, "
+    "logs -f, compare, analyze and report turns verdicts into failures. If several exit codes "
+    "apply, the first of 1, 5, 2, 3 is used. The verb report ignores failed trials unless "
+    "--fail-on is given. The verbs backup and recover exit with 5 if the copy is damaged, or if "
+    "data was lost or may be lost. The verb replay exits with the exit code of the trial's "
+    "program.";
 
 // Finds the words that can come next on a command line of stabctl. The scripts of all shells ask
 // here.

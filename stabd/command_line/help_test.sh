@@ -48,6 +48,12 @@ refused() {
 refused "'stabctl report id' must be a whole number above 0, not 'nope'" report nope
 refused "'stabctl causal --runs' must be a whole number from 1 to 10000, not '0'" causal --runs 0 -- true
 refused "'stabctl run' needs 'plan'" run
+# An option that would change nothing is refused.
+for option in '--runs 3' '--line a.c:1' --end-to-end '--timeout 5min'; do
+  refused "--read and ${option%% *} cannot be used together" causal $option --read profile.coz
+done
+refused "--fail-on also needs --follow" logs 1 --fail-on trials
+refused "--fail-on also needs --wait" submit plan.toml --fail-on trials
 refused "write 'stabctl ab --program ./a ./b -- 100'" ab ./a ./b -- 100
 
 # A mistake in the words of a command ends with the command that explains them.
@@ -82,6 +88,24 @@ for verb in report machines rm; do
   # shellcheck disable=SC2086
   refused "('stabctl runs' lists them)" $verb $words
 done
+
+# A dry run prints Slurm's commands, and calls none of them.
+mkdir slurm
+for program in salloc srun squeue scontrol scancel; do
+  printf '#!/bin/sh\ntouch "%s/called"\n' "$work" >"slurm/$program" && chmod +x "slurm/$program"
+done
+benchmark=$'[[benchmark]]\nname = "b"\nrun = ["true"]\nrepetitions = 2\n'
+printf '[experiment]\nname = "n"\n[machines]\nengine = "slurm"\nnodes = ["n1", "n2"]\npartition = "lab"\n%s' "$benchmark" >nodes.toml
+PATH=$work/slurm:$PATH stabctl submit --dry-run nodes.toml >said || fail "a dry run fails: $(cat said)"
+for node in n1 n2; do
+  grep -q "^salloc .*--partition=lab --nodelist=$node srun .*/stabd --on-node " said || fail "no step on $node: $(cat said)"
+done
+PATH=$work/slurm:$PATH stabctl run --dry-run --json nodes.toml >said || fail "a dry run fails: $(cat said)"
+grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
+[[ ! -e called ]] || fail "a dry run called Slurm"
+printf '[experiment]\nname = "n"\n%s' "$benchmark" >local.toml
+refused "this plan runs on this machine, without Slurm" submit --dry-run local.toml
+stabctl submit --dry-run --machines 2 local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
 
 # Mistakes in plans.
 one=$'name = "b"\nrun = ["true"]\n'

@@ -15,16 +15,16 @@ void CommandLine::add_database_verbs() {
   backup->add_option("file", a.output, "File for the copy; it must not exist yet")->required();
   backup->add_option(
       "--folder,--state", a.common.state,
-      "Folder of the database, which needs no daemon; by default the daemon's database");
+      "Copy the database in this folder, without a daemon; by default the daemon's database");
   json_flag(backup);
   CLI::App* import = verb("import",
-                          "Add the experiment of an archive to the database of the daemon or of a "
-                          "folder, under a new number",
+                          "Add the experiment in an archive, under a new number, to the daemon's "
+                          "database or to the database in a folder",
                           [&a] { return client::import_archive(a.common, a.archive); });
   import->add_option("file", a.archive, "Archive from 'stabctl export ID --archive'")->required();
   import->add_option("--folder,--state", a.common.state,
-                     "Folder of the database, created if it is missing. Needs no daemon, and no "
-                     "daemon may use the folder");
+                     "Import into the database in this folder, without a daemon. The folder is "
+                     "created if it is missing, and no daemon may use it");
   json_flag(import);
   CLI::App* recover =
       verb("recover",
@@ -44,8 +44,8 @@ void CommandLine::add_database_verbs() {
                             "in a Slurm cluster",
                             [&a] { return client::machines(a.common); });
   machines->add_option("--folder,--state", a.common.state,
-                       "Folder of the database, which needs no daemon; by default the daemon's "
-                       "database, which you must be allowed to read");
+                       "Read the database in this folder, without a daemon; by default the "
+                       "daemon's database, which you must be allowed to read");
   json_flag(machines);
   CLI::App* sql = verb(
       "sql",
@@ -75,8 +75,8 @@ CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOpt
 void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
-                   "For trying things out: a folder to use instead of /; its proc and sys are read "
-                   "and written, but the CPUs are this machine's");
+                   "For trying things out: a folder to use instead of /. stabctl reads and writes "
+                   "proc and sys in this folder, but uses the CPUs of this machine");
   json_flag(verb);
 }
 
@@ -90,8 +90,9 @@ void CommandLine::add_machine_verbs() {
                      "Also check whether these programs can have random layouts");
   doctor
       ->add_flag("--machines", m.machines,
-                 "Check the Slurm cluster instead, from a machine where scontrol works: what its "
-                 "settings do to measurements on its nodes, and the lines of slurm.conf that help")
+                 "Check the Slurm cluster instead, on a machine where scontrol works: show how the "
+                 "cluster's settings affect measurements on its nodes, and which lines in "
+                 "slurm.conf would help")
       ->excludes("program", "--root");
   CLI::App* counters = verb(
       "counters",
@@ -100,9 +101,9 @@ void CommandLine::add_machine_verbs() {
         arguments_.counters.json = arguments_.common.json;
         return client::counters(arguments_.counters);
       });
-  counters->add_option(
-      "pattern", arguments_.counters.pattern,
-      "Only names that contain this text; with * or ?, names that match it completely");
+  counters->add_option("pattern", arguments_.counters.pattern,
+                       "Only names that contain this text, or, if it contains * or ?, names that "
+                       "match it as a whole");
   json_flag(counters);
   CLI::App* compiler = app_->add_subcommand(
       "compiler", "List or add the compilers with which szc can give stack frames random pads");
@@ -121,13 +122,11 @@ void CommandLine::add_machine_verbs() {
     return added;
   };
   about_compilers("list",
-                  "List them: the versions of clang that szc supports, and those you added");
-  about_compilers(
-      "add",
-      "Build szc's pass for a clang of another version, such as one that you built from "
-      "LLVM's sources. Then use it: szc --stab-cc=CLANG, in a plan CC = \"szc --stab-cc=CLANG\", "
-      "or "
-      "stabctl ab --env STAB_CC=CLANG")
+                  "List the versions of clang that szc supports, and the compilers that you added");
+  about_compilers("add",
+                  "Build szc's pass for another version of clang, for example a clang that you "
+                  "built from LLVM's sources. To use that clang, call szc --stab-cc=CLANG, set CC "
+                  "= \"szc --stab-cc=CLANG\" in a plan, or call stabctl ab --env STAB_CC=CLANG")
       ->add_option("clang", arguments_.compiler.added, "Path of the clang")
       ->required();
   CLI::App* quiet = app_->add_subcommand(
@@ -147,18 +146,22 @@ void CommandLine::add_machine_verbs() {
   const auto knobs_option = [&](CLI::App* added) {
     added
         ->add_option("--knobs", m.knobs,
-                     "Only these settings, separated by commas; by default the standard ones")
+                     "Only these settings, separated by commas; by default the standard settings")
         ->delimiter(',');
     added->add_option("--trial-cpus", m.trial_cpus, "How many CPUs trials use")
         ->capture_default_str();
     return added;
   };
   knobs_option(part("status", "Show which settings are quiet", quiesce_status));
-  knobs_option(
-      part("apply", "Change settings that are not quiet; 'restore' puts them back", quiesce_apply))
+  knobs_option(part("apply",
+                    "Change the settings that disturb measurements; 'restore' puts them back",
+                    quiesce_apply))
       ->add_flag("--strict", m.strict,
-                 "Change all settings or none: if one is refused, put the others back");
-  part("restore", "Put back what was changed, even by a run that was killed", quiesce_restore);
+                 "Change either all settings or none of them: if one change is refused, put the "
+                 "other settings back");
+  part("restore",
+       "Put back all settings that were changed, even if the run that changed them was killed",
+       quiesce_restore);
 }
 
 }  // namespace stab::command_line

@@ -10,26 +10,24 @@ namespace stab::command_line {
 
 void CommandLine::add_ab() {
   Arguments& a = arguments_;
-  CLI::App* ab =
-      verb("ab", "Which of these is faster? Measures two or more versions in turn, without a plan",
-           [&a] {
-             a.ab.json = a.common.json;
-             a.ab.full = a.common.full;
-             mark_redirected_output();
-             if (auto page = follow_by_page(a.web, a.ab.follow); !page)
-               return Result<int>(std::unexpected(page.error()));
-             return client::ab::compare_versions(a.ab);
-           });
+  CLI::App* ab = verb(
+      "ab", "Which version is faster? Measures two or more versions in turn, without a plan", [&a] {
+        a.ab.json = a.common.json;
+        a.ab.full = a.common.full;
+        mark_redirected_output();
+        if (auto page = follow_by_page(a.web, a.ab.follow); !page)
+          return Result<int>(std::unexpected(page.error()));
+        return client::ab::compare_versions(a.ab);
+      });
   ab->add_option("--program", a.ab.programs,
-                 "The versions, as programs; each is compared with the first")
+                 "The programs to compare; each is compared with the first program")
       ->expected(2, 100);
-  ab->add_option(
-      "words", a.ab.words,
-      "With --build: revisions of this git repository; . is the working tree. A single revision is "
-      "compared with the working tree. Without any revisions, the working tree is compared with "
-      "the commit at which this branch left its upstream branch or main. After --: with --program, "
-      "the arguments of each "
-      "program; otherwise the versions, as commands for /bin/sh");
+  ab->add_option("words", a.ab.words,
+                 "With --build: revisions of this git repository; . is the working tree. A single "
+                 "revision is compared with the working tree. Without any revisions, the working "
+                 "tree is compared with the commit at which this branch left its upstream branch "
+                 "or main. After --: if --program is given, the arguments of each program; "
+                 "otherwise the versions to compare, as commands for /bin/sh");
   ab->add_option("--build", a.ab.build,
                  "Command for /bin/sh that builds each revision; $CC is szc and $CXX is szc++");
   ab->add_option("--run", a.ab.run,
@@ -44,8 +42,8 @@ void CommandLine::add_ab() {
       ->expected(1)
       ->take_all();
   ab->add_option("--budget", a.ab.budget,
-                 "How long to measure, not counting builds and the report. No round begins that "
-                 "would exceed this time, but at least 10 rounds run")
+                 "How long to measure, not counting builds and the report. At least 10 rounds run; "
+                 "after them, no round begins that would exceed this time")
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
@@ -59,8 +57,9 @@ void CommandLine::add_ab() {
           ->capture_default_str();
   ab->add_flag_callback(
         "--beside", [&a] { client::ab::run_beside(a.ab); },
-        "For noisy machines: run the first version beside each trial on the same CPU, and compare "
-        "CPU times relative to it. A slow machine then slows both down")
+        "For noisy machines: run the first version at the same time as each trial, on the same "
+        "CPU, and compare CPU times relative to that run. If the machine gets slower, both runs "
+        "get slower")
       ->excludes(response);
   ab->add_option("--exit-codes", a.ab.exit_codes,
                  "Exit codes that count as success, separated by commas; a trial that exits with "
@@ -79,8 +78,8 @@ void CommandLine::add_ab() {
       ->take_all();
   CLI::Option* heap = ab->add_flag_callback(
       "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
-      "Require random addresses for the small heap blocks of all versions, from a layer above each "
-      "version's own allocator. The default is to use the layer if it works and costs little");
+      "Require that a layer above each version's own allocator gives small heap blocks random "
+      "addresses. The default is to use the layer if it works and costs little");
   ab->add_flag_callback(
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
         "Do not randomize the heap of any version")
@@ -95,9 +94,9 @@ void CommandLine::add_ab() {
       ->excludes(stack);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
-      "Do not measure the first version a second time as a control. With the control, a change "
-      "gets "
-      "a verdict only if it is larger than the first version may differ from itself");
+      "Do not measure the first version a second time as a control. With the control, a version "
+      "counts as faster or slower only if the change is larger than the difference that two "
+      "measurements of the first version may show");
   // This is the default, so --help leaves the option out. With both options the control is
   // measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
@@ -135,6 +134,10 @@ void CommandLine::add_plan_verbs() {
         a.run.plan_path = a.plan;
         a.run.format = a.common.json ? "json" : "text";
         a.run.full = a.common.full;
+        if (a.dry) {
+          a.common.machines = a.run.machines;
+          return client::show_slurm_commands(a.common, a.plan);
+        }
         mark_redirected_output();
         if (auto page = follow_by_page(a.web, a.run.follow); !page)
           return Result<int>(std::unexpected(page.error()));
@@ -142,6 +145,7 @@ void CommandLine::add_plan_verbs() {
       });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(run, a.run.machines);
+  dry_run_flag(run);
   run->add_option("--folder,--state", a.run.state_directory,
                   "Folder of the database. If the folder has an unfinished run of this plan, the "
                   "run continues; if it has a finished run, the report is shown");
@@ -155,29 +159,31 @@ void CommandLine::add_plan_verbs() {
   full_flag(run);
   json_flag(run);
 
-  CLI::App* submit = verb("submit", "Queue a plan",
-                          [&a] { return client::submit(a.common, a.plan, a.priority, a.wait); });
+  CLI::App* submit = verb("submit", "Queue a plan", [&a] {
+    return a.dry ? client::show_slurm_commands(a.common, a.plan)
+                 : client::submit(a.common, a.plan, a.priority, a.wait);
+  });
   submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(submit, a.common.machines);
+  dry_run_flag(submit);
   submit
       ->add_option(
           "--priority", a.priority,
           "Higher priorities run first; only root and stabd's own user may use priorities above 0")
       ->capture_default_str()
       ->check(CLI::Range(-100, 100));
-  submit->add_flag("--wait", a.wait, "Follow the experiment to its end");
-  fail_on_option(submit);
+  CLI::Option* wait = submit->add_flag("--wait", a.wait, "Follow the experiment to its end");
+  fail_on_option(submit)->needs(wait);
   json_flag(submit);
 
   CLI::App* check = verb("check", "Validate a plan and print its design",
                          [&a] { return client::check(a.common, a.plan, a.sd); });
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(check, a.common.machines);
-  check->add_option(
-      "--noise,--sd", a.sd,
-      "Relative standard deviation of trials, as in 2%, for computing the smallest change that the "
-      "plan can detect; by default the daemon's latest finished experiment of this name provides "
-      "it");
+  check->add_option("--noise,--sd", a.sd,
+                    "Relative standard deviation of trials, as in 2%, from which stabctl computes "
+                    "the smallest change that the plan can detect; by default it is taken from the "
+                    "daemon's latest finished experiment of the same name");
   json_flag(check);
 
   CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",
@@ -193,11 +199,10 @@ void CommandLine::add_experiment_verbs() {
     added->add_option("id", a.id, "Number of the experiment (see 'stabctl list')")->required();
     return added;
   };
-  json_flag(
-      verb("runs",
-           "List the folders that 'stabctl run' and 'stabctl ab' made (without --folder): runs "
-           "that have ended, and runs that the same command would continue",
-           [&a] { return client::runs(a.common); }));
+  json_flag(verb("runs",
+                 "List the folders that 'stabctl run' and 'stabctl ab' made when no --folder was "
+                 "given: runs that have ended, and runs that the same command would continue",
+                 [&a] { return client::runs(a.common); }));
   json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
   CLI::App* status = verb(
       "status", "Show the state and events of an experiment, or the state of the daemon", [&a] {
@@ -206,9 +211,8 @@ void CommandLine::add_experiment_verbs() {
   CLI::Option* of = status->add_option("id", a.id, "Number of the experiment (see 'stabctl list')");
   status
       ->add_flag("--daemon", a.daemon,
-                 "Show the daemon, as without a number: its version, process and folder, and how "
-                 "long its event "
-                 "loop keeps clients waiting")
+                 "Show the state of the daemon, which is the default without a number: its "
+                 "version, process and folder, and how long its event loop keeps clients waiting")
       ->excludes(of);
   status->parse_complete_callback([&a, of] { a.daemon = of->count() == 0; });
   json_flag(status);
@@ -239,11 +243,10 @@ void CommandLine::add_experiment_verbs() {
       client::pause);
   on_queue("resume", "Resume a paused experiment, or the queue",
            "Resume the whole queue. Only root and stabd's own user may do this", client::resume);
-  CLI::App* retry = verb(
-      "retry",
-      "Measure those trials of an ended experiment again that did not succeed, and the trials that "
-      "are left if it failed or was cancelled",
-      [&a] { return client::retry(a.common, a.ids); });
+  CLI::App* retry = verb("retry",
+                         "Measure the unsuccessful trials of an ended experiment again and, if the "
+                         "experiment failed or was cancelled, its remaining trials",
+                         [&a] { return client::retry(a.common, a.ids); });
   retry->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   json_flag(retry);
 
@@ -253,8 +256,8 @@ void CommandLine::add_experiment_verbs() {
   remove->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   remove->add_option(
       "--folder,--state", a.common.state,
-      "Remove from the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a "
-      "daemon; no stabd may use the folder meanwhile");
+      "Remove experiments from the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
+      "instead of asking a daemon; no stabd may use the folder meanwhile");
   remove->add_flag("--dry-run", a.dry, "Only show what would be removed");
   json_flag(remove);
 }

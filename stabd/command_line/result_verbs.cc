@@ -30,16 +30,18 @@ void CommandLine::add_result_verbs() {
   Arguments& a = arguments_;
   const auto state_option = [&](CLI::App* added) {
     added->add_option("--folder,--state", a.common.state,
-                      "Folder of a 'stabctl run' (see 'stabctl runs'). Needs no daemon, and no "
-                      "number if it holds a single experiment");
+                      "Read this folder of a 'stabctl run' (see 'stabctl runs'), without a daemon. "
+                      "If the folder holds a single experiment, no number is needed");
   };
   const auto response_options = [&](CLI::App* added) {
-    CLI::Option* response = added->add_option("--metric,--response", a.common.response,
-                                              "Response to report instead of the plan's: wall, "
-                                              "user, code-size, ... or a reading of the trials");
+    CLI::Option* response =
+        added->add_option("--metric,--response", a.common.response,
+                          "Response to report instead of the plan's response: wall, user, "
+                          "code-size, ... or a reading of the trials");
     added
-        ->add_option("--better", a.common.better,
-                     "Whether lower or higher is better; by default as in the plan, else lower")
+        ->add_option(
+            "--better", a.common.better,
+            "Whether lower or higher values are better; by default as in the plan, or else lower")
         ->needs(response)
         ->check(CLI::IsMember({"lower", "higher"}));
   };
@@ -53,7 +55,7 @@ void CommandLine::add_result_verbs() {
       one_id(verb("report", "Show the result of an experiment, even while it runs",
                   [this] { return report_and_judge(arguments_, report_judges_->count() > 0); }));
   report
-      ->add_option("--format", a.report_format, "text, json, or html, a single page with pictures")
+      ->add_option("--format", a.report_format, "text, json, or html (a single page with pictures)")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json", "html"}));
   report->add_option("-o,--output", a.output, "File to write; by default stdout");
@@ -61,32 +63,33 @@ void CommandLine::add_result_verbs() {
       report
           ->add_option("--fail-on", a.report_fail_on,
                        "Findings that make the exit code nonzero, separated by commas, or none. "
-                       "With this option the exit code is 5 if the experiment has not ended well; "
-                       "without it the exit code is always 0")
+                       "With this option, the exit code is 5 if the experiment failed, was "
+                       "cancelled or has not ended; without it, the exit code is always 0")
           ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
   json_flag(report);
 
   CLI::App* logs = one_id(verb("logs",
-                               "Show the end of the output of builds, the end of the stderr of "
-                               "trials, and what happened, in chronological order",
+                               "Show in chronological order what happened in an experiment, with "
+                               "the end of its builds' output and of its trials' stderr",
                                [&a] { return client::logs(a.common, a.id, a.follow); }));
-  logs->add_flag("-f,--follow", a.follow,
-                 "Follow the experiment until it ends; exit codes are those of watch");
-  fail_on_option(logs);
+  CLI::Option* follow = logs->add_flag(
+      "-f,--follow", a.follow,
+      "Follow the experiment until it ends; the exit codes are the same as for 'stabctl watch'");
+  fail_on_option(logs)->needs(follow);
   json_flag(logs);
 
-  CLI::App* compare = verb(
-      "compare",
-      "Show the verdicts of an experiment, or the changes from one experiment to another. Changes "
-      "of "
-      "measured numbers between two experiments are never verdicts, because the machine may have "
-      "changed in between, so --fail-on regressed never fails for them",
-      [&a] { return client::compare(a.common, a.ids); });
+  CLI::App* compare =
+      verb("compare",
+           "Show the verdicts of an experiment, or the changes from one experiment to another. "
+           "Changes of measured numbers between two experiments are never verdicts, because the "
+           "machine may have changed in between. So --fail-on regressed ignores these changes",
+           [&a] { return client::compare(a.common, a.ids); });
   compare
       ->add_option("ids", a.ids,
-                   "One experiment, or two: benchmarks in the second are compared with the first")
+                   "One experiment, or two; each benchmark of the second is compared with the same "
+                   "benchmark of the first")
       ->expected(1, 2)
       ->check(CLI::PositiveNumber);
   state_option(compare);
@@ -142,18 +145,19 @@ void CommandLine::add_profile() {
                    "with the first")
       ->expected(2)
       ->excludes(position);
-  profile->add_option(
-      "--folder,--state", a.common.state,
-      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
+  profile->add_option("--folder,--state", a.common.state,
+                      "Read the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
+                      "instead of asking a daemon");
   json_flag(profile);
 }
 
 void CommandLine::add_history() {
   Arguments& a = arguments_;
-  CLI::App* history = verb("history",
-                           "Show one benchmark in all finished experiments that can be compared "
-                           "with the latest one, in chronological order, and where it changed",
-                           [&a] { return client::show_history(a.common, a.history); });
+  CLI::App* history =
+      verb("history",
+           "Show the results of one benchmark in all finished experiments that are comparable with "
+           "the latest one, in chronological order, and where the results changed",
+           [&a] { return client::show_history(a.common, a.history); });
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
@@ -164,17 +168,17 @@ void CommandLine::add_history() {
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "Probability of finding a change in any series if none has one. Alarms have the "
-                   "same probability of their own")
+                   "Probability of finding a change in at least one series if no series has "
+                   "changed. False alarms have a separate probability of the same size")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
                       "Write a web page with a picture of each series to this file");
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
       ->capture_default_str();
-  history->add_option(
-      "--folder,--state", a.common.state,
-      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
+  history->add_option("--folder,--state", a.common.state,
+                      "Read the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
+                      "instead of asking a daemon");
   json_flag(history);
 }
 
@@ -191,15 +195,16 @@ void CommandLine::add_replay() {
       ->required();
   replay->add_option(
       "before", a.replay.before,
-      "After --: words to put before the trial's command, such as perf stat. stdin "
-      "is the terminal's unless the plan names a file. The plan's prepare command runs first, "
-      "its cleanup command does not run, and the network is not cut off");
+      "After --: words to put before the trial's command, such as perf stat. The trial reads stdin "
+      "from the terminal unless the plan names a file. The plan's prepare command runs first, its "
+      "cleanup command does not run, and the trial can use the network");
   replay->add_option("--attempt", a.replay.attempt,
                      "Attempt at the trial; by default the last one");
-  replay->add_flag("--print", a.replay.print, "Print the command for a shell, and run nothing");
-  replay->add_option(
-      "--folder,--state", a.common.state,
-      "Read the folder of a 'stabctl run' ('stabctl runs' lists them) instead of asking a daemon");
+  replay->add_flag("--print", a.replay.print,
+                   "Print the command in the syntax of a shell instead of running it");
+  replay->add_option("--folder,--state", a.common.state,
+                     "Read the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
+                     "instead of asking a daemon");
   json_flag(replay);
 }
 
@@ -219,7 +224,7 @@ CLI::Validator an_average() {
 void CommandLine::add_analyze() {
   AnalyzeOptions& a = arguments_.analyze;
   CLI::App* analyze = verb(
-      "analyze", "Analyse a CSV file, or results of hyperfine or Google Benchmark; needs no daemon",
+      "analyze", "Analyze a CSV file, or results of hyperfine or Google Benchmark; needs no daemon",
       [this] {
         arguments_.analyze.json = arguments_.common.json;
         arguments_.analyze.full = arguments_.common.full;
@@ -248,32 +253,32 @@ void CommandLine::add_analyze() {
                    "Columns of the treatments, separated by commas, as in a,b")
       ->delimiter(',');
   analyze->add_option("--block", a.block, "Column with each trial's block (round)");
-  analyze->add_option("--subject", a.subject,
-                      "Column with each trial's subject (program): y ~ a + Error(subject/a)");
+  analyze->add_option(
+      "--subject", a.subject,
+      "Column with each trial's subject (program); the model is y ~ a + Error(subject/a)");
   analyze->add_option("--machine", a.machine,
-                      "Column with the machine that each trial ran on. The blocks of two machines "
-                      "are different blocks, and each machine has the same weight");
+                      "Column with the machine that each trial ran on. Blocks of different "
+                      "machines count as different blocks, and all machines have the same weight");
   analyze->add_option(
       "--machine-kind", a.machine_kind,
-      "With --machine: column with the kind of the machine. A machine that is much slower than "
-      "at least two others of its kind in three blocks in a row, and in most blocks from then on, "
-      "is "
-      "out of order and left out");
+      "With --machine: column with the kind of the machine. A machine is out of order, and is left "
+      "out, if it is much slower than at least two other machines of its kind in three blocks in a "
+      "row, and in most blocks from then on");
   analyze
       ->add_option("--answer", a.answer,
-                   "With --machine, what the answer is about: these machines, or machines like "
-                   "these (both are shown)")
+                   "With --machine: whether the answer is about these machines, or about machines "
+                   "like these (both are shown)")
       ->capture_default_str()
       ->check(CLI::IsMember({"these", "like-these"}));
   analyze->add_option("--random", a.random,
-                      "Column of a random factor within the treatments (layout seeds): y ~ a + "
-                      "Error(a:seed)");
-  analyze->add_option(
-      "--order", a.order,
-      "Column that says when each row was measured: a time (a number or ISO 8601) or a sequence "
-      "number; rows are sorted by this column. The correlation between neighbouring rows is "
-      "tested only with this option and a single file. Files from stabctl export have started_ns, "
-      "and hyperfine's files are in order, so they need no option");
+                      "Column of a random factor within the treatments, such as layout seeds; the "
+                      "model is y ~ a + Error(a:seed)");
+  analyze->add_option("--order", a.order,
+                      "Column that shows when each row was measured: a time (a number or ISO 8601) "
+                      "or a sequence number. Rows are sorted by this column. The correlation "
+                      "between neighboring rows is tested only with this option and a single file. "
+                      "Files from stabctl export do not need this option, because they have the "
+                      "column started_ns; neither do hyperfine's files, because they are in order");
   analyze
       ->add_option(
           "--seeds", a.seeds,
@@ -295,8 +300,8 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(an_average());
   analyze->add_flag("--independent-blocks", a.independent_blocks,
-                    "Assume that blocks are not correlated with their neighbours in time. "
-                    "Intervals are narrower, and wrong if the assumption fails");
+                    "Assume that blocks are not correlated with their neighbors in time. The "
+                    "intervals become narrower, but are wrong if the assumption is false");
   analyze->add_flag(
       "--order-drawn", a.order_drawn,
       "State that the trials ran in random order (within each block, if there are "
@@ -325,10 +330,11 @@ void CommandLine::add_analyze() {
   analyze->add_option("--baseline", a.baselines,
                       "The level to compare with, as factor=level; by default the first level");
   CLI::Option* log = analyze->add_flag_callback(
-      "--log", [&a] { a.scale = "log"; }, "Analyse logarithms: geometric means and ratios");
+      "--log", [&a] { a.scale = "log"; },
+      "Analyze the logarithms of the values, and show geometric means and ratios");
   analyze
       ->add_flag_callback(
-          "--raw", [&a] { a.scale = "raw"; }, "Analyse the values themselves (default)")
+          "--raw", [&a] { a.scale = "raw"; }, "Analyze the values themselves (default)")
       ->excludes(log);
   analyze->add_option("--alpha", a.alpha, "Significance level of the tests")
       ->capture_default_str()
@@ -353,11 +359,13 @@ void CommandLine::add_analyze() {
       ->check(CLI::IsMember({"own", "pooled"}));
   analyze
       ->add_option("--programs", a.programs,
-                   "With --subject, what the answer is about: these programs, or programs like "
-                   "these (both are shown)")
+                   "With --subject: whether the answer is about these programs, or about programs "
+                   "like these (both are shown)")
       ->capture_default_str()
       ->check(CLI::IsMember({"these", "like-these"}));
-  analyze->add_option("--pairs", a.pairs, "Compare each level with the baseline, or all pairs")
+  analyze
+      ->add_option("--pairs", a.pairs,
+                   "Compare each level with the baseline, or compare all pairs of levels")
       ->capture_default_str()
       ->check(CLI::IsMember({"baseline", "all"}));
   analyze->add_flag("--higher-is-better", a.higher_is_better,
@@ -381,17 +389,17 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
            "directory");
   repeated("--binary", of.binaries,
            "Pattern of other files (libraries) whose lines are also tried");
-  repeated(
-      "--progress", of.progress,
-      "FILE:LINE whose samples count as progress points, for programs without progress points");
+  repeated("--progress", of.progress,
+           "For programs without progress points: FILE:LINE, each sample of which counts as a "
+           "visit to a progress point");
   causal->add_option("--line", of.line, "FILE:LINE: try only this line");
   causal->add_flag("--end-to-end", of.end_to_end,
                    "Treat each run as one experiment, whose end is the progress point");
   causal->add_option(
       "--speedup", of.speedup,
-      "With --end-to-end and --line: the virtual speedup of every other run, as in 25%");
+      "With --end-to-end and --line: the virtual speedup in every second run, as in 25%");
   causal->add_option("--arrival-speedup", of.arrival_speedup,
-                     "How much time each visit of STAB_ARRIVAL saves its thread, as in 250us");
+                     "How much time each visit to STAB_ARRIVAL saves its thread, as in 250us");
   causal->add_option("--load", of.load,
                      "How much work arrives at STAB_ARRIVAL, relative to normal: 1.25x, or several "
                      "loads: 1x,1.5x");
@@ -405,9 +413,9 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
                    "How long the first experiment of a run lasts; later experiments get longer "
                    "until each has some visits to a progress point")
       ->capture_default_str();
-  causal->add_option(
-      "--timeout", of.timeout,
-      "End a run that takes longer, as in 5min, and leave it out; by default runs are not limited");
+  causal->add_option("--timeout", of.timeout,
+                     "End a run that takes longer than this time, as in 5min, and leave the run "
+                     "out of the results; by default runs have no time limit");
 }
 
 void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
@@ -438,13 +446,16 @@ void CommandLine::add_causal() {
                             a.causal.json = a.common.json;
                             return client::causal::show_causal(a.causal);
                           });
-  causal
-      ->add_option("--read", a.causal.read,
-                   "Profiles in coz's format, all of one program; - is stdin")
-      ->expected(1, 1000);
+  CLI::Option* read = causal
+                          ->add_option("--read", a.causal.read,
+                                       "Profiles in coz's format, all of one program; - is stdin")
+                          ->expected(1, 1000);
+  add_run_options(causal, a.causal);
+  // These options are about runs, and profiles that exist need none.
+  for (CLI::Option* each : causal->get_options())
+    if (each != read && each != causal->get_help_ptr()) each->excludes(read);
   causal->add_option("program", a.causal.command,
                      "After --: the program to profile, and its arguments");
-  add_run_options(causal, a.causal);
   causal->add_option("--coz", a.causal.coz,
                      "Write all runs to one file, for coz's viewer; - is stdout");
   causal->add_option(
@@ -458,9 +469,9 @@ void CommandLine::add_causal() {
   CLI::App* verify = causal->add_subcommand(
       "verify", "Compare the gain that a causal plan predicted with the gain of the real change");
   add_verify_options(verify, a.verify);
-  verify->add_option(
-      "--folder,--state", a.common.state,
-      "Folder of the profile's database, as from 'stabctl run'; no daemon is needed");
+  verify->add_option("--folder,--state", a.common.state,
+                     "Folder that contains the profile's database, such as a folder of 'stabctl "
+                     "run'; no daemon is needed");
 }
 
 }  // namespace stab::command_line

@@ -95,7 +95,8 @@ void Allocations::look() {
 void Allocations::try_later() {
   if (!std::exchange(told_, true))
     spdlog::warn(
-        "the cluster does not say that all allocations of ended steps are free; stabd asks again");
+        "the cluster has not confirmed that all allocations of ended steps are free; stabd will "
+        "ask again");
   timer_->start(pause_, period);
   pause_ = std::min(2 * pause_, longest_pause);
 }

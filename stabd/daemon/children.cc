@@ -130,7 +130,8 @@ Result<Fd> nameless_file(const std::string& folder) {
 
 std::string why_it_ended(std::optional<int> status) {
   if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)
-    return "reading it took more time than a file of its size should take";
+    return "the reader was stopped, because it took more CPU time than a file of this size should "
+           "need";
   return fmt::format("the reader {}: {}", machine::how_it_ended(status),
                      status && WIFSIGNALED(*status) ? "try it again" : "see the log of stabd");
 }
@@ -208,10 +209,11 @@ namespace {
 
 Result<Fd> file_with(const std::string& text) {
   Fd file(memfd_create("notice", MFD_CLOEXEC));
-  if (!file) return fail_errno("cannot make a file for its stdin");
+  if (!file) return fail_errno("cannot make a file for the stdin of the notice's command");
   if (auto written = write_all(file.get(), text + "\n"); !written)
     return std::unexpected(written.error());
-  if (lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno("cannot rewind its stdin");
+  if (lseek(file.get(), 0, SEEK_SET) != 0)
+    return fail_errno("cannot rewind the stdin of the notice's command");
   return file;
 }
 

@@ -330,8 +330,10 @@ bool Clients::may_wait(const Connection& client, std::size_t bytes) const {
   for (const Connection* each : connected_)
     if (is_same(*each, client.peer().uid)) unread += each->unread();
   if (unread <= limits_.unread_of_user) return true;
-  spdlog::warn("the connection to process {} of user {} is closed: {} of answers were not read",
-               client.peer().pid, client.peer().uid, format_bytes(unread));
+  spdlog::warn(
+      "the connection to process {} of user {} is closed, because the user's clients left {} of "
+      "answers unread",
+      client.peer().pid, client.peer().uid, format_bytes(unread));
   return false;
 }
 
@@ -339,15 +341,15 @@ Result<void> Clients::may_send(const Connection& client, std::size_t bytes) cons
   if (is_trusted(client)) return {};
   if (!limits_.import_bytes_of_user)
     return fail(
-        "only root and stabd's own user may import an archive, because anybody may have written "
-        "it: ask for limits.import_bytes_of_user to be set");
+        "only root and stabd's own user may import an archive, because an archive may come from "
+        "anybody: ask the administrator to set limits.import_bytes_of_user");
   std::uint64_t sent = bytes;
   for (const Connection* each : connected_)
     if (each->spool && is_same(*each, client.peer().uid)) sent += each->spool->bytes();
   if (sent <= *limits_.import_bytes_of_user) return {};
   return fail(
-      fmt::format("you would send {} of archives at once, but {} are allowed: send one after "
-                  "another, or ask for a higher limits.import_bytes_of_user",
+      fmt::format("you would send {} of archives at once, but the limit is {}: send one archive "
+                  "after another, or ask for a higher limits.import_bytes_of_user",
                   format_bytes(sent), format_bytes(*limits_.import_bytes_of_user)));
 }
 

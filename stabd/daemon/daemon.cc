@@ -286,9 +286,9 @@ Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
       workshop_.containment() == machine::Containment::pid_namespace)
     return {};
   return fail(
-      "'experiment.network': trials use the machine's network here, because stabd has no "
-      "namespaces (this machine or stabd's settings do not allow them): leave the key out, or have "
-      "that changed");
+      "'experiment.network': stabd cannot cut trials off from the network here, because this "
+      "machine or stabd's settings do not allow namespaces: leave the key out, or allow "
+      "namespaces");
 }
 
 void Daemon::run_next() {

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "cluster/step.h"
 #include "protocol/reading.h"
 #include "stabd/daemon/allocations.h"
 #include "stabd/daemon/clients.h"
@@ -48,7 +49,7 @@ struct DaemonOptions : settings::Settings {
   std::string machine_logs;  // the folder of the machine's logs (machine/quiet/keeper.h)
   std::string machine_root;  // a prefix for the /proc and /sys paths of knobs, for tests
   // The same as in workshop.h; tests have less patience.
-  std::chrono::milliseconds node_silence{30'000};
+  std::chrono::milliseconds node_silence = cluster::node_silence;
   std::chrono::milliseconds node_wait{600'000};
 };
 

@@ -49,7 +49,7 @@ void Daemon::load_queue() {
   }
   const auto paused = store_->is_queue_paused();
   if (!paused)
-    spdlog::error("it is not known whether the queue was paused, so it continues: {}",
+    spdlog::error("cannot read whether the queue was paused, so the queue continues: {}",
                   paused.error().message);
   queue_.hold(paused.value_or(false));
 }
@@ -114,7 +114,8 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
   auto text = text_in(*answer, protocol::most_decoded + 1 + plan::max_plan_bytes + 1);
   if (!text) return std::unexpected(text.error());
   const std::size_t end = std::min(text->find('\n'), text->size());
-  if (end > protocol::most_decoded) return fail("the plan's facts are too long");
+  if (end > protocol::most_decoded)
+    return fail("the facts that were read from the plan are too long");
   const auto plan =
       protocol::decode_reply<protocol::PlanReply>(std::string_view(*text).substr(0, end));
   if (!plan) return std::unexpected(plan.error());
@@ -127,7 +128,7 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
       return fail("'measure.profile': " + event.error().message);
   text->erase(0, std::min(end + 1, text->size()));
   if (text->empty() || one_line(plan->name, plan->name.size()) != plan->name)
-    return fail("the plan was not read to its end");
+    return fail("the plan was not read completely");
   const std::string source = results::source_text({.branch = plan->branch, .commit = plan->commit});
   if (!plan->commit.empty() && source.empty())
     return fail("the branch and the commit that were sent with the plan are not valid git names");
@@ -264,7 +265,9 @@ Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t u
 
 Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {
   if (!queue_.is_trusted(uid))
-    return fail("only root and the user of stabd may pause the whole queue: name an experiment");
+    return fail(
+        "only root and stabd's own user may pause or resume the whole queue: give the numbers of "
+        "experiments instead");
   const auto stored = store_->pause_queue(
       held, {.at_ns = wall_clock_ns(),
              .kind = "queue",

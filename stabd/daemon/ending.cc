@@ -34,7 +34,7 @@ void Ending::leave() {
   if (!steps_.owes_notices()) return steps_.stop_loop();
   if (std::exchange(leaving_, true)) return;
   steps_.wait_for_notices();
-  spdlog::info("stabd waits up to {} for notices; a second signal ends the wait",
+  spdlog::info("stabd waits up to {} for unfinished notices; a second signal ends the wait",
                format_duration(longest_wait_for_notices));
   timer_->start(longest_wait_for_notices);
 }

@@ -143,7 +143,7 @@ Result<std::vector<machine::Outcome>> quiesce_allowed(machine::Keeper& keeper,
 void put_back_what_was_left(const std::string& logs, const std::string& root) {
   const auto outcomes = machine::recover(logs, root);
   if (!outcomes) {
-    spdlog::warn("machine settings that an earlier stabd changed are not put back: {}",
+    spdlog::warn("cannot put back the machine settings that an earlier stabd changed: {}",
                  outcomes.error().message);
     return;
   }

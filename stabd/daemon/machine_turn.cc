@@ -66,8 +66,8 @@ void MachineTurn::watch() {
 
 void MachineTurn::ring() {
   if (running_ && is_over()) {
-    spdlog::info("experiment {} has had the machine for {} and gives it up", running_->id,
-                 format_duration(running_->had));
+    spdlog::info("experiment {} has used the machine for {} and now gives way to another user",
+                 running_->id, format_duration(running_->had));
     cut_short_();
   }
   watch();

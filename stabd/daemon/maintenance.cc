@@ -99,7 +99,8 @@ Maintenance::Maintenance(Clock& clock, store::Store& store, const settings::Rete
 
 void Maintenance::start() {
   if (auto loaded = upkeep_.load(); !loaded)
-    spdlog::error("the removal of rows waits: {}", loaded.error().message);
+    spdlog::error("cannot find the removals that an earlier stabd left unfinished: {}",
+                  loaded.error().message);
   look_for_old();
   allow();
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cluster/step.h"
 #include "protocol/messages.h"
 #include "stabd/daemon/reading.h"
 #include "stabd/daemon/session/state.h"
@@ -138,10 +139,7 @@ void Notices::drain(const store::Experiment& row, const std::string& node,
   const char* settings = std::getenv("SLURM_CONF");
   std::vector<std::string> command{"env"};
   if (settings != nullptr) command.push_back(fmt::format("SLURM_CONF={}", settings));
-  for (const std::string& word :
-       {std::string("scontrol"), std::string("update"), "nodename=" + node,
-        std::string("state=drain"), "reason=" + reason})
-    command.push_back(word);
+  for (const std::string& word : cluster::drain_command(node, reason)) command.push_back(word);
   send({{.experiment = row.id,
          .of = row.uid,
          .command = std::move(command),

@@ -84,7 +84,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
 
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
   if (request.ids.empty() || request.ids.size() > 2)
-    return fail("compare takes one experiment or two");
+    return fail("'compare' takes one or two experiments");
   return reading_as(protocol::Reading::compare, request);
 }
 
@@ -128,8 +128,8 @@ void Daemon::start_readers() {
   readers_->use_cpus(workshop_.allowed_cpus());
   readers_->must_end = [this] {
     return log_is_too_large(database()) ? std::string(
-                                              "the disk has no room for what is stored meanwhile: "
-                                              "free some space and ask again")
+                                              "the disk has no room for the data that stabd stores "
+                                              "while it answers: free some space and ask again")
                                         : std::string();
   };
   readers_->may_begin = [this](std::uint32_t uid) { return clients_.may_be_answered(uid); };
@@ -194,12 +194,13 @@ void Daemon::verify_trials() {
   readers_->ask(no_user, protocol::encode(request), [this](const Result<Fd>& answer) {
     const auto found = findings_in(answer);
     if (!found) {
-      spdlog::error("the stored trials are not verified: {}", found.error().message);
+      spdlog::error("cannot verify the stored trials: {}", found.error().message);
       return;
     }
     heed_damage(found->damage);
     if (found->damaged > found->damage.size())
-      spdlog::error("{} rows have changed in total", found->damaged);
+      spdlog::error("in total, {} stored rows have changed since they were written",
+                    found->damaged);
     spdlog::debug("all stored rows are verified");
   });
 }
@@ -210,8 +211,8 @@ void Daemon::verify_trials() {
 void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
   for (const store::Damage& each : damage) {
     if (!each.is_of_structure()) {
-      spdlog::error("row {} of {} has changed since it was written: it will not be used", each.row,
-                    each.table);
+      spdlog::error("row {} of table {} has changed since it was written, so it will not be used",
+                    each.row, each.table);
     } else if (store_->refusal().empty()) {
       store_->refuse_changes(store::structure_refusal(each.problem));
       spdlog::error("{}", store_->refusal());

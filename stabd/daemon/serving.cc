@@ -132,7 +132,7 @@ void Daemon::watch_signals() {
 
 void Daemon::run() {
   watch_signals();
-  spdlog::info("stabd {} serves {}, state in {}", STAB_VERSION, options_.socket_path,
+  spdlog::info("stabd {} serves {} and keeps its state in {}", STAB_VERSION, options_.socket_path,
                options_.state_directory);
   if (options_.ready_fd >= 0) {
     const auto told = write_all(options_.ready_fd, "ready\n");
@@ -160,7 +160,7 @@ void Daemon::read_settings_again() {
     if (settings::can_change(key))
       spdlog::info("'{}' has changed", key);
     else
-      spdlog::warn("'{}' stays as it was until stabd is restarted", key);
+      spdlog::warn("'{}' keeps its old value until stabd is restarted", key);
   }
   wanted_ = settings::changed(wanted_, *read);
   static_cast<settings::Settings&>(options_) = settings::changed(options_, *read);

@@ -197,7 +197,7 @@ bool WorkerProcess::log_some() {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   const auto log = [this](std::string_view line) {
     if (!line.empty())
-      spdlog::warn("a worker of user {} says: {}", start_.uid, one_line(line, most_of_line));
+      spdlog::warn("a worker of user {} printed: {}", start_.uid, one_line(line, most_of_line));
   };
   if (n > 0) {
     logged_ += static_cast<std::size_t>(n);
@@ -208,8 +208,8 @@ bool WorkerProcess::log_some() {
     }
     if (unfinished_.size() > most_of_line) log(std::exchange(unfinished_, ""));
     if (logged_ <= most_logged) return true;
-    spdlog::warn("a worker of user {} says more than {} bytes: the rest is not logged", start_.uid,
-                 most_logged);
+    spdlog::warn("a worker of user {} printed more than {} bytes: the rest is not logged",
+                 start_.uid, most_logged);
   }
   log(std::exchange(unfinished_, ""));
   if (printed_) hang_up();

@@ -37,8 +37,8 @@ Result<void> Workshop::prepare() {
   token_ = sha256_hex(std::filesystem::canonical(options_.database, error).string()).substr(0, 32);
   if (containment_ == machine::Containment::process_tree)
     spdlog::warn(
-        "pid namespaces are not used here: processes that a killed trial left behind are found by "
-        "their environment");
+        "stabd uses no pid namespaces here, so it recognizes processes that a killed trial left "
+        "behind by their environment variables");
   for (std::size_t place = 0; place < plan::max_machines; ++place) {
     if (place > 0 && access(record_of(place).c_str(), F_OK) != 0) continue;
     if (auto ended = end_recorded_worker(record_of(place), token_of(place)); !ended) return ended;
@@ -54,7 +54,7 @@ void Workshop::prepare_groups() {
   if (const unsigned left = machine::remove_left_groups(owner); left != 0)
     spdlog::warn("removed {} cgroups of an interrupted trial", left);
   if (!options_.groups) {
-    no_groups_ = "stabd's settings (daemon.cgroups) turn them off";
+    no_groups_ = "stabd's setting daemon.cgroups turns cgroups off";
   } else if (const auto group = machine::TrialGroup::make(owner); !group) {
     no_groups_ = group.error().message;
   }
@@ -104,13 +104,9 @@ std::string Workshop::token_of(std::size_t place) const {
   return place == 0 ? token_ : fmt::format("{}-{}", token_, place);
 }
 
-// The job's name has the host's name, because every system's daemon has a database at the same path.
 WorkerStart Workshop::head_for(std::size_t place, cluster::StepStart step) const {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
   step.program = options_.program;
-  step.name = fmt::format("stabd-{}-{}", host.data(), token_.substr(0, 12));
-  if (place > 0) step.name += fmt::format("-{}", place);
+  step.name = cluster::job_name(token_, place);
   step.token = token_of(place);
   step.silence_ms = options_.node_silence.count();
   step.wait_ms = options_.node_wait.count();
@@ -208,7 +204,7 @@ std::string Workshop::passed() const {
 }
 
 Result<std::vector<machine::Finding>> Workshop::examine(unsigned trial_cpus) const {
-  if (!topology_) return fail("the machine's CPUs cannot be read");
+  if (!topology_) return fail("cannot read which CPUs the machine has");
   return machine::examine(*topology_, options_.machine_root, trial_cpus);
 }
 

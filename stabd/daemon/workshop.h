@@ -40,7 +40,7 @@ struct WorkshopOptions {
   bool isolate = true;         // use pid namespaces if the machine allows them
   bool groups = true;          // give trials a cgroup if the machine allows it
   // For workers on nodes of a cluster (cluster/step.h).
-  std::chrono::milliseconds node_silence{30'000};
+  std::chrono::milliseconds node_silence = cluster::node_silence;
   std::chrono::milliseconds node_wait{600'000};
 };
 

@@ -148,7 +148,7 @@ Result<void> logs(store::Reader& store, const ReadRequest& request, AnswerFile& 
 protocol::LookReply look(store::Reader& store, const ReadRequest& request) {
   const store::Experiment& experiment = request.experiments.front();
   const auto plan = plan::read_plan(experiment.plan);
-  if (!plan || !plan->design.stop) return {.error = "the plan has no rule for stopping"};
+  if (!plan || !plan->design.stop) return {.error = "the plan has no stopping rule"};
   const auto look = results::look_at_trials(store, experiment, *plan, request.blocks);
   if (!look) return {.error = look.error().message, .temporary = look.error().temporary};
   return {.stop = look->stop, .words = look->words, .changes = look->changes};

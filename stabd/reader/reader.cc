@@ -88,13 +88,13 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   if (!submitted.directory.starts_with('/'))
     return fail("the plan's directory must be an absolute path");
   if (submitted.priority > 0 && !user.goes_first)
-    return fail("only root and the user of stabd may give a priority above 0");
+    return fail("only root and stabd's own user may give a priority above 0");
   const auto plan = plan::read_plan(submitted.plan);
   if (!plan) return fail(plan::describe(plan.error(), one_line(submitted.file, 500)));
   if (const std::string what = revisions::unresolved(*plan); !what.empty())
     return fail(
-        fmt::format("{} is not a commit yet: stabctl adds a table [revisions] with the commits "
-                    "when it submits a plan",
+        fmt::format("{} has not been resolved to a commit: submit the plan with stabctl, which "
+                    "adds the commits in a table [revisions]",
                     what));
   if (auto fits = results::fits_a_turn(*plan, user.turn); !fits)
     return std::unexpected(fits.error());
@@ -103,8 +103,7 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   // While such an experiment waits for Slurm, nobody else's runs.
   if (plan->machines && !user.goes_first)
     return fail(
-        "only root and the user of stabd may run experiments on a cluster: leave [machines] out, "
-        "or "
+        "only root and stabd's own user may run experiments on a cluster: leave [machines] out, or "
         "start a stabd of your own ('stabd --state FOLDER --socket FILE') and submit the plan "
         "there");
   const auto knobs = machine::choose_knobs(plan->knobs);
@@ -113,7 +112,8 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
       machine::moves_processes(*knobs) ? user.may_not_move : user.may_not_quiesce;
   if (plan->quiesce == plan::Quiesce::strict && !forbidden.empty())
     return fail(forbidden +
-                ": use machine.quiesce = \"best-effort\" or \"off\", or have that changed");
+                ": use machine.quiesce = \"best-effort\" or \"off\", or ask for this setting to be "
+                "changed");
   return protocol::PlanReply{.name = plan->name,
                              .directory = submitted.directory,
                              .priority = submitted.priority,
@@ -132,7 +132,7 @@ Result<void> answer_of_plan(const ReadRequest& request, std::string_view line, A
   if (!asked) return std::unexpected(asked.error());
   const auto* submitted = std::get_if<SubmitRequest>(&*asked);
   if (submitted == nullptr)
-    return fail(fmt::format("a request that does not submit a plan has at most {}",
+    return fail(fmt::format("a request that does not submit a plan may be at most {} long",
                             format_bytes(protocol::most_decoded)));
   const auto reply = checked(*submitted, request);
   if (!reply) return std::unexpected(reply.error());

@@ -94,7 +94,7 @@ void run_design(const Prepared& data, Analysis& analysis, Notes& notes) {
   if (within && !has_suite && !data.subjects.empty())
     notes.add(
         "A within-subjects model needs two subjects with trials in all cells, so each subject is "
-        "analysed separately.");
+        "analyzed separately.");
   for (const Subject& subject : data.subjects)
     analyse_factorial(data, subject, !has_suite, analysis, notes);
   analysis.suite = suite.suite;
@@ -171,8 +171,8 @@ void note_interactions(const Analysis& analysis, Notes& notes) {
   for (const Interplay& each : interplays(analysis))
     notes.add(
         each.subject,
-        fmt::format("the treatments {} interact ({}): an effect averaged over the other treatments "
-                    "hides that it differs between their levels.",
+        fmt::format("the treatments {} interact ({}): the effect of one treatment depends on the "
+                    "levels of the others, which an average over these levels hides.",
                     each.aliases.empty()
                         ? each.term
                         : fmt::format("{} (or an effect that this design cannot tell from it: {})",
@@ -301,8 +301,8 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   for (const SlowMachine& machine : slow)
     analysis.notes.push_back(fmt::format(
         "{0} {1} is left out of all numbers: {2} takes {3:.2g} times as {4} there as on the other "
-        "{0}s of its kind, in at least three {5}s in a row. Such a {0} is out of order, and the "
-        "answer is about the others.",
+        "{0}s of its kind, in at least three {5}s in a row. Such a {0} is out of order, so the "
+        "answer is about the other {0}s.",
         spec.subject, machine.name, spec.control.empty() ? "the baseline" : spec.control,
         machine.times, spec.higher_is_better ? "little" : "much", spec.block));
   analysis.slow_machines = std::move(slow);

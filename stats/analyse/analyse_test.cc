@@ -111,7 +111,7 @@ TEST(Analyse, ASignificantInteractionIsNamed) {
 TEST(Analyse, NoDataGivesNoTablesAndANote) {
   const Analysis analysis = analyse({}, opt_only());
   EXPECT_THAT(analysis.tables, IsEmpty());
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("No trial can be analysed")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("No trial can be analyzed")));
   expect_sane(analysis);
 }
 

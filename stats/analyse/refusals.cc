@@ -564,8 +564,8 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
         effect.level, range_words(effect), error);
   else
     text += fmt::format(
-        "If each missing trial had the least favourable value that its limits permit, the change "
-        "of {} could be {}{}.",
+        "If each missing trial had the least favorable value that its limits permit, the change of "
+        "{} could be {}{}.",
         effect.level, range_words(effect), error);
   if (data.spec.losses == Losses::random)
     text +=
@@ -708,7 +708,7 @@ std::string range_words(const Prepared& data, const Interaction& each) {
   return "anything, because no limit bounds the missing values";
 }
 
-constexpr const char* made_by_losses = "the missing trials may have made the interaction";
+constexpr const char* made_by_losses = "the missing trials may have caused the interaction";
 
 // Sets the interaction's loss_* if it lost trials, and its reason if they may have made it.
 void refuse_lost(const Prepared& data, std::size_t family, Interaction& interaction, Notes& notes) {
@@ -732,12 +732,13 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   if (is_kept || data.spec.losses == Losses::random) return;
   if (!interaction.p_adjusted || *interaction.p_adjusted >= data.spec.alpha) return;
   interaction.reason = made_by_losses;
-  notes.add(interaction.subject,
-            fmt::format("the interaction of {} is significant (adjusted {}), but trials are "
-                        "missing: if each had the least favourable value that its limits permit, "
-                        "the interaction could be {}. So the answer does not state it as certain.",
-                        interaction.term, p_words(*interaction.p_adjusted),
-                        range_words(data, interaction)));
+  notes.add(
+      interaction.subject,
+      fmt::format(
+          "the interaction of {} is significant (adjusted {}), but trials are missing. If each "
+          "missing trial had the least favorable value that its limits permit, the interaction "
+          "could be {}. So the answer does not state the interaction as certain.",
+          interaction.term, p_words(*interaction.p_adjusted), range_words(data, interaction)));
 }
 
 std::string cell_words(const Prepared& data, std::size_t cell, std::size_t but) {
@@ -770,8 +771,8 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
     notes.add(
         effect.subject,
         fmt::format(
-            "{0} can't be told from {1}: no {1} has trials of both. More trials can't help: "
-            "run both levels in each {1} or, if {1} is not a block, leave {1} out of the analysis.",
+            "{0} can't be compared, because no {1} has trials of both. More trials can't help: run "
+            "both levels in each {1} or, if {1} is not a block, leave {1} out of the analysis.",
             both, data.spec.block));
   }
 }
@@ -808,15 +809,14 @@ void refuse_time(const Prepared& data, Effect& effect, Notes& notes) {
     if (effect.scope != Scope::subject || subject.name == effect.subject)
       most = std::max(most, time_share(data, subject, *comparison));
   if (most <= mostly_time) return;
-  withhold(effect, "one level was measured before the other, so time may have made the change");
+  withhold(effect, "one level was measured before the other, so time may have caused the change");
   notes.add(
       effect.subject,
-      fmt::format(
-          "the levels {0}={1} and {0}={2} were measured one after the other: anything that "
-          "changed on the machine meanwhile looks like a change between them, and no "
-          "number of trials can tell the two apart. Interleave the trials of the two levels, in "
-          "blocks or in random order, as 'stabctl ab' does.",
-          effect.treatment, effect.baseline, effect.level));
+      fmt::format("the levels {0}={1} and {0}={2} were measured one after the other, so anything "
+                  "that changed on the machine meanwhile looks like a change between the levels. "
+                  "No number of trials can tell these two causes apart. Interleave the trials of "
+                  "the two levels, in blocks or in random order, as 'stabctl ab' does.",
+                  effect.treatment, effect.baseline, effect.level));
 }
 
 // 3.
@@ -890,7 +890,7 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   notes.add(
       effect.subject,
       fmt::format(
-          "neighbouring {0}s are alike (correlation {1:.2f} of {2}'s change from one {0} to the "
+          "neighboring {0}s are alike (correlation {1:.2f} of {2}'s change from one {0} to the "
           "next), so {3} {0}s contain as much information as {4:.1f} independent ones: too few for "
           "a verdict. Use many more {0}s, or {0}s that are farther apart in time.",
           data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
@@ -905,7 +905,7 @@ std::string looks_of(const Prepared& data, const Effect& effect) {
     words.push_back(
         fmt::format("the {}s' changes have a skewness of {:.2g}", effect.unit, *test.skewness));
   if (effect.estimate && effect.estimate->in_time > 0)
-    words.push_back(fmt::format("their correlation from one to the next is {:.2f}",
+    words.push_back(fmt::format("the correlation between neighboring changes is {:.2f}",
                                 effect.estimate->autocorrelation));
   if (test.without && effect.ratio && !test.influential.empty())
     words.push_back(fmt::format("without {} {} the change is {:+.3g} %, not {:+.3g} %",
@@ -945,15 +945,15 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
   }
   if (by_order && *by_order < alpha) return;
   const double own = is_same ? effect.p_same_adjusted.value_or(1) : *effect.p_adjusted;
-  notes.add(effect.subject,
-            fmt::format(
-                "two tests of {} disagree, so there is no verdict: the test of the mean change has "
-                "an adjusted {}, the randomization test {}{}.{}",
-                pair, p_words(own), by_order ? p_words(*by_order) : "none",
-                test.settled ? ""
-                             : fmt::format(" after {} draws, which is too close to {} to tell",
-                                           test.draws, alpha),
-                looks_of(data, effect)));
+  notes.add(
+      effect.subject,
+      fmt::format("two tests of {} disagree, so there is no verdict: the test of the mean change "
+                  "has an adjusted {}, but the randomization test has {}{}.{}",
+                  pair, p_words(own), by_order ? p_words(*by_order) : "none",
+                  test.settled ? ""
+                               : fmt::format(" after {} draws, which is too close to {} to tell",
+                                             test.draws, alpha),
+                  looks_of(data, effect)));
   withhold(effect, "the randomization test does not agree");
 }
 
@@ -967,13 +967,12 @@ void refuse_lacking_machines(const Prepared& data, Analysis& analysis, Notes& no
     // Without an answer over machines, the change on a machine is no answer either.
     const bool is_own = effect.scope == Scope::subject && analysis.suite > 0;
     if (is_own || by_chance || !effect.reason.empty()) continue;
-    withhold(effect, fmt::format("not all {}s have both sides: {}", kind, lacking));
+    withhold(effect, fmt::format("not all {}s have both levels: {}", kind, lacking));
   }
   notes.add(fmt::format(
-      "There are {0}s that lack trials of a level, or have no {1} with all levels: {2}. They may "
-      "have changed by any amount, and the mean of the other {0}s does not say by how much. "
-      "Measure "
-      "there again, or remove their rows to ask about the other {0}s only.",
+      "Some {0}s lack trials of a level, or have no {1} with all levels: {2}. The change on these "
+      "{0}s may have any size, which the mean of the other {0}s does not show. Measure on these "
+      "{0}s again, or remove their rows to ask only about the other {0}s.",
       kind, data.spec.block.empty() ? "block" : data.spec.block, lacking));
 }
 
@@ -989,10 +988,11 @@ void refuse_single_blocks(const Prepared& data, Effect& effect, const Analysis& 
   if (single.empty()) return;
   const std::string unit = data.spec.block.empty() ? "trial" : data.spec.block;
   withhold(effect, fmt::format("no error on {}", fmt::join(single, ", ")));
-  notes.add(fmt::format(
-      "A {0} needs at least two {1}s for an error of its own, so there is no verdict on these {0}s "
-      "as they are. Run more {1}s on: {2}. The answer about {0}s like these needs no such error.",
-      data.spec.subject, unit, fmt::join(single, ", ")));
+  notes.add(
+      fmt::format("A {0} needs at least two {1}s for an estimate of its own error, so there is no "
+                  "verdict on exactly these {0}s. Run more {1}s on: {2}. The answer about {0}s "
+                  "like these does not need such an estimate.",
+                  data.spec.subject, unit, fmt::join(single, ", ")));
 }
 
 }  // namespace
@@ -1061,8 +1061,8 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
       where = fmt::format("{}", fmt::join(words, " and at "));
     }
     notes.add(effect.subject,
-              fmt::format("the levels {0}={1} and {0}={2} are compared only at {3}: elsewhere one "
-                          "of the two has no trial, and the change there is not known.",
+              fmt::format("the levels {0}={1} and {0}={2} are compared only at {3}. Elsewhere, one "
+                          "of the two levels has no trial, so the change there is not known.",
                           effect.treatment, effect.baseline, effect.level, where));
   }
 }
@@ -1089,20 +1089,20 @@ void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes)
     const std::string found =
         fmt::format("the interaction of {} is significant (adjusted {}), but ", each.term,
                     p_words(each.p_adjusted));
-    notes.add(
-        each.subject,
-        empty > 0
-            ? fmt::format("{}{} of {} combinations of levels {} no trial. If {} left out on "
-                          "purpose, say so with '--losses random'. If the trials there failed or "
-                          "were too slow, they may have made the interaction, so the answer does "
-                          "not state it as certain.",
-                          found, empty, data.design_cells(), empty == 1 ? "has" : "have",
-                          empty == 1 ? "it was" : "they were")
-            : found +
-                  "trials are missing, and it has no bounds: only interactions of treatments with "
-                  "two levels each, with trials in every cell, have bounds. So the answer does "
-                  "not state it as certain. Run the missing trials again, or assume that they "
-                  "are missing at random ('--losses random', 'analysis.losses').");
+    notes.add(each.subject,
+              empty > 0
+                  ? fmt::format("{}{} of {} combinations of levels {} no trial. If {} left out on "
+                                "purpose, say so with '--losses random'. If the trials there "
+                                "failed or were too slow, they may have caused the interaction, so "
+                                "the answer does not state the interaction as certain.",
+                                found, empty, data.design_cells(), empty == 1 ? "has" : "have",
+                                empty == 1 ? "it was" : "they were")
+                  : found +
+                        "trials are missing, and the interaction has no bounds. Only interactions "
+                        "of treatments with two levels each, with trials in every cell, have "
+                        "bounds. So the answer does not state the interaction as certain. Run the "
+                        "missing trials again, or assume that they are missing at random "
+                        "('--losses random', 'analysis.losses').");
   }
 }
 

@@ -272,7 +272,7 @@ class Analyser {
     if (line.sped_up < least_sped_up)
       return fmt::format("{} of {} experiments with a speedup", line.sped_up, least_sped_up);
     if (line.visits < wanted) return fmt::format("{} of {} visits", line.visits, wanted);
-    return fmt::format("{} runs, most without enough experiments at speedup 0", line.runs);
+    return fmt::format("{} runs, most of them without enough experiments at speedup 0", line.runs);
   }
 
   // The window is narrower at the ends of the curve, so that it extends equally far on both sides.
@@ -312,7 +312,7 @@ class Analyser {
 
     const auto itself = [](double x) { return x; };
     const auto slope = fit.estimate(itself, itself);
-    if (!slope) return give_up(made, "no visit in its experiments with a speedup");
+    if (!slope) return give_up(made, "no visit in the line's experiments with a speedup");
     made.slope = gain_of(*slope, factor_of(*slope), phase);
     const Gain one = gain_of(*slope, 1, phase);
     made.slope_error = one.interval.high - one.value;
@@ -324,7 +324,7 @@ class Analyser {
                              std::ranges::all_of(made.steps, [](const Step& each) {
                                return is_number(each.gain) && is_number(each.near);
                              });
-    if (!are_numbers) give_up(made, "its times differ too much for their ratio to be computed");
+    if (!are_numbers) give_up(made, "the line's times differ too much to compute their ratio");
   }
 
   void fill_quarter(Line& made, const Fit& fit, const Fit::Estimate& slope, const Phase& phase) {

@@ -131,7 +131,7 @@ TEST(CausalAnalysis, ALineWhosePointIsNeverVisitedAtASpeedupSaysSo) {
   ASSERT_TRUE(made) << made.error().message;
   const Line& line = made->points.front().lines.front();
   EXPECT_EQ(line.finding, Finding::too_few);
-  EXPECT_EQ(line.too_few, "no visit in its experiments with a speedup");
+  EXPECT_EQ(line.too_few, "no visit in the line's experiments with a speedup");
 }
 
 // A latency point's number inside is anybody's in a file.
@@ -146,7 +146,7 @@ TEST(CausalAnalysis, TimesThatNoNumberComparesAreSaid) {
     ASSERT_TRUE(made) << made.error().message;
     const Line& line = made->points.front().lines.front();
     EXPECT_EQ(line.finding, Finding::too_few) << inside;
-    EXPECT_THAT(line.too_few, HasSubstr("for their ratio to be computed"));
+    EXPECT_THAT(line.too_few, HasSubstr("to compute their ratio"));
     EXPECT_TRUE(line.steps.empty()) << "no number that is none is passed on";
     EXPECT_EQ(line.at_quarter.interval.high, 0);
   }

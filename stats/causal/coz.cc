@@ -170,7 +170,7 @@ class Reader {
     const auto speedup = record.number("speedup");
     if (!speedup) return std::unexpected(speedup.error());
     if (*speedup < 0 || *speedup > 1)
-      return record.wrong(fmt::format("speedup={} is not from 0 to 1", *speedup));
+      return record.wrong(fmt::format("speedup={} is not between 0 and 1", *speedup));
     if (++experiments_ > most_experiments)
       return record.wrong(fmt::format("there are more than {} experiments", most_experiments));
     run();
@@ -227,7 +227,9 @@ class Reader {
     }
     made.point = at->second;
     auto& of = made_.runs.back().experiments.back().visits;
-    if (of.size() >= most_points) return record.wrong("an experiment has too many points");
+    if (of.size() >= most_points)
+      return record.wrong(
+          fmt::format("an experiment has more than {} progress points", most_points));
     of.push_back(made);
     return {};
   }
@@ -320,7 +322,7 @@ Result<void> read_coz(std::string_view text, Profile& profile) {
   }
   if (!has_record) return fail("it is empty");
   if (reader.has_only_left_out())
-    return fail(fmt::format("no experiment is left: {} {} below 0", reader.left_out(),
+    return fail(fmt::format("no experiment is left, because {} {} below 0", reader.left_out(),
                             reader.left_out() == 1 ? "has a duration" : "have durations"));
   profile = reader.end();
   return {};

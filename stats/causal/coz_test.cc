@@ -75,7 +75,7 @@ TEST(Coz, ErrorsNameTheLineAndLeaveTheProfileAlone) {
   EXPECT_EQ(error(""), "it is empty");
   EXPECT_THAT(error("hello\n"), HasSubstr("line 1: 'hello' is not a record"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=2\tduration=1\n"),
-              HasSubstr("line 2: speedup=2 is not from 0 to 1"));
+              HasSubstr("line 2: speedup=2 is not between 0 and 1"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=nan\tduration=1\n"),
               HasSubstr("is not a number"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=0\tduration=-x\n"),
@@ -104,7 +104,7 @@ TEST(Coz, ExperimentsWithDurationsBelow0AreLeftOutWithTheirPoints) {
     Profile alone;
     const auto refused = read_coz(bad + bad, alone);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "no experiment is left: 2 have durations below 0");
+    EXPECT_EQ(refused.error().message, "no experiment is left, because 2 have durations below 0");
     EXPECT_EQ(alone, Profile{});
   }
 }

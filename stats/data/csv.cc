@@ -100,7 +100,7 @@ Result<std::string_view> CsvCells::cell(std::size_t column) {
                  "a quote inside a cell that does not begin with one; quote the whole "
                  "cell and double the quotes inside");
   if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
-  return error(column, "a carriage return inside a line");
+  return error(column, "a carriage return inside a line; end each line with a line feed");
 }
 
 Result<std::string_view> CsvCells::quoted(std::size_t column) {
@@ -353,7 +353,7 @@ class Reader {
     if (row_.size() != header_.size())
       return cells_.error(
           std::min(row_.size(), header_.size()) + (row_.size() > header_.size()),
-          fmt::format("the row has {} cells, the header {}", row_.size(), header_.size()));
+          fmt::format("the row has {} cells, but the header has {}", row_.size(), header_.size()));
     const CsvOnly* failed = first_unmet();
     if (failed != nullptr && !failed->others_are_lost) return {};
     for (const Factor& factor : factors_) {
@@ -403,10 +403,9 @@ class Reader {
     if (order_.add(text, point_)) return {};
     return cells_.error(
         order_place_ + 1,
-        fmt::format(
-            "'{}' does not say when the row was measured: {} needs a number in each row, or a time "
-            "like 2026-01-31T12:00:00 in each",
-            one_line(text, 60), one_line(wanted_.order, 60)));
+        fmt::format("'{}' does not say when the row was measured: {} needs a number in each row, "
+                    "or a time like 2026-01-31T12:00:00 in each row",
+                    one_line(text, 60), one_line(wanted_.order, 60)));
   }
 
   static bool is_missing(std::string_view text) { return text.empty() || text == "NA"; }

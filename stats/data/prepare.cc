@@ -182,7 +182,7 @@ std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
     out.notes.add(fmt::format(
         "{} of {} trials have a {} of zero or less, which has no logarithm, and are left out.",
         not_positive, data.response.size(), out.spec.response));
-  if (rows.empty()) out.notes.add("No trial can be analysed.");
+  if (rows.empty()) out.notes.add("No trial can be analyzed.");
   return rows;
 }
 
@@ -394,7 +394,7 @@ Prepared prepare_valid(const Dataset& data, Prepared out) {
   set_lost(data, views, rows.size() == data.response.size(), out);
   const auto keys = key_space(views);
   if (!keys) {
-    out.notes.add("The columns have too many combinations of levels to be analysed.");
+    out.notes.add("The columns have too many combinations of levels to be analyzed.");
     return out;
   }
   const std::vector<std::string> names = used_levels(views.subject);
@@ -419,7 +419,7 @@ Prepared prepare(const Dataset& data, const Spec& spec) {
   check_columns(out);
   set_looks(out);
   if (!data.is_valid()) {
-    out.notes.add("The columns of the data do not match each other, so nothing is analysed.");
+    out.notes.add("The columns of the data do not match each other, so nothing is analyzed.");
     return out;
   }
   if (spec.machines)

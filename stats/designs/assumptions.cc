@@ -163,10 +163,10 @@ void add_independence(const Prepared& data, const Subject& subject, const Ordere
   }
   const bool allowed_for = has_own_blocks(data) && !data.spec.independent_blocks &&
                            ordered.values.size() >= least_for_dependence * ordered.series;
-  const char* instead = allowed_for
-                            ? "the changes, whose intervals and p allow for correlated neighbours"
-                            : "no test of individual trials: intervals are too narrow if "
-                              "neighbours are correlated; use blocks or compare more runs";
+  const char* instead =
+      allowed_for ? "the changes, whose intervals and p allow for correlated neighboring blocks"
+                  : "no test of individual trials, because intervals are too narrow if neighboring "
+                    "trials are correlated; use blocks or compare more runs";
   const auto lag = autocorrelation(ordered);
   const auto runs = runs_test(ordered.values);
   if (!lag || !runs) {
@@ -213,9 +213,10 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   }
   const std::size_t n = residuals.values.size();
   if (!(ss > static_cast<double>(n) * data.noise)) return;
-  const char* instead = n > most_for_shapiro_wilk
-                            ? "all results, because the means of so many trials are normal"
-                            : "the rank-sum and the permutation test";
+  const char* instead =
+      n > most_for_shapiro_wilk
+          ? "all results, because the means of so many trials are normally distributed"
+          : "the rank-sum and the permutation test";
   // Two numbers are equally far from their mean, whatever their distribution.
   constexpr std::size_t least_of_cell = 3;
   if (n >= least_of_cell * by_cell(subject).size())
@@ -249,7 +250,8 @@ void test_pooling(const Prepared& data, const Subject& subject, Analysis& analys
                           fmt::format("contrasts within {}s", data.spec.block),
                           series.size() * series.front().size(), test->f, test->p);
   if (!added.holds)
-    added.instead = "error = \"own\": treatments act differently from block to block";
+    added.instead =
+        "an analysis with error = \"own\", because treatments act differently from block to block";
 }
 
 void test_subject_effects(const Prepared& data, std::span<const double> effects,

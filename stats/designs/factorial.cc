@@ -75,8 +75,9 @@ void note_fit(const Prepared& data, const std::string& subject, std::size_t cell
   if (!fit.balanced && fit.type == SumsOfSquares::type2 && data.active().size() > 1 &&
       cells == data.cells())
     notes.add(subject,
-              "changes are averages over the other treatments' levels, each with the same weight; "
-              "sums of squares of type II weight each level by its trials, so the two may differ.");
+              "changes are averages over the other treatments' levels, each with the same weight. "
+              "Sums of squares of type II weight each level by its number of trials, so the table "
+              "may disagree with the changes.");
   if (fit.type != data.spec.sums_of_squares)
     notes.add(subject,
               "some cells have no trial, so sums of squares of type III do not exist; they "
@@ -165,8 +166,8 @@ void add_block_table(const Prepared& data, const Subject& subject, const std::ve
   analysis.tables.back().subject = subject.name;
   if (const std::size_t all = count_blocks(subject); units < all)
     notes.add(subject.name,
-              fmt::format("{} of {} {}s lack a cell: the table leaves them out, and so does each "
-                          "comparison that needs the cell.",
+              fmt::format("{} of {} {}s lack a cell, so the table leaves them out. Each comparison "
+                          "that needs the missing cell leaves them out, too.",
                           all - units, all, data.spec.block));
 }
 

@@ -104,10 +104,9 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
                                    "cannot be told from the variance between runs.",
                                    seed));
   if (fit.residual_df <= 0)
-    notes.add(
-        subject,
-        fmt::format("with one seed of {} per cell, there is nothing to test a treatment against.",
-                    seed));
+    notes.add(subject, fmt::format("with one seed of {} per cell, there is no variance between "
+                                   "seeds to test a treatment against.",
+                                   seed));
 }
 
 // The treatment is tested against seeds, so the residuals of seeds must be normal; trials within a

@@ -145,7 +145,8 @@ Result<RankTest> signed_rank(std::span<const double> a, std::span<const double> 
     differences.push_back(b[i] - a[i]);
     sizes.push_back(std::abs(b[i] - a[i]));
   }
-  if (differences.empty()) return fail("the signed rank test needs pairs that are not all equal");
+  if (differences.empty())
+    return fail("the signed rank test needs at least one pair whose two values differ");
   if (!std::isfinite(std::ranges::max(sizes)))
     return fail("the values are too far apart for the signed rank test");
   const Ranks order = ranks(sizes);

@@ -100,10 +100,10 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
         spec.response));
   if (few)
     notes.add(
-        fmt::format("{} belongs to the builds that were measured, and a random 'link_order' or "
-                    "'link_padding' makes other builds: fewer than five builds per level say "
-                    "nothing about those. Use five blocks or seeds ('repetitions'), or a plan "
-                    "without the random factor, so that builds differ only in what is measured.",
+        fmt::format("{} belongs to the builds that were measured. A random 'link_order' or "
+                    "'link_padding' makes other builds, and fewer than five builds per level say "
+                    "nothing about other builds. Use five blocks or seeds ('repetitions'), or a "
+                    "plan without the random factor, so that builds differ only in the treatment.",
                     spec.response));
 }
 
@@ -140,7 +140,7 @@ void settle_alike(Analysis& analysis, Notes& notes) {
     effect.df.reset();
     effect.alternatives.clear();
     notes.add(effect.subject, fmt::format("{}, so this comparison is not tested: the answer is "
-                                          "'same', and the measured change is noise.",
+                                          "'the same', and the measured change is noise.",
                                           effect.reason));
   }
 }

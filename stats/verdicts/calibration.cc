@@ -397,8 +397,8 @@ void note_losses(const Floor& any, const Benchmarks& all, const Spec& spec, Note
                  : "");
   if (any.loss_low || any.loss_high)
     text += fmt::format(
-        "Whatever the missing trials would have been within their limits, the machine's noise "
-        "floor is {}. ",
+        "For any values of the missing trials within their limits, the machine's noise floor is "
+        "{}. ",
         range_words(any));
   if (spec.losses == Losses::random)
     text +=
@@ -408,8 +408,8 @@ void note_losses(const Floor& any, const Benchmarks& all, const Spec& spec, Note
     text += "The report uses the largest noise floor that the missing trials permit.";
   else if (any.loss_low)
     text +=
-        "So many missing trials may have differed by any amount that there is no noise floor. "
-        "Find out why they failed, and calibrate again, or assume that trials are missing at "
+        "Too many missing trials may have differed by any amount, so there is no noise floor. Find "
+        "out why the trials failed, and calibrate again, or assume that trials are missing at "
         "random ('analysis.losses = \"random\"').";
   notes.add(text);
 }
@@ -447,7 +447,7 @@ std::optional<Calibration> calibrate(const Dataset& data, const Spec& spec, Note
         spec.losses == Losses::random ? comparisons.size() : all[code].size();
     if (!floor.margin && static_cast<double>(counted) < needed)
       notes.add(floor.subject,
-                fmt::format("a noise floor of its own needs {:.0f} comparisons.", needed));
+                fmt::format("a separate noise floor needs {:.0f} comparisons.", needed));
     else if (!floor.margin)
       notes.add(floor.subject,
                 "the missing trials may have differed by any amount, so there is no noise floor.");

@@ -305,7 +305,7 @@ TEST(Calibration, TooFewComparisonsGiveNoMarginAndSayWhy) {
   EXPECT_TRUE(analysis.calibration->any.share);
   EXPECT_THAT(analysis.notes, Contains("A noise floor at 95 % needs 19 disjoint pairs, but there "
                                        "are only 10: raise design.comparisons."));
-  EXPECT_THAT(analysis.notes, Contains("b0, b1: a noise floor of its own needs 19 comparisons."));
+  EXPECT_THAT(analysis.notes, Contains("b0, b1: a separate noise floor needs 19 comparisons."));
 }
 
 TEST(Calibration, IsTheWholeAnswer) {

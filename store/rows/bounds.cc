@@ -91,7 +91,7 @@ std::int64_t check_row(SQLite::Statement& row, const std::vector<TextBound>& col
     const std::int64_t bytes = row.getColumn(++place).getBytes();
     together += bytes;
     if (bytes > each.most)
-      refuse(fmt::format("the column {} of row {} of table {} has {}, but at most {} are allowed",
+      refuse(fmt::format("the column {} of row {} of table {} holds {}, but at most {} are allowed",
                          each.column, row.getColumn(0).getInt64(), each.table,
                          format_bytes(static_cast<std::uint64_t>(bytes)),
                          format_bytes(static_cast<std::uint64_t>(each.most))));
@@ -146,7 +146,7 @@ bool is_line(const std::string& text) {
 std::string too_long(std::string_view column, std::size_t bytes) {
   for (const TextBound& each : text_bounds())
     if (each.table == "trial" && each.column == column && std::cmp_greater(bytes, each.most))
-      return fmt::format("it has {} in the column {}, but at most {} are stored",
+      return fmt::format("the trial has {} in the column {}, but at most {} are stored",
                          format_bytes(bytes), column,
                          format_bytes(static_cast<std::uint64_t>(each.most)));
   return "";
@@ -165,10 +165,10 @@ std::string refusal_of_samples(const Trial& trial) {
   for (const counters::Samples& each : trial.samples) {
     for (const std::string* text : {&each.measure, &each.subject, &each.unit})
       if (!is_line(*text))
-        return fmt::format("it has a reading or samples whose name is not a single line: {}",
+        return fmt::format("the trial has a reading or samples whose name is not a single line: {}",
                            one_line(*text, 100));
     if (!known.emplace(each.measure, each.subject).second)
-      return fmt::format("it has two lists of samples of {}",
+      return fmt::format("the trial has two lists of samples of {}",
                          one_line(each.measure + " " + each.subject, 200));
     bytes += counters::bytes_of(each);
   }
@@ -181,7 +181,7 @@ std::string refusal_of(const std::vector<counters::Reading>& readings) {
   std::size_t bytes = 2;
   for (const counters::Reading& each : readings) {
     if (!is_line(each.name) || !is_line(each.unit))
-      return fmt::format("it has a reading or samples whose name is not a single line: {}",
+      return fmt::format("the trial has a reading or samples whose name is not a single line: {}",
                          one_line(each.name + " " + each.unit, 100));
     bytes += bytes_of(each);
   }

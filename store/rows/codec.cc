@@ -73,7 +73,7 @@ std::optional<StopCause> cause_in(const Row& row) {
   const std::string text = row.text_or_empty("stopped_by");
   const auto cause = stop_cause(text);
   if (!cause && !text.empty())
-    refuse(fmt::format("the cause {} is unknown; use the stabd that wrote it", text));
+    refuse(fmt::format("the cause {} is unknown; use the stabd that wrote the database", text));
   return cause;
 }
 
@@ -81,15 +81,15 @@ std::optional<Quietness> quietness_in(const Row& row) {
   const std::string text = row.text_or_empty("quietness");
   const auto quietness = quietness_named(text);
   if (!quietness && !text.empty())
-    refuse(fmt::format("the quietness {} is unknown; use the stabd that wrote it", text));
+    refuse(fmt::format("the quietness {} is unknown; use the stabd that wrote the database", text));
   return quietness;
 }
 
 template <class Status>
 Status known(std::optional<Status> status, const Row& row) {
   if (!status)
-    refuse(
-        fmt::format("the status {} is unknown; use the stabd that wrote it", row.text("status")));
+    refuse(fmt::format("the status {} is unknown; use the stabd that wrote the database",
+                       row.text("status")));
   return *status;
 }
 
@@ -215,7 +215,8 @@ Row to_row(const Calibration& calibration) {
 Calibration to_calibration(const Row& row) {
   const auto scope = calibration_scope(row.text("scope"));
   if (!scope)
-    refuse(fmt::format("the scope {} is unknown; use the stabd that wrote it", row.text("scope")));
+    refuse(fmt::format("the scope {} is unknown; use the stabd that wrote the database",
+                       row.text("scope")));
   return {.machine = row.integer("machine"),
           .experiment = row.optional_integer("experiment").value_or(0),
           .name = row.text("name"),

@@ -94,7 +94,7 @@ double Cursor::real(int place) const {
 }
 
 std::string_view Cursor::text(int place) const {
-  need(place, SQLITE_TEXT, "a text");
+  need(place, SQLITE_TEXT, "text");
   return bytes_of(statement_.get(), place);
 }
 

@@ -107,7 +107,7 @@ std::optional<double> Row::optional_real(std::string_view column) const {
 
 const std::string& Row::text(std::string_view column) const {
   if (const auto* found = std::get_if<std::string>(&value(column))) return *found;
-  refuse(fmt::format("the column {} is not a text", column));
+  refuse(fmt::format("the column {} is not text", column));
 }
 
 std::string Row::text_or_empty(std::string_view column) const {

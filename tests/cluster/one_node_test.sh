@@ -93,7 +93,7 @@ start_daemon
 # The cluster's settings, and what they do to measurements.
 [[ $("$stabctl" doctor --machines 2>&1) == *"Slurm's settings are not known"* ]] || fail "doctor finds a cluster outside of the laboratory"
 found=$(in_lab "$stabctl" doctor --machines)
-for words in "This cluster is fair for measurements." "  2 nodes" "all have" "Slurm takes none while steps run" \
+for words in "This cluster is fair for measurements." "  2 nodes" "all have" "Slurm takes no samples while steps run" \
   "none on n1, n2, and a job's --core-spec is ignored" "mend: slurm.conf: ProctrackType=proctrack/cgroup"; do
   [[ $found == *"$words"* ]] || fail "doctor --machines lacks '$words': $found"
 done
@@ -123,7 +123,7 @@ chown 0:4711 "$shared/of_group"
 chmod 640 "$shared/of_group"
 as_user=(setpriv --reuid 1 --regid 1 --init-groups)
 refused=$(in_lab "${as_user[@]}" "$stabctl" --socket "$folder/socket" submit "$shared/rights.toml" 2>&1) && fail "root's stabd takes a plan of another user"
-[[ $refused == *"only root and the user of stabd may run experiments on a cluster"* ]] || fail "it is refused with other words: $refused"
+[[ $refused == *"only root and stabd's own user may run experiments on a cluster"* ]] || fail "it is refused with other words: $refused"
 # A stabd of the user's own.
 mkdir "$folder/own" && chown 1:1 "$folder/own"
 "$lab" run "$folder" "${as_user[@]}" "$folder/stabd" --state "$folder/own" --socket "$folder/own/socket" \

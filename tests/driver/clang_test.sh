@@ -196,7 +196,7 @@ for variable in STAB_CC STAB_CLANG; do
   other=$variable=$PWD/mytcc
   refute "$other" env "$other" "$szc" -c b.c
   equal "$other: lines" "$(grep -c . .err)" 1
-  has "$other" .err 'is neither clang nor gcc: it says'
+  has "$other" .err 'is neither clang nor gcc: its --version prints'
   has "$other: what to do" .err 'Set STAB_CC to a clang or a gcc, such as clang-19'
 done
 [ ! -e others ] || fail 'another compiler was called'
@@ -214,7 +214,7 @@ has 'an older clang: what to do' .err 'szc has passes for clang 16, 19 or 22; fu
 moves 'an older clang' linked
 STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
 has 'an older clang: the report' report '"padded": 0'
-has 'an older clang: the report' report '"why_no_pads": "no frame has a pad: '
+has 'an older clang: the report' report '"why_no_pads": "no stack frame has a pad: '
 for silent in '--stab-quiet -o linked' '--stab-off -o linked' '-o conftest' '--stab-stack=off -o linked'; do
   # shellcheck disable=SC2086
   expect "an older clang, $silent" "$szc" a.c b.c $silent

@@ -75,7 +75,7 @@ for flags in -O0 -O2 '-O3 -fPIC' '-O2 -no-pie -fno-pie' '-O2 -static-libstdc++ -
   # shellcheck disable=SC2086
   expect "gcc $flags" "$szcxx" $flags part.cc -o program
   equal "gcc $flags: lines" "$(grep -c . .err)" 1
-  has "gcc $flags: pads" .err 'frames in program get no pads: only clang compiles them with pads, and '
+  has "gcc $flags: pads" .err 'frames in program get no pads: only clang can add pads, but '
   moves "gcc $flags" ./program
   for options in period=1ms rerandomize=once heap=1:period=2ms stack=1:period=2ms code=0; do
     equal "gcc $flags $options: output" "$(STABILIZER_OPTIONS=$options:report=$work/gcc.report ./program)" 390000
@@ -153,7 +153,7 @@ printed() { STAB_CLANG=$work/own/bin/clang-trunk "$szc" --stab-print -c part.cc;
 printed >out
 has 'a version that szc knows' out "/stab-pass-22.so"
 expect 'a clang is added' "$stabctl" compiler add own/bin/clang-trunk
-has 'a clang is added: what for' .out "frames of programs that $work/own/bin/clang-trunk compiles get pads from now on"
+has 'a clang is added: what for' .out "szc now adds random pads to the stack frames of programs that $work/own/bin/clang-trunk compiles"
 printed >out
 has 'the pass of the clang that was added' out "-fpass-plugin=$passes/"
 STAB_CLANG=$work/own/bin/clang-trunk expect 'the clang that was added' "$szcxx" -O2 part.cc -o program
@@ -194,7 +194,7 @@ ln -sfn "$(command -v clang-22)" wrapped/current
 STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
 has 'a wrapper of another version' out "/stab-pass-22.so"
 refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
-has 'headers of another version: why' .err 'is another version: install the development files'
+has 'headers of another version: why' .err 'has another version: install the development files'
 # Compilers from between two releases, or from other vendors, have no pass of ours.
 for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
   printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other
@@ -254,7 +254,7 @@ printf '#!/bin/sh\n[ "$1" = --version ] && exec llvm-config-22 --version\necho /
 refute 'headers that are not there' "$stabctl" compiler add own/bin/clang-trunk
 has 'headers that are not there: why' .err 'cannot compile the pass with the headers that'
 HOME='' refute 'no home' "$stabctl" compiler add clang-22
-has 'no home: why' .err 'set HOME to a folder'
+has 'no home: why' .err 'set HOME to the absolute path of a folder'
 refute 'an empty name' "$stabctl" compiler add ''
 ls "$passes" | diff before - || fail 'something was left behind'
 refute 'no clang is named' "$stabctl" compiler add

@@ -30,9 +30,9 @@ for allocator in shuffled power2 bitmap tlsf system stretched layer; do
   [ "$output" = unnoticed ] || fail "$allocator: nothing is wrong, and: $output"
 done
 for allocator in shuffled power2 bitmap tlsf; do
-  for how in inner large-inner realloc-inner large-twice large-realloc-freed; do ends $allocator $how "an invalid block"; done
+  for how in inner large-inner realloc-inner large-twice large-realloc-freed; do ends $allocator $how "an invalid address"; done
 done
-for allocator in shuffled power2 bitmap; do ends $allocator inner-16 "an invalid block"; done
+for allocator in shuffled power2 bitmap; do ends $allocator inner-16 "an invalid address"; done
 for allocator in shuffled power2 tlsf system; do
   for how in twice realloc-freed; do ends $allocator $how twice; done
 done

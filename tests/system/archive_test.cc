@@ -230,7 +230,8 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   forge([](store::Experiment& row) { row.plan = "run = 3"; });
   EXPECT_TRUE(refuses("does not accept its plan"));
   forge([](store::Experiment& row) { row.trials = 2; });
-  EXPECT_TRUE(refuses("trial 2 is not one of its 2"));
+  EXPECT_TRUE(refuses(
+      "it contains a trial at position 2 (counted from 0), but its experiment has only 2 trials"));
   const std::string long_name(1'100'000, 'n');
   forge([&](store::Experiment& row) { row.name = long_name; });
   constexpr const char* too_long =
@@ -250,8 +251,8 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     const std::string own = "name = \"b\"";
     row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");
   });
-  EXPECT_TRUE(
-      refuses("the column benchmark of table build contains b, which the plan does not have"));
+  EXPECT_TRUE(refuses(
+      "the column benchmark of table build contains b, which is not a benchmark of the plan"));
   const auto forge_trial = [&](const std::vector<counters::Samples>& samples) {
     forge([&](const store::Experiment&) {});
     const auto store = store::Store::open(file());
@@ -289,7 +290,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   change(
       "DROP TABLE event; CREATE VIEW event AS SELECT 'x' AS id, zeroblob(100) AS experiment, "
       "load_extension('/nowhere') AS at_ns, 1 AS kind, 2 AS text, 3 AS checksum");
-  EXPECT_TRUE(refuses("its schema differs from stabd's schema at the"));
+  EXPECT_TRUE(refuses("the database's schema differs from stabd's schema at the"));
 }
 
 TEST_F(Archive, WhatAKilledExportLeftGoesWithTheNext) {

@@ -340,8 +340,8 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
   ASSERT_EQ(said.code, 0) << said.err;
   EXPECT_THAT(said.out, StartsWith("Predicted for 25 % less time in " + line_of("hot") + ": "));
   EXPECT_THAT(said.out,
-              HasSubstr("less time per visit; measured, version=new against version=old: "));
-  EXPECT_THAT(said.out, HasSubstr("less wall: the change gave "));
+              HasSubstr("less time per visit. Measured for version=new against version=old: "));
+  EXPECT_THAT(said.out, HasSubstr("less wall. Conclusion: the change had "));
 
   std::vector<std::string> as_json = words;
   as_json.emplace_back("--json");
@@ -365,8 +365,8 @@ TEST_F(CausalPlan, ACheckSaysWhatTrialsAre) {
   lab_.write("plan.toml", plan("[[benchmark]]\nname = \"b\"\nrun = [\"/bin/true\"]\n", 5));
   const Output checked = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_EQ(checked.code, 0) << checked.err;
-  EXPECT_THAT(checked.out, HasSubstr("each trial is a run under the profiler, in experiments of "
-                                     "10 ms and more"));
+  EXPECT_THAT(checked.out, HasSubstr("each trial is a run under the profiler, and each experiment "
+                                     "lasts 10 ms or more"));
   EXPECT_THAT(checked.out, Not(HasSubstr("model")));
 }
 

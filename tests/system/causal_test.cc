@@ -69,7 +69,7 @@ TEST_F(CausalTest, TheAnswerIsFirstAndTheLinesAreBelowIt) {
   EXPECT_THAT(text.out, HasSubstr(" less time per visit.\n"));
   EXPECT_THAT(text.out, HasSubstr("contention"));
   EXPECT_THAT(text.out, HasSubstr("720 experiments in 6 runs"));
-  EXPECT_THAT(text.out, Not(HasSubstr("Fewer than 5 runs")));
+  EXPECT_THAT(text.out, Not(HasSubstr("fewer than 5 runs")));
   EXPECT_EQ(causal({"--read", lab_.path("p.coz")}).out, text.out) << "the seed decides";
 }
 
@@ -99,7 +99,7 @@ TEST_F(CausalTest, SeveralFilesAreRunsOfOneProgramAndAreWrittenAsOne) {
   const std::string one = put("one.coz", profile_of(2));
   const Output few = causal({"--read", one});
   ASSERT_EQ(few.code, 0) << few.err;
-  EXPECT_THAT(few.out, HasSubstr("Fewer than 5 runs"));
+  EXPECT_THAT(few.out, HasSubstr("fewer than 5 runs"));
   const Output all = causal({"--read", one, one, one, "--coz", lab_.path("all.coz")});
   ASSERT_EQ(all.code, 0) << all.err;
   EXPECT_THAT(all.out, HasSubstr("in 6 runs"));
@@ -115,7 +115,7 @@ TEST_F(CausalTest, WhatCannotBeSaidIsSaid) {
                                             "throughput-point\tname=p\tdelta=1\n")});
   ASSERT_EQ(part.code, 0) << part.err;
   EXPECT_THAT(part.out, HasSubstr("too few experiments to say anything about any line"));
-  EXPECT_THAT(part.out, HasSubstr("Samples of whole runs are not known"));
+  EXPECT_THAT(part.out, HasSubstr("The profile has no samples of whole runs"));
   const Output growing = causal(
       {"--read", put("grow.coz",
                      "experiment\tselected=a:1\tspeedup=0\tduration=500\n"
@@ -138,8 +138,8 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
   const Output text = causal({"--read", put("bad.coz", bad)});
   ASSERT_EQ(text.code, 0) << text.err;
   const std::string said =
-      "1 more experiment is left out: its duration is below 0, which coz writes when the pauses "
-      "took longer than the experiment.\n";
+      "1 more experiment is left out, because its duration is below 0. coz writes a duration below "
+      "0 if the pauses took longer than the experiment.\n";
   EXPECT_EQ(text.out, wanted.out + said);
   const Output both = causal({"--json", "--read", lab_.path("bad.coz"), lab_.path("good.coz"),
                               lab_.path("bad.coz"), "--coz", lab_.path("all.coz")});
@@ -150,7 +150,8 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
               Not(HasSubstr("=-")));
   const Output refused = causal({"--read", lab_.path("good.coz"), put("none.coz", below)});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, EndsWith("none.coz: no experiment is left: 1 has a duration below 0\n"));
+  EXPECT_THAT(refused.err,
+              EndsWith("none.coz: no experiment is left, because 1 has a duration below 0\n"));
 }
 
 TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {

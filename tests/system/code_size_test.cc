@@ -236,9 +236,9 @@ TEST_F(CodeSize, OfProgramsThatNobodyBuildsItIsThatOfTheFirstWord) {
     EXPECT_EQ(row["status"], "not_measured");
     reasons[row["version"]] = row["reason"];
   }
-  EXPECT_THAT(reasons["a"], HasSubstr("it is not a 64-bit ELF program"));
+  EXPECT_THAT(reasons["a"], HasSubstr("the file is not a 64-bit ELF program"));
   EXPECT_THAT(reasons["b"],
-              HasSubstr("the trial runs sh, and it is not known what that program starts"));
+              HasSubstr("the trial runs sh, which starts a program that stabd does not know"));
 
   lab_.write("plan.toml", head + levels + response("\"compile-time\""));
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).err,

@@ -42,12 +42,14 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_THAT(
       check.out,
-      AllOf(HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
-                      "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
-                      "task-clock\nwith 6 blocks for each set, only large changes of its events "
-                      "are found: use more repetitions or fewer sets to find smaller ones\n"),
-            HasSubstr("also compares minor-faults:u, with its own verdicts (less is better), in "
-                      "the blocks that count it\n")));
+      AllOf(
+          HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
+                    "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
+                    "task-clock\nwith 6 blocks for each set, the plan finds only large changes of "
+                    "the set's events: use more repetitions or fewer sets to find smaller "
+                    "changes\n"),
+          HasSubstr("also compares minor-faults:u, with its own verdicts (less is better), in "
+                    "the blocks that count it\n")));
   const json sets =
       json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["rotate"];
   EXPECT_EQ(sets.size(), 2U);

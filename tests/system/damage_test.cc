@@ -107,7 +107,7 @@ TEST_P(DamagedRow, CostsItsExperimentAndIsNamed) {
   ASSERT_NO_FATAL_FAILURE(measure_first());
   change(one.text, one.move, one.byte);
   ASSERT_TRUE(lab_.start_daemon());
-  const std::string name = fmt::format(" of {} has changed since it was written", one.table);
+  const std::string name = fmt::format(" of table {} has changed since it was written", one.table);
   EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), name)) << log();
   const Output list = lab_.ctl({"list"});
   EXPECT_EQ(list.code, 0) << list.err;
@@ -157,7 +157,7 @@ TEST_F(Damage, WithoutTheQueuesStateTheDaemonStartsAndTheQueueGoesOn) {
                   lab_.folder());
   ASSERT_EQ(changed.out, "1\n") << changed.err;
   ASSERT_TRUE(lab_.start_daemon());
-  EXPECT_THAT(log(), HasSubstr("it is not known whether the queue was paused"));
+  EXPECT_THAT(log(), HasSubstr("cannot read whether the queue was paused"));
   EXPECT_EQ(lab_.ctl({"report", "1"}).code, 0);
   expect_others_go_on();
 }

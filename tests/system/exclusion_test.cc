@@ -158,7 +158,8 @@ TEST_F(Exclusion, CheckExplainsTheRules) {
   lab_.write("plan.toml", plan_of("'3'"));
   const Output check = lab_.ctl({"check", "plan.toml"});
   EXPECT_THAT(check.out, HasSubstr("excluded where voluntary_switches_per_s > 50"));
-  EXPECT_THAT(check.out, HasSubstr("one event alone exceeds the limit in a trial of 20 ms"));
+  EXPECT_THAT(check.out,
+              HasSubstr("in a trial shorter than 20 ms, a single event already exceeds the limit"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
   EXPECT_EQ(design["exclude"]["rules"].size(), 2U);
   EXPECT_EQ(design["exclude"]["rules"][1]["absent_here"], nullptr);

@@ -212,7 +212,7 @@ TEST_F(HistoryTest, WhatNobodyMeasuredIsSaidBesideExperimentsThatCannotBeRead) {
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("no experiment has measured bb, did you mean b?"));
   EXPECT_THAT(wrong.err, HasSubstr("1 more cannot be read, among them experiment 1: "));
-  EXPECT_THAT(wrong.err, HasSubstr("; experiments have measured b, c"));
+  EXPECT_THAT(wrong.err, HasSubstr("; the experiments here have measured b, c"));
 }
 
 TEST_F(HistoryTest, ADaemonIsAskedForItsReports) {

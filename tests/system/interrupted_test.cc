@@ -131,6 +131,34 @@ TEST_F(Interrupted, ARunWithoutAFolderGoesOnInTheOneThatItBeganWith) {
   drop_state_folder();
 }
 
+TEST_F(Interrupted, ARunThatContinuesInANamedFolderIsNotContinuedBesideThat) {
+  if (!own_state_folder(lab_.path("xdg"))) GTEST_SKIP() << "mounts of our own are not allowed here";
+  const std::string stabctl = std::string(STAB_BIN_DIR) + "/stabctl";
+  const std::vector<std::string> argv{stabctl, "run", "--fail-on", "trials",
+                                      lab_.path("short.toml")};
+  const auto interrupted = [&](const std::vector<std::string>& words, const std::string& file) {
+    const pid_t run = start_program(words, lab_.folder(), file);
+    EXPECT_TRUE(wait_for_text(file, " of 40 trials"));
+    return run;
+  };
+  const pid_t first = interrupted(argv, out());
+  kill(first, SIGINT);
+  EXPECT_EQ(end_of(first), 128 + SIGINT);
+  const json runs = json::parse(run_program({stabctl, "runs", "--json"}, lab_.folder()).out);
+  ASSERT_EQ(runs.size(), 1U) << runs;
+  auto named = argv;
+  named.insert(named.end(), {"--folder", runs[0].at("folder").get<std::string>()});
+  const pid_t there = interrupted(named, lab_.path("named.txt"));
+  EXPECT_THAT(read_file(lab_.path("named.txt"), 1 << 20).value_or(""),
+              HasSubstr("continues where"));
+  const pid_t beside = interrupted(argv, lab_.path("beside.txt"));
+  EXPECT_THAT(read_file(lab_.path("beside.txt"), 1 << 20).value_or(""),
+              Not(HasSubstr("continues where")));
+  for (const pid_t run : {there, beside}) kill(run, SIGINT);
+  for (const pid_t run : {there, beside}) EXPECT_EQ(end_of(run), 128 + SIGINT);
+  drop_state_folder();
+}
+
 TEST_F(Interrupted, AFinishedRunShowsItsReportUntilItIsToMeasureAgain) {
   let_run();
   const auto argv = run_of("short.toml", lab_.path("run"));

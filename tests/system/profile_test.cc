@@ -122,8 +122,9 @@ TEST_F(ProfileTest, AnEventThatCannotBeSampledHasItsReasonInEachTrial) {
   EXPECT_EQ(lab_.state(id), "done");
   EXPECT_THAT(profile(id, {"1"})["reason"].get<std::string>(), HasSubstr("in the kernel"));
   EXPECT_THAT(lab_.ctl({"profile", std::to_string(id), "1"}).out, HasSubstr("It has no profile: "));
-  EXPECT_THAT(lab_.ctl({"logs", std::to_string(id)}).out,
-              HasSubstr("there are no profiles: context-switches:u cannot be sampled here"));
+  EXPECT_THAT(
+      lab_.ctl({"logs", std::to_string(id)}).out,
+      HasSubstr("there are no profiles, because context-switches:u cannot be sampled here"));
 }
 
 TEST_F(ProfileTest, APlanThatRefusesWhatIsAbsentMeasuresNothing) {

@@ -323,8 +323,8 @@ TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsLeftAlone) {
   ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
   ASSERT_TRUE(lab_.wait_for(id, "cancelled"));
   EXPECT_EQ(at(watchdog_), "2");
-  EXPECT_THAT(status(id),
-              HasSubstr("not put back: " + watchdog_ + ": another program has set it to 2"));
+  EXPECT_THAT(status(id), HasSubstr("not put back: " + watchdog_ +
+                                    ": another program has since changed the value to 2"));
   put(watchdog_, "1\n");
   expect_everything_as_it_was();
 }

@@ -177,7 +177,7 @@ TEST_F(Versions, ADaemonTakesCommitsOnly) {
                           {"directory", lab_.path("repo/bench")}});
   EXPECT_FALSE(other["ok"].get<bool>());
   EXPECT_THAT(other["error"].get<std::string>(),
-              HasSubstr("'main' of factor.version is not a commit"));
+              HasSubstr("'main' of factor.version has not been resolved to a commit"));
 }
 
 // A commit that the plan names itself is looked for, too.

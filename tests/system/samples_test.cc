@@ -150,7 +150,7 @@ TEST_F(SamplesTest, ATrialThatPrintsNoJsonIsNotMeasured) {
     ++not_measured;
     EXPECT_EQ(trial["status"], "not_measured");
     EXPECT_THAT(trial["reason"].get<std::string>(),
-                HasSubstr("stdout: it is not JSON at byte 1: give the program "
+                HasSubstr("stdout: invalid JSON at byte 1: give the program "
                           "--benchmark_format=json"));
   }
   EXPECT_EQ(not_measured, 1);

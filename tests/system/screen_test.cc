@@ -79,7 +79,7 @@ TEST_F(ScreenTest, WhatIsInterruptedShowsWhatItHas) {
   const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
   EXPECT_THAT(said, AllOf(HasSubstr("? (interrupted: the results so far)\n\nAnswer: "),
                           HasSubstr("\n  version "),
-                          HasSubstr("\nNext: everything: stabctl report --full ")));
+                          HasSubstr("\nNext: for all details: stabctl report --full ")));
 }
 
 constexpr const char* plan = R"([experiment]

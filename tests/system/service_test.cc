@@ -144,7 +144,7 @@ TEST_F(Service, SettingsAreReadAgainOnASignal) {
   ASSERT_EQ(kill(lab_.daemon(), SIGHUP), 0);
   ASSERT_TRUE(wait_for_text(lab_.path("stabd.log"), "the settings were read again"));
   const std::string log = text("stabd.log");
-  EXPECT_THAT(log, HasSubstr("'daemon.namespaces' stays as it was until stabd is restarted"));
+  EXPECT_THAT(log, HasSubstr("'daemon.namespaces' keeps its old value until stabd is restarted"));
   EXPECT_THAT(log, HasSubstr("'daemon.read_limit' has changed"));
   EXPECT_THAT(log, HasSubstr("'notify.command' has changed"));
   // What the command line says wins, as it did at the start.

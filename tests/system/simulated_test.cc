@@ -122,7 +122,7 @@ TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
   EXPECT_THAT(replayed.out, Not(HasSubstr("valgrind")));
   const Output wall = lab_.ctl({"report", std::to_string(id), "--response", "wall"});
   EXPECT_EQ(wall.code, 1);
-  EXPECT_THAT(wall.err, HasSubstr("ran under a simulator, and have no wall"));
+  EXPECT_THAT(wall.err, HasSubstr("ran under a simulator, so they have no wall"));
 
   // What trials take under the simulator says nothing of what they take without it.
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,

@@ -39,7 +39,7 @@ using ::testing::HasSubstr;
 TEST_F(Users, DoNotPushForwardNorResumeWhatRootPaused) {
   const Output pushed = as(ada, {"submit", "--priority", "1", plan_of(ada)});
   EXPECT_EQ(pushed.code, 1);
-  EXPECT_THAT(pushed.err, HasSubstr("only root and the user of stabd"));
+  EXPECT_THAT(pushed.err, HasSubstr("only root and stabd's own user"));
   EXPECT_EQ(as(ada, {"pause", "--queue"}).code, 1);
   ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
   ASSERT_EQ(as(ada, {"submit", "--priority", "-1", plan_of(ada)}).code, 0);
@@ -319,7 +319,7 @@ TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
   EXPECT_THAT(
       as(ada, {"submit", plan("timeout = \"24h\"")}).err,
       HasSubstr("a trial of 'b' may take 24h (its timeout), but limits.turn is 1h: set its timeout "
-                "to at most 1h, or have root submit the plan or raise limits.turn"));
+                "to at most 1h, or ask root to submit the plan or to raise limits.turn"));
   EXPECT_THAT(as(ada, {"submit", plan("timeout = \"1h\"\nprepare = \"true\"")}).err,
               HasSubstr("may take 2h (2 commands with a timeout of 1h each), but limits.turn is "
                         "1h: set its timeout to at most 30min"));
@@ -361,7 +361,8 @@ TEST_F(Users, GiveTheMachineAwayWhenTheirTurnIsOver) {
     ++id;
     const std::string said = as(ada, {"logs", of_ada}).out;
     EXPECT_THAT(said, HasSubstr("it is another user's turn"));
-    if (design == long_blocks) EXPECT_THAT(said, HasSubstr("with block 1 from its first trial"));
+    if (design == long_blocks)
+      EXPECT_THAT(said, HasSubstr("when block 1 starts again from its first trial"));
     const json row = json::parse(as(ada, {"list", "--json"}).out).back();
     EXPECT_THAT(row["state"].get<std::string>(), ::testing::AnyOf("queued", "building", "running"));
     ASSERT_EQ(as(ada, {"cancel", of_ada}).code, 0);

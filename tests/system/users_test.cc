@@ -68,8 +68,8 @@ TEST_F(Users, AreToldByCheckWhatTheirTrialsCannotCount) {
     return lab_.path(name);
   };
   const std::string absent =
-      "sched:sched_switch cannot be counted here: this user may neither look up whether it is a "
-      "tracepoint nor count one";
+      "sched:sched_switch cannot be counted here: this user may not look up whether it is a "
+      "tracepoint, and may not count tracepoints";
   const std::string good = plan("sched:sched_switch");
   const Output check = as(ada, {"check", good});
   EXPECT_EQ(check.code, 0) << check.err;
@@ -404,7 +404,7 @@ TEST_F(Users, AreToldWhatIsNotTheirOwnWithoutNamespaces) {
                  lab_.path("61234/ran") + "\"]\nrepetitions = 1\n");
   const Output run = as(ada, {"submit", "--wait", lab_.path("61234/network.toml")});
   EXPECT_NE(run.code, 0);
-  EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("stabd has no namespaces"));
+  EXPECT_THAT(as(ada, {"status", "2"}).out, HasSubstr("stabd's settings do not allow namespaces"));
   EXPECT_EQ(access(lab_.path("61234/ran").c_str(), F_OK), -1);
 }
 
@@ -501,7 +501,7 @@ TEST_F(Users, HaveTheLimitsThatPamGivesThem) {
   // Whom PAM refuses a session runs nothing.
   service("session required pam_deny.so\n");
   EXPECT_NE(run().code, 0);
-  EXPECT_THAT(as(ada, {"status", "5"}).out, HasSubstr("PAM opens no session for stab-ada"));
+  EXPECT_THAT(as(ada, {"status", "5"}).out, HasSubstr("PAM did not open a session for stab-ada"));
   for (const char* folder : {"/etc/passwd", "/etc/security", "/etc/pam.d", "/usr/lib/pam.d"})
     umount2(folder, MNT_DETACH);
 }

@@ -87,18 +87,18 @@ note=$((16#$(section_offset good .note.stab)))
 cp good altered && poke altered $((table + 192)) '\x55'
 expect "altered table" "the table was altered" ./altered
 cp good magicless && poke magicless "$table" 'xx'
-expect "no table" "there is something else" ./magicless
+expect "no table" "other data is where the table should be" ./magicless
 cp good newer && poke newer $((note + 20)) '\x63'
 expect "another version in the note" "the table has another version" ./newer
 # As patchelf leaves it: the note is elsewhere.
 cp good rewritten && poke rewritten "$note" "$(printf 'X%.0s' $(seq 48))"
-expect "rewritten by a tool" "a tool has rewritten the binary since szc linked it" ./rewritten
+expect "rewritten by a tool" "a tool such as patchelf has rewritten the binary since szc linked it" ./rewritten
 rm -f report
 STABILIZER_OPTIONS=heap=1:report=$work/report ./rewritten >output
 grep -q '"heap": "on".*"randomized": "no"' report || fail "the heap counts for the code: $(cat report)"
 if command -v patchelf >/dev/null; then
   cp good patched && patchelf --set-rpath "$work/$(printf 'long%.0s' $(seq 40))" patched
-  expect "patchelf" "a tool has rewritten the binary since szc linked it" ./patched
+  expect "patchelf" "a tool such as patchelf has rewritten the binary since szc linked it" ./patched
 fi
 cp good newer_table && poke newer_table $((table + 8)) '\x63'
 expect "another version in the table" "the table has another version" ./newer_table
@@ -149,7 +149,7 @@ rm -f report
 STABILIZER_OPTIONS=report=$work/report bytes/program >output
 [ "$(count_of used_bytes_functions)" -ge 5 ] || fail "functions whose bytes are used are not counted: $(cat report)"
 for name in copied hooked may_fault; do
-  $szc --stab-explain bytes/program | grep -q " $name: its bytes or its address range are used" || fail "$name is not explained"
+  $szc --stab-explain bytes/program | grep -q " $name: the program copies, compares or computes with its bytes" || fail "$name is not explained"
 done
 # The same by gcc, without szc's pass.
 while IFS='|' read -r file compiler flags; do
@@ -160,7 +160,7 @@ while IFS='|' read -r file compiler flags; do
     cmp -s output expected || fail "used_bytes_gcc.c $flags, $options: $(cat output gcc_bytes/ours/errors)"
   done
   for name in copied hooked may_fault indexed one_of_two other_of_two; do
-    $szc --stab-explain gcc_bytes/ours/program | grep -q " $name: its bytes or its address range are used" || fail "used_bytes_gcc.c $flags: $name is not explained"
+    $szc --stab-explain gcc_bytes/ours/program | grep -q " $name: the program copies, compares or computes with its bytes" || fail "used_bytes_gcc.c $flags: $name is not explained"
   done
   [ "$($szc --stab-explain gcc_bytes/ours/program | grep -c 'bytes or its address range')" -le 9 ] || fail "used_bytes_gcc.c $flags: too many functions stay"
 done < <(variants_of used_bytes_gcc.c)
@@ -183,7 +183,7 @@ while IFS='|' read -r file compiler flags; do
   grep -q 'patched 1' expected || fail "patched_entries.c $flags patches nothing: $(cat expected)"
   run patched/ours seed=2:period=1ms:budget=off >output
   cmp -s output expected || fail "patched_entries.c $flags: $(cat output patched/ours/errors)"
-  $szc --stab-explain patched/ours/program | grep -q ' once: its bytes or its address range are used' || fail "patched_entries.c $flags: the patched function moves"
+  $szc --stab-explain patched/ours/program | grep -q ' once: the program copies, compares or computes with its bytes' || fail "patched_entries.c $flags: the patched function moves"
 done < <(variants_of patched_entries.c)
 rm -f report
 STABILIZER_OPTIONS=report=report ./good >output

@@ -140,18 +140,18 @@ says() {
 }
 says good 'pads of up to 4080 bytes'
 says framed 'pads of up to 4080 bytes'
-says argument 'no pads, it reaches above its frame through the stack pointer'
+says argument 'no pads, it uses the stack pointer to access memory above its frame'
 says stack_arguments 'no pads, it may have arguments on the stack, but has no frame pointer'
 says undescribed 'no pads, its code and its frame description disagree'
-says unequal 'no pads, it changes the stack pointer in another way'
+says unequal 'no pads, it changes the stack pointer in a way that szc does not understand'
 says unbalanced 'no pads, not all paths through its code are understood'
-says by_register 'no pads, it changes the stack pointer in another way'
+says by_register 'no pads, it changes the stack pointer in a way that szc does not understand'
 says by_lea 'no pads, the size of its frame does not fit in 32 bits'
 says small 'no pads, the size of its frame does not fit in 32 bits'
-says stored 'no pads, it changes the stack pointer in another way'
+says stored 'no pads, it changes the stack pointer in a way that szc does not understand'
 says left 'no pads, not all paths through its code are understood'
 says entered 'no pads, other code jumps into it'
-says mixed 'no pads, it reaches the same part of its frame in two ways'
+says mixed 'no pads, it accesses one part of its frame through both the stack pointer and the frame pointer'
 says leaf 'no pads, it calls nothing'
 for options in stack=0 stack=1:code=0 stack=1:seed=3; do
   STABILIZER_OPTIONS=$options "$work/program" || { echo "FAILED: it ends with $? under $options"; failures=$((failures + 1)); }

@@ -47,8 +47,8 @@ class MappedFile {
 std::string describe(StackWish wish, std::string_view who) {
   return wish == StackWish::executable ? fmt::format("{} requests it", who)
                                        : fmt::format(
-                                             "{} has no section .note.GNU-stack, which would say "
-                                             "that the stack need not be executable",
+                                             "{} has no section .note.GNU-stack, so ld assumes "
+                                             "that it needs an executable stack",
                                              who);
 }
 

@@ -80,8 +80,8 @@ Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scr
   if (!why) return std::unexpected(why.error());
   settings.exec_stack = !why->empty();
   if (settings.exec_stack && speaks(link, settings))
-    fmt::print(stderr, "szc: note: {} gets an executable stack, as with ld: {}\n", link.output,
-               *why);
+    fmt::print(stderr, "szc: note: {} gets an executable stack, as ld would give it: {}\n",
+               link.output, *why);
   return {};
 }
 
@@ -105,24 +105,23 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
     return;
   const Identity identity = identify(settings.clang);
   if (identity.kind == Identity::Kind::gcc)
-    fmt::print(
-        stderr,
-        "szc: note: frames in {} get no pads: only clang compiles them with pads, and {} is {}; "
-        "functions still move (--stab-quiet leaves this note out)\n",
-        link.output, settings.clang, identity.name);
+    fmt::print(stderr,
+               "szc: note: stack frames in {} get no pads: only clang can add pads, but {} is {}; "
+               "functions still move (--stab-quiet hides this note)\n",
+               link.output, settings.clang, identity.name);
   else if (!pass_for(companions, settings.clang, identity).empty())
     return;
   else if (identity.is_release && !pass_of_version(companions, identity.llvm).empty())
     fmt::print(stderr,
-               "szc: note: frames in {} get no pads: {} does not load szc's pass for clang {}, "
-               "perhaps because it was built with assertions; functions still move (build a pass "
-               "with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+               "szc: note: stack frames in {} get no pads: {} does not load szc's pass for clang "
+               "{}, perhaps because it was built with assertions; functions still move (build a "
+               "pass with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
                link.output, settings.clang, identity.llvm, settings.clang);
   else
     fmt::print(stderr,
-               "szc: note: frames in {} get no pads: {} is {}, but szc has passes for {}; "
-               "functions still move (set STAB_CC to one of these, build a pass with "
-               "'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+               "szc: note: stack frames in {} get no pads: {} is {}, but szc has passes for {}; "
+               "functions still move (set STAB_CC to one of these, build a pass with 'szc "
+               "--stab-add-compiler {}', or use --stab-quiet)\n",
                link.output, settings.clang, identity.name, versions_with_pass(companions),
                settings.clang);
 }

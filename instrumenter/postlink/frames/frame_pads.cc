@@ -275,21 +275,22 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::none:
       return "";
     case PadReason::calls_nothing:
-      return "it calls nothing, is special, or was not compiled by szc";
+      return "it calls no function, is of a kind that szc leaves alone, or was not compiled by szc";
     case PadReason::no_description:
       return "it has no frame description";
     case PadReason::unclear_flow:
       return "not all paths through its code are understood";
     case PadReason::unclear_stack:
-      return "it changes the stack pointer in another way";
+      return "it changes the stack pointer in a way that szc does not understand";
     case PadReason::no_number:
       return "the size of its frame does not fit in 32 bits";
     case PadReason::description:
       return "its code and its frame description disagree";
     case PadReason::outside_access:
-      return "it reaches above its frame through the stack pointer";
+      return "it uses the stack pointer to access memory above its frame";
     case PadReason::mixed_access:
-      return "it reaches the same part of its frame in two ways";
+      return "it accesses one part of its frame through both the stack pointer and the frame "
+             "pointer";
     case PadReason::entered_inside:
       return "other code jumps into it";
     case PadReason::description_width:

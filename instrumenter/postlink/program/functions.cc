@@ -260,7 +260,7 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::unknown_relocation:
       return "has a relocation of an unknown kind";
     case PinReason::outside_reference:
-      return "refers to a place outside it that would be out of reach after a move";
+      return "refers to an address outside itself that would be out of reach after a move";
     case PinReason::label_reference:
       return "the address of one of its labels is used in an unknown way";
     case PinReason::data_in_code:
@@ -278,17 +278,18 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::runtime_page:
       return "shares a page with the runtime";
     case PinReason::unsized:
-      return "its size is unknown: no symbol gives it, and its code does not show it reliably";
+      return "its size is unknown: no symbol states it, and the code does not show reliably where "
+             "it ends";
     case PinReason::large_model:
       return "compiled with -mcmodel=large, which uses 64-bit distances";
     case PinReason::own_place:
       return "calls one of its own labels, perhaps to learn its address";
     case PinReason::go_code:
-      return "belongs to Go, whose runtime knows each place in it from its own table";
+      return "is Go code; Go's runtime has its own table of code addresses";
     case PinReason::foreign_exceptions:
-      return "has exceptions of a language whose tables have an unknown format";
+      return "handles exceptions of a language whose exception tables have an unknown format";
     case PinReason::used_bytes:
-      return "its bytes or its address range are used: copied, compared or computed with";
+      return "the program copies, compares or computes with its bytes or its address range";
     case PinReason::count:
       break;
   }
@@ -301,11 +302,11 @@ std::string_view describe(abi::HideReason reason) {
     case HideReason::count:
       break;
     case HideReason::switches_stacks:
-      return "sets the stack pointer to what may be another stack";
+      return "sets the stack pointer, perhaps to another stack";
     case HideReason::makes_stacks:
       return "creates or switches stacks through libc or Boost";
     case HideReason::comes_back:
-      return "returns to saved registers (setcontext, vfork)";
+      return "may later restore registers that it saved (setcontext, vfork)";
     case HideReason::saves_registers:
       return "calls setjmp and was not compiled by szc";
   }

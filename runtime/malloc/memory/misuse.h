@@ -15,7 +15,7 @@ namespace stab::heap {
 void note_damage(const char* why);
 void end_if_damaged();
 
-constexpr const char* no_block = "free() or realloc() of an invalid block";
+constexpr const char* no_block = "free() or realloc() was called with an invalid address";
 constexpr const char* freed_twice = "a block was freed twice, or used by realloc() after free()";
 
 }  // namespace stab::heap

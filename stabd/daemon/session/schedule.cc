@@ -75,8 +75,8 @@ std::optional<Schedule::Step> Schedule::next() const {
   if (plan_.give_up_after > 0 && row != failures_in_a_row_.end() &&
       row->second >= plan_.give_up_after) {
     step.without_running = TrialStatus::skipped;
-    step.reason =
-        fmt::format("not run: {} trials of this benchmark in a row have failed", row->second);
+    step.reason = fmt::format("not run, because {} trials of this benchmark have failed in a row",
+                              row->second);
   }
   return step;
 }

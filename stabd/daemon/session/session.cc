@@ -53,7 +53,7 @@ std::string refusal_of(const protocol::NodeReply& reply) {
   constexpr std::size_t most_path = 4096;
   if (!plan::is_node(reply.node) || !plan::is_node(reply.job) || reply.cache.size() > most_path ||
       one_line(reply.cache, most_path) != reply.cache)
-    return "it does not say properly on which node it is";
+    return "its description of its node is not valid";
   return "";
 }
 
@@ -169,7 +169,7 @@ void Session::rest() {
 // state_.
 void Session::save_state() {
   if (auto saved = store_.update_experiment(experiment_); !saved) {
-    spdlog::warn("the state of experiment {} is not stored: {}", experiment_.id,
+    spdlog::warn("cannot store the state of experiment {}: {}", experiment_.id,
                  saved.error().message);
     // A row that can never be stored must not hold up the queue.
     unsaved_ = saved.error().temporary;
@@ -230,13 +230,13 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   if (!reply) return bad(reply.error().message);
   if (const auto* node = std::get_if<protocol::NodeReply>(&*reply)) {
     if (const std::string refusal = refusal_of(*node); !refusal.empty() || !plan_.machines)
-      return bad(refusal.empty() ? "it is on no node" : refusal);
+      return bad(refusal.empty() ? "the experiment does not run on a cluster" : refusal);
     if (place.asked != protocol::setup_index || !place.node.node.empty())
-      return bad("a worker says where it is once, before anything else");
+      return bad("it named its node twice, or too late");
     return came_up_on(place, *node);
   }
   if (const auto* lost = std::get_if<protocol::LostReply>(&*reply)) {
-    if (!plan_.machines) return bad("it is on no node");
+    if (!plan_.machines) return bad("the experiment does not run on a cluster");
     place.lost = {.loss = lost->loss, .reason = one_line(lost->reason, 2000)};
     return;
   }
@@ -261,7 +261,8 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   if (!std::holds_alternative<protocol::RunReply>(*reply)) return;
   auto run = std::get<protocol::RunReply>(*reply);
   // Only the session decides whether a trial was disturbed.
-  if (run.status == TrialStatus::disturbed) return bad("a worker does not know the plan's rules");
+  if (run.status == TrialStatus::disturbed)
+    return bad("it calls a trial disturbed, but only stabd decides about that");
   // At a limit, the kernel may have slowed the trial down, or the program may have run without
   // something it was refused. So the trial doesn't count.
   const std::string passed = around_.passed();
@@ -506,8 +507,8 @@ void Session::lost_node(Place& place, const std::string& how) {
                  fmt::format("{}: {}; {} steps were lost in the same block. 'stabctl retry' "
                              "continues from here",
                              to_string(loss), lost.reason, place.node_losses));
-  spdlog::warn("experiment {}: {}: {}; another step continues", experiment_.id, to_string(loss),
-               lost.reason);
+  spdlog::warn("experiment {}: {}: {}; stabd continues with another step", experiment_.id,
+               to_string(loss), lost.reason);
   start_again(place, fmt::format("{}: {}", to_string(loss), lost.reason));
 }
 
@@ -518,8 +519,7 @@ void Session::came_up_on(Place& place, const protocol::NodeReply& node) {
   if (has_several() && ((!place.home.empty() && node.node != place.home) ||
                         std::ranges::any_of(places_, is_elsewhere))) {
     place.lost = {.loss = std::string(to_string(protocol::Loss::step_lost)),
-                  .reason = fmt::format("Slurm started the step on node {}, which was not wanted",
-                                        node.node)};
+                  .reason = fmt::format("Slurm started the step on the wrong node: {}", node.node)};
     return around_.stop_worker(place.index);
   }
   place.node = node;
@@ -607,7 +607,7 @@ void Session::give_way() {
   abandoned_ = block;
   if (split) return give_way_for(std::string(turn_is_over));
   if (!stored(store_.reopen(experiment_.id, positions->first, positions->second))) return;
-  give_way_for(fmt::format("{}, with {} {} from its first trial", turn_is_over,
+  give_way_for(fmt::format("{}, when {} {} starts again from its first trial", turn_is_over,
                            block.first ? "warm-up block" : "block", block.second + 1));
 }
 

@@ -105,8 +105,8 @@ bool Session::same_as_before(const Place& place, const protocol::BuildReply& rep
   const std::string known = known_key(slot);
   if (known.empty() || reply.key.empty() || reply.key == known) return true;
   refuse(fmt::format(
-      "the build of '{}' is no longer in the cache, and its sources or its compiler have "
-      "changed since this experiment began: submit the plan again, or restore them",
+      "the build of '{}' is no longer in the cache, and its sources or its compiler have changed "
+      "since this experiment began: submit the plan again, or restore the sources and the compiler",
       plan_.benchmarks[slot.benchmark].name));
   return false;
 }
@@ -118,8 +118,8 @@ bool Session::same_as_elsewhere(const Place& place, const protocol::BuildReply& 
     const std::string& key = other.builds.slots[place.next_build].key;
     if (key.empty() || key == reply.key) continue;
     refuse(fmt::format(
-        "node {} builds '{}' from other sources or with another compiler than node "
-        "{}: nodes of one experiment need the same ones",
+        "node {} builds '{}' from other sources or with another compiler than node {}: all nodes "
+        "of an experiment need the same sources and the same compiler",
         place.node.node, plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name,
         other.node.node));
     return false;
@@ -159,8 +159,8 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
     // A full disk is neither the program's fault nor a result.
     if (reply.no_room)
       return refuse(
-          fmt::format("the machine has no room for builds, even without the unused ones "
-                      "in the cache: make room, then retry; {}",
+          fmt::format("the machine has no room for builds, even without the unused builds in the "
+                      "cache: free some space, then retry; {}",
                       reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
     place.schedule->fail_benchmark(slot.benchmark, reason);

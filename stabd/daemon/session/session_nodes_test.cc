@@ -276,7 +276,7 @@ TEST_F(NodesTest, NodesWithOtherCompilersAreRefused) {
   cluster_.seats_[1].compiler = "another";
   cluster_.run();
   EXPECT_EQ(cluster_.row().state, "failed");
-  EXPECT_THAT(cluster_.row().reason, HasSubstr("need the same ones"));
+  EXPECT_THAT(cluster_.row().reason, HasSubstr("need the same sources"));
 }
 
 TEST_F(NodesTest, CancelEndsTheWorkersOfAllPlaces) {

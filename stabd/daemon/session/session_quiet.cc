@@ -57,11 +57,12 @@ void Session::make_quiet(const Place& place) {
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
-    return apply(Event::refused,
-                 fmt::format("the machine cannot be made quiet, and is as it was: {}. Fix that, "
-                             "choose other settings in 'machine.knobs', or use machine.quiesce = "
-                             "\"best-effort\"; 'stabctl doctor' has more details",
-                             loud));
+    return apply(
+        Event::refused,
+        fmt::format("the machine cannot be made quiet, and its settings are as before: {}. Fix "
+                    "this problem, choose other settings in 'machine.knobs', or use "
+                    "machine.quiesce = \"best-effort\"; 'stabctl doctor' has more details",
+                    loud));
   note_quietness(place);
   const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
   if (!changed.empty()) note(std::string(results::quieted_event), changed);
@@ -94,9 +95,11 @@ void Session::note_changes(const std::string& when) {
 void Session::note_quietness(const Place& place) {
   if (plan_.machines) {
     experiment_.quietness.reset();
-    return note(std::string(results::doctor_event),
-                has_several() ? fmt::format("not known: trials run on {} nodes", places_.size())
-                              : fmt::format("not known: trials run on node {}", place.node.node));
+    return note(
+        std::string(results::doctor_event),
+        has_several()
+            ? fmt::format("quietness not known, because trials run on {} nodes", places_.size())
+            : fmt::format("quietness not known, because trials run on node {}", place.node.node));
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();

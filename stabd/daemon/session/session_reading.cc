@@ -223,7 +223,7 @@ void Session::analysed(const protocol::FindingsReply& findings) {
   for (const protocol::SlowNode& node : findings.slow_nodes) {
     const std::string text = fmt::format(
         "node {} is out of order: everything takes {:.2g} times as long as on the other nodes with "
-        "the same hardware, so the answer leaves it out",
+        "the same hardware, so the answer does not use this node's trials",
         one_line(node.name, 64), node.times);
     note("machine", text);
     around_.tell("slow-node", text);
