@@ -48,8 +48,9 @@ TEST(Loads, OfThreadsThatDifferAreThoseOfAllTogether) {
 }
 
 TEST(Loads, WhatCannotBeReachedIsSaid) {
-  EXPECT_THAT(refused(21, {{100, 400 * ms}}),
-              ::testing::AllOf(HasSubstr("the highest load is 20.00x"), HasSubstr("4 ms")));
+  EXPECT_THAT(
+      refused(21, {{100, 400 * ms}}),
+      ::testing::AllOf(HasSubstr("the highest possible load is 20.00x"), HasSubstr("4 ms")));
   EXPECT_THAT(refused(5, {{20, 20 * ms}, {10'000, 100'000 * ms}}), HasSubstr("cannot be reached"));
   EXPECT_THAT(refused(1.5, {}), HasSubstr("no arrival point was visited"));
   EXPECT_THAT(refused(1.5, {{9, 9 * ms}}), HasSubstr("more than 10 visits"));

@@ -18,7 +18,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::size_t widest = 96;
+constexpr std::size_t widest = 100;
 
 // The table of changes.
 std::string changes_of(const Document& document) {

@@ -17,7 +17,7 @@ namespace stab::report {
 
 // The width of paragraphs and of tables with a picture. Other tables are as wide as their cells
 // need.
-inline constexpr std::size_t page_width = 96;
+inline constexpr std::size_t page_width = 100;
 inline constexpr std::size_t least_page_width = 60;
 
 // The width of a report for a terminal with this number of columns.

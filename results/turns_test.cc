@@ -71,7 +71,7 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
             "rare was counted in only 4 of 12 blocks, because events take turns "
             "('measure.rotate'), and is compared in these blocks.");
   EXPECT_THAT(all.others[0].notes, Each(Not(HasSubstr("turn"))));
-  EXPECT_EQ(all.others[1].notes[0].substr(0, 35), "often was counted in 8 of 12 blocks");
+  EXPECT_EQ(all.others[1].notes[0].substr(0, 40), "often was counted in only 8 of 12 blocks");
   EXPECT_EQ(all.analysis.spec.unit, stats::Unit::number) << "whichever block was the first";
   ASSERT_EQ(all.counters.size(), 3U);
   for (const report::Counter& each : all.counters) {

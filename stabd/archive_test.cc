@@ -239,12 +239,12 @@ TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {
   };
   EXPECT_EQ(verdict_of(store::TrialStatus::disturbed, 51), "");
   EXPECT_EQ(verdict_of(store::TrialStatus::ok, 50), "");
-  EXPECT_THAT(
-      verdict_of(store::TrialStatus::disturbed, 50),
-      HasSubstr("attempt 0 at trial 0 is disturbed, which contradicts the plan's 'exclude' rules"));
+  EXPECT_THAT(verdict_of(store::TrialStatus::disturbed, 50),
+              HasSubstr("attempt 0 at trial 0 is marked disturbed, which contradicts the plan's "
+                        "'exclude' rules"));
   EXPECT_THAT(
       verdict_of(store::TrialStatus::ok, 51),
-      HasSubstr("attempt 0 at trial 0 is ok, which contradicts the plan's 'exclude' rules"));
+      HasSubstr("attempt 0 at trial 0 is marked ok, which contradicts the plan's 'exclude' rules"));
 }
 
 TEST_F(IntakeTest, ASpoolIsGoneWithItsLastUser) {

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -517,8 +519,13 @@ Result<int> show_slurm_commands(const Common& common, const std::string& plan_pa
   for (const cluster::SlurmCommand& command : commands) {
     fmt::print("# {}\n", command.when);
     std::string line;
-    for (const std::string& word : command.words)
-      line += (line.empty() ? "" : " ") + shell_quote(word);
+    for (const std::string& word : command.words) {
+      const bool plain = std::ranges::all_of(word, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+               std::strchr("-_=./,:", c) != nullptr;
+      });
+      line += (line.empty() ? "" : " ") + (plain ? word : shell_quote(word));
+    }
     fmt::print("{}\n", line);
   }
   return exit_ok;

@@ -69,7 +69,7 @@ TEST_F(Events, UnitsAreThoseOfClocks) {
 
 TEST_F(Events, ClocksHaveNoSides) {
   EXPECT_THAT(wrong("task-clock:u"), HasSubstr("leave out ':u' or ':k'"));
-  EXPECT_THAT(wrong("cpu-clock:k"), HasSubstr("both sides"));
+  EXPECT_THAT(wrong("cpu-clock:k"), HasSubstr("in the program and in the kernel together"));
   EXPECT_EQ(attr_of("task-clock:u:k").config, PERF_COUNT_SW_TASK_CLOCK);
 }
 

@@ -105,7 +105,8 @@ TEST(Formula, IsBounded) {
   EXPECT_THAT(error_of(std::string(max_formula_depth, '-') + "a"),
               HasSubstr("more than 50 levels deep"));
   EXPECT_EQ(error_of(std::string(max_formula - 1, ' ') + "a"), "");
-  EXPECT_THAT(error_of(std::string(max_formula, ' ') + "a"), HasSubstr("it has 1001 bytes"));
+  EXPECT_THAT(error_of(std::string(max_formula, ' ') + "a"),
+              HasSubstr("the formula has 1001 bytes"));
 }
 
 TEST(Formula, IsScaledWithTheLeastCoverageOfItsParts) {

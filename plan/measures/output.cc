@@ -51,7 +51,7 @@ RE2 compiled(const std::string& regex) {
 std::string fault_of(const RE2& pattern) {
   if (!pattern.ok()) return pattern.error();
   if (pattern.NumberOfCapturingGroups() < 1)
-    return "the pattern has no group: put the part that matches the number between ( and )";
+    return "the pattern has no group: put the number between ( and )";
   if (pattern.ProgramSize() > most_instructions)
     return "the pattern is too large: use fewer or smaller repetitions";
   return "";

@@ -45,8 +45,8 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
               HasSubstr("needs one of 'regex', 'json' and 'google_benchmark'"));
   EXPECT_THAT(more("[[measure.output]]\nregex = '(a)'\n"), HasSubstr("'measure.output.name'"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\nregex = 'a'\n"),
-            "p:8:9: 'measure.output.regex': the pattern has no group: put the part that matches "
-            "the number between ( and )\n");
+            "p:8:9: 'measure.output.regex': the pattern has no group: put the number between "
+            "( and )\n");
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
               HasSubstr("p:8:9: 'measure.output.regex': missing )"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),

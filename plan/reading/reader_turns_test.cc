@@ -107,8 +107,7 @@ TEST(ReaderTurns, RulesDoNotLookAtWhatTakesTurns) {
   EXPECT_EQ(more(rule + sets), "");
   EXPECT_THAT(
       more(rule + sets + "[analysis]\nresponse = 'cs'\n"),
-      HasSubstr(
-          "'exclude.when' must not use 'involuntary_switches_per_s' where cs is the response"));
+      HasSubstr("'exclude.when' must not use 'involuntary_switches_per_s' if cs is the response"));
   EXPECT_THAT(more("[[exclude]]\nwhen = 'cycles > 5'\n" + sets),
               HasSubstr("'exclude.when' does not know 'cycles'"));
 }

@@ -90,22 +90,22 @@ for verb in report machines rm; do
 done
 
 # A dry run prints Slurm's commands, and calls none of them.
-mkdir slurm
+mkdir slurm dry
 for program in salloc srun squeue scontrol scancel; do
   printf '#!/bin/sh\ntouch "%s/called"\n' "$work" >"slurm/$program" && chmod +x "slurm/$program"
 done
 benchmark=$'[[benchmark]]\nname = "b"\nrun = ["true"]\nrepetitions = 2\n'
-printf '[experiment]\nname = "n"\n[machines]\nengine = "slurm"\nnodes = ["n1", "n2"]\npartition = "lab"\n%s' "$benchmark" >nodes.toml
-PATH=$work/slurm:$PATH stabctl submit --dry-run nodes.toml >said || fail "a dry run fails: $(cat said)"
+printf '[experiment]\nname = "n"\n[machines]\nengine = "slurm"\nnodes = ["n1", "n2"]\npartition = "lab"\n%s' "$benchmark" >dry/nodes.toml
+PATH=$work/slurm:$PATH stabctl submit --dry-run dry/nodes.toml >said || fail "a dry run fails: $(cat said)"
 for node in n1 n2; do
   grep -q "^salloc .*--partition=lab --nodelist=$node srun .*/stabd --on-node " said || fail "no step on $node: $(cat said)"
 done
-PATH=$work/slurm:$PATH stabctl run --dry-run --json nodes.toml >said || fail "a dry run fails: $(cat said)"
+PATH=$work/slurm:$PATH stabctl run --dry-run --json dry/nodes.toml >said || fail "a dry run fails: $(cat said)"
 grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
 [[ ! -e called ]] || fail "a dry run called Slurm"
-printf '[experiment]\nname = "n"\n%s' "$benchmark" >local.toml
-refused "this plan runs on this machine, without Slurm" submit --dry-run local.toml
-stabctl submit --dry-run --machines 2 local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
+printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
+refused "this plan runs on this machine, without Slurm" submit --dry-run dry/local.toml
+stabctl submit --dry-run --machines 2 dry/local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
 
 # Mistakes in plans.
 one=$'name = "b"\nrun = ["true"]\n'

@@ -63,7 +63,7 @@ TEST_F(BoundsTest, AByteMoreIsRefusedWithTableColumnAndBound) {
     set(each.most);
     EXPECT_EQ(refusal(), "");
     set(each.most + 1);
-    EXPECT_THAT(refusal(), HasSubstr(fmt::format("the column {} of row 1 of table {} has",
+    EXPECT_THAT(refusal(), HasSubstr(fmt::format("the column {} of row 1 of table {} holds",
                                                  each.column, each.table)));
     EXPECT_THAT(refusal(),
                 HasSubstr(fmt::format("at most {} are allowed", format_bytes(each.most))));

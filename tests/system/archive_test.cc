@@ -235,7 +235,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   const std::string long_name(1'100'000, 'n');
   forge([&](store::Experiment& row) { row.name = long_name; });
   constexpr const char* too_long =
-      "the column name of row 1 of table experiment has 1100000 bytes, but at most 400 bytes are "
+      "the column name of row 1 of table experiment holds 1100000 bytes, but at most 400 bytes are "
       "allowed";
   EXPECT_TRUE(refuses(too_long));
   EXPECT_THAT(lab_.ctl({"import", file()}).err, HasSubstr(too_long));

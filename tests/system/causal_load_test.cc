@@ -152,7 +152,8 @@ TEST_F(CausalLoadTest, WhatIsNoLoadOrCannotBeReachedIsRefusedWithWhatToChange) {
               HasSubstr("give either --load or --arrival-speedup"));
   EXPECT_THAT(refused({"--load", "2x,2x"}, arrives), HasSubstr("twice"));
   EXPECT_THAT(refused({"--load", "1x,2x", "--coz", "-"}, arrives), HasSubstr("one load at a time"));
-  EXPECT_THAT(refused({"--load", "50x"}, arrives), HasSubstr("the highest load is 20.00x"));
+  EXPECT_THAT(refused({"--load", "50x"}, arrives),
+              HasSubstr("the highest possible load is 20.00x"));
   EXPECT_THAT(refused({"--load", "2x"}, {"work", "30"}), HasSubstr("no arrival point was visited"));
   EXPECT_THAT(refused({"--load", "2x"}, {"arrive", "5"}), HasSubstr("more than 10 visits"));
   EXPECT_THAT(refused({"--load", "2x"}, {"crash", "5"}),

@@ -142,9 +142,10 @@ TEST_F(CodeSize, AReportSaysExactlyHowMuchMoreCodeALevelHas) {
   const json compared = json::parse(
       lab_.ctl({"compare", std::to_string(id), third, "--response", "code-size", "--json"}).out);
   ASSERT_EQ(compared["effects"].size(), 2U) << compared;
-  EXPECT_THAT(history({}).out,
-              AllOf(HasSubstr(fmt::format(" as much from {} on, worse (exactly)", third)),
-                    HasSubstr(fmt::format(" {} B ", less + 16'000)), Not(HasSubstr("too short"))));
+  EXPECT_THAT(
+      history({}).out,
+      AllOf(HasSubstr(fmt::format(" as much from experiment {} on, worse (exactly)", third)),
+            HasSubstr(fmt::format(" {} B ", less + 16'000)), Not(HasSubstr("too short"))));
   EXPECT_EQ(json::parse(history({"--json"}).out)["series"].at(0)["exact"], true);
   for (const json& each : compared["effects"]) {
     const bool has_grown = each["benchmark"].get<std::string>().contains("big=no");

@@ -89,7 +89,7 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
     EXPECT_EQ(counter["absent"], 0);
   }
   EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id), "--full"}).out),
-              AllOf(HasSubstr("minor-faults:u was counted in 6 of 12 blocks"),
+              AllOf(HasSubstr("minor-faults:u was counted in only 6 of 12 blocks"),
                     HasSubstr("task-clock: counted in 6 of 12 blocks, in turn")));
 }
 

@@ -58,7 +58,8 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   const Output text = history({"b"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("b, rate: 12 experiments on "));
-  EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
+  EXPECT_THAT(text.out,
+              HasSubstr("  ---- change: 10 % more from experiment 7 on, worse (p = 0.00"));
   EXPECT_THAT(text.out,
               HasSubstr("In 12 of 12 experiments the positions of functions were not random"));
   EXPECT_EQ(history({"b", "--html", lab_.path("h.html")}).out, text.out) << "the seed decides";
@@ -66,7 +67,7 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   const std::string page(std::istreambuf_iterator<char>(file), {});
   EXPECT_THAT(page, HasSubstr("default-src &#39;none&#39;"));
   EXPECT_THAT(page, HasSubstr("<title>b - stabd</title>"));
-  EXPECT_THAT(page, HasSubstr("% more from 7 on, worse (p = 0.00"));
+  EXPECT_THAT(page, HasSubstr("% more from experiment 7 on, worse (p = 0.00"));
   std::size_t dots = 0;
   for (std::size_t at = 0; (at = page.find("<circle", at)) != std::string::npos; ++at) ++dots;
   EXPECT_EQ(dots, 12U);
@@ -225,7 +226,8 @@ TEST_F(HistoryTest, ADaemonIsAskedForItsReports) {
   }
   const Output text = lab_.ctl({"history", "b"});
   ASSERT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("  ---- change: 10 % more from 7 on, worse (p = 0.00"));
+  EXPECT_THAT(text.out,
+              HasSubstr("  ---- change: 10 % more from experiment 7 on, worse (p = 0.00"));
   EXPECT_EQ(history({"b"}).out, text.out) << "a folder says the same as its daemon";
   for (const char* response : {"rate", "kept"}) {
     const Output told = lab_.ctl({"history", "b", "--json", "--response", response});

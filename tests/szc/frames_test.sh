@@ -152,7 +152,7 @@ says stored 'no pads, it changes the stack pointer in a way that szc does not un
 says left 'no pads, not all paths through its code are understood'
 says entered 'no pads, other code jumps into it'
 says mixed 'no pads, it accesses one part of its frame through both the stack pointer and the frame pointer'
-says leaf 'no pads, it calls nothing'
+says leaf 'no pads, it calls no function'
 for options in stack=0 stack=1:code=0 stack=1:seed=3; do
   STABILIZER_OPTIONS=$options "$work/program" || { echo "FAILED: it ends with $? under $options"; failures=$((failures + 1)); }
 done
