@@ -52,7 +52,7 @@ Result<std::string> from_base64(std::string_view text) {
     for (std::size_t i = 1; i < some.size(); ++i)
       bytes += static_cast<char>(group >> (24 - 8 * i) & 255U);
     if ((group & ((1U << (8 * (4 - some.size()))) - 1)) != 0)
-      return fail("the base64 text ends in unused bits that are not zero");
+      return fail("the unused bits at the end of the base64 text are not zero");
   }
   return bytes;
 }

@@ -79,7 +79,7 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
   if (options.machine.empty()) {
     if (options.answer != "these")
       return wrong_call(
-          "--answer says which machines the answer is about, but --machine is missing");
+          "--answer says to which machines the answer applies, but --machine is missing");
     if (!options.machine_kind.empty())
       return wrong_call("--machine-kind says which machines are alike, but --machine is missing");
     return {};
@@ -94,9 +94,10 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
   if (options.method != "standard" || options.error != "own")
     return wrong_call(
         "--machine needs --method standard and --error own: each comparison is tested against its "
-        "own variation within machines and between them");
+        "own variation within and between machines");
   if (options.estimand != "mean")
-    return wrong_call("--machine works with --estimand mean only: it averages over machines");
+    return wrong_call(
+        "--machine needs --estimand mean, because the analysis averages over machines");
   spec.machines = true;
   spec.subject = options.machine;
   spec.machine_kind = options.machine_kind;
@@ -163,9 +164,10 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (spec.error == stats::Error::pooled && !options.subject.empty())
     return wrong_call(
         "--error pooled and --subject cannot be used together: conclusions about several subjects "
-        "rest on their blocks");
+        "are based on the subjects' blocks");
   if (options.seeds != "auto" && options.random.empty())
-    return wrong_call("--seeds explains the seeds of --random, but --random is missing");
+    return wrong_call(
+        "--seeds says what the seeds in the column of --random mean, but --random is missing");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
   spec.all_pairs = options.pairs == "all";
@@ -236,8 +238,8 @@ struct Task {
 };
 
 constexpr const char* one_session =
-    "one file per level: the effect of the levels cannot be told from the effect of anything else "
-    "that changed between the files";
+    "one file per level: the effect of the levels cannot be told apart from the effect of anything "
+    "else that changed between the files";
 
 // Each level has one file, which is one session, so the variation between sessions is unknown.
 void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
@@ -360,13 +362,13 @@ void note_cautions(foreign::Format format, bool several, std::vector<std::string
   if (format == foreign::Format::hyperfine)
     notes.push_back(
         "Not random: the positions of code, stack and heap. Each command was a single binary in a "
-        "single environment, so a difference may come from two lucky layouts; 'stabctl ab' uses "
+        "single environment, so a difference may come from the layouts alone; 'stabctl ab' uses "
         "many layouts.");
   else
     notes.push_back(
         "Not random: the positions of code, stack and heap. The repetitions in a file come from "
-        "one process, so they share one layout, and a difference may come from lucky layouts. A "
-        "plan with google_benchmark under [measure.output] starts a new process for each trial.");
+        "one process, so they share one layout, and a difference may come from the layouts alone. "
+        "A plan with google_benchmark under [measure.output] starts a new process for each trial.");
   if (several)
     note_sessions(notes);
   else

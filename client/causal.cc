@@ -138,7 +138,7 @@ class Runs {
         is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
       }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
-      return fail("the program failed in all runs, so no run is kept");
+      return fail("the program failed in all runs, so there is no profile");
     remark();
     return std::move(made_);
   }
@@ -181,7 +181,8 @@ class Runs {
     made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
     tell(fmt::format(
-        "first run, at the original load: {} thread{} arrival points, each thread every {}",
+        "first run, at the original load: {} thread{} arrival points, each thread every {} on "
+        "average",
         threads, threads == 1 ? " passes" : "s pass", format_duration(mean_gap(seen.arrivals))));
     return {};
   }
@@ -301,11 +302,11 @@ class Runs {
                                   {.scope = "--scope and --binary", .experiment = "--experiment"}))
       tell(each);
     if (all_.timeless != 0)
-      tell(
-          fmt::format("{} experiments are left out because arrivals gained more time in them than "
-                      "the experiments took. To keep all experiments, use a smaller --load or "
-                      "--arrival-speedup.",
-                      all_.timeless));
+      tell(fmt::format(
+          "{} experiments are left out, because the time that faster arrivals saved was longer "
+          "than the experiments themselves. To keep all experiments, use a smaller --load or "
+          "--arrival-speedup.",
+          all_.timeless));
     if (all_.damaged != 0)
       tell(
           fmt::format("{} records of the profile are left out, because the program overwrote them.",
@@ -444,7 +445,7 @@ Result<double> read_speedup(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, percent);
   if (error != std::errc{} || std::string_view(at, end) != "%" || !(percent > 0) || percent > 100)
-    return wrong_call(fmt::format("--speedup needs a share of the line's time like 25%, not '{}'",
+    return wrong_call(fmt::format("--speedup needs a share of the line's time, as in 25%, not '{}'",
                                   one_line(text, 60)));
   return percent;
 }

@@ -40,7 +40,7 @@ Result<double> load_of(std::string_view word) {
   if (error != std::errc{} || std::string_view(at, end) != "x" || !std::isfinite(value) ||
       value <= 0)
     return wrong_call(
-        fmt::format("--load needs loads like 1.25x or 1x,1.5x, not '{}'", one_line(word, 60)));
+        fmt::format("--load needs loads, as in 1.25x or 1x,1.5x, not '{}'", one_line(word, 60)));
   if (value < 1)
     return wrong_call(
         fmt::format("--load {}: arrivals can only be made faster, so the lowest load is 1x", word));

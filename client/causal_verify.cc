@@ -129,8 +129,8 @@ Result<Prediction> predict(const report::Document& profile, const VerifyOptions&
                         .gain = *gain};
     }
   if (options.line.empty())
-    return fail(
-        fmt::format("the profile shows no line that would make the program faster: {}", way_out));
+    return fail(fmt::format(
+        "the profile shows no line whose speedup would make the program faster: {}", way_out));
   return fail(
       fmt::format("the profile has no result for {}: {}", one_line(options.line, 200), way_out));
 }
@@ -164,8 +164,8 @@ bool agrees(const Gain& apart) {
 
 std::string sentence(const Prediction& predicted, const Measured& measured, const Gain& apart) {
   return fmt::format(
-      "Predicted for {:.4g} % less time in {}: {} less {}. Measured for {} against {}: {} less {}. "
-      "Conclusion: {} (difference {}).\n",
+      "Prediction: {:.4g} % less time in {} would save {} of the {}. Measurement: {} instead of {} "
+      "saved {} of {}. Conclusion: {} (measurement minus prediction: {}).\n",
       100 * predicted.speedup, one_line(predicted.line, 500), report::causal_gain(predicted.gain),
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
       one_line(measured.baseline, 200), report::causal_gain(measured.gain),

@@ -22,12 +22,14 @@ Result<FailOn> read_fail_on(const std::string& text) {
     else if (word == "unsure")
       result.unsure = true;
     else
-      return wrong_call(fmt::format(
-          "--fail-on {}: give a list of trials, regressed and unsure, or none, not '{}'",
-          one_line(text, 60), one_line(word, 30)));
+      return wrong_call(
+          fmt::format("--fail-on {}: give any of the words trials, regressed and unsure, or only "
+                      "none, not '{}'",
+                      one_line(text, 60), one_line(word, 30)));
   }
   if (!result.trials && !result.regressed && !result.unsure)
-    return wrong_call("--fail-on: the list is empty; use 'none' if nothing counts as a failure");
+    return wrong_call(
+        "--fail-on: the list is empty; use 'none' if nothing should count as a failure");
   return result;
 }
 

@@ -69,7 +69,7 @@ Result<Format> format_of(std::string_view text) {
   if (names.found) return *names.found;
   if (names.broken)
     return wrong_call(
-        fmt::format("it begins like JSON, but it is not valid JSON at byte {}; if the file is a "
+        fmt::format("it begins like JSON, but the JSON is invalid at byte {}; if the file is a "
                     "table, use --input-format csv",
                     *names.broken));
   return wrong_call(
@@ -258,7 +258,7 @@ Result<Measured> read_hyperfine(std::string_view text, const std::string& respon
     if (!file.is_object()) return fail(std::string(how));
     return Reader(*field).read(file);
   } catch (const json::parse_error& error) {
-    return fail(fmt::format("it is not JSON at byte {}: {}", error.byte, how));
+    return fail(fmt::format("its JSON is invalid at byte {}: {}", error.byte, how));
   } catch (const json::exception&) {
     return fail(fmt::format("it holds a number that is too large: {}", how));
   }

@@ -161,7 +161,7 @@ class Builder {
     std::vector<std::string> names;
     for (const Measured& file : files_) names.push_back(file.all.front().name);
     if (std::ranges::adjacent_find(names, std::not_equal_to<>()) != names.end())
-      table_.notes.push_back(fmt::format("Each file has one {}, so the comparison is between: {}.",
+      table_.notes.push_back(fmt::format("Each file has only one {}, and these are compared: {}.",
                                          kind_, listed(names)));
   }
 

@@ -38,7 +38,7 @@ hyperfine "$(result 'sort -n' 0.1)" "$(result 'sort -g' 0.11)" >two.json
 analyze 0 two.json
 says words "command=sort -g takes 10.00 % more time than command=sort -n"
 says out "100.00 ms"
-says words "Each command was a single binary in a single environment, so a difference may come from two lucky layouts"
+says words "Each command was a single binary in a single environment, so a difference may come from the layouts alone"
 says words "hyperfine measures one version after the other"
 analyze 2 two.json --fail-on regressed
 analyze 0 two.json --baseline 'command=sort -g'
@@ -59,7 +59,7 @@ says words "command=b 1 takes 100.00 % more time than command=a 1"
 analyze 1 grid.json --factors n
 says err "--factors n do not distinguish 'a 1 x' from 'a 1 y'"
 analyze 0 grid.json --factors n --subject m
-says words "Taken alone, 2 of 2 comparisons of a single m found a change"
+says words "2 of 2 comparisons that each used a single m found a change"
 sed 's/"n":/"file":/g' grid.json >named.json
 cp named.json again.json
 analyze 1 named.json again.json --factors file,m
@@ -75,7 +75,7 @@ analyze 5 old.json new.json
 says words "no verdict: one file per level"
 says words "file: old -> new"
 says words "1 of 12 runs of './new' of new failed and are left out."
-says words "Each file has one command, so the comparison is between: './old', './new'."
+says words "Each file has only one command, and these are compared: './old', './new'."
 analyze 0 old.json new.json --fail-on none
 analyze 3 old.json new.json --fail-on unsure --factor version=main,branch
 says words "version: main -> branch"
@@ -147,7 +147,7 @@ analyze 1 twice.json
 says err "result 2: its command 'a' is also the command of another result"
 head -c 300 two.json >cut.json
 analyze 1 cut.json
-says err "it is not JSON at byte 301"
+says err "its JSON is invalid at byte 301"
 printf '{"other":[]}' >other.json
 analyze 1 other.json
 says err "it is JSON, but not from hyperfine"
@@ -159,7 +159,7 @@ analyze 1 large.json
 says err "it is larger than 64 MiB"
 { printf '{"results":'; head -c 1000000 /dev/zero | tr '\0' '['; } >deep.json
 analyze 1 deep.json
-says err "it is not JSON at byte"
+says err "its JSON is invalid at byte"
 analyze 1 two.json --input-format csv --response y
 says err "a quote inside a cell"
 

@@ -136,8 +136,8 @@ class Collector {
                               left_out_.front().reason));
     if (known.empty())
       return fail(fmt::format(
-          "no experiment here has finished{}: 'stabctl list' and 'stabctl runs' show where "
-          "experiments have finished",
+          "no experiment here has finished{}: look for finished experiments with 'stabctl list' "
+          "and 'stabctl runs'",
           options_.experiment.empty() ? ""
                                       : " under the name " + one_line(options_.experiment, 100)));
     const std::string near = nearest(options_.benchmark, known);

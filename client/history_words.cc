@@ -211,9 +211,9 @@ class Text {
     // The layout does not affect simulated counts or properties of builds.
     if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
-          "In {} of {} experiments the positions of functions were not random: each build is one "
-          "layout, and a change between builds may come from the layout. To measure means over "
-          "many layouts, use CC = \"szc\", link_order and env_bytes.",
+          "In {} of {} experiments the positions of functions were not random: each build had a "
+          "single layout, so a change between builds may come from the layout. To measure means "
+          "over many layouts, use CC = \"szc\", link_order and env_bytes.",
           fixed, history_.experiments.size()));
     notes_on_left_out();
   }
@@ -267,7 +267,7 @@ class Text {
                        one_line(each.name, longest_name), one_line(each.reason, 300)));
     }
     if (history_.left_out.size() > most)
-      note(fmt::format("{} more experiments are left out; --json names them.",
+      note(fmt::format("{} more experiments are left out; --json lists them.",
                        history_.left_out.size() - most));
     if (history_.not_looked_at > 0)
       note(fmt::format("{} earlier experiments were not examined (--last).",
@@ -523,7 +523,7 @@ std::string as_page(const History& history) {
   }
   std::string words =
       "Each dot is the mean of an experiment, and the line through the dot is its confidence "
-      "interval. A line from the top of a picture to the bottom marks a change.";
+      "interval. A colored line from the top of a picture to the bottom marks a change.";
   if (figures.size() < history.series.size())
     words += fmt::format(" The page shows only the first {} of {} series.", figures.size(),
                          history.series.size());

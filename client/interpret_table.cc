@@ -30,7 +30,7 @@ constexpr std::array rules{
     Rule{.column = "last", .text = "true", .others = "of attempts that were repeated"},
     Rule{.column = "status",
          .text = "ok",
-         .others = "of trials that failed, were skipped or disturbed"},
+         .others = "of trials that failed, were skipped or were disturbed"},
 };
 constexpr const char* start = "started_ns";
 constexpr std::array others{"position", "attempt", "block", "benchmark", "seed", "wall_ns", start};
@@ -73,7 +73,7 @@ std::string own_rows_left_out(const stats::CsvColumns& columns,
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", left_out[i], rule->others);
   }
   if (all == 0) return "";
-  return fmt::format("{} row{} of stabd's export left out: {}.", all, all == 1 ? "" : "s", parts);
+  return fmt::format("Left out: {} row{} of stabd's export ({}).", all, all == 1 ? "" : "s", parts);
 }
 
 namespace {

@@ -25,7 +25,7 @@ bool is_own_export(std::string_view text);
 // response leaves nothing out.
 void ask_for_own_data(stats::CsvColumns& columns);
 
-// "16 rows of stabd's export left out: 12 of warm-up trials, ..."; "" if no row was left out.
+// "Left out: 16 rows of stabd's export (12 of warm-up trials, ...)."; "" if no row was left out.
 std::string own_rows_left_out(const stats::CsvColumns& columns,
                               std::span<const std::size_t> left_out);
 

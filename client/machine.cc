@@ -260,7 +260,7 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   for (const machine::Knob* knob : *chosen)
     if (machine::is_for_experiments(*knob))
       return fail(fmt::format(
-          "{} can be made quiet only during an experiment{}: use machine.quiesce = \"best-effort\" "
+          "{} can be changed only during an experiment{}: use machine.quiesce = \"best-effort\" "
           "in a plan, and list it in machine.knobs together with the other knobs that you want",
           knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
   const auto cpus = cpus_of(options);
@@ -281,10 +281,9 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   (void)show(options, *outcomes, exit_error);
   if (any(*back, Outcome::What::refused))
     return fail(
-        "--strict: some settings cannot be made quiet, and some of the others could not be put "
-        "back: try 'stabctl quiet restore'");
-  return fail(
-      "--strict: some settings cannot be made quiet, so all settings are as they were before");
+        "--strict: some settings cannot be changed, and some of the others could not be put back: "
+        "try 'stabctl quiet restore'");
+  return fail("--strict: some settings cannot be changed, so all settings are as they were before");
 }
 
 Result<int> quiesce_restore(const MachineOptions& options) {

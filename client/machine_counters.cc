@@ -158,8 +158,8 @@ std::string overview(const std::vector<Tried>& events) {
         fmt::format("There are {} tracepoints; to list some of them: stabctl counters 'sched:*'\n",
                     tracepoints);
   text +=
-      "An event name with ':u' counts only in the program, and with ':k' only in the kernel on its "
-      "behalf.\n";
+      "An event with ':u' is counted only in the program, and an event with ':k' only in the "
+      "kernel on the program's behalf.\n";
   return text;
 }
 

@@ -106,7 +106,7 @@ lacks words "the change from v=old to new is not the same"
 simulate "3:8 3:8 3:8 3:8" | awk -F, '!($1 == "n2" && $3 == "new")' >one_side.csv
 for answer in these like-these; do
   analyze 3 one_side --answer $answer
-  says words "left out of both means: n2"
+  says words "left out of the means over these nodes and over nodes like these: n2"
   says words "Some nodes lack trials of a level"
 done
 analyze 3 one_side --json
@@ -134,5 +134,5 @@ refused() { # refused TEXT ARGUMENTS...
 refused "--machine is missing" --answer like-these
 refused "--machine and --subject cannot be used together" --machine node --subject program
 refused "named twice" --machine b
-refused "--machine works with --estimand mean only" --machine node --estimand median
+refused "--machine needs --estimand mean" --machine node --estimand median
 refused "--machine needs --method standard and --error own" --machine node --error pooled

@@ -60,7 +60,8 @@ std::vector<std::string> shell_warnings(const plan::Plan& plan) {
       warnings.push_back(fmt::format(
           "benchmark '{}' passes the argument '{}' to its program, because 'run' starts no shell: "
           "if you want a shell, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command "
-          "in place of the dots. The output of trials is not shown in any case",
+          "in place of the dots. Output need not be discarded: trials print nothing on the "
+          "terminal",
           benchmark.name, one_line(*word, 60)));
   }
   return warnings;

@@ -282,7 +282,7 @@ Result<int> runs(const Common& common) {
     return exit_ok;
   }
   if (found->empty())
-    fmt::print("there are no runs in {}: 'stabctl run plan.toml' makes one\n", folder);
+    fmt::print("there are no runs in {}: start a run with 'stabctl run plan.toml'\n", folder);
   for (const LeftRun& run : *found) fmt::print("{}\n", line_of(run));
   return exit_ok;
 }

@@ -37,7 +37,7 @@ Result<store::Experiment> find(const Stored& stored, store::Id id) {
   const auto ids = ids_in(stored);
   if (!ids) return std::unexpected(ids.error());
   if (ids->empty())
-    return fail(fmt::format("{} holds no experiment: its run ended before the experiment began",
+    return fail(fmt::format("{} holds no experiment: the run ended before the experiment began",
                             stored.path));
   if (id == 0 && ids->size() > 1)
     return fail(
@@ -57,7 +57,8 @@ Result<void> is_there(const std::string& database) {
   std::error_code error;
   if (fs::is_regular_file(database, error)) return {};
   return fail(fmt::format(
-      "there is no database {}: name the folder of a 'stabctl run' ('stabctl runs' lists them)",
+      "there is no database {}: name the folder of a 'stabctl run' ('stabctl runs' lists these "
+      "folders)",
       database));
 }
 

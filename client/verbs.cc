@@ -131,8 +131,8 @@ Result<int> status_of_daemon(const Common& common) {
   fmt::print("stabd {}, process {}, state in {}\n", one_line(answer->version, 100), answer->pid,
              for_terminal(answer->state));
   fmt::print(
-      "its loop ran {} times; 99.9 % of the rounds took at most {} of CPU time, and the longest "
-      "round took {}\n",
+      "stabd's event loop ran {} times; 99.9 % of its rounds took at most {} of CPU time, and the "
+      "longest round took {}\n",
       answer->loop_turns, format_duration(answer->loop_computes),
       format_duration(answer->loop_computes_longest));
   fmt::print(
@@ -161,7 +161,7 @@ Result<int> end_of_watch(const Common& common, std::int64_t id, const Followed& 
       return printed;
   } else {
     fmt::print("experiment {}: {}\n", id, progress_text(followed.progress, 1000));
-    tell(fmt::format("'stabctl report {}' shows its result", id));
+    tell(fmt::format("'stabctl report {}' shows the result", id));
   }
   return exit_code_of(common, id);
 }
@@ -287,7 +287,7 @@ Result<int> pause(const Common& common, const std::vector<std::int64_t>& ids, bo
   if (auto right = one_or_the_other(ids, queue); !right) return std::unexpected(right.error());
   if (queue)
     return whole_queue<protocol::PauseRequest>(
-        common, "no more experiments start; 'stabctl resume --queue' resumes the queue");
+        common, "no more experiments will start; 'stabctl resume --queue' resumes the queue");
   return for_each<protocol::PauseRequest>(common, ids, [](const protocol::PauseReply& reply) {
     return fmt::format("experiment {0} is paused; 'stabctl resume {0}' resumes it", *reply.id);
   });
@@ -306,7 +306,7 @@ Result<int> retry(const Common& common, const std::vector<std::int64_t>& ids) {
     return reply.trials == 0 ? fmt::format("experiment {} is in the queue again", reply.id)
                              : fmt::format(
                                    "experiment {} is in the queue again: {} trials that did not "
-                                   "succeed are measured again",
+                                   "succeed will be measured again",
                                    reply.id, reply.trials);
   });
 }

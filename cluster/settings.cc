@@ -258,7 +258,7 @@ Finding kinds(const std::vector<Settings>& nodes) {
               "a change may be different on each kind of node; the report shows the change on each "
               "node",
           .mend =
-              "to measure on one kind, name its nodes in machines.nodes, or use "
+              "to measure on one kind of node, name those nodes in machines.nodes, or use "
               "machines.constraint"};
 }
 

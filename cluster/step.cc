@@ -91,7 +91,7 @@ std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const s
                                          bool network, bool privileged) {
   std::vector<SlurmCommand> commands{
       {.when =
-           "Before each node: look for jobs that an earlier stabd left behind; it ends them with "
+           "Before each node: look for jobs that an earlier stabd left behind, and end them with "
            "scancel",
        .words = list_jobs()}};
   for (std::size_t place = 0; place < machines.nodes; ++place) {
@@ -113,7 +113,7 @@ std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const s
                         .words = step_command(step)});
   }
   if (machines.drain)
-    commands.push_back({.when = "At the end, for each node that is out of order",
+    commands.push_back({.when = "At the end: drain each node that is out of order",
                         .words = drain_command("NODE", "REASON")});
   return commands;
 }

@@ -395,7 +395,7 @@ std::string why_machines_are_one(const Plan& plan, std::string_view response) {
   for (const std::size_t index : treatments(plan))
     cells *= std::get<FixedLevels>(plan.factors[index].levels).levels.size();
   if (plan.design.kind == DesignKind::custom && plan.design.cells.size() != cells)
-    return "the plan's cells are not all combinations of the levels";
+    return "the plan does not have a cell for each combination of levels";
   if (analysis.pooled) return "'analysis.error' is pooled";
   if (analysis.stabilizer) return "'analysis.method' is stabilizer";
   if (analysis.estimand != "mean")

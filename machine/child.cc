@@ -236,8 +236,7 @@ class Companion {
 
 std::string Companion::start(const Launch& launch) {
   const auto said = [&](const std::string& why) {
-    return fmt::format("the command that runs beside the program, {}: {}", launch.beside.front(),
-                       why);
+    return fmt::format("the 'beside' command {}: {}", launch.beside.front(), why);
   };
   const auto program =
       find_program(launch.beside.front(), launch.beside_environment, launch.directory);

@@ -189,13 +189,11 @@ TEST_F(Child, NothingOfACommandBesideRemains) {
   Launch missing = command("exit 0");
   missing.beside = {"/no/such/program"};
   EXPECT_EQ(run(missing).how, End::not_started);
-  EXPECT_THAT(run(missing).reason,
-              HasSubstr("the command that runs beside the program, /no/such/program"));
+  EXPECT_THAT(run(missing).reason, HasSubstr("the 'beside' command /no/such/program"));
   // Binding fails at once, or only for the program.
   Launch unbound = with_company(command("exit 0"), "exit 0");
   unbound.bind = [] { return errno = EPERM, false; };
-  EXPECT_THAT(run(unbound).reason,
-              HasSubstr("the command that runs beside the program, /bin/sh: cannot bind it"));
+  EXPECT_THAT(run(unbound).reason, HasSubstr("the 'beside' command /bin/sh: cannot bind it"));
   const Fd low(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const Fd calls(fcntl(low.get(), F_DUPFD_CLOEXEC, 50));  // the start replaces low descriptors
   unbound.bind = [&] {

@@ -178,27 +178,29 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
         difference(choice.trial, fastest_).empty() ? "they are the machine's fast cores"
         : choice.named                             ? "they are not all fast cores"
                        : "they include slower cores because there are too few fast cores, so run "
-                         "times depend on the core that a thread gets");
+                         "times depend on which core a thread runs on");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
   reasons.emplace_back(
-      first ? fmt::format("one of them shares the core of CPU 0, where the kernel does most of its "
-                          "own work{}",
-                          choice.named ? "" : ", because no other core was left")
-            : "not on the core of CPU 0, where the kernel does most of its own work");
+      first
+          ? fmt::format(
+                "{}one of them is on the core of CPU 0, where the kernel does most of its own work",
+                choice.named ? "" : "no other core was left, so ")
+          : "they are not on the core of CPU 0, where the kernel does most of its own work");
   if (choice.shared)
     reasons.emplace_back("everything else also runs on them, because there are no other CPUs");
   else if (choice.siblings)
     reasons.emplace_back("they share a core with CPUs that are in use and slow them down");
   else if (choice.idle.empty())
-    reasons.emplace_back("each on its own core");
+    reasons.emplace_back("each is on its own core");
   else
-    reasons.push_back(fmt::format("each on its own core, whose other CPUs ({}) stay idle",
+    reasons.push_back(fmt::format("each is on its own core, whose other CPUs ({}) stay idle",
                                   to_string(choice.idle)));
   if (!intersection(cores_with(cores_, of_devices_), choice.trial).empty())
     reasons.push_back(fmt::format(
         "device interrupts arrive on these CPUs or on other CPUs of their cores{} (the knob "
         "irq_affinity moves interrupts)",
-        choice.named ? "" : ", but no other CPUs are better, or the experiment began on these"));
+        choice.named ? ""
+                     : ", because no other CPUs are better or the experiment began on these CPUs"));
   else if (!of_devices_.empty())
     reasons.push_back(
         fmt::format("other CPUs ({}) serve the device interrupts", to_string(of_devices_)));

@@ -269,7 +269,7 @@ Result<Contained> start_contained(const ContainedStart& start) {
   if (child == 0) run_child(start, uid, gid, ready.get());
   if (child < 0)
     return fail_errno(start.network ? "cannot start a worker process"
-                                    : "cannot start a worker process that has no network");
+                                    : "cannot start a worker process without network access");
   Contained contained{child, Fd(pidfd)};
   ready.reset();
   // Wait some microseconds until the child is ready. If somebody stopped it or lowered its priority

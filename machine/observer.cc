@@ -117,7 +117,7 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
   });
   if (!known) return strange();
   if (found != cpus.size())
-    return std::unexpected("one of the trial's CPUs is missing from this file");
+    return std::unexpected("the kernel's file has no numbers for one of the trial's CPUs");
   return sum * (ns_per_second / ticks);
 }
 
@@ -152,7 +152,7 @@ Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
     wanted.push_back(has(cpus, *cpu));
   }
   if (!std::cmp_equal(std::ranges::count(wanted, true), cpus.size()))
-    return std::unexpected("one of the trial's CPUs is missing from this file");
+    return std::unexpected("the kernel's file has no numbers for one of the trial's CPUs");
   std::int64_t sum = 0;
   bool any = false;
   while (!table.empty()) {
@@ -371,15 +371,15 @@ constexpr const char* temperature = "/sys/class/thermal/*/temp, /sys/class/hwmon
 
 // clang-format off
 constexpr std::array table{
-    Row{{"steal-ns", "ns", "/proc/stat", "time that the host took from the trial's CPUs, in ticks of 10 ms on most kernels"},
+    Row{{"steal-ns", "ns", "/proc/stat", "time that the host took from the trial's CPUs; most kernels count it in steps of 10 ms"},
         Take::growth, &Look::steal},
     Row{{"interrupts", "", "/proc/interrupts", "interrupts on the trial's CPUs, including timer interrupts"},
         Take::growth, &Look::interrupts},
     Row{{"softirqs", "", "/proc/softirqs", "how often the kernel ran deferred work (softirqs) on the trial's CPUs"},
         Take::growth, &Look::softirqs},
-    Row{{"other-cpus-busy-ns", "ns", "/proc/stat", "CPU time of everything that ran on the other CPUs, in ticks of 10 ms on most kernels"},
+    Row{{"other-cpus-busy-ns", "ns", "/proc/stat", "CPU time of everything that ran on the other CPUs; most kernels count it in steps of 10 ms"},
         Take::growth, &Look::others_busy},
-    Row{{"memory-pressure-ns", "ns", "/proc/pressure/memory", "how long at least one task on the machine waited for memory"},
+    Row{{"memory-pressure-ns", "ns", "/proc/pressure/memory", "the time during which at least one task on the machine waited for memory"},
         Take::growth, &Look::pressure},
     Row{{"throttled", "", "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count", "how often heat slowed the trial's CPUs down"},
         Take::growth, &Look::throttled},

@@ -294,7 +294,7 @@ Result<void> Topology::bind_memory(std::span<const unsigned> cpus) const {
   const std::string names = to_string(cpus_of(nodes.get()));
   constexpr int flags = HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET;
   if (hwloc_set_membind(handle_.get(), nodes.get(), HWLOC_MEMBIND_BIND, flags) != 0)
-    return fail_errno(fmt::format("cannot prefer memory of the NUMA nodes {}", names));
+    return fail_errno(fmt::format("cannot bind memory to the NUMA nodes {}", names));
   return {};
 }
 

@@ -48,7 +48,8 @@ bool Plan::is_split(std::string_view response) const {
 std::string describe(const Stop& stop) {
   if (stop.rule == StopRule::precision)
     return fmt::format(
-        "by precision: when every interval is within +-{:.3g} %, after {} to {} blocks",
+        "by precision: when every interval extends at most {:.3g} % to either side, after {} to {} "
+        "blocks",
         100 * stop.half_width, stop.min(), stop.max);
   return fmt::format(
       "sequential: when every comparison has a verdict, at {} looks after {} to {} blocks",

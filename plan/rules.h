@@ -58,8 +58,8 @@ inline constexpr std::string_view name_rule = "1 to 64 of the characters A-Z a-z
 inline constexpr std::string_view identifier_rule =
     "1 to 64 of the characters A-Z a-z 0-9 _, not beginning with a digit";
 inline constexpr std::string_view node_rule =
-    "the name of a node, 1 to 64 of the characters A-Z a-z 0-9 . _ -, beginning with a letter or a "
-    "digit";
+    "the name of a node (1 to 64 of the characters A-Z a-z 0-9 . _ -, beginning with a letter or a "
+    "digit)";
 inline constexpr std::string_view cluster_word_rule =
     "1 to 200 printable ASCII characters without blanks, in Slurm's notation";
 inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";

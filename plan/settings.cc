@@ -128,7 +128,7 @@ std::vector<std::string> settings_of(const Plan& plan) {
   for (const Benchmark& each : plan.benchmarks)
     if (!each.beside.empty() && lines.size() < most)
       lines.push_back(
-          fmt::format("command beside each trial of {}: {}", each.name,
+          fmt::format("command that runs beside each trial of {}: {}", each.name,
                       one_line(fmt::format("{}", fmt::join(each.beside, " ")), longest)));
   for (const Factor& factor : plan.factors)
     if (factor.kind == FactorKind::user && factor.is_treatment())

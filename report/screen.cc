@@ -223,10 +223,10 @@ std::string control_known(const Analysis& analysis) {
   });
   if (control == analysis.effects.end()) return "";
   if (!control->reach || !control->reach->share)
-    return "the control has no interval, so there is no verdict";
+    return "the control's change has no interval, so there is no verdict";
   return fmt::format(
-      "measuring the first level twice gave a difference of {}, so a smaller change gets no "
-      "verdict",
+      "measuring the first level twice gave a difference of {}, so there is no verdict on "
+      "smaller changes",
       interval_text(control->low, control->high));
 }
 
@@ -276,8 +276,8 @@ Screen screen_of(const Document& document) {
       const bool is_quoted = std::ranges::any_of(
           first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
       screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
-      screen.said =
-          fmt::format("The first failure ended with: {}", fmt::join(first.last_lines, " | "));
+      screen.said = fmt::format("The output of the first failure ended with: {}",
+                                fmt::join(first.last_lines, " | "));
     }
     screen.next = fmt::format(
         "'stabctl logs {}' shows what failed builds and trials printed. After 'stabctl run', add "

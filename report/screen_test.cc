@@ -120,8 +120,8 @@ TEST(Screen, TheEndOfStderrStandsBelowTheAnswer) {
                       .said = "third",
                       .last_lines = {"first", "sec\x1b[31mond", "third"}}};
   const std::string report = text(document);
-  EXPECT_THAT(words_of(report), HasSubstr("The first failure ended with: first | sec [31mond | "
-                                          "third"));
+  EXPECT_THAT(words_of(report), HasSubstr("The output of the first failure ended with: first | "
+                                          "sec [31mond | third"));
   EXPECT_THAT(report, Not(HasSubstr("\x1b")));
   EXPECT_LE(std::ranges::count(report, '\n'), 25);
   document.causes[0].last_lines.clear();

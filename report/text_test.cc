@@ -144,8 +144,8 @@ TEST(Text, EpsilonIsShownAndExplainedWhereATermHasOne) {
 TEST(Text, ATermWithMoreLevelsThanUnitsSaysWhyItHasNoF) {
   const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(4, 5, y, {}), full);
-  EXPECT_THAT(words_of(report), HasSubstr("There is no F for opt, because a term with this many "
-                                          "degrees of freedom needs more than 4 levels of block."));
+  EXPECT_THAT(words_of(report), HasSubstr("There is no F for opt: 4 levels of block are too few to "
+                                          "test a term with so many degrees of freedom."));
   EXPECT_THAT(text(of_blocks(6, 5, y, {}), full), Not(HasSubstr("no F for")));
 }
 

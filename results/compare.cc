@@ -274,8 +274,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
           fmt::format("Experiment {} is {}.", side->experiment.id, side->experiment.state));
     if (side->plan.design.stop)
       notes.push_back(
-          fmt::format("Experiment {} could stop early, by a rule that does not take this "
-                      "comparison into account.",
+          fmt::format("The stopping rule of experiment {} could end it early, and does not take "
+                      "this comparison into account.",
                       side->experiment.id));
   }
 }

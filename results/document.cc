@@ -256,10 +256,11 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
     document.analysis.notes.push_back(fmt::format(
-        "This report is about {} of {} trials, before the planned end of the experiment. The error "
+        "This report covers {} of {} trials, before the planned end of the experiment. The error "
         "rate of a verdict holds only if you look at the results once. If nothing differs, "
         "checking after every block and stopping when p is below 0.05 still finds a change in 24.6 "
-        "% of experiments. To look at results early, give the plan a stop rule.",
+        "% of experiments. To look at results early, give the plan a stopping rule "
+        "('design.stop').",
         ended, trials.planned));
 }
 
@@ -292,7 +293,7 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     analysis.notes.insert(
         analysis.notes.begin(),
         fmt::format(
-            "{}. Whether a trial lacks a value may depend on what is compared, so there is no "
+            "{}. Whether a trial lacks a value may depend on its levels, so there is no "
             "verdict. Find out why trials lack values ('stabctl logs'), or compare another "
             "response ('--response').{}",
             why,
@@ -414,8 +415,8 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   if (is_by_machine) withhold_without_machines(plan, data, analysis);
   if (plan.machine_count() > 1 && !is_by_machine && !nodes.as_one)
     analysis.notes.push_back(
-        fmt::format("The changes on the {} machines are not told apart, because {}. Differences "
-                    "between machines are part of the error of each comparison.",
+        fmt::format("The changes on the {} machines are not reported separately, because {}. "
+                    "Differences between machines are part of the error of each comparison.",
                     plan.machine_count(), plan::why_machines_are_one(plan, spec.response)));
   withhold_verdicts(analysis.slow_machines.empty()
                         ? data
@@ -583,8 +584,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   if (stop && !asked.response.empty() && asked.response != stored->analysis.response)
     document.stopping->words =
-        fmt::format("{}; the rule was about {}, and the experiment had {} blocks", describe(*stop),
-                    stored->analysis.response, rows->blocks);
+        fmt::format("{}; the stopping rule applied to {}, and the experiment had {} blocks",
+                    describe(*stop), stored->analysis.response, rows->blocks);
   if (std::string note = asked_note(*stored, asked); !note.empty()) {
     document.analysis.notes.insert(document.analysis.notes.begin(), std::move(note));
   }

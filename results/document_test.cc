@@ -614,9 +614,9 @@ TEST_F(DocumentTest, SeveralBenchmarksOnSeveralMachinesHaveOneAnswerAndANote) {
   run(place);
   const auto all = document();
   EXPECT_FALSE(all.analysis.spec.machines);
-  EXPECT_THAT(
-      all.analysis.notes,
-      ::testing::Contains(HasSubstr("not told apart, because the plan has several benchmarks")));
+  EXPECT_THAT(all.analysis.notes,
+              ::testing::Contains(
+                  HasSubstr("not reported separately, because the plan has several benchmarks")));
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
                         functions.size() - most_rows);
   return text +
          "Each interval is valid for its function alone; p is corrected for all functions (Holm). "
-         "'-': the cell has no sample there.\n";
+         "'-': the cell has no sample in the function.\n";
 }
 
 nlohmann::ordered_json json_of(const FunctionChange& each) {
@@ -379,12 +379,12 @@ std::string text_of(const store::Trial& trial, const std::string& cell, bool col
       fmt::format("Trial {} of experiment {}: {}, block {}, {}\n", trial.position, trial.experiment,
                   cell, trial.block, store::to_string(trial.status));
   if (!reason.empty()) return text + fmt::format("It has no profile: {}\n", one_line(reason, 500));
-  text += fmt::format("{} samples of {}, {} per second requested: {}\n", samples_in(profile),
-                      profile.event, profile.hz, amount(all, profile.unit));
+  text += fmt::format("{} samples of {} (requested: {} per second), {} in total\n",
+                      samples_in(profile), profile.event, profile.hz, amount(all, profile.unit));
   if (profile.lost > 0)
     text += fmt::format(
-        "The kernel lost {} records for lack of room. Samples after the first lost record count as "
-        "{}.\n",
+        "The kernel lost {} records for lack of room. Samples after the first lost record are "
+        "shown as {}.\n",
         profile.lost, counters::unknown_function);
   report::Grid grid;
   grid.column("share", report::Align::right);

@@ -101,7 +101,7 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
   chances.push_back(programs_own(document.layouts));
   if (!has(plan, FactorKind::aslr))
     chances.push_back({.what = "address space (ASLR)",
-                       .how = plan.aslr ? "the kernel draws addresses for each trial"
+                       .how = plan.aslr ? "the kernel chooses random addresses for each trial"
                                         : "switched off for the trials",
                        .random = plan.aslr});
   if (!has(plan, FactorKind::env_bytes))

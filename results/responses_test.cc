@@ -80,7 +80,7 @@ TEST_F(DocumentTest, WhereTrialsLackAResponseThereIsNoVerdictOnIt) {
     EXPECT_EQ(all.others[0].withheld, "some trials have no instructions above 0 (see the notes)");
     EXPECT_THAT(all.others[0].notes,
                 Contains(HasSubstr("1 of 8 trials of quick have no instructions above 0. Whether a "
-                                   "trial lacks a value may depend on what is compared")));
+                                   "trial lacks a value may depend on its levels")));
   }
 }
 

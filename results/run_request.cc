@@ -155,16 +155,18 @@ Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
     const int commands = commands_of(benchmark);
     if (commands * benchmark.timeout > turn)
-      return refuse(fmt::format(
-          "a trial of '{}' may take {} ({}), but limits.turn is {}: set its timeout to at most {}",
-          benchmark.name, in_plan(commands * benchmark.timeout),
-          commands == 1 ? "its timeout"
-                        : fmt::format("{} commands with a timeout of {} each", commands,
-                                      in_plan(benchmark.timeout)),
-          in_plan(turn), in_plan(turn / commands)));
+      return refuse(
+          fmt::format("a trial of '{}' may take {} ({}), but limits.turn is {}: set the "
+                      "benchmark's timeout to at most {}",
+                      benchmark.name, in_plan(commands * benchmark.timeout),
+                      commands == 1 ? "its timeout"
+                                    : fmt::format("{} commands with a timeout of {} each", commands,
+                                                  in_plan(benchmark.timeout)),
+                      in_plan(turn), in_plan(turn / commands)));
     if (benchmark.build && benchmark.build_timeout > turn)
       return refuse(fmt::format(
-          "a build of '{}' may take {}, but limits.turn is {}: set its build_timeout to at most {}",
+          "a build of '{}' may take {}, but limits.turn is {}: set the benchmark's build_timeout "
+          "to at most {}",
           benchmark.name, in_plan(benchmark.build_timeout), in_plan(turn), in_plan(turn)));
   }
   if (plan.wait_for_quiet && plan.wait_for_quiet->most > turn)
@@ -233,8 +235,8 @@ Result<protocol::ReplayReply> answer_replay(store::Reader& store,
   if (trial->position >= expansion.trials.size() ||
       expansion.trials[trial->position].seed != trial->seed)
     return fail(
-        fmt::format("this stabd would make different trials from the plan than the stabd that ran "
-                    "trial {}: use that version",
+        fmt::format("trial {} was run by a version of stabd that makes other trials from the plan: "
+                    "use that version",
                     trial->position));
   BuiltPaths built;
   if (!trial->build.empty())

@@ -71,9 +71,9 @@ Result<void> must_be_there(store::Reader& store, const store::Experiment& experi
   const std::string near = nearest(name, names);
   const auto shown = std::span(names).first(std::min(names.size(), most_shown));
   return fail(one_line(
-      fmt::format("no trial of experiment {} has the response '{}'{}; there are {}{}",
+      fmt::format("no trial of experiment {} has the response '{}'{}; the responses are {}{}",
                   experiment.id, one_line(name, 80),
-                  near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
+                  near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near),
                   fmt::join(shown, ", "), shown.size() < names.size() ? ", and others" : ""),
       4000));
 }
@@ -278,8 +278,9 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
                     plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())
-    return fail(fmt::format("'{}' is counted in turn by 'measure.rotate', and {}",
-                            one_line(asked.response, 80), why));
+    return fail(fmt::format(
+        "'{}' cannot be compared, because 'measure.rotate' counts it only in some blocks, and {}",
+        one_line(asked.response, 80), why));
   if (plan.answers_over_all() && plan.is_split(asked.response))
     return fail(
         fmt::format("'{}' is measured for many benchmarks in one trial, and in a {} design each "
@@ -296,8 +297,8 @@ std::string asked_note(const plan::Plan& plan, const Asked& asked) {
       further(plan, asked.response) != nullptr)
     return "";
   return fmt::format(
-      "This report is about {}, but the plan compares {}: if you look at many responses, some show "
-      "a change by chance.",
+      "This report compares {}, but the plan compares {}. If you look at many responses, some "
+      "show a change by chance.",
       asked.response, plan.analysis.response);
 }
 

@@ -170,12 +170,12 @@ TEST_F(DocumentTest, IsAboutTheNumberThatIsAskedFor) {
   EXPECT_EQ(faults.analysis.effects[0].units, 12U);
   EXPECT_EQ(
       faults.analysis.notes[0],
-      "This report is about page-faults-minor, but the plan compares rare: if you look at many "
+      "This report compares page-faults-minor, but the plan compares rare. If you look at many "
       "responses, some show a change by chance.");
   EXPECT_EQ(asked({.response = "user"}).analysis.spec.unit, stats::Unit::nanoseconds);
   EXPECT_THAT(asked({.response = "oftn"}).reason,
-              AllOf(HasSubstr("no trial of experiment 1 has the response 'oftn', did you mean "
-                              "'often'?; there are wall, user, "),
+              AllOf(HasSubstr("no trial of experiment 1 has the response 'oftn' (did you mean "
+                              "'often'?); the responses are wall, user, "),
                     HasSubstr("page-faults-minor")));
   EXPECT_EQ(asked({.response = "often", .better = "more"}).reason,
             "--better more: use lower or higher");
@@ -200,11 +200,13 @@ TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {
   run(with_turns(plan_));
   EXPECT_THAT(
       refusal({.response = "rare"}),
-      HasSubstr("'rare' is counted in turn by 'measure.rotate', and design.stop counts blocks"));
+      HasSubstr(
+          "'rare' cannot be compared, because 'measure.rotate' counts it only in some blocks, "
+          "and design.stop counts blocks"));
   const auto user = make_document(*store_, experiment_, "", {.response = "user"});
   ASSERT_TRUE(user) << user.error().message;
   EXPECT_THAT(user->stopping->words,
-              HasSubstr("; the rule was about wall, and the experiment had 6 blocks"));
+              HasSubstr("; the stopping rule applied to wall, and the experiment had 6 blocks"));
 }
 
 }  // namespace

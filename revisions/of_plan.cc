@@ -96,7 +96,7 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
   const Repository repository = as_builds_see_it(directory);
   if (const auto top = way_from_top(repository); !top)
     return fail(
-        fmt::format("'factor.{}' has revisions, so the plan must lie in a git repository: {}{}",
+        fmt::format("'factor.{}' names revisions, so the plan must be in a git repository: {}{}",
                     all.front().factor, top.error().message, advice_on(top.error().message)));
   std::map<std::string, std::string> added;
   for (const Named& each : all) {

@@ -77,7 +77,7 @@ TEST_F(OfPlan, OrThePlanIsNotTaken) {
   EXPECT_THAT(error_of(plan_with(R"(["main", "nowhere"])")),
               HasSubstr("nowhere is not a revision of the repository in"));
   EXPECT_THAT(error_of(plan_with(R"(["main", "."])"), ""),
-              HasSubstr("must lie in a git repository"));
+              HasSubstr("must be in a git repository"));
   EXPECT_THAT(error_of(plan_with(R"(["v1.0", "."])"), "repo/part"),
               HasSubstr("the revision v1.0 has no part: choose revisions"));
   EXPECT_THAT(error_of(plan_with(R"(["v1.0", "."])", "sources = [\"b\", \"part/b\"]\n")),

@@ -111,7 +111,7 @@ bool has_place(const fs::path& root, const fs::path& path) {
 }
 
 Result<void> bring(const fs::path& path, const fs::path& from, const fs::path& to) {
-  if (!is_inside(to, path)) return no_copy(path, to, "a symbolic link leads out of the copy");
+  if (!is_inside(to, path)) return no_copy(path, to, "a symbolic link points outside the copy");
   std::error_code error;
   fs::remove_all(to / path, error);
   if (!error && fs::exists(status_of(from / path))) {
@@ -132,7 +132,7 @@ Result<void> TreeCopy::add(const std::string& listed) {
   std::error_code error;
   if (path.parent_path() != looked_at_) {
     if (!is_tracked_way(from_, path)) return {};
-    if (!is_inside(to_, path)) return no_copy(path, to_, "a symbolic link leads out of the copy");
+    if (!is_inside(to_, path)) return no_copy(path, to_, "a symbolic link points outside the copy");
     fs::create_directories((to_ / path).parent_path(), error);
     if (error) return no_copy(path, to_, error.message());
     looked_at_ = path.parent_path().string();

@@ -125,7 +125,7 @@ analyze 3 export.csv --response wall_ns --factors opt --block block
 says out "lacks 0 of 10"
 analyze 2 export.csv --response wall_ns --factors opt --block block --losses random
 says out "export.csv, 19 trials"
-says out "6 rows of stabd's export left out: 4 of warm-up trials, 1 of attempts that were"
+says out "Left out: 6 rows of stabd's export (4 of warm-up trials, 1 of attempts"
 says out "opt=O1 has 9.95 % more wall_ns than opt=O0"
 grep -q "in the order of time" out && fail "the order of the export is known: $(cat out)"
 cut -d, -f1-9,11 export.csv >others.csv

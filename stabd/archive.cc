@@ -153,7 +153,7 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
   const auto check = [&known](const std::string& name, const char* table) {
     if (!known.contains(name))
       refuse(fmt::format(
-          "the column benchmark of table {} contains {}, which is not a benchmark of the plan",
+          "the column 'benchmark' of table {} contains {}, which is not a benchmark of the plan",
           table, one_line(name, 100)));
   };
   for (const store::Build& each : value_of(archive.builds(experiment.id)))
@@ -177,7 +177,7 @@ void check_times(store::Reader& archive, const store::Experiment& experiment) {
   constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;
   const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
   if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
-    refuse("its experiment has a time in the future: check the clocks of both machines");
+    refuse("its experiment has a date in the future: check the clocks of both machines");
   for (const store::Event& each : value_of(archive.events(experiment.id)))
     if (each.at_ns > latest)
       refuse("it has an event dated in the future: check the clocks of both machines");
@@ -191,21 +191,21 @@ store::Experiment only_experiment(store::Reader& archive) {
   const auto experiments = value_of(archive.experiments());
   if (experiments.intact.size() != 1 || !experiments.damaged.empty())
     refuse(
-        fmt::format("it holds {} experiments, but an archive holds exactly one: make one with "
-                    "'stabctl export ID --archive FILE'",
+        fmt::format("it holds {} experiments, but an archive holds exactly one: make an archive "
+                    "with 'stabctl export ID --archive FILE'",
                     experiments.intact.size() + experiments.damaged.size()));
   const store::Experiment& experiment = experiments.intact.front();
   if (!has_ended(experiment))
     refuse(fmt::format("its experiment has not ended; it is {}", one_line(experiment.state, 50)));
   const auto plan = plan::read_plan(experiment.plan);
   if (!plan)
-    refuse("this version of stabd does not accept its plan: " +
+    refuse("this version of stabd does not accept the experiment's plan: " +
            toml::describe(plan.error(), "plan"));
   if (experiment.name != plan->name)
-    refuse(fmt::format("the column name of table experiment differs from the name in its plan, {}",
-                       plan->name));
+    refuse(fmt::format(
+        "the column 'name' of table experiment differs from the name in the plan, {}", plan->name));
   if (!store::is_cpu_list(experiment.trial_cpus))
-    refuse("the column trial_cpus of table experiment is not a list of CPUs");
+    refuse("the column 'trial_cpus' of table experiment is not a list of CPUs");
   check_rows(archive, experiment, *plan);
   check_times(archive, experiment);
   return experiment;

@@ -214,7 +214,7 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("the database's schema has version 5, not"));
   EXPECT_THAT(read.error().message,
-              HasSubstr("start 'stabd --state' once with the database's folder"));
+              HasSubstr("start 'stabd --state' with the database's folder once"));
 }
 
 TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {

@@ -44,7 +44,7 @@ inline constexpr toml::Key keys[] = {
     {"daemon.socket", toml::Text{is_socket_path, socket_rule}, "unix socket to serve",
      "`/run/stabd/stabd.sock` for root, else according to the XDG rules"},
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
-     "file mode of the socket, as in chmod, which decides who may connect"},
+     "file mode of the socket, written as for chmod; it decides who may connect"},
     {"daemon.socket_group", toml::Text{is_group, group_rule},
      "group whose members may connect with `socket_mode` `0660`", "the group of stabd's own user"},
     {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder for builds",
@@ -54,7 +54,7 @@ inline constexpr toml::Key keys[] = {
     {"daemon.cgroups", toml::Flag{true},
      "use cgroups to limit trials, if the daemon runs as root and can use them"},
     {"daemon.idle_limit", toml::Duration{std::chrono::minutes(10), true},
-     "how long a client may be silent before stabd disconnects it; never applies to root, to "
+     "how long a client may be silent before stabd disconnects it; does not apply to root, to "
      "stabd's own user or to clients that watch an experiment"},
     {"daemon.read_limit", toml::Duration{std::chrono::minutes(30)},
      "how long a report, an export or an analysis may take before stabd gives up"},
@@ -67,18 +67,18 @@ inline constexpr toml::Key keys[] = {
     {"limits.connections", toml::Count{1, 100'000, 256},
      "how many connections all users may have at once. Root and stabd's own user are exempt from "
      "the limits on connections and on the queue, and their connections and experiments do not "
-     "count"},
+     "count toward these limits"},
     {"limits.connections_of_user", toml::Count{1, 100'000, 16},
      "how many connections one user may have at once"},
-    {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "how many experiments the queue holds"},
+    {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "how many experiments the queue may hold"},
     {"limits.waiting_of_user", toml::Count{1, 1'000'000, 100},
      "how many experiments one user may have in the queue"},
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
      "total size of one user's plans in the queue"},
     {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
-     "about how much space one user's experiments may take in the database; above the limit, no "
-     "further experiment of the user begins, and the user's running experiment fails before its "
-     "next trial"},
+     "approximately how much space one user's experiments may take up in the database; above the "
+     "limit, stabd starts no further experiments of this user, and the user's running experiment "
+     "fails before its next trial"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
      "how many bytes of answers one user's clients may leave unread. If answers in memory exceed "
      "the limit, stabd disconnects the client that asks; if answers in files exceed the limit, "

@@ -52,7 +52,7 @@ class Recovery {
                                .more = more_may_be_lost(table)});
     }
     if (std::ranges::all_of(found_.tables, [](const auto& each) { return each.kept == 0; }))
-      refuse("the file has no readable row of stabd: give the database of a stabd");
+      refuse("the file has no readable row of a stabd database: give a database that stabd wrote");
     return std::move(found_);
   }
 

@@ -124,7 +124,8 @@ TEST_F(RecoverTest, AFileWithoutRowsOfOursIsRefused) {
   write(std::string(50'000, 'x'));
   const auto refused = recover(path_, copy_);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("the file has no readable row of stabd"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("the file has no readable row of a stabd database"));
   EXPECT_FALSE(fs::exists(copy_));
 }
 

@@ -77,9 +77,10 @@ void Store::now_stored(const Experiment& experiment) {
 Outcome<std::unique_ptr<Store>> Store::open(const std::string& path) {
   std::error_code ignored;
   if (path.empty() || std::filesystem::is_directory(path, ignored))
-    return std::unexpected(StoreError{fmt::format(
-        "the database must be a file, but '{}' is a folder or empty; give the path of a file",
-        path)});
+    return std::unexpected(
+        StoreError{fmt::format("the database must be a file, but '{}' is a folder or an empty "
+                               "path; give the path of a file",
+                               path)});
   const std::string file = resolved(path);
   auto lock = Lock::take(file);
   if (!lock) return std::unexpected(lock.error());

@@ -137,8 +137,9 @@ Position position_at(std::string_view text, std::size_t offset) {
 
 std::expected<Value, SyntaxError> parse_toml(std::string_view text) {
   if (const auto nul = text.find('\0'); nul != std::string_view::npos)
-    return std::unexpected(SyntaxError{
-        position_at(text, nul), "a NUL byte: this is a binary file, and a plan is TOML in UTF-8"});
+    return std::unexpected(
+        SyntaxError{position_at(text, nul),
+                    "this file contains a NUL byte, so it is a binary file and not TOML in UTF-8"});
   if (const auto deep = too_deep(text, max_depth))
     return std::unexpected(SyntaxError{
         position_at(text, *deep),

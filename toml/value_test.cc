@@ -111,7 +111,8 @@ TEST(Document, RefusesBinaryFiles) {
       "a = 1\n\x7f"
       "ELF\0\0"s);
   EXPECT_EQ(error.at, (Position{2, 5}));
-  EXPECT_EQ(error.message, "a NUL byte: this is a binary file, and a plan is TOML in UTF-8");
+  EXPECT_EQ(error.message,
+            "this file contains a NUL byte, so it is a binary file and not TOML in UTF-8");
   EXPECT_EQ(error_of("a = '\xff'").message,
             "this is not valid TOML: Encountered invalid utf-8 sequence");
 }

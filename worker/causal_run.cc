@@ -61,8 +61,8 @@ std::string why_useless(const causal::Seen& seen, bool is_end_to_end) {
            "piece of work is finished, or use 'causal.progress' or 'causal.end_to_end'";
   if (seen.experiments == 0)
     return fmt::format(
-        "no performance experiment ended in {} ms with {} samples: give the program more work, or "
-        "shorten 'causal.experiment'",
+        "no performance experiment ended during the run of {} ms, in which {} samples were taken: "
+        "give the program more work, or shorten 'causal.experiment'",
         seen.duration_ns / 1'000'000, seen.samples);
   return "";
 }

@@ -205,12 +205,13 @@ void ended(const json& line, Layout& layout) {
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
   if (line.contains("region_open"))
-    add_note(layout.note, "the program's region was still open when the program ended");
+    add_note(layout.note, "the region without a name was still open when the program ended");
   if (const Count refused = number_at(line, "regions_refused"))
-    add_note(layout.note,
-             fmt::format("{} regions were not measured: a name may have 1 to {} letters, digits, "
-                         "'_', '.' and '-', and a program may have {} regions",
-                         *refused, plan::max_region_name, plan::max_regions));
+    add_note(
+        layout.note,
+        fmt::format("{} regions were not measured: a region's name must consist of 1 to {} "
+                    "letters, digits, '_', '.' and '-', and a program may have at most {} regions",
+                    *refused, plan::max_region_name, plan::max_regions));
   layout.heap_operations = number_at(line, "heap_operations");
   layout.heap_bytes = number_at(line, "heap_bytes");
   layout.heap_fixed_bytes = number_at(line, "heap_fixed_bytes");
@@ -334,8 +335,8 @@ class Reader {
 
 std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
   return fmt::format(
-      "the plan asks for {}={}, but the program's runtime did '{}': either szc did not build the "
-      "program, or the version of its runtime does not support this option",
+      "the plan asks for {}={}, but the program's runtime reported '{}': either szc did not build "
+      "the program, or the version of its runtime does not support this option",
       name, value, layout.kind.empty() ? "nothing" : layout.kind);
 }
 
@@ -344,8 +345,8 @@ std::string last_line_fault(const Layout& layout) {
   if (!layout.randomized)
     return "the program has no runtime that measures regions: build it with szc";
   if (!layout.main_to_exit_ns)
-    return "the last line of the runtime's report is missing, because something outside the "
-           "program ended it";
+    return "the last line of the runtime's report is missing, because the program was ended from "
+           "outside";
   return "";
 }
 

@@ -223,10 +223,10 @@ TEST(RuntimeReport, HasTheRegionsThatTheProgramNamed) {
 TEST(RuntimeReport, SaysWhichRegionsWereNotMeasured) {
   std::string refused = exit_line;
   refused.insert(refused.find(",\"epochs\""), R"(,"region_open":1,"regions_refused":12)");
-  EXPECT_EQ(
-      layout_of(start + refused, 7).note,
-      "the program's region was still open when the program ended; 12 regions were not measured: a "
-      "name may have 1 to 40 letters, digits, '_', '.' and '-', and a program may have 64 regions");
+  EXPECT_EQ(layout_of(start + refused, 7).note,
+            "the region without a name was still open when the program ended; 12 regions were not "
+            "measured: a region's name must consist of 1 to 40 letters, digits, '_', '.' and '-', "
+            "and a program may have at most 64 regions");
 }
 
 // The file is the program's: whoever writes lines of the runtime into it gets no more than its own
@@ -364,7 +364,7 @@ TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {
   EXPECT_EQ(fault_of(once, {{"code", "1"}, {"rerandomize", "once"}, {"seed", "1"}}), "");
   EXPECT_THAT(
       fault_of(once, {{"rerandomize", "repeated"}}),
-      HasSubstr("asks for rerandomize=repeated, but the program's runtime did 'code once'"));
+      HasSubstr("asks for rerandomize=repeated, but the program's runtime reported 'code once'"));
   EXPECT_THAT(fault_of(once, {{"code", "0"}}), HasSubstr("asks for code=0"));
   EXPECT_THAT(fault_of(once, {{"heap", "1"}}),
               AllOf(HasSubstr("asks for heap=1"), HasSubstr("szc did not build the program, or")));

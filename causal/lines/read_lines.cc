@@ -216,8 +216,10 @@ class Reader {
       if (*table == nullptr) continue;
       const char* folder = unit->getCompilationDir();
       if (!take_table(*context, **table, folder == nullptr ? "" : folder, made))
-        return fail(fmt::format("{} has more than {} ranges of lines in scope: narrow the scope",
-                                one_line(made.path, 500), most_ranges));
+        return fail(
+            fmt::format("the scope selects code of {} with more than {} ranges of lines: "
+                        "narrow the scope",
+                        one_line(made.path, 500), most_ranges));
     }
     settle(made.ranges);
     return {};

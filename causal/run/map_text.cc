@@ -124,7 +124,7 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
     const std::uint32_t off =
         std::max(each->line, wanted->line) - std::min(each->line, wanted->line);
     if (off == 0 && found)
-      return fail(fmt::format("'{}' matches {} and {}; write more of the path", one_line(name, 200),
+      return fail(fmt::format("'{}' matches {} and {}; give more of the path", one_line(name, 200),
                               map.lines[*found], map.lines[i]));
     if (off == 0) found = i;
     if (off >= distance) continue;
@@ -134,7 +134,8 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   if (found) return *found;
   if (!nearest)
     return fail(
-        fmt::format("the scope contains no code of the file in '{}'; see --scope and --binary",
+        fmt::format("the scope contains no code of the file that '{}' names; see --scope "
+                    "and --binary",
                     one_line(name, 200)));
   return fail(fmt::format("there is no code for {}; the nearest line with code is {}",
                           one_line(name, 200), map.lines[*nearest]));

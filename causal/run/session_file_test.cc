@@ -239,7 +239,7 @@ TEST(MapTest, ALineIsFoundByTheEndOfItsPath) {
   EXPECT_EQ(find_line(map, "a.cc:9"), 1U);
   EXPECT_EQ(find_line(map, "t/a.cc:3"), 2U);
   EXPECT_EQ(find_line(map, "a.cc:3").error().message,
-            "'a.cc:3' matches /s/a.cc:3 and /t/a.cc:3; write more of the path");
+            "'a.cc:3' matches /s/a.cc:3 and /t/a.cc:3; give more of the path");
   EXPECT_EQ(find_line(map, "s/a.cc:8").error().message,
             "there is no code for s/a.cc:8; the nearest line with code is /s/a.cc:9");
   EXPECT_FALSE(find_line(map, "b.cc:9"));

@@ -205,7 +205,7 @@ bool are_built_by_szc(const report::Layouts& layouts) {
 
 std::string built_by(const report::Layouts& layouts) {
   if (are_built_by_szc(layouts))
-    return "szc and szc++, which compile with clang; another compiler's code may differ";
+    return "szc and szc++, which compile with clang; other compilers may produce other code";
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
              ? "a compiler other than szc: does the build use $CC and $CXX, which stabctl sets?"

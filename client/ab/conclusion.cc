@@ -302,7 +302,7 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
                       fmt::join(moved, ", "), fmt::join(fixed, ", "));
   if (fixed.empty()) return text;
   return text +
-         " If functions do not move, a difference may come from two lucky layouts; functions move "
+         " If functions do not move, a difference may come from the layouts alone; functions move "
          "in programs built by szc.";
 }
 
@@ -356,7 +356,7 @@ void take_back(Line& line, const std::string& why) {
 void take_back(Line& line) {
   if (line.verdict == "none" || line.verdict == "unsure") return;
   line.sentence =
-      fmt::format("cannot tell without a control; the numbers alone would mean: {}", line.sentence);
+      fmt::format("no verdict without a control; the numbers alone would mean: {}", line.sentence);
   line.verdict = "unsure";
 }
 

@@ -371,8 +371,8 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
                                               comparison.versions[i].name, pairs[i]);
   if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
     round = fail(fmt::format(
-        "random heap positions would change what is measured: {}; they cost {}; --heap uses random "
-        "positions anyway",
+        "random heap positions would change what is measured: {}; random positions cost {}; use "
+        "--heap to have them anyway",
         comparison.heap_changes,
         comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
   if (round) return round;

@@ -52,7 +52,7 @@ constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
 
 Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail("it has no folder of this name");
+  if (!fs::is_directory(folder, error)) return fail("it does not contain the current folder");
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : build.variables) variables[name] = value;
   machine::Launch launch;

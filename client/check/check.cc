@@ -252,8 +252,8 @@ std::string unused_compiler(const plan::Plan& plan) {
   const std::string why = "none inside the programs, because szc does not build them";
   if (set.empty()) return why;
   return fmt::format(
-      "{}: [variables] names szc, but no build command does; write '{} ' before the command that "
-      "compiles",
+      "{}: [variables] names szc, but no build command uses it; write '{} ' before the command "
+      "that compiles",
       why, fmt::join(set, " "));
 }
 
@@ -323,9 +323,9 @@ void print_comparisons(const Design& design, bool given) {
   const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
   for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
-    fmt::print("after about {} blocks{}, intervals are as narrow as the stopping rule requires\n",
-               *blocks,
-               *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
+    fmt::print(
+        "after about {} blocks{}, intervals will be as narrow as the stopping rule requires\n",
+        *blocks, *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
 }
 
 // The CPUs on which trials would run; absent if this machine doesn't have the CPUs of the plan.
@@ -453,7 +453,7 @@ void print(const Design& design) {
              count(design.builds, "build"), design.plan.seed);
   if (stop) fmt::print("stops {}\n", plan::describe(*stop));
   if (const auto& time = design.plan.design.time)
-    fmt::print("starts no block that would make the experiment take longer than {}\n",
+    fmt::print("no block will start that would make the experiment take longer than {}\n",
                format_duration(*time));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
@@ -467,13 +467,14 @@ void print(const Design& design) {
       fmt::print("{}\n", line);
   for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
   if (const auto& machines = design.plan.machines)
-    fmt::print("trials run on {}{}; the answer is about {}\n", plan::describe(*machines),
+    fmt::print("trials run on {}{}; the answer applies to {}\n", plan::describe(*machines),
                machines->nodes == 1 ? "" : ", which run equal parts of the blocks at the same time",
                machines->nodes == 1   ? "that machine"
                : machines->like_these ? "machines like these"
                                       : "these machines");
   else if (const auto cpus = cpus_here(design.plan))
-    fmt::print("here trials would run on CPU {}: {}\n", cpus->list, fmt::join(cpus->reasons, "; "));
+    fmt::print("on this machine, trials would run on CPU {}: {}\n", cpus->list,
+               fmt::join(cpus->reasons, "; "));
   for (const auto& [name, state] : design.nodes) fmt::print("  {}: {}\n", name, state);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())

@@ -76,11 +76,11 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
   }
   if (fewest == 1)
     lines.emplace_back(
-        "a set that only one block counts shows nothing about changes: use more repetitions, or "
-        "fewer sets");
+        "if only one block counts a set, the plan cannot find changes in the set's events: use "
+        "more repetitions or fewer sets");
   else if (fewest <= few_df)
     lines.push_back(
-        fmt::format("with {} blocks for each set, the plan finds only large changes of the set's "
+        fmt::format("with {} blocks for each set, the plan finds only large changes in the set's "
                     "events: use more repetitions or fewer sets to find smaller changes",
                     fewest));
 }
@@ -136,7 +136,7 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
       nothing = nothing || plan.refuse_absent ||
                 (turns.in_set(set) && std::ranges::find(parts, each.name) != parts.end());
     }
-  if (nothing) lines.emplace_back("so this plan would measure nothing on this machine");
+  if (nothing) lines.emplace_back("this plan would therefore measure nothing on this machine");
   return lines;
 }
 

@@ -61,8 +61,9 @@ std::string warning(const plan::Plan& plan, const Family& family,
   const std::string words = words_of(plan, family.scope);
   if (df == 0)
     return fmt::format(
-        "an error term without degrees of freedom shows nothing about {}: use more {}", words,
-        family.more);
+        "an error term has no degrees of freedom, so nothing can be concluded about {}: use more "
+        "{}",
+        words, family.more);
   const auto change = largest(family, detectable);
   return fmt::format(
       "with {}, the plan finds only {} on {}: use more {} to find smaller effects", df_text(df),

@@ -60,8 +60,8 @@ TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
             "  warning: with 9 degrees of freedom, the plan finds only effects larger than 3.27 % "
             "on each benchmark: use more repetitions to find smaller effects");
   EXPECT_EQ(lines_of(plan_of(1)).back(),
-            "  warning: an error term without degrees of freedom shows nothing about each "
-            "benchmark: use more repetitions");
+            "  warning: an error term has no degrees of freedom, so nothing can be concluded about "
+            "each benchmark: use more repetitions");
 }
 
 TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {

@@ -256,7 +256,7 @@ std::string_view words_of(int status) {
       return "This page is served only at this machine's own addresses: open the address that "
              "stabctl printed.\n";
     case 404:
-      return "There is nothing here: open the whole address that stabctl printed.\n";
+      return "There is no page at this address: open the full address that stabctl printed.\n";
     case 405:
       return "This page is read-only.\n";
     case 431:

@@ -158,8 +158,8 @@ class Watch {
       if (!std::exchange(told_, true)) {
         display_.clear();
         tell(
-            fmt::format("experiment {} has ended; stabctl exits when the page has shown its "
-                        "report, or with Ctrl-C",
+            fmt::format("experiment {} has ended; stabctl will exit when the page has shown the "
+                        "final report, or when you press Ctrl-C",
                         id_));
       }
       return false;

@@ -91,8 +91,8 @@ std::string reason_of_rights(const Event& event) {
         level, has_side ? "" : fmt::format(": measure '{}'", event.on_program_side()), for_root);
   if (level > 2)
     return fmt::format(
-        "perf_event_paranoid is {}, so only users with capabilities can count; sudo sysctl "
-        "kernel.perf_event_paranoid=2 lets users count their own programs{}",
+        "perf_event_paranoid is {}, so only users with capabilities can count events; sudo sysctl "
+        "kernel.perf_event_paranoid=2 lets users count events in their own programs{}",
         level, for_root);
   return "a filter (perhaps a container's) blocks perf events for this user";
 }

@@ -203,7 +203,8 @@ bool may_be_tracepoint(std::string_view name) {
 }
 
 constexpr std::string_view sides =
-    "the sides 'u' (the program) and 'k' (the kernel on its behalf), as in 'cycles:u'";
+    "the modifiers 'u' (only the program) and 'k' (only the kernel on its behalf), as in "
+    "'cycles:u'";
 
 std::unexpected<Error> unknown(std::string_view name) {
   const std::string event = shown_name(without_attributes(name), true);

@@ -204,8 +204,8 @@ Result<void> Device::put_event(const std::string& event, Fields& into) const {
   const std::string text = line_of(file).value_or("");
   const auto terms = terms_of(text);
   if (!terms)
-    return fail(fmt::format("'{}/{}/' needs a value for '{}': measure {}", name_, event,
-                            one_line(terms.error(), 80), one_line(text, 200)));
+    return fail(fmt::format("'{}/{}/' needs a value for '{}': complete and measure its terms, {}",
+                            name_, event, one_line(terms.error(), 80), one_line(text, 200)));
   return put(*terms, into, true);
 }
 
@@ -250,7 +250,7 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
   };
   if (parts.size() != 3 || !is_file_name(parts[0]))
     return wrong(
-        "write an event of a device as DEVICE/TERM=NUMBER,.../, if needed with u or k at the end");
+        "write an event of a device as DEVICE/TERM=NUMBER,.../; u or k may follow the last '/'");
   const Device device(std::string(parts[0]), files);
   if (const std::string why = device.why_not(); !why.empty()) {
     const std::string near = nearest(parts[0], names_in(files.devices));

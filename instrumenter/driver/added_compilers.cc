@@ -309,8 +309,8 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   const std::string version = answer_of(config, "--version");
   if (!read_output({program, "--version"}).value_or("").contains("clang version " + version))
     return fail(
-        fmt::format("{} belongs to LLVM \"{}\", but {} has another version: install the "
-                    "development files of that clang's own LLVM beside this clang",
+        fmt::format("{} belongs to LLVM \"{}\", but {} has another version: beside that clang, "
+                    "install the LLVM development files of the same version",
                     config, version, program));
   if (!make_folder()) return fail_errno(fmt::format("cannot write to {}", folder()));
   remove_left_folders();
@@ -341,8 +341,8 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   }
   if (!done) return std::unexpected(done.error());
   return fmt::format(
-      "szc now adds random pads to the stack frames of programs that {} compiles (set STAB_CC={}). "
-      "The compiler pass is {}.so",
+      "szc now adds random pads to the stack frames of programs that {} compiles. To use that "
+      "compiler, set STAB_CC={}. The compiler pass is {}.so",
       program, choice, stem);
 }
 

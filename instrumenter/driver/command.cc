@@ -78,7 +78,8 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
   const bool chosen = !arguments.linker.empty() || !arguments.ld_path.empty();
   const std::string linker = chosen ? chosen_linker(arguments, compiler) : "";
   if (!arguments.ld_path.empty() && linker.empty())
-    return fail(fmt::format("there is no linker {}, which --ld-path names", arguments.ld_path));
+    return fail(
+        fmt::format("--ld-path names the linker {}, which does not exist", arguments.ld_path));
   if (chosen && linker.empty()) return {};
   if (companions.lld_folder.empty())
     return fail(

@@ -87,7 +87,7 @@ std::string frame_text(const ExplainedFunction& function) {
   if (function.largest_pad != 0 && !function.fixed_frame.empty())
     return fmt::format("pads of up to {} bytes, allocated on entry", function.largest_pad);
   return function.fixed_frame.empty() ? fmt::format("pads of up to {} bytes", function.largest_pad)
-                                      : fmt::format("no pads, {}", function.fixed_frame);
+                                      : fmt::format("no pads, because {}", function.fixed_frame);
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {

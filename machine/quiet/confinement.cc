@@ -86,7 +86,7 @@ Result<bool> is_to_move(pid_t process, const CpuSet& all, const CpuSet& cpus) {
     if (affinity.empty() || std::ranges::includes(affinity, all)) continue;
     if (!std::ranges::includes(cpus, affinity))
       return fail(
-          fmt::format("{} is itself bound to the CPUs {}", name_of(process), to_string(affinity)));
+          fmt::format("{} is already bound to the CPUs {}", name_of(process), to_string(affinity)));
     bound = true;
   }
   return !bound;

@@ -136,7 +136,7 @@ TEST_F(Confinement, LeavesThoseWhoKeepToTheirCpusByThemselves) {
   bind(bound, all_.back());
   const auto refused = confine(folder_, std::to_string(all_.front()), ours());
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("is itself bound to the CPUs"));
+  EXPECT_THAT(refused.error().message, HasSubstr("is already bound to the CPUs"));
   EXPECT_EQ(affinity_of(bound), CpuSet{all_.back()});
   EXPECT_EQ(affinity_of(moved), all_);
   EXPECT_FALSE(std::filesystem::exists(folder_));

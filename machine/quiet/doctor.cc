@@ -84,8 +84,9 @@ class Examination {
       return add("cpus", Grade::poor, allowed, "trials share their CPU with all other processes",
                  "give this process at least two CPUs (nproc shows how many it has)");
     const std::string which = fmt::format(
-        "trials on {}, everything else on {}: {}", stab::machine::to_string(choice->trial),
-        stab::machine::to_string(choice->others), fmt::join(topology_.reasons(*choice), "; "));
+        "trials run on CPU {}, everything else runs on CPU {}: {}",
+        stab::machine::to_string(choice->trial), stab::machine::to_string(choice->others),
+        fmt::join(topology_.reasons(*choice), "; "));
     if (choice->siblings)
       return add("cpus", Grade::fair, which,
                  "these CPUs are in the same core and slow each other down",
@@ -115,7 +116,8 @@ class Examination {
     add("host", share >= 1 ? Grade::poor : Grade::fair,
         fmt::format("a virtual machine; its host has taken {:.2g} % of the CPU time so far", share),
         "other work on the host slows trials down, and this machine can't stop it",
-        "measure on a physical machine, or plan with the results of 'stabctl check --sd'");
+        "measure on a physical machine, or use 'stabctl check --sd' to learn which changes you can "
+        "detect");
   }
 
   void look_at_load() {
@@ -164,7 +166,7 @@ class Examination {
       const std::string type = file.substr(0, file.rfind('/')) + "/type";
       if (line(type) != "Mains" || line(file) != "0") continue;
       return add("power", Grade::poor, "on battery",
-                 "the firmware runs the CPU slower than possible to save energy", "plug it in");
+                 "to save energy, the firmware runs the CPU below its full speed", "plug it in");
     }
   }
 
@@ -194,7 +196,7 @@ class Examination {
     if (hardware.empty())
       add("counters", Grade::fair, "no hardware counters",
           "cycles, cache misses and similar events cannot be measured, but times can",
-          "in a virtual machine: ask for a virtual PMU");
+          "in a virtual machine, ask its operator for a virtual PMU");
     else
       add("counters", Grade::good,
           fmt::format("hardware counters exist ({})",
@@ -247,8 +249,8 @@ class Examination {
       return add("rights", Grade::good,
                  loud == 0 ? "nothing needs to change" : "this process may change settings");
     const std::string found = fmt::format(
-        "{} settings are not quiet, and this process may not change {} of them, such as {}", loud,
-        refused, example);
+        "{} settings can disturb trials, and this process may not change {} of them, such as {}",
+        loud, refused, example);
     const auto say = [&](const char* meaning, const std::string& mend) {
       add("rights", Grade::fair, found, meaning, mend);
     };
@@ -287,8 +289,8 @@ class Examination {
     const auto count = std::ranges::count_if(settings, loud);
     std::string found = settings.size() == 1
                             ? first->found
-                            : fmt::format("{} of {} settings are not quiet, such as {} ({})", count,
-                                          settings.size(), first->file, first->found);
+                            : fmt::format("{} of {} settings can disturb trials, such as {} ({})",
+                                          count, settings.size(), first->file, first->found);
     std::string mend = way_to_quiet(name, *first, settings.size() == 1);
     if (!knob.boot.empty()) mend += fmt::format("; or boot with {}", knob.boot);
     if (knob.loud == Grade::good)

@@ -158,8 +158,9 @@ constexpr std::array table{
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root",
-         .effect = "each process gets a different address space layout; for trials, a plan's aslr "
-                   "factor controls the layout without this knob",
+         .effect = "each process gets a different address space layout; even without this knob, "
+                   "aslr = false in a plan prevents this for its trials; while the knob is "
+                   "applied, aslr = true has no effect",
          .boot = "norandmaps"},
     Knob{.name = "other_processes",
          .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder},
@@ -325,7 +326,7 @@ std::vector<Setting> read_knob(const Knob& knob, const CpuChoice& cpus, const st
           setting.error = value.error().message;
         if (files.form == Form::within) setting.quiet = kept_of(setting.found, cpus.others);
         if (knob.moves_processes && cpus.shared)
-          setting.error = "trials need all CPUs, so none is left for other processes";
+          setting.error = "trials need all CPUs, so no CPU is left for other processes";
         settings.push_back(std::move(setting));
       }
     }

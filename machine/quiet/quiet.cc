@@ -41,7 +41,7 @@ Result<void> set(const std::string& path, const std::string& value, Form form) {
   const auto now = read_value(path, form);
   if (!now) return std::unexpected(now.error());
   if (!same_value(*now, value, form))
-    return fail(fmt::format("{} reads back as {}, not as {}", path, *now, value));
+    return fail(fmt::format("{} contains {} after {} was written to it", path, *now, value));
   return {};
 }
 
@@ -178,7 +178,8 @@ Result<void> Held::hold(const Setting& setting, std::string_view knob, const std
     return fail_errno(fmt::format("{} does not accept {}", path, text));
   const auto now = read_value(path, setting.form);
   if (!now) return std::unexpected(now.error());
-  if (*now != text) return fail(fmt::format("{} reads back as {}, not as {}", path, *now, text));
+  if (*now != text)
+    return fail(fmt::format("{} contains {} after {} was written to it", path, *now, text));
   held_.push_back({.fd = std::move(fd),
                    .outcome = {.knob = std::string(knob),
                                .file = setting.file,

@@ -80,8 +80,8 @@ class Parser {
   [[nodiscard]] std::string unexpected(std::string_view wanted) const {
     if (at_ >= text_.size()) return fmt::format("{} is missing at the end", wanted);
     return fmt::format(
-        "{} is expected here, not '{}'; put names with characters other than letters, digits, '_' "
-        "and '.' in quotes",
+        "{} is expected here, not '{}'; a name that contains characters other than letters, "
+        "digits, '_' and '.' must be in quotes",
         wanted, one_line(character(), 4));
   }
 

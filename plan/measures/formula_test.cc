@@ -93,7 +93,7 @@ TEST(Formula, AMistakeHasItsPlace) {
   EXPECT_THAT(error_of("a b"), HasSubstr("3: an operator is expected here, not 'b'"));
   EXPECT_THAT(error_of("a)"), HasSubstr("2: an operator is expected here, not ')'"));
   EXPECT_THAT(error_of("cs:u / a"),
-              HasSubstr("3: an operator is expected here, not ':'; put names with"));
+              HasSubstr("3: an operator is expected here, not ':'; a name that contains"));
   EXPECT_THAT(error_of("a * \xc2\xb5"), HasSubstr("not '\xc2\xb5'"));
   EXPECT_THAT(error_of(std::string_view("a\0", 2)), HasSubstr("2: an operator is expected here"));
 }

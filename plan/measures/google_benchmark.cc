@@ -213,8 +213,9 @@ class Listing : public nlohmann::json_sax<json> {
 
   bool fits() {
     return room_used_ <= room_ ||
-           refuse(fmt::format("the samples take more than the {} that are stored for a trial",
-                              format_bytes(counters::most_sample_bytes)));
+           refuse(
+               fmt::format("the samples need more than {}, the most that stabd stores for a trial",
+                           format_bytes(counters::most_sample_bytes)));
   }
 
   Samples& samples_of(const std::string& name) {

@@ -192,7 +192,7 @@ TEST(GoogleBenchmark, MoreThanThereIsRoomForIsNotKept) {
   text += "]}";
   EXPECT_EQ(samples_of("real_time", text).front().values.size(), 100U);
   EXPECT_EQ(error_of(text, "real_time", 2000),
-            "the samples take more than the 256 KiB that are stored for a trial");
+            "the samples need more than 256 KiB, the most that stabd stores for a trial");
   const std::size_t needed = counters::bytes_of(samples_of("real_time", text).front());
   EXPECT_EQ(error_of(text, "real_time", needed), "");
   EXPECT_NE(error_of(text, "real_time", needed - 1), "");

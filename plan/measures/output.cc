@@ -122,7 +122,7 @@ Values all_of(Matches& matches, std::string_view first, std::size_t room, Time u
     values.push_back(counters::to_double(*number));
     if (counters::bytes_of_sample * values.size() > room)
       return std::unexpected(
-          fmt::format("the samples take more than the {} that are stored for a trial",
+          fmt::format("the samples need more than {}, the most that stabd stores for a trial",
                       format_bytes(counters::most_sample_bytes)));
     if (std::chrono::steady_clock::now() > until)
       return std::unexpected(
@@ -136,7 +136,7 @@ std::string why_not_searched(const RE2& pattern, std::string_view text) {
   if (std::string fault = fault_of(pattern); !fault.empty()) return fault;
   const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
   if (text.size() <= most) return "";
-  return fmt::format("the output has {}, but stabd searches at most {} for so large a pattern",
+  return fmt::format("the output is {} long, but stabd searches at most {} for so large a pattern",
                      format_bytes(text.size()), format_bytes(most));
 }
 
@@ -170,7 +170,7 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
 std::string why_not_read(std::string_view text, Time until) {
   if (std::chrono::steady_clock::now() > until) return "reading the earlier measures took too long";
   if (text.size() <= max_read) return "";
-  return fmt::format("the output has {}, but stabd reads at most {}", format_bytes(text.size()),
+  return fmt::format("the output is {} long, but stabd reads at most {}", format_bytes(text.size()),
                      format_bytes(max_read));
 }
 

@@ -108,9 +108,10 @@ void check_names(Draft& draft) {
     for (const std::string& name : names_in(value.text))
       if (!contains(own_variables, name))
         draft.problems.add(
-            value.at, fmt::format("'{}' uses ${{{}}}, but the value of a variable can use only "
-                                  "${{OUT}}, ${{DIR}} and ${{SRC}}: write the text itself",
-                                  value.path, shown(name)));
+            value.at,
+            fmt::format("'{}' uses ${{{}}}, but the value of a variable can use only ${{OUT}}, "
+                        "${{DIR}} and ${{SRC}}: write that variable's text instead",
+                        value.path, shown(name)));
   NameChecker checker(draft);
   for (const DraftBenchmark& benchmark : draft.benchmarks) checker.check(benchmark);
 }
@@ -258,10 +259,10 @@ void check_beside(Draft& draft) {
                          "'measure.simulate' or a causal profile: leave it out");
     for (const Exclusion& each : draft.plan.exclude)
       if (each.quantity == "involuntary_switches_per_s")
-        draft.problems.add(benchmark.at,
-                           "'benchmark.beside' interrupts each trial many times a second, so no "
-                           "trial would pass the rule about involuntary_switches_per_s: leave the "
-                           "rule out");
+        draft.problems.add(
+            benchmark.at,
+            "'benchmark.beside' interrupts each trial many times a second, so the rule about "
+            "involuntary_switches_per_s would exclude every trial: leave the rule out");
   }
 }
 

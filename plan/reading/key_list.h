@@ -141,8 +141,8 @@ inline constexpr Key keys[] = {
      "the number of warm-up blocks, which run first and are not analysed"},
     {"defaults.retries", Count{0, 10, 0}, "how many more attempts a failed trial gets"},
     {"defaults.give_up_after", Count{0, 1000, 5},
-     "after this many failed trials in a row, the benchmark's remaining trials are skipped; 0 "
-     "means never"},
+     "the number of failed trials in a row after which the benchmark's remaining trials are "
+     "skipped; 0 means never"},
     {"defaults.exclude_repeats", Count{0, 10, 1},
      "how many more attempts a trial gets, at the end of its block, if an `exclude` rule matches "
      "the trial"},
@@ -261,28 +261,31 @@ inline constexpr Key keys[] = {
      "required without `generators`"},
 
     {"causal.scope", Texts{is_filled_word, filled_word_rule},
-     "for `causal`: shell patterns of the source files whose lines the profiler tries",
+     "for `causal`: shell patterns of the source files whose lines the profiler virtually speeds "
+     "up",
      "files in the build's copy of the sources, or in the plan's folder"},
     {"causal.binary", Texts{is_filled_word, filled_word_rule},
-     "patterns of other files (libraries) whose lines the profiler also tries; may use `${OUT}`, "
-     "`${DIR}` and `${SRC}`",
+     "patterns of other files (libraries) whose lines the profiler also speeds up; the patterns "
+     "may use `${OUT}`, `${DIR}` and `${SRC}`",
      "none"},
     {"causal.line", Text{is_filled_word, filled_word_rule},
-     "the only line that the profiler tries, as FILE:LINE; FILE may be the end of a path",
+     "the only line that the profiler virtually speeds up, as FILE:LINE; FILE may be the end of a "
+     "path",
      "samples determine the lines"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
      "for programs without progress points: lines, each as FILE:LINE; each sample in such a line "
      "counts as progress",
      "none"},
     {"causal.experiment", Duration{std::chrono::milliseconds(50)},
-     "the length of the first experiment, 10ms to 10min; later experiments are longer if progress "
-     "points are rarely visited"},
+     "the length of the first performance experiment, 10ms to 10min; later ones are longer if "
+     "progress points are rarely visited"},
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
      "the CPU time between two samples, 100us to 1s"},
     {"causal.end_to_end", Flag{false},
      "whether each trial is one performance experiment, whose end counts as progress"},
     {"causal.speedup", Percentage{},
-     "with `end_to_end` and `line`: one of every two blocks has this speedup, and the other has 0",
+     "with `end_to_end` and `line`: in each pair of blocks, one block uses this speedup and the "
+     "other uses speedup 0",
      "random speedups"},
     {"causal.arrival_speedup", Duration{},
      "the time that a thread virtually saves at each visit to `STAB_ARRIVAL`, at most 10s", "none"},
@@ -292,7 +295,8 @@ inline constexpr Key keys[] = {
      "again (\"Excluding disturbed trials\")",
      "required"},
 
-    {"measure.counters", Other{"an array of at most 64 names; names in an inner array are a group"},
+    {"measure.counters",
+     Other{"an array of at most 64 names; the names in an inner array form a group"},
      "the events that each trial counts, by the names in `stabctl counters`; the events of a group "
      "are counted at the same time or not at all",
      "none"},
@@ -321,8 +325,8 @@ inline constexpr Key keys[] = {
     {"measure.output.json", Text{is_word, word_rule},
      "for output that is entirely JSON: a pointer (RFC 6901) to the number", "see `regex`"},
     {"measure.output.google_benchmark", Text{is_title, title_rule},
-     "for output that is entirely Google Benchmark's JSON: `real_time`, `cpu_time` or the name of "
-     "a counter, read for each Google benchmark",
+     "for output that is entirely Google Benchmark's JSON: the value to read for each Google "
+     "benchmark, which is `real_time`, `cpu_time` or the name of a counter",
      "see `regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
      "which match of `regex` counts if there are several; with `only`, a second match is an error; "
@@ -340,11 +344,11 @@ inline constexpr Key keys[] = {
 
     {"machine.cpus", Count{1, 1024, 1}, "the number of CPUs that are reserved for a trial"},
     {"machine.cpu", Other{"0 to 1023, or an array of 1 to 1024 such numbers"},
-     "the kernel's numbers of the CPUs that trials run on", "any"},
+     "the kernel's numbers for the CPUs that trials run on", "any"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
      "whether to change machine settings that disturb trials, and restore them at the end: "
      "`best-effort` changes as many settings as possible before the first trial and lists the "
-     "rest; `strict` runs trials only if all settings are quiet"},
+     "rest; `strict` runs no trials if one of these settings cannot be changed"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
      "the standard knobs of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
@@ -377,15 +381,15 @@ inline constexpr Key keys[] = {
     {"machines.reservation", Text{is_cluster_word, cluster_word_rule},
      "the reservation that the allocation uses", "none"},
     {"machines.time_limit", Duration{},
-     "how long an allocation may last, rounded up to minutes; the experiment continues in another "
-     "allocation",
+     "how long one allocation may last, rounded up to minutes; a longer experiment continues in "
+     "another allocation",
      "the partition's limit"},
     {"machines.answer", Choice{words::programs, "these"},
      "whether the answer is about these machines only, or about machines like these; `like-these` "
      "needs several nodes"},
     {"machines.drain", Flag{false},
      "whether stabd drains a node that is out of order (`scontrol update ... state=drain`); Slurm "
-     "lets its operators do this"},
+     "allows only its operators to do this"},
 
     {"analysis.response", Other{response_words},
      "the value that is compared; `main_to_exit` and regions need programs that szc built; an "
@@ -399,8 +403,8 @@ inline constexpr Key keys[] = {
      "`stabilizer` is the procedure of the STABILIZER paper (2013), on values without logarithms, "
      "for `within-subjects`"},
     {"analysis.sums_of_squares", Count{2, 3, 2},
-     "the type of the sums of squares, which determines how the terms of unbalanced data are "
-     "adjusted for each other; only with `pooled`"},
+     "the type of the sums of squares, which determines how the terms are adjusted for each other "
+     "if the data are unbalanced; only with `pooled`"},
     {"analysis.error", Choice{words::errors, "own"},
      "`own`: each comparison has its own error; `pooled`: in designs with blocks, all comparisons "
      "share one error"},
@@ -420,8 +424,8 @@ inline constexpr Key keys[] = {
      "every other level"},
     {"analysis.control", Text{is_name, name_rule},
      "for `one-way`: a level that does the same as the first level, so that its measured change is "
-     "only noise; this change limits the verdicts on the other levels and never gets a verdict "
-     "itself",
+     "only noise; this noise limits which verdicts the other levels can get, and the control "
+     "itself gets no verdict",
      "none"},
     {"analysis.better", Choice{words::directions, "lower"},
      "whether lower or higher values of the response are better"},

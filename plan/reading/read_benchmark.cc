@@ -156,19 +156,20 @@ void check_unique_names(Draft& draft) {
 void read_benchmarks(const Table& root, Draft& draft) {
   const Benchmark defaults = read_defaults(root, draft);
   root.require("benchmark", "at least one [[benchmark]]");
-  const Items* items = root.items("benchmark", "an array of tables: write [[benchmark]]");
+  const Items* items = root.items("benchmark", "an array of tables, written as [[benchmark]]");
   if (items == nullptr) return;
   const Pair& pair = *root.find("benchmark");
   if (items->empty() || items->size() > max_length) {
-    draft.problems.add(pair.at, fmt::format("a plan has 1 to {} benchmarks, but this one has {}",
-                                            max_length, items->size()));
+    draft.problems.add(
+        pair.at, fmt::format("a plan must have 1 to {} benchmarks, but this one has {}", max_length,
+                             items->size()));
     return;
   }
   for (const Value& item : *items) {
     if (std::holds_alternative<Pairs>(item.data))
       draft.benchmarks.push_back(read_benchmark(item, defaults, draft));
     else
-      root.refuse_item(pair, item, "a table: write [[benchmark]]");
+      root.refuse_item(pair, item, "a table, written as [[benchmark]]");
   }
   check_unique_names(draft);
 }

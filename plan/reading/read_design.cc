@@ -124,7 +124,7 @@ Words names_of(const Treatments& treatments) {
 }
 
 void refuse_kind(Draft& draft, std::string_view needs, const Treatments& treatments) {
-  draft.problems.add(draft.design_at, fmt::format("a {} design needs {}, but this plan has {}{}{}",
+  draft.problems.add(draft.design_at, fmt::format("a {} design {}, but this plan has {}{}{}",
                                                   to_string(draft.plan.design.kind), needs,
                                                   treatments.size(), treatments.empty() ? "" : ": ",
                                                   fmt::join(names_of(treatments), ", ")));
@@ -133,22 +133,23 @@ void refuse_kind(Draft& draft, std::string_view needs, const Treatments& treatme
 void check_treatments(Draft& draft, const Treatments& treatments) {
   const DesignKind kind = draft.plan.design.kind;
   if (kind == DesignKind::one_way && treatments.size() != 1)
-    refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
+    refuse_kind(draft, "needs exactly one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::within_subjects && treatments.empty())
-    refuse_kind(draft, "at least one treatment (a factor with two or more fixed levels)",
+    refuse_kind(draft, "needs at least one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::nested && treatments.size() > 1)
-    refuse_kind(draft, "at most one treatment (a factor with two or more fixed levels)",
+    refuse_kind(draft, "can have at most one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::custom && treatments.empty())
-    refuse_kind(draft, "at least one treatment (a factor with two or more fixed levels)",
+    refuse_kind(draft, "needs at least one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::padding_study && treatments.size() != 1)
-    refuse_kind(draft, "exactly one treatment (a factor with two or more fixed levels)",
+    refuse_kind(draft, "needs exactly one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::calibration && !treatments.empty())
-    refuse_kind(draft, "no treatment, because it compares programs with themselves", treatments);
+    refuse_kind(draft, "must not have treatments, because it compares programs with themselves",
+                treatments);
   if (kind == DesignKind::within_subjects && draft.benchmarks.size() == 1)
     draft.problems.add(draft.design_at,
                        "a within-subjects design compares levels across benchmarks and needs at "
@@ -187,10 +188,9 @@ void check_seeds(Draft& draft) {
     return;
   }
   for (const Position at : draft.repetitions_at)
-    draft.problems.add(
-        at, fmt::format("'repetitions' must not be given: the runs of the factor '{}' are the "
-                        "repetitions",
-                        nested->value.name));
+    draft.problems.add(at, fmt::format("'repetitions' must not be given: 'runs' of the factor '{}' "
+                                       "is the number of repetitions",
+                                       nested->value.name));
 }
 
 void check_cell(const DraftCell& cell, const Treatments& treatments, Problems& problems) {
@@ -357,7 +357,7 @@ std::optional<Bounds> read_bounds(const Table& table, StopRule rule) {
   const Bounds bounds{.min = min.value_or(standard_of<"design.stop.min">), .max = *max};
   if (bounds.min < bounds.max) return bounds;
   table.refuse(*table.find("max"),
-               fmt::format("more blocks than '{}', which is {}", table.path("min"), bounds.min));
+               fmt::format("larger than '{}', which is {}", table.path("min"), bounds.min));
   return std::nullopt;
 }
 
@@ -382,9 +382,9 @@ std::optional<Stop> read_sequential(const Table& table) {
   const auto [min, max] = *bounds;
   const std::uint32_t most = max - min + 1;
   if (count && *count > most) {
-    table.refuse(*table.find("looks"), fmt::format("at most {}, one for each number of blocks from "
-                                                   "{} to {}",
-                                                   most, min, max));
+    table.refuse(*table.find("looks"),
+                 fmt::format("at most {} (one look for each number of blocks from {} to {})", most,
+                             min, max));
     return std::nullopt;
   }
   const std::uint32_t wanted = count.value_or(std::min(most, standard_of<"design.stop.looks">));
@@ -403,7 +403,8 @@ std::string_view why_not(DesignKind kind) {
       return "a causal design does not compare anything, and 'design.time' already limits its "
              "duration";
     case DesignKind::nested:
-      return "the treatments are tested against seeds, and more blocks do not add seeds";
+      return "the treatments are tested against the differences between seeds, and more blocks do "
+             "not add seeds";
     default:
       return "the error rate of a stopping rule is unknown for this design";
   }

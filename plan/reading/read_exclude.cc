@@ -171,16 +171,16 @@ void check_exclude(Draft& draft) {
 }
 
 void read_exclude(const Table& root, Draft& draft) {
-  const Items* items = root.items("exclude", "an array of tables: write [[exclude]]");
+  const Items* items = root.items("exclude", "an array of tables, written as [[exclude]]");
   if (items == nullptr) return;
   const Pair& pair = *root.find("exclude");
   if (items->size() > most_rules)
     return draft.problems.add(
-        pair.at,
-        fmt::format("a plan has at most {} rules, but this one has {}", most_rules, items->size()));
+        pair.at, fmt::format("a plan may have at most {} rules, but this one has {}", most_rules,
+                             items->size()));
   for (const Value& item : *items) {
     if (!std::holds_alternative<Pairs>(item.data)) {
-      root.refuse_item(pair, item, "a table: write [[exclude]]");
+      root.refuse_item(pair, item, "a table, written as [[exclude]]");
       continue;
     }
     const Table table(draft.problems, item, "exclude", names_below("exclude"));

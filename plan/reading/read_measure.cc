@@ -68,8 +68,10 @@ class CounterReader {
     const Pair& pair = *table_.find("rotate");
     if (items.size() < least_sets || items.size() > max_sets)
       return table_.refuse(
-          pair, fmt::format("{} to {} arrays of names; for a single set use 'measure.counters'",
-                            least_sets, max_sets));
+          pair,
+          fmt::format(
+              "an array of {} to {} arrays of names (for a single set, use 'measure.counters')",
+              least_sets, max_sets));
     draft_.rotate_at = pair.at;
     for (const Value& item : items) {
       const auto* set = std::get_if<Items>(&item.data);
@@ -214,7 +216,7 @@ void read_directions(const Table& table, Draft& draft) {
       draft.problems.add(
           items[i].at,
           fmt::format("'analysis.higher' contains {}, which is not one of the further responses in "
-                      "'analysis.response'; 'analysis.better' is about the first response",
+                      "'analysis.response'; 'analysis.better' applies to the first response",
                       shown((*names)[i])));
   }
 }
@@ -359,7 +361,7 @@ void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draf
   const Pair& pair = *table.find("benchmarks");
   if (names->empty())
     return table.refuse(pair,
-                        "an array of at least one name; leave the key out for all benchmarks");
+                        "an array of at least one name (leave the key out for all benchmarks)");
   Words known;
   for (const DraftBenchmark& each : draft.benchmarks) known.push_back(each.value.name);
   const Items& items = std::get<Items>(pair.value.data);
@@ -388,18 +390,19 @@ void read_output_measure(const Value& value, Draft& draft) {
 }
 
 void read_outputs(const Table& measure, Draft& draft) {
-  const Items* items = measure.items("output", "an array of tables: write [[measure.output]]");
+  const Items* items = measure.items("output", "an array of tables, written as [[measure.output]]");
   if (items == nullptr) return;
   const Pair& pair = *measure.find("output");
   if (items->size() > max_measures)
     return draft.problems.add(
-        pair.at, fmt::format("a plan has at most {} 'measure.output' tables, but this one has {}",
-                             max_measures, items->size()));
+        pair.at,
+        fmt::format("a plan may have at most {} 'measure.output' tables, but this one has {}",
+                    max_measures, items->size()));
   for (const Value& item : *items)
     if (std::holds_alternative<Pairs>(item.data))
       read_output_measure(item, draft);
     else
-      measure.refuse_item(pair, item, "a table: write [[measure.output]]");
+      measure.refuse_item(pair, item, "a table, written as [[measure.output]]");
 }
 
 // "; 'page-faults' stands in quotes": a hint if a longer name begins at the same place.
@@ -493,7 +496,7 @@ void check_blocks(Draft& draft) {
           fmt::format("'measure.rotate' has {} sets, but '{}' has {} block{}{}: each set needs at "
                       "least one block; use more blocks, or fewer sets",
                       sets, shown(benchmark.value.name), blocks, blocks == 1 ? "" : "s",
-                      draft.plan.design.stop ? " before it may end" : ""));
+                      draft.plan.design.stop ? " before the experiment may end" : ""));
 }
 
 void check_response(const std::string& name, Draft& draft) {
@@ -501,9 +504,10 @@ void check_response(const std::string& name, Draft& draft) {
   if (const std::string_view why = why_not_by_turns(draft.plan); !why.empty())
     draft.problems.add(
         draft.response_at,
-        fmt::format("'analysis.response' is {}, which is counted in turn by 'measure.rotate', and "
-                    "{}: count it in 'measure.counters', or compare another response",
-                    shown(name), why));
+        fmt::format(
+            "'analysis.response' cannot be {}, because 'measure.rotate' counts it only in some "
+            "blocks, and {}: count it in 'measure.counters', or compare another response",
+            shown(name), why));
 }
 
 }  // namespace
@@ -529,8 +533,8 @@ void check_number(const std::string& name, Position at, Draft& draft) {
     if (is_of_real_runs(part))
       draft.problems.add(
           at, fmt::format(
-                  "{} cannot be measured under 'measure.simulate', because its value would be "
-                  "about the simulator itself: compare {}",
+                  "{} cannot be measured under 'measure.simulate', because its value would "
+                  "describe the simulator itself: compare {}",
                   part == name ? shown(name) : fmt::format("{} of {}", shown(part), shown(name)),
                   fmt::join(simulated_names, ", ")));
 }
@@ -554,7 +558,8 @@ void check_runtime(Draft& draft) {
            (name == "rerandomize" && level.name == "repeated");
   };
   constexpr std::string_view why =
-      "gives programs built by szc only one layout per run, because layouts change with time: ";
+      "gives programs built by szc only one layout per run, because further layouts depend on "
+      "time: ";
   for (const auto& [name, level] : draft.plan.randomize)
     if (is_repeated(name, level))
       refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));
@@ -576,8 +581,8 @@ void check_simulated(Draft& draft) {
   check_runtime(draft);
   if (!plan.counters.empty() || !plan.rotated.empty())
     refuse(draft,
-           "does its own counting, and events would also count the simulator's own work: leave out "
-           "'measure.counters' and 'measure.rotate'");
+           "does its own counting, and other counters would include the simulator's own work: "
+           "leave out 'measure.counters' and 'measure.rotate'");
   if (!plan.profile.empty())
     refuse(draft, "does not measure time, which profiles need: leave out 'measure.profile'");
   if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
@@ -593,10 +598,13 @@ void check_simulated(Draft& draft) {
   if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.memory_limit != 0; }))
-    refuse(draft, "needs memory of its own, which the limit would count: leave out 'memory_limit'");
+    refuse(draft,
+           "needs memory of its own, which would count as the program's memory: leave out "
+           "'memory_limit'");
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.file_limit != 0; }))
-    refuse(draft, "writes files of its own, which the limit would stop: leave out 'file_limit'");
+    refuse(draft,
+           "writes files of its own, to which the limit would also apply: leave out 'file_limit'");
 }
 
 }  // namespace stab::plan

@@ -154,8 +154,9 @@ void read_cpu(const Table& table, Draft& draft) {
   if (table.find("cpus") != nullptr && plan.cpus != plan.cpu.size())
     draft.problems.add(
         table.find("cpus")->at,
-        fmt::format("'machine.cpus' is {}, but 'machine.cpu' lists {}: leave out 'cpus'", plan.cpus,
-                    plan.cpu.size()));
+        fmt::format(
+            "'machine.cpus' is {}, but the number of CPUs in 'machine.cpu' is {}: leave out 'cpus'",
+            plan.cpus, plan.cpu.size()));
   plan.cpus = static_cast<std::uint32_t>(plan.cpu.size());
 }
 
@@ -175,7 +176,7 @@ void read_machine(const Table& root, Draft& draft) {
   const auto* items = std::get_if<Items>(&knobs->value.data);
   if (items != nullptr && items->empty())
     table->refuse(*knobs,
-                  "an array of at least one name; leave the key out for the standard knobs");
+                  "an array of at least one name (leave the key out for the standard knobs)");
   if (quiesce == to_string(Quiesce::off) || table->find("quiesce") == nullptr)
     draft.problems.add(knobs->at,
                        "'machine.knobs' has no effect with machine.quiesce = \"off\": use "
@@ -234,8 +235,8 @@ void read_machines(const Table& root, Draft& draft) {
   };
   if (draft.plan.quiesce != Quiesce::off)
     refuse("quiesce",
-           "changes settings of stabd's own machine, and a step on a node of a cluster may not "
-           "change that node's settings");
+           "changes settings of stabd's own machine, but stabd may not change the settings of a "
+           "cluster's nodes");
   if (draft.plan.wait_for_quiet)
     refuse("wait_for_quiet", "looks at stabd's own machine, not at the nodes of a cluster");
 }
@@ -347,10 +348,9 @@ void check_analysis(Draft& draft) {
   const DesignKind kind = draft.plan.design.kind;
   if (draft.study.analysis.contains("programs") && kind != DesignKind::within_subjects)
     refuse(draft, "programs",
-           fmt::format(
-               "chooses the programs that an overall answer is about, but a {} design gives an "
-               "answer for each benchmark: remove it, or set design.kind = \"within-subjects\"",
-               to_string(kind)));
+           fmt::format("chooses the scope of an overall answer, but a {} design gives an answer "
+                       "for each benchmark: remove it, or set design.kind = \"within-subjects\"",
+                       to_string(kind)));
   if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
   if (draft.plan.analysis.estimand == "median" && kind != DesignKind::within_subjects)

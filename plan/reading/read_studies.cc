@@ -94,10 +94,10 @@ void read_causal(const Table& root, Draft& draft) {
   check_time(*table, "sample_period", causal.sample_period, 100us, 1s);
   check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, max_arrival_speedup);
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
-    draft.problems.add(
-        table->find("speedup")->at,
-        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': experiments without these "
-        "keys choose speedups at random, because each run needs some experiments with speedup 0");
+    draft.problems.add(table->find("speedup")->at,
+                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': without "
+                       "these keys, speedups must be random, because each run needs some "
+                       "performance experiments with speedup 0");
 }
 
 // These designs have further requirements, and a few keys determine their arms and cells.
@@ -115,8 +115,8 @@ void check_repetitions(Draft& draft) {
     if (benchmark.value.repetitions != blocks)
       draft.problems.add(
           benchmark.at,
-          fmt::format("all comparisons of a calibration have the same size, but '{}' has {} "
-                      "repetitions and '{}' has {}: set only defaults.repetitions",
+          fmt::format("all comparisons of a calibration must have the same number of repetitions, "
+                      "but '{}' has {} and '{}' has {}: set only defaults.repetitions",
                       benchmark.value.name, benchmark.value.repetitions,
                       draft.benchmarks.front().value.name, blocks));
   if (blocks < 2)
@@ -150,11 +150,10 @@ void check_padding_study(Draft& draft) {
   for (const DraftFactor& factor : draft.factors)
     if (factor.value.is_treatment())
       if (const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size(); levels != 2)
-        draft.problems.add(
-            factor.at,
-            fmt::format(
-                "a padding study has two arms, but the treatment '{}' has {} levels: remove {}",
-                factor.value.name, levels, levels - 2));
+        draft.problems.add(factor.at,
+                           fmt::format("a padding study has two arms, so its treatment must have "
+                                       "two levels, but '{}' has {}: remove {}",
+                                       factor.value.name, levels, levels - 2));
   if (draft.plan.analysis.log_scale)
     refuse_setting(draft, "log",
                    "must be false in a padding study, because it compares plain means");

@@ -153,8 +153,8 @@ TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
       more("[design]\nkind = 'nested'\n" + opt),
       "p:8:1: a nested design needs a factor with random = { seeds, runs }, such as link_order\n");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + opt + aslr + seeds),
-            "p:8:1: a nested design needs at most one treatment (a factor with two or more fixed "
-            "levels), but this plan has 2: aslr, opt\n");
+            "p:8:1: a nested design can have at most one treatment (a factor with two or more "
+            "fixed levels), but this plan has 2: aslr, opt\n");
   EXPECT_EQ(more(seeds),
             "p:7:9: the factor 'link_order' with random = { seeds, runs } needs design.kind = "
             "\"nested\" or \"padding-study\"\n");
@@ -167,10 +167,10 @@ TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
 TEST(ReaderDesign, RunsOfANestedFactorAreTheRepetitions) {
   const std::string nested = "[design]\nkind = 'nested'\n" + seeds;
   EXPECT_EQ(problems_of(with_build + "repetitions = 3\n[defaults]\nrepetitions = 3\n" + nested),
-            "p:7:1: 'repetitions' must not be given: the runs of the factor 'link_order' are the "
-            "repetitions\n"
-            "p:9:1: 'repetitions' must not be given: the runs of the factor 'link_order' are the "
-            "repetitions\n");
+            "p:7:1: 'repetitions' must not be given: 'runs' of the factor 'link_order' is the "
+            "number of repetitions\n"
+            "p:9:1: 'repetitions' must not be given: 'runs' of the factor 'link_order' is the "
+            "number of repetitions\n");
   EXPECT_EQ(good_plan(with_build + nested).benchmarks.at(0).repetitions, 3U);
 }
 

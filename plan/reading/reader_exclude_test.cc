@@ -129,8 +129,8 @@ TEST(ReaderExclude, NoRuleCountsWhatACounterThatIsTheResponseCounts) {
 }
 
 TEST(ReaderExclude, WhatIsNoListOfTablesIsRefused) {
-  EXPECT_THAT(problems_of("exclude = 3\n" + smallest), HasSubstr("write [[exclude]]"));
-  EXPECT_THAT(problems_of("exclude = [3]\n" + smallest), HasSubstr("write [[exclude]]"));
+  EXPECT_THAT(problems_of("exclude = 3\n" + smallest), HasSubstr("written as [[exclude]]"));
+  EXPECT_THAT(problems_of("exclude = [3]\n" + smallest), HasSubstr("written as [[exclude]]"));
   EXPECT_THAT(problems_of(smallest + "[[exclude]]\n"), HasSubstr("'exclude.when' is missing"));
   EXPECT_THAT(problems_of(smallest + "[[exclude]]\nwhen = 3\n"), HasSubstr("'exclude.when'"));
   EXPECT_THAT(problems_of(smallest + "[[exclude]]\nwhere = '1'\n"), HasSubstr("unknown key"));

@@ -127,13 +127,13 @@ TEST(ReaderOutput, IsBounded) {
                    std::string(21, 'a') + "'\n"),
               HasSubstr("must be a text of at most 20 printable characters"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\nbenchmarks = []\n"),
-              HasSubstr("leave the key out for all benchmarks"));
+              HasSubstr("(leave the key out for all benchmarks)"));
   std::string many;
   for (int i = 0; i < 65; ++i)
     many += "[[measure.output]]\nname = 'm" + std::to_string(i) + "'\nregex = '(a)'\n";
   EXPECT_THAT(more(many),
-              HasSubstr("a plan has at most 64 'measure.output' tables, but this one has 65"));
-  EXPECT_THAT(more("[measure]\noutput = 7\n"), HasSubstr("write [[measure.output]]"));
+              HasSubstr("a plan may have at most 64 'measure.output' tables, but this one has 65"));
+  EXPECT_THAT(more("[measure]\noutput = 7\n"), HasSubstr("written as [[measure.output]]"));
 }
 
 TEST(ReaderMeasures, NamesAreNotTaken) {
@@ -232,7 +232,7 @@ TEST(ReaderResponses, EachIsOneAndThereOnce) {
           HasSubstr("p:7:33: 'analysis.response' has wall twice"),
           HasSubstr(
               "p:8:11: 'analysis.higher' contains wall, which is not one of the further responses "
-              "in 'analysis.response'; 'analysis.better' is about the first response")));
+              "in 'analysis.response'; 'analysis.better' applies to the first response")));
   EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
   EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
               HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));

@@ -91,7 +91,7 @@ TEST(ReaderVariables, DoNotNest) {
   EXPECT_EQ(more("[variables]\nA = '-I${SRC}/include'\n"), "");
   EXPECT_EQ(more("[variables]\nA = '${CFLAGS} -g'\n"),
             "p:7:1: 'variables.A' uses ${CFLAGS}, but the value of a variable can use only ${OUT}, "
-            "${DIR} and ${SRC}: write the text itself\n");
+            "${DIR} and ${SRC}: write that variable's text instead\n");
 }
 
 TEST(ReaderDefaults, AreBounded) {
@@ -177,11 +177,12 @@ TEST(ReaderBenchmark, ThereIsAtLeastOne) {
   EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n"),
             "p:1:1: 'benchmark' is missing: add at least one [[benchmark]]\n");
   EXPECT_EQ(problems_of("benchmark = []\n[experiment]\nname = 'x'\n"),
-            "p:1:1: a plan has 1 to 1000 benchmarks, but this one has 0\n");
-  EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n[benchmark]\nname = 'b'\n"),
-            "p:3:2: 'benchmark' must be an array of tables: write [[benchmark]], not a table\n");
+            "p:1:1: a plan must have 1 to 1000 benchmarks, but this one has 0\n");
+  EXPECT_EQ(
+      problems_of("[experiment]\nname = 'x'\n[benchmark]\nname = 'b'\n"),
+      "p:3:2: 'benchmark' must be an array of tables, written as [[benchmark]], not a table\n");
   EXPECT_EQ(problems_of("benchmark = [1]\n[experiment]\nname = 'x'\n"),
-            "p:1:14: each item of 'benchmark' must be a table: write [[benchmark]], not 1\n");
+            "p:1:14: each item of 'benchmark' must be a table, written as [[benchmark]], not 1\n");
 }
 
 // TOML's own complaint is about another line, and in words about tables.
@@ -318,7 +319,8 @@ TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
   EXPECT_EQ(plan.cpus, 2U);
   EXPECT_EQ(machine("cpu = 5\ncpus = 1"), "");
   EXPECT_EQ(machine("cpu = 5\ncpus = 2"),
-            "p:8:1: 'machine.cpus' is 2, but 'machine.cpu' lists 1: leave out 'cpus'\n");
+            "p:8:1: 'machine.cpus' is 2, but the number of CPUs in 'machine.cpu' is 1: leave out "
+            "'cpus'\n");
   EXPECT_EQ(machine("cpu = 1024"),
             "p:7:1: 'machine.cpu' must be a whole number from 0 to 1023, not 1024\n");
   EXPECT_EQ(machine("cpu = [1, 1, -1]"),
@@ -420,7 +422,7 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
   EXPECT_THAT(cluster(several + factor + "[factor.aslr]\nlevels = [false, true]\n[design]\n" +
                       "kind = 'custom'\ncells = [ { env_bytes = '0', aslr = false }, { env_bytes = "
                       "'64', aslr = false }, { env_bytes = '0', aslr = true } ]\n"),
-              HasSubstr("because the plan's cells are not all combinations of the levels"));
+              HasSubstr("because the plan does not have a cell for each combination of levels"));
   EXPECT_THAT(cluster(several + factor + "[[benchmark]]\nname = 'c'\nrun = ['true']\n"),
               HasSubstr("because the plan has several benchmarks"));
 }
@@ -514,11 +516,10 @@ TEST(ReaderAnalysis, KeepsWhatItIsTold) {
 }
 
 TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
-  EXPECT_EQ(
-      more("[analysis]\nprograms = 'these'\n"),
-      "p:7:1: 'analysis.programs' chooses the programs that an overall answer is about, but a "
-      "full-factorial design gives an answer for each benchmark: remove it, or set design.kind = "
-      "\"within-subjects\"\n");
+  EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
+            "p:7:1: 'analysis.programs' chooses the scope of an overall answer, but a "
+            "full-factorial design gives an answer for each benchmark: remove it, or set "
+            "design.kind = \"within-subjects\"\n");
 }
 
 TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {

@@ -35,7 +35,8 @@ TEST(ReaderStop, ARuleIsSaidInWords) {
       "sequential: when every comparison has a verdict, at 3 looks after 20 to 60 blocks");
   EXPECT_EQ(describe(*good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', max = 60 }"))
                           .design.stop),
-            "by precision: when every interval is within +-0.5 %, after 20 to 60 blocks");
+            "by precision: when every interval extends at most 0.5 % to either side, after 20 to "
+            "60 blocks");
 }
 
 TEST(ReaderStop, ManyBlocksAreLookedAtAHundredTimes) {
@@ -93,12 +94,12 @@ TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
   EXPECT_THAT(
       problems_of(with_stop("{ rule = 'precision', half_width = '1%', min = 14, max = 50 }")),
       HasSubstr("'design.stop.min' must be a whole number from 15 to 1000000, not 14"));
-  EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 20 }")),
-              HasSubstr("'design.stop.max' must be more blocks than 'design.stop.min', which is "
-                        "20, not 20"));
+  EXPECT_THAT(
+      problems_of(with_stop("{ rule = 'sequential', max = 20 }")),
+      HasSubstr("'design.stop.max' must be larger than 'design.stop.min', which is 20, not 20"));
   EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', min = 10, max = 12, looks = 4 }")),
-              HasSubstr("'design.stop.looks' must be at most 3, one for each number of blocks "
-                        "from 10 to 12, not 4"));
+              HasSubstr("'design.stop.looks' must be at most 3 (one look for each number of blocks "
+                        "from 10 to 12), not 4"));
 }
 
 TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
@@ -125,10 +126,11 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
             "p:13:1: 'design.stop' does not apply to a within-subjects design: the answer is about "
             "programs like these, and more blocks do not add programs; remove it, or choose a "
             "full-factorial, one-way or custom design\n");
-  EXPECT_THAT(problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
-                          "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
-              HasSubstr("'design.stop' does not apply to a nested design: the treatments are "
-                        "tested against seeds, and more blocks do not add seeds"));
+  EXPECT_THAT(
+      problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
+                  "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
+      HasSubstr("'design.stop' does not apply to a nested design: the treatments are tested "
+                "against the differences between seeds, and more blocks do not add seeds"));
 }
 
 TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {

@@ -67,8 +67,8 @@ TEST(Calibration, DrawsTheSameLayoutForBothArmsOfABlock) {
 
 TEST(Calibration, ComparesNothingElse) {
   EXPECT_EQ(more("[design]\nkind = 'calibration'\n" + opt),
-            "p:8:1: a calibration design needs no treatment, because it compares programs with "
-            "themselves, but this plan has 1: opt\n");
+            "p:8:1: a calibration design must not have treatments, because it compares programs "
+            "with themselves, but this plan has 1: opt\n");
   EXPECT_EQ(more("[design]\nkind = 'calibration'\n" + seeds),
             "p:9:9: the factor 'link_order' with random = { seeds, runs } needs design.kind = "
             "\"nested\" or \"padding-study\"\n");
@@ -107,8 +107,8 @@ TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {
 TEST(Calibration, HasComparisonsOfOneSize) {
   EXPECT_EQ(more("repetitions = 10\n[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\nrepetitions = "
                  "5\n[design]\nkind = 'calibration'\n"),
-            "p:9:1: all comparisons of a calibration have the same size, but 'c' has 5 repetitions "
-            "and 'b' has 10: set only defaults.repetitions\n");
+            "p:9:1: all comparisons of a calibration must have the same number of repetitions, but "
+            "'c' has 5 and 'b' has 10: set only defaults.repetitions\n");
   EXPECT_EQ(more("repetitions = 1\n[design]\nkind = 'calibration'\n"),
             "p:7:1: a calibration needs at least 2 repetitions, because each repetition is one "
             "block of a comparison\n");
@@ -147,9 +147,9 @@ TEST(PaddingStudy, NeedsTwoArmsAndSeeds) {
   EXPECT_EQ(more(padding + seeds),
             "p:8:1: a padding-study design needs exactly one treatment (a factor with two or more "
             "fixed levels), but this plan has 0\n");
-  EXPECT_EQ(
-      more(padding + three + seeds),
-      "p:9:9: a padding study has two arms, but the treatment 'opt' has 3 levels: remove 1\n");
+  EXPECT_EQ(more(padding + three + seeds),
+            "p:9:9: a padding study has two arms, so its treatment must have two levels, but 'opt' "
+            "has 3: remove 1\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = true\n"),
             "p:14:1: 'analysis.log' must be false in a padding study, because it compares plain "
             "means: remove it\n");

@@ -243,7 +243,7 @@ TEST(Reader, AMegabyteOfGarbageIsRefused) {
   EXPECT_THAT(problems_of(keys), testing::HasSubstr("more problems"));
   std::string tables;
   while (tables.size() < max_plan_bytes - 20) tables += "[[benchmark]]\n";
-  EXPECT_THAT(problems_of(tables), testing::HasSubstr("a plan has 1 to 1000 benchmarks"));
+  EXPECT_THAT(problems_of(tables), testing::HasSubstr("a plan must have 1 to 1000 benchmarks"));
 }
 
 TEST(Reader, MessagesHoldNoControlCharacters) {

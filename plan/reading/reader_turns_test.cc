@@ -34,8 +34,8 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
             "name, not \"cs\"\np:8:39: a is already counted\np:8:44: wall is measured in each "
             "trial and is not a counter: leave it out\n");
   EXPECT_THAT(more("[measure]\nrotate = [['cycles']]\n"),
-              HasSubstr("'measure.rotate' must be 2 to 16 arrays of names; for a single set use "
-                        "'measure.counters', not "));
+              HasSubstr("'measure.rotate' must be an array of 2 to 16 arrays of names (for a "
+                        "single set, use 'measure.counters'), not "));
   EXPECT_THAT(more("[measure]\nrotate = 'cycles'\n"),
               HasSubstr("'measure.rotate' must be an array of arrays of names"));
   std::string many = "[measure]\nrotate = [";
@@ -55,9 +55,9 @@ TEST(ReaderTurns, EachSetNeedsABlockOfEachBenchmark) {
   const std::string stop =
       "[factor.aslr]\nlevels = [false, true]\n[design]\nkind = 'one-way'\n"
       "stop = { rule = 'sequential', min = 5, max = 40 }\n[measure]\nrotate = [";
-  EXPECT_THAT(
-      more(stop + "['a'],['b'],['c'],['d'],['e'],['f']]\n"),
-      HasSubstr("has 6 sets, but 'b' has 5 blocks before it may end: each set needs at least one"));
+  EXPECT_THAT(more(stop + "['a'],['b'],['c'],['d'],['e'],['f']]\n"),
+              HasSubstr("has 6 sets, but 'b' has 5 blocks before the experiment may end: each set "
+                        "needs at least one"));
   EXPECT_EQ(more(stop + "['a'],['b'],['c'],['d'],['e']]\n"), "");
 }
 
@@ -72,7 +72,8 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
   const std::string levels = "[factor.aslr]\nlevels = [false, true]\n";
   const std::string response = "[analysis]\nresponse = 'cs'\n";
   const std::string refused =
-      "'analysis.response' is cs, which is counted in turn by 'measure.rotate', and ";
+      "'analysis.response' cannot be cs, because 'measure.rotate' counts it only in some blocks, "
+      "and ";
   EXPECT_EQ(more(levels + sets + response), "");
   const std::string stop =
       "[design]\nkind = 'one-way'\nstop = { rule = 'precision', half_width = '1%', max = 40 }\n";

@@ -100,8 +100,8 @@ std::string kept_words(const Shots& shots) {
   const auto add_sample = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
     if (kept < all)
       add(
-          fmt::format("The pictures show a random sample of {} of {} {}, which depends on the "
-                      "experiment's seed.",
+          fmt::format("The pictures show {} of {} {}, which the experiment's seed selects at "
+                      "random.",
                       kept, all, what));
   };
   add_sample("numbers", shots.kept_ok, shots.ok);

@@ -226,7 +226,7 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
   const std::size_t treatments = analysis.spec.treatments.size();
   return first_words(pairs, treatments * (std::max<std::size_t>(treatments, 1) - 1) / 2, "pairs") +
          fmt::format(
-             "The pictures leave out benchmarks that have no trials at a combination of levels, or "
+             "The pictures leave out benchmarks that lack trials at a combination of levels, or "
              "whose mean is not above 0. If two treatments do not interact, their lines are "
              "parallel{} except for noise. To tell an interaction from noise, see the p-value of "
              "the interaction in the analysis of variance.",

@@ -144,8 +144,8 @@ TEST(Page, SaysHowManyTrialsAreKept) {
   Background background = background_of(document, 5);
   EXPECT_EQ(kept_words(background.shots), "");
   background.shots.ok = 1000;
-  EXPECT_THAT(page(document, background), HasSubstr("show a random sample of 60 of 1000 numbers, "
-                                                    "which depends on the experiment&#39;s seed."));
+  EXPECT_THAT(page(document, background), HasSubstr("show 60 of 1000 numbers, which the "
+                                                    "experiment&#39;s seed selects at random."));
 }
 
 TEST(Sequences, ADotLiesWhereItsNumberSays) {

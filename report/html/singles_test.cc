@@ -204,8 +204,8 @@ TEST(Singles, CountsAreThoseOfAllTrials) {
   const auto order = sequences(given.analysis, given.shots, given.subjects());
   EXPECT_THAT(order.front().words, HasSubstr("of 50000 trials."));
   EXPECT_EQ(kept_words(given.shots),
-            "The pictures show a random sample of 4000 of 50000 numbers, which depends on the "
-            "experiment's seed.");
+            "The pictures show 4000 of 50000 numbers, which the experiment's seed selects at "
+            "random.");
 }
 
 std::vector<Element> elements_of(const Parsed& parsed, const std::string& name,

@@ -71,8 +71,8 @@ std::string untested_words(const stats::AnovaTable& table) {
       terms += (terms.empty() ? "" : ", ") + one_line(row.term, longest_term);
   if (terms.empty()) return "";
   return fmt::format(
-      "There is no F for {0}, because a term with this many degrees of freedom needs more than "
-      "{2:.0f} levels of {1}. The table of changes compares the levels one by one.",
+      "There is no F for {0}: {2:.0f} levels of {1} are too few to test a term with so many "
+      "degrees of freedom. The table of changes compares the levels one by one.",
       terms, one_line(units.stratum, longest_term), units.df + 1);
 }
 
@@ -96,8 +96,8 @@ Section anova_section(const stats::Analysis& analysis) {
       .words =
           "F is the ratio of a term's mean square to the mean square of the residuals in the same "
           "stratum. A small p means that the term matters. Partial omega2 estimates a term's share "
-          "of the variance that the term and the error cause together. The interval of partial "
-          "omega2 excludes 0 if p is below alpha."};
+          "of the sum of two variances: the variance due to the term and the variance due to the "
+          "error. The interval of partial omega2 excludes 0 if p is below alpha."};
   if (std::ranges::any_of(analysis.tables, has_epsilon))
     section.words +=
         " Epsilon (Greenhouse and Geisser) is 1 if a term's contrasts vary equally between units. "
@@ -172,8 +172,8 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
   std::string text = heading(
       "Aliases",
       fmt::format(
-          "The design runs only {} of {} cells, so it cannot tell the effects in a row apart: what "
-          "looks like the first effect may come from the other effects of the row.",
+          "The design runs only {} of {} cells, so it cannot distinguish the effects in the "
+          "same row: what looks like the first effect may come from the other effects in its row.",
           spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
       options);
   for (const stats::AliasChain& chain : spec.chains)

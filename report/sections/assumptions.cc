@@ -139,8 +139,9 @@ Section assumptions_section(const Analysis& analysis) {
   Section section{
       .title = "Assumptions",
       .words = fmt::format(
-          "p of the tests of the model's assumptions ({}). An assumption is rejected if p is below "
-          "{:.4g}; by chance, about 1 in {:.0f} true assumptions is rejected.",
+          "p-values of the tests of the model's assumptions ({}). An assumption is "
+          "rejected if p is below {:.4g}; by chance, about 1 in {:.0f} true assumptions "
+          "is rejected.",
           tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
       .parts = {std::move(part)}};
   if (auto rejected = failures(analysis); !rejected.empty())
@@ -269,11 +270,12 @@ Section randomization_section(const Analysis& analysis) {
   if (part.rows.empty()) return {};
   return {.title = "Randomization test",
           .words = fmt::format(
-              "p is the share of all orders of the trials that would show a change at least as "
-              "large if the levels made no difference in any block. This p is exact. The interval "
-              "assumes that the ratio between the levels is the same in all blocks. A verdict "
-              "about the mean needs both the randomization test and the test above. The test tries "
-              "random orders (seed {}) until more orders could not change a verdict.",
+              "If the levels made no difference in any block, a share p of all possible orders of "
+              "the trials would show a change at least as large. This p is exact. The interval "
+              "assumes that the ratio between the levels is the same in all blocks. There is a "
+              "verdict about the mean only if the randomization test and the test above agree. The "
+              "randomization test tries random orders (seed {}) until more orders could no longer "
+              "change a verdict.",
               seed),
           .parts = {std::move(part)}};
 }

@@ -121,12 +121,12 @@ class ProfileText {
     add("{} {}: {}\n", is_latency ? "Latency" : "Progress point", one_line(named.name, 200),
         causal_answer(profile_, point));
     if (point.base)
-      add("{} at speedup 0: {:.4g} us, {} {} in experiments.\n",
+      add("{} at speedup 0: {:.4g} us. The experiments counted {} {} in total.\n",
           is_latency ? "Latency" : "Time per visit", *point.base / 1000, point.visits,
           is_latency ? "arrivals" : "visits");
     if (!point.is_steady)
-      add("{} arrivals, {} departures: Little's law gives no valid latency if arrivals and "
-          "departures differ much.\n",
+      add("{} arrivals, {} departures: these numbers differ too much for Little's law to give a "
+          "valid latency.\n",
           point.visits, point.departures);
     add("\n");
     table(point);
@@ -193,8 +193,8 @@ class ProfileText {
           "include differences between runs.\n",
           stats::causal::least_runs);
     if (!analysis_.is_phase_known)
-      add("The profile has no samples of whole runs, so each gain is about only the part of a run "
-          "in which the line runs.\n");
+      add("The profile has no samples of whole runs, so each gain applies only to the part of a "
+          "run in which the line runs.\n");
   }
 
   const Profile& profile_;
@@ -366,10 +366,9 @@ Row point_row(const Profile& profile, const AtLoad& at, const PointAtLoad& point
     row.push_back(json_only("saturated", point.is_saturated));
   }
   row.push_back(
-      shown_only("remark",
-                 point.is_steady
-                     ? ""
-                     : "arrivals and departures differ much, so Little's law does not hold")
+      shown_only("remark", point.is_steady
+                               ? ""
+                               : "arrivals and departures differ too much for Little's law to hold")
           .left()
           .rare());
   return row;

@@ -89,7 +89,7 @@ TEST(CausalRows, ALoadAndItsPointsLackWhatIsNotKnown) {
                           "visits per second: 2000 [1000, 3000]", "remark: "));
   EXPECT_THAT(columns_of(point_row(profile, at, at.points[1])),
               ElementsAre("load: 1.25x", "had: 2000 [1000, 3000]", "latency, us: 5",
-                          HasSubstr("remark: arrivals and departures differ much")));
+                          HasSubstr("remark: arrivals and departures differ too much")));
   EXPECT_THAT(keys_of(point_row(profile, at, at.points[0])),
               ElementsAre("name", "kind", "value", "low", "high", "per_arrival", "saturated"));
   EXPECT_THAT(keys_of(point_row(profile, at, at.points[1])),

@@ -168,7 +168,7 @@ std::string family_words(const Analysis& analysis, bool full) {
 std::string same_words(const stats::Spec& spec) {
   if (!spec.equivalence) return "";
   return fmt::format(
-      "the same: the change is surely between {:.3g} and {:+.3g} %, the margin of equivalence (two "
+      "the same: the change surely lies within the margin of equivalence, {:.3g} to {:+.3g} % (two "
       "one-sided tests); ",
       100 * (1 / (1 + *spec.equivalence) - 1), 100 * *spec.equivalence);
 }

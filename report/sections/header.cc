@@ -128,7 +128,8 @@ std::string load_numbers(const Load& load) {
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
   if (load.others)
     add(fmt::format("other programs kept {:.2f} CPUs busy on average", *load.others));
-  if (load.stolen) add(fmt::format("the host took {:.2f} % of the time", 100 * *load.stolen));
+  if (load.stolen)
+    add(fmt::format("the host took {:.2f} % of the trials' time", 100 * *load.stolen));
   if (load.known > 0)
     add(fmt::format("{} of {} trials waited for their CPU", load.kept_waiting, load.known));
   return text;
@@ -278,7 +279,7 @@ std::string compared(const Document& document) {
   const std::uint64_t ended = trials.ok + trials.failed + trials.skipped + trials.disturbed;
   return fmt::format(
       "too early to tell: the experiment is {}, and {} of its {} {} ended; each level needs at "
-      "least two",
+      "least two trials",
       document.state, ended == 0 ? "none" : std::to_string(ended), count(trials.planned, "trial"),
       ended == 1 || ended == 0 ? "has" : "have");
 }

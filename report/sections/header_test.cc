@@ -36,8 +36,8 @@ TEST(LoadText, OfNothingSaysNothing) {
 
 TEST(LoadText, OfAQuietMachineWarnsOfNothing) {
   EXPECT_EQ(load_text({.others = 0.02, .stolen = 0.0004, .known = 160, .kept_waiting = 16}),
-            "other programs kept 0.02 CPUs busy on average; the host took 0.04 % of the time; 16 "
-            "of 160 trials waited for their CPU");
+            "other programs kept 0.02 CPUs busy on average; the host took 0.04 % of the trials' "
+            "time; 16 of 160 trials waited for their CPU");
 }
 
 TEST(LoadText, OfABusyOneWarns) {

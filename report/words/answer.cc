@@ -47,7 +47,7 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
       text += fmt::format("({} interval {} to {}) ", percent(1 - spec.alpha),
                           margin_words(any.interval->low), margin_words(any.interval->high));
     text += fmt::format(
-        "with {} blocks: {} of comparisons in which nothing differs stay within that noise floor",
+        "with {} blocks: {} of comparisons of a program with itself stay within that noise floor",
         calibration.blocks, percent(1 - spec.alpha));
   } else if (any.loss_low) {
     text =
@@ -340,9 +340,8 @@ std::string members_that_changed(const Analysis& analysis) {
   }
   if (changed.empty()) return "";
   constexpr std::size_t most = 4;
-  std::string text = fmt::format(
-      "Taken alone, {} of {} comparisons of a single {} found a change: ", changed.size(), all,
-      analysis.spec.subject);
+  std::string text = fmt::format("{} of {} comparisons that each used a single {} found a change: ",
+                                 changed.size(), all, analysis.spec.subject);
   for (std::size_t i = 0; i < std::min(most, changed.size()); ++i)
     text += fmt::format("{}{} at {} ({})", i == 0 ? "" : ", ", changed[i]->subject,
                         level_name(*changed[i], changed[i]->level),
@@ -367,15 +366,15 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   constexpr std::size_t most = 3;
   for (const stats::SlowMachine& machine : analysis.slow_machines)
     lines.push_back(
-        fmt::format("left out of all numbers: {}, which is out of order: its numbers are {:.2g} "
-                    "times as {} as on the other {}s of its kind",
+        fmt::format("left out of all numbers: {}, which is out of order, because its values are "
+                    "{:.2g} times as {} as the values of the other {}s of its kind",
                     machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
                     analysis.spec.subject));
   if (!analysis.lacking_machines.empty())
     lines.push_back(
-        fmt::format("left out of both means: {}, because trials of a level are missing "
-                    "there (see the notes)",
-                    fmt::join(analysis.lacking_machines, ", ")));
+        fmt::format("left out of the means over these {0}s and over {0}s like these: {1}, because "
+                    "trials of a level are missing (see the notes)",
+                    analysis.spec.subject, fmt::join(analysis.lacking_machines, ", ")));
   std::size_t said = 0;
   for (const Effect& effect : analysis.effects)
     if (effect.scope == other && !is_control(effect, analysis.spec) && ++said <= most)

@@ -97,7 +97,7 @@ TEST(Answer, OnTheseProgramsIfThePlanSaysSo) {
 TEST(Answer, MembersThatChangedAreNamedWhateverTheSuiteSays) {
   const Analysis analysis =
       suite_of(5, {effect(Verdict::faster, 0.9, 0.85, 0.95, "sort"), unsure("fft"), unsure()});
-  EXPECT_THAT(answer(analysis), EndsWith("Taken alone, 1 of 2 comparisons of a single benchmark "
+  EXPECT_THAT(answer(analysis), EndsWith("1 of 2 comparisons that each used a single benchmark "
                                          "found a change: sort at opt=O2 (-10.0 %)"));
 }
 
@@ -213,13 +213,13 @@ TEST(Answer, AFactIsSaidExactly) {
   fact.ratio = 1.532;
   fact.verdict = Verdict::slower;
   fact.exact = true;
-  fact.reason = "exactly, as it is the same in every trial";
+  fact.reason = "exactly, because each level has the same value in every trial";
   Analysis analysis = with({fact});
   analysis.spec.response = "code-size";
   analysis.spec.unit = Unit::bytes;
   EXPECT_EQ(answer(analysis),
-            "opt=O2 takes 53.2 % more code than opt=O1 (exactly, as it is the same in every "
-            "trial)");
+            "opt=O2 takes 53.2 % more code than opt=O1 (exactly, because each level has the same "
+            "value in every trial)");
 }
 
 TEST(Answer, OneSampleHasAChangeAndNoVerdict) {
@@ -362,7 +362,7 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
   analysis.calibration = calibration;
   EXPECT_EQ(answer(analysis),
             "this machine cannot resolve changes below 0.83 % of wall time (95 % interval 0.71 % "
-            "to 1.2 %) with 10 blocks: 95 % of comparisons in which nothing differs stay within "
+            "to 1.2 %) with 10 blocks: 95 % of comparisons of a program with itself stay within "
             "that noise floor; 6 of 100 comparisons came out significant, 6 % (95 % interval 2.2 % "
             "to 12.6 %), where 5 % is expected");
   analysis.calibration->any = {};

@@ -46,17 +46,18 @@ std::string causal_answer(const Profile& profile, const PointResult& point) {
   const char* less = is_latency ? "latency" : "time per visit";
   for (const Line& line : point.lines)
     if (line.finding == Finding::helps)
-      return fmt::format("make {} faster: 25 % less time there would give {} less {}.",
-                         short_line(profile.lines[line.line]), causal_gain(line.at_quarter), less);
+      return fmt::format(
+          "make {} faster: if it took 25 % less time, the result would be {} less {}.",
+          short_line(profile.lines[line.line]), causal_gain(line.at_quarter), less);
   const auto has = [&](Finding finding) {
     return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
   };
   if (has(Finding::contention))
-    return "no line is known to help; making a line marked 'contention' faster makes the program "
-           "slower.";
+    return "no line is known to make the program faster; making a line marked 'contention' faster "
+           "makes the program slower.";
   if (has(Finding::unclear))
-    return "no line has an effect that can be told from 0; the last column shows how narrow the "
-           "intervals would be after one more hour.";
+    return "no line has an effect that can be distinguished from 0; the last column shows how "
+           "narrow the intervals would be after one more hour.";
   return "too few experiments to say anything about any line; run the program longer or more "
          "often, or use a shorter --experiment.";
 }
@@ -103,8 +104,8 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
   const auto wanted = static_cast<double>(asked.count());
   if (period > 2 * wanted || all.is_by_timer)
     said.push_back(fmt::format(
-        "A sample stands for {:.1f} ms of CPU time instead of {:.1f} ms, because samples are taken "
-        "by {}.",
+        "On average, a sample represents {:.1f} ms of CPU time instead of {:.1f} ms, because "
+        "samples are taken by {}.",
         period / 1e6, wanted / 1e6,
         all.is_by_timer ? "a timer (kernel.perf_event_paranoid does not permit perf events)"
                         : "perf events"));

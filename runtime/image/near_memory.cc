@@ -72,7 +72,7 @@ bool put_code(uint64_t from, uint64_t size, uint64_t to) {
   if (os::failed(os::protect(from, size, os::read | os::execute))) return false;
   if (!os::failed(os::put_pages(from, size, to))) return true;
   if (os::readable(to)) return false;
-  constexpr char message[] = "stabilizer: code cannot be moved to its place\n";
+  constexpr char message[] = "stabilizer: code cannot be moved to its new address\n";
   os::write_all(2, message, sizeof message - 1);
   os::exit_process(127);
 }

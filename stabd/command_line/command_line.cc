@@ -59,8 +59,8 @@ CommandLine::CommandLine()
           "stabctl measures programs and says which version is faster.")) {
   app_->set_version_flag("--version", "stabctl " STAB_VERSION);
   app_->add_option("--socket", arguments_.socket,
-                   "Unix socket of stabd; by default the socket of your own daemon, or else of the "
-                   "system daemon");
+                   "Unix socket of stabd; by default, your own daemon's socket or else the system "
+                   "daemon's socket");
   app_->add_flag(end_of_options)->group("");
   app_->require_subcommand(1);
   app_->footer(exit_codes());
@@ -276,11 +276,11 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
   }
   const auto values = option.results();
   if (std::cmp_less(values.size(), least))
-    return fmt::format("'{} {}' needs at least {} values, but has {}", verb, name, least,
+    return fmt::format("'{} {}' needs at least {} values, but got {}", verb, name, least,
                        values.size());
   if (least > 0 && option.get_multi_option_policy() == CLI::MultiOptionPolicy::Throw &&
       std::cmp_greater(values.size(), option.get_items_expected_max()))
-    return fmt::format("'{} {}' takes at most {} value{}, but has {}", verb, name,
+    return fmt::format("'{} {}' takes at most {} value{}, but got {}", verb, name,
                        option.get_items_expected_max(),
                        option.get_items_expected_max() == 1 ? "" : "s", values.size());
   if (least > 0)
@@ -351,24 +351,22 @@ void CommandLine::full_flag(CLI::App* verb) {
 }
 
 void CommandLine::machines_option(CLI::App* verb, std::string& machines) {
-  verb->add_option(
-          "--machines", machines,
-          "Measure on nodes of a Slurm cluster (doc/cluster.md): the number of nodes, as in "
-          "4, or the names of the nodes, as in n1,n2")
+  verb->add_option("--machines", machines,
+                   "Measure on nodes of a Slurm cluster (see doc/cluster.md). Give the number of "
+                   "nodes, as in 4, or their names, as in n1,n2")
       ->type_name("NODES");
 }
 
 void CommandLine::dry_run_flag(CLI::App* verb) {
-  verb->add_flag(
-      "--dry-run", arguments_.dry,
-      "For a plan that runs on nodes of a Slurm cluster: only print the commands of Slurm "
-      "that stabd would call");
+  verb->add_flag("--dry-run", arguments_.dry,
+                 "For a plan that runs on nodes of a Slurm cluster: only print the Slurm commands "
+                 "that stabd would run");
 }
 
 void CommandLine::web_flag(CLI::App* verb) {
   verb->add_flag("--web{0}", arguments_.web,
                  "Also serve the report as a live page for browsers on this machine; --web=PORT or "
-                 "--web=ADDRESS:PORT chooses the port, otherwise any free port is used");
+                 "--web=ADDRESS:PORT chooses the port; by default, any free port is used");
 }
 
 Result<void> follow_by_page(const std::string& where, client::Follower& follow) {

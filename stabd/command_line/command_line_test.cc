@@ -168,7 +168,7 @@ TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
       {{"analyze", "x.csv", "--alpha", "many"}, "'stabctl analyze --alpha' must be a number from "},
       {{"submit"}, "'stabctl submit' needs 'plan' (The plan, a TOML file)"},
       {{"ab", "--budget"}, "'stabctl ab --budget' needs a value after it"},
-      {{"ab", "--program", "./a"}, "'stabctl ab --program' needs at least 2 values, but has 1"},
+      {{"ab", "--program", "./a"}, "'stabctl ab --program' needs at least 2 values, but got 1"},
       {{"ab", "--heap", "--no-heap", "--", "a", "b"},
        "cannot be used together; leave one of them out"},
       {{"profile", "1", "--attempt", "2"}, "'stabctl profile': --attempt also needs position"},

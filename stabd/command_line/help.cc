@@ -458,9 +458,10 @@ Result<int> CommandLine::print_completion(const std::string& shell,
 
 void CommandLine::add_help_verbs() {
   Arguments& a = arguments_;
-  CLI::App* help_verb = verb("help", "Show help or the manual page of a verb",
+  CLI::App* help_verb = verb("help", "Show the help text or the manual page of a verb",
                              [this, &a] { return help(a.words, a.man); });
-  help_verb->add_option("verb", a.words, "The verb; by default stabctl itself")->expected(0, 2);
+  help_verb->add_option("verb", a.words, "The verb to explain; by default, stabctl itself")
+      ->expected(0, 2);
   CLI::Option* man = help_verb->add_flag(
       "--man", a.man, "Print a manual page; to read it, use stabctl help --man | man -l -");
   json_flag(help_verb)->excludes(man);
@@ -469,13 +470,12 @@ void CommandLine::add_help_verbs() {
            "Print a shell script that completes verbs, options, plans and numbers of experiments",
            [this, &a] { return print_completion(a.shell, a.words); });
   completion
-      ->add_option(
-          "shell", a.shell,
-          "The shell; the script itself uses 'words' to ask what may follow the words after --")
+      ->add_option("shell", a.shell,
+                   "The shell to print a script for. The script itself passes 'words' to ask which "
+                   "words may come next")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
-  completion->add_option("words", a.words,
-                         "With 'words': after --, the words on the command line so far");
+  completion->add_option("words", a.words, "With 'words': the words typed so far, given after --");
 }
 
 }  // namespace stab::command_line

@@ -86,7 +86,7 @@ for verb in report machines rm; do
   words="1 --folder nowhere"
   [[ $verb != machines ]] || words="--folder nowhere"
   # shellcheck disable=SC2086
-  refused "('stabctl runs' lists them)" $verb $words
+  refused "('stabctl runs' lists these folders)" $verb $words
 done
 
 # A dry run prints Slurm's commands, and calls none of them.

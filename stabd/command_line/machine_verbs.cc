@@ -35,7 +35,7 @@ void CommandLine::add_database_verbs() {
   recover
       ->add_option(
           "to", a.output,
-          "File for the new database, which must not exist yet, or an existing folder for it")
+          "Where to put the new database: a file that does not exist yet, or an existing folder")
       ->required();
   json_flag(recover);
   CLI::App* machines = verb("machines",
@@ -82,9 +82,10 @@ void CommandLine::machine_options(CLI::App* verb) {
 
 void CommandLine::add_machine_verbs() {
   MachineOptions& m = arguments_.machine;
-  CLI::App* doctor = verb(
-      "doctor", "Check how well this machine can measure, and how to improve it; changes nothing",
-      on_machine(client::doctor));
+  CLI::App* doctor =
+      verb("doctor",
+           "Check how well this machine can measure, and suggest improvements; nothing is changed",
+           on_machine(client::doctor));
   machine_options(doctor);
   doctor->add_option("program", m.programs,
                      "Also check whether these programs can have random layouts");
@@ -94,16 +95,16 @@ void CommandLine::add_machine_verbs() {
                  "cluster's settings affect measurements on its nodes, and which lines in "
                  "slurm.conf would help")
       ->excludes("program", "--root");
-  CLI::App* counters = verb(
-      "counters",
-      "List the events that trials can count on this machine, and why the others can't be counted",
-      [this] {
-        arguments_.counters.json = arguments_.common.json;
-        return client::counters(arguments_.counters);
-      });
+  CLI::App* counters = verb("counters",
+                            "List the events that trials can count on this machine, and explain "
+                            "why other events can't be counted",
+                            [this] {
+                              arguments_.counters.json = arguments_.common.json;
+                              return client::counters(arguments_.counters);
+                            });
   counters->add_option("pattern", arguments_.counters.pattern,
-                       "Only names that contain this text, or, if it contains * or ?, names that "
-                       "match it as a whole");
+                       "List only events whose names contain this text. If the text contains * or "
+                       "?, it must match the whole name");
   json_flag(counters);
   CLI::App* compiler = app_->add_subcommand(
       "compiler", "List or add the compilers with which szc can give stack frames random pads");
@@ -139,14 +140,16 @@ void CommandLine::add_machine_verbs() {
     CLI::App* added = quiet->add_subcommand(name, help);
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
-    added->add_option("--log", m.log, "Log of changes; by default this machine's log");
+    added->add_option("--log", m.log,
+                      "File that records the changes; by default, this machine's log");
     machine_options(added);
     return added;
   };
   const auto knobs_option = [&](CLI::App* added) {
     added
         ->add_option("--knobs", m.knobs,
-                     "Only these settings, separated by commas; by default the standard settings")
+                     "Check or change only these settings, separated by commas; by default, the "
+                     "standard settings")
         ->delimiter(',');
     added->add_option("--trial-cpus", m.trial_cpus, "How many CPUs trials use")
         ->capture_default_str();

@@ -32,10 +32,11 @@ void CommandLine::add_ab() {
                  "Command for /bin/sh that builds each revision; $CC is szc and $CXX is szc++");
   ab->add_option("--run", a.ab.run,
                  "With --build: the command to measure, in each revision's folder");
-  ab->add_option("--prepare", a.ab.prepare,
-                 "Command for /bin/sh that runs before each run, in the same folder; not measured");
+  ab->add_option(
+      "--prepare", a.ab.prepare,
+      "Command for /bin/sh to run before each trial, in the same folder; it is not measured");
   ab->add_option("--cleanup", a.ab.cleanup,
-                 "Command for /bin/sh that runs after each run; not measured");
+                 "Command for /bin/sh to run after each trial; it is not measured");
   ab->add_option("--share,--same", a.ab.same,
                  "With --build: a file or folder (for example, the benchmark) that is copied from "
                  "the last version to every version")
@@ -43,7 +44,7 @@ void CommandLine::add_ab() {
       ->take_all();
   ab->add_option("--budget", a.ab.budget,
                  "How long to measure, not counting builds and the report. At least 10 rounds run; "
-                 "after them, no round begins that would exceed this time")
+                 "after that, no round begins if it would exceed this time")
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
@@ -67,8 +68,8 @@ void CommandLine::add_ab() {
       ->type_name("CODES")
       ->capture_default_str();
   ab->add_option("--cpu", a.ab.cpus,
-                 "The number of the CPU that trials run on, or several CPUs, as in 2-3; by default "
-                 "a quiet CPU is chosen")
+                 "The CPU that trials run on, as in 2, or several CPUs, as in 2-3; by default, a "
+                 "quiet CPU is chosen")
       ->type_name("CPUS");
   machines_option(ab, a.ab.machines);
   ab->add_option(
@@ -95,8 +96,8 @@ void CommandLine::add_ab() {
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
       "Do not measure the first version a second time as a control. With the control, a version "
-      "counts as faster or slower only if the change is larger than the difference that two "
-      "measurements of the first version may show");
+      "counts as faster or slower only if the change is larger than the difference that may appear "
+      "between two measurements of the first version");
   // This is the default, so --help leaves the option out. With both options the control is
   // measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
@@ -147,8 +148,8 @@ void CommandLine::add_plan_verbs() {
   machines_option(run, a.run.machines);
   dry_run_flag(run);
   run->add_option("--folder,--state", a.run.state_directory,
-                  "Folder of the database. If the folder has an unfinished run of this plan, the "
-                  "run continues; if it has a finished run, the report is shown");
+                  "Folder of the database. If the folder contains an unfinished run of this plan, "
+                  "the run continues; if it contains a finished run, the report is shown");
   run->add_option("--calibrations", a.run.calibrations,
                   "File that keeps the results of calibrations for later runs");
   run->add_option("--html", a.run.html, "Also write the report to this file, as a web page");
@@ -211,8 +212,8 @@ void CommandLine::add_experiment_verbs() {
   CLI::Option* of = status->add_option("id", a.id, "Number of the experiment (see 'stabctl list')");
   status
       ->add_flag("--daemon", a.daemon,
-                 "Show the state of the daemon, which is the default without a number: its "
-                 "version, process and folder, and how long its event loop keeps clients waiting")
+                 "Show the state of the daemon: its version, process and folder, and how long its "
+                 "event loop keeps clients waiting. This is the default if no number is given")
       ->excludes(of);
   status->parse_complete_callback([&a, of] { a.daemon = of->count() == 0; });
   json_flag(status);

@@ -134,10 +134,11 @@ void CommandLine::add_profile() {
   profile->add_option("id", a.profile.id, "Number of the experiment (see 'stabctl list')")
       ->required()
       ->check(CLI::PositiveNumber);
-  CLI::Option* position = profile->add_option("position", a.profile.position,
-                                              "Position of the trial, as in 'stabctl export'");
+  CLI::Option* position = profile->add_option(
+      "position", a.profile.position, "Position of the trial, as 'stabctl export' shows it");
   profile
-      ->add_option("--attempt", a.profile.attempt, "Attempt at the trial; by default the last one")
+      ->add_option("--attempt", a.profile.attempt,
+                   "Number of the attempt at the trial; by default, the last attempt")
       ->needs(position);
   profile
       ->add_option("--cells", a.profile.cells,
@@ -168,8 +169,8 @@ void CommandLine::add_history() {
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "Probability of finding a change in at least one series if no series has "
-                   "changed. False alarms have a separate probability of the same size")
+                   "Probability of finding a change in at least one series although no series has "
+                   "changed. The same limit applies separately to false alarms")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
@@ -191,7 +192,9 @@ void CommandLine::add_replay() {
   replay->add_option("id", a.replay.id, "Number of the experiment (see 'stabctl list')")
       ->required()
       ->check(CLI::PositiveNumber);
-  replay->add_option("position", a.replay.position, "Position of the trial, as in 'stabctl export'")
+  replay
+      ->add_option("position", a.replay.position,
+                   "Position of the trial, as 'stabctl export' shows it")
       ->required();
   replay->add_option(
       "before", a.replay.before,
@@ -199,7 +202,7 @@ void CommandLine::add_replay() {
       "from the terminal unless the plan names a file. The plan's prepare command runs first, its "
       "cleanup command does not run, and the trial can use the network");
   replay->add_option("--attempt", a.replay.attempt,
-                     "Attempt at the trial; by default the last one");
+                     "Number of the attempt at the trial; by default, the last attempt");
   replay->add_flag("--print", a.replay.print,
                    "Print the command in the syntax of a shell instead of running it");
   replay->add_option("--folder,--state", a.common.state,
@@ -261,12 +264,12 @@ void CommandLine::add_analyze() {
                       "machines count as different blocks, and all machines have the same weight");
   analyze->add_option(
       "--machine-kind", a.machine_kind,
-      "With --machine: column with the kind of the machine. A machine is out of order, and is left "
-      "out, if it is much slower than at least two other machines of its kind in three blocks in a "
-      "row, and in most blocks from then on");
+      "With --machine: column with the kind of machine. A machine counts as out of order, and is "
+      "left out, if it is much slower than at least two other machines of its kind in three blocks "
+      "in a row, and in most blocks from then on");
   analyze
       ->add_option("--answer", a.answer,
-                   "With --machine: whether the answer is about these machines, or about machines "
+                   "With --machine: whether the answer applies to these machines or to machines "
                    "like these (both are shown)")
       ->capture_default_str()
       ->check(CLI::IsMember({"these", "like-these"}));
@@ -277,8 +280,8 @@ void CommandLine::add_analyze() {
                       "Column that shows when each row was measured: a time (a number or ISO 8601) "
                       "or a sequence number. Rows are sorted by this column. The correlation "
                       "between neighboring rows is tested only with this option and a single file. "
-                      "Files from stabctl export do not need this option, because they have the "
-                      "column started_ns; neither do hyperfine's files, because they are in order");
+                      "This option is not needed for files from stabctl export, which contain the "
+                      "column started_ns, or for hyperfine's files, which are already in order");
   analyze
       ->add_option(
           "--seeds", a.seeds,
@@ -294,7 +297,7 @@ void CommandLine::add_analyze() {
       ->delimiter(',');
   analyze
       ->add_option("--estimand", a.estimand,
-                   "The average that verdicts are about: mean (over all blocks), typical (the "
+                   "The average that decides the verdicts: mean (over all blocks), typical (the "
                    "mean without the lowest and the highest fifth of the blocks) or median (the "
                    "change that half of the blocks exceed). All three are shown")
       ->capture_default_str()
@@ -302,11 +305,10 @@ void CommandLine::add_analyze() {
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Assume that blocks are not correlated with their neighbors in time. The "
                     "intervals become narrower, but are wrong if the assumption is false");
-  analyze->add_flag(
-      "--order-drawn", a.order_drawn,
-      "State that the trials ran in random order (within each block, if there are "
-      "blocks). With this option, a verdict also needs a randomization test. A file from stabctl "
-      "export states its order itself if you give --block block or --random");
+  analyze->add_flag("--order-drawn", a.order_drawn,
+                    "State that the trials ran in random order (within each block, if there are "
+                    "blocks). With this option, a verdict also needs a randomization test. With "
+                    "--block block or --random, a file from stabctl export states this itself");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
@@ -359,7 +361,7 @@ void CommandLine::add_analyze() {
       ->check(CLI::IsMember({"own", "pooled"}));
   analyze
       ->add_option("--programs", a.programs,
-                   "With --subject: whether the answer is about these programs, or about programs "
+                   "With --subject: whether the answer applies to these programs or to programs "
                    "like these (both are shown)")
       ->capture_default_str()
       ->check(CLI::IsMember({"these", "like-these"}));
@@ -369,7 +371,7 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(CLI::IsMember({"baseline", "all"}));
   analyze->add_flag("--higher-is-better", a.higher_is_better,
-                    "A higher response is better, as with throughput");
+                    "Treat higher responses as better, as with throughput");
   analyze->add_option("--unit", a.unit, "Unit of the response, ns or bytes")
       ->check(CLI::IsMember({"ns", "bytes"}));
   analyze->add_option("-o,--output", a.output, "File to write; by default stdout");
@@ -385,12 +387,12 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
     causal->add_option(name, values, help)->expected(1)->take_all();
   };
   repeated("--scope", of.scope,
-           "Pattern of source files whose lines are tried; by default, files below the current "
-           "directory");
+           "Try lines of source files whose paths match this pattern; by default, of all files "
+           "below the current directory");
   repeated("--binary", of.binaries,
-           "Pattern of other files (libraries) whose lines are also tried");
+           "Also try lines of other binaries (libraries) that match this pattern");
   repeated("--progress", of.progress,
-           "For programs without progress points: FILE:LINE, each sample of which counts as a "
+           "For programs without progress points: count each sample in this line (FILE:LINE) as a "
            "visit to a progress point");
   causal->add_option("--line", of.line, "FILE:LINE: try only this line");
   causal->add_flag("--end-to-end", of.end_to_end,
@@ -438,8 +440,8 @@ void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
 void CommandLine::add_causal() {
   Arguments& a = arguments_;
   CLI::App* causal = verb("causal",
-                          "Find the line of a program that is worth making faster, by running the "
-                          "program or from causal profiles",
+                          "Run a program, or read existing causal profiles, to find the line that "
+                          "is worth making faster",
                           [&a] {
                             if (!a.verify.plan.empty())
                               return client::causal::verify(a.common, a.verify);

@@ -348,8 +348,8 @@ Result<void> Clients::may_send(const Connection& client, std::size_t bytes) cons
     if (each->spool && is_same(*each, client.peer().uid)) sent += each->spool->bytes();
   if (sent <= *limits_.import_bytes_of_user) return {};
   return fail(
-      fmt::format("you would send {} of archives at once, but the limit is {}: send one archive "
-                  "after another, or ask for a higher limits.import_bytes_of_user",
+      fmt::format("the archives that you send at once would take up {}, but the limit is {}: send "
+                  "one archive after another, or ask for a higher limits.import_bytes_of_user",
                   format_bytes(sent), format_bytes(*limits_.import_bytes_of_user)));
 }
 

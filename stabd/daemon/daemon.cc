@@ -314,9 +314,10 @@ void Daemon::run_next() {
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->stopped_by.reset();
-      (*experiment)->reason = plan ? fits.error().message
-                                   : "this version of stabd does not accept its plan: " +
-                                         toml::describe(plan.error(), "plan");
+      (*experiment)->reason =
+          plan ? fits.error().message
+               : "this version of stabd does not accept the experiment's plan: " +
+                     toml::describe(plan.error(), "plan");
       (*experiment)->ended_ns = wall_clock_ns();
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);

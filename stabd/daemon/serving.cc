@@ -197,7 +197,7 @@ std::optional<std::chrono::nanoseconds> Daemon::begin_to_stop() {
   supervision_.stopping(longest, finish ? "stabd finishes the running trial" : "stopping");
   if (!finish) return std::nullopt;
   session_->ask_for_no_more();
-  spdlog::info("stabd finishes the running trial, within {}, and then stops",
+  spdlog::info("stabd finishes the running trial, for which it waits up to {}, and then stops",
                format_duration(options_.stop_limit));
   return options_.stop_limit;
 }

@@ -246,7 +246,7 @@ void WorkerProcess::kill_now() {
         machine::reap(worker->process_.pid);  // reaps it whenever it ends
         worker->finish(
             "was killed but does not end: a process outside the trial traces one of its processes, "
-            "or the process waits in the kernel");
+            "or one of them waits in the kernel");
       },
       static_cast<std::uint64_t>(killing.count()), 0);
 }
@@ -327,7 +327,7 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
     if (!*gone)
       spdlog::warn(
           "the worker {} of an interrupted trial was killed but does not end: a process outside "
-          "the trial traces one of its processes, or the process waits in the kernel",
+          "the trial traces one of its processes, or one of them waits in the kernel",
           recorded.pid);
     unlink(record.c_str());
   }

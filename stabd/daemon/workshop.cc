@@ -37,8 +37,8 @@ Result<void> Workshop::prepare() {
   token_ = sha256_hex(std::filesystem::canonical(options_.database, error).string()).substr(0, 32);
   if (containment_ == machine::Containment::process_tree)
     spdlog::warn(
-        "stabd uses no pid namespaces here, so it recognizes processes that a killed trial left "
-        "behind by their environment variables");
+        "stabd uses no pid namespaces here. If a killed trial leaves processes behind, stabd "
+        "recognizes them by their environment variables");
   for (std::size_t place = 0; place < plan::max_machines; ++place) {
     if (place > 0 && access(record_of(place).c_str(), F_OK) != 0) continue;
     if (auto ended = end_recorded_worker(record_of(place), token_of(place)); !ended) return ended;

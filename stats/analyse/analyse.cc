@@ -162,7 +162,9 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         "probability of any wrong verdict is at most {:.3g} %. Each interval and p-value is valid "
         "for its own comparison; the adjusted intervals are valid for all comparisons together.",
         analysis.suite > 0
-            ? "separately for each member, for these together and for members like these"
+            ? fmt::format(
+                  "separately for each {0}, for these {0}s together and for {0}s like these",
+                  analysis.spec.subject)
             : "all together",
         100 * analysis.spec.alpha));
 }
@@ -300,11 +302,11 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   Analysis analysis = analyse_all(without_machines(data, spec, slow), spec);
   for (const SlowMachine& machine : slow)
     analysis.notes.push_back(fmt::format(
-        "{0} {1} is left out of all numbers: {2} takes {3:.2g} times as {4} there as on the other "
-        "{0}s of its kind, in at least three {5}s in a row. Such a {0} is out of order, so the "
-        "answer is about the other {0}s.",
+        "{0} {1} is left out of all numbers: in at least three {5}s in a row, the values of {2} on "
+        "this {0} are {3:.2g} times as {4} as on the other {0}s of its kind. Such a {0} is out of "
+        "order, so the answer is about the other {0}s.",
         spec.subject, machine.name, spec.control.empty() ? "the baseline" : spec.control,
-        machine.times, spec.higher_is_better ? "little" : "much", spec.block));
+        machine.times, spec.higher_is_better ? "low" : "high", spec.block));
   analysis.slow_machines = std::move(slow);
   return analysis;
 }

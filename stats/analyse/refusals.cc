@@ -890,9 +890,10 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   notes.add(
       effect.subject,
       fmt::format(
-          "neighboring {0}s are alike (correlation {1:.2f} of {2}'s change from one {0} to the "
-          "next), so {3} {0}s contain as much information as {4:.1f} independent ones: too few for "
-          "a verdict. Use many more {0}s, or {0}s that are farther apart in time.",
+          "neighboring {0}s are alike (the changes of {2} in neighboring {0}s have a correlation "
+          "of {1:.2f}), so {3} {0}s contain only as much information as {4:.1f} independent {0}s, "
+          "which are too few for a verdict. Use many more {0}s, or {0}s that are farther apart in "
+          "time.",
           data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
           estimate.independent));
 }
@@ -971,8 +972,8 @@ void refuse_lacking_machines(const Prepared& data, Analysis& analysis, Notes& no
   }
   notes.add(fmt::format(
       "Some {0}s lack trials of a level, or have no {1} with all levels: {2}. The change on these "
-      "{0}s may have any size, which the mean of the other {0}s does not show. Measure on these "
-      "{0}s again, or remove their rows to ask only about the other {0}s.",
+      "{0}s is not known, and the mean of the other {0}s does not show it. Measure on these {0}s "
+      "again, or remove their rows to ask only about the other {0}s.",
       kind, data.spec.block.empty() ? "block" : data.spec.block, lacking));
 }
 

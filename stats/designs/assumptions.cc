@@ -122,8 +122,9 @@ Result<AutocorrelationTest> autocorrelation(const Ordered& ordered) {
 Ordered block_contrasts(const Prepared& data, const Subject& subject) {
   const CompleteBlocks blocks = blocks_of(subject);
   Ordered result{.series = 0,
-                 .kind = blocks.cells == 2 ? "differences within blocks"
-                                           : "contrasts within blocks, each by its own spread"};
+                 .kind = blocks.cells == 2
+                             ? "differences within blocks"
+                             : "contrasts within blocks, each scaled by its own spread"};
   if (blocks.cells < 2 || blocks.blocks < 3) return result;
   for (const std::vector<double>& series : helmert(blocks)) {
     const Moments spread = moments(series);
@@ -257,7 +258,8 @@ void test_pooling(const Prepared& data, const Subject& subject, Analysis& analys
 void test_subject_effects(const Prepared& data, std::span<const double> effects,
                           const std::string& term, Analysis& analysis) {
   Notes unused;  // too few subjects are noted by the model
-  add_normality(effects, "", fmt::format("effect of {}, one number a {}", term, data.spec.subject),
+  add_normality(effects, "",
+                fmt::format("effect of {}, one number per {}", term, data.spec.subject),
                 fmt::format("the signed-rank test over {}s", data.spec.subject), analysis, unused);
 }
 

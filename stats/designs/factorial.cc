@@ -149,8 +149,9 @@ void add_block_table(const Prepared& data, const Subject& subject, const std::ve
   const std::vector<Moments> complete = complete_blocks(subject, cells.size());
   const std::size_t units = complete.size() / cells.size();
   if (units < 2) {
-    notes.add(subject.name, fmt::format("fewer than two {}s have all cells, so there is no table.",
-                                        data.spec.block));
+    notes.add(subject.name,
+              fmt::format("fewer than two {}s have trials in all cells, so there is no table.",
+                          data.spec.block));
     return;
   }
   const Layout names = layout(data);

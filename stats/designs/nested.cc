@@ -92,7 +92,8 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
     notes.add(subject,
               fmt::format(
                   "the seeds of {} have unequal numbers of runs, so the model uses the seed means, "
-                  "and counts each seed as having the harmonic mean of those numbers.",
+                  "and treats each seed as if its number of runs were the harmonic mean of these "
+                  "numbers.",
                   seed));
   if (!fit.balanced)
     notes.add(subject,

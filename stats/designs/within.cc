@@ -40,8 +40,8 @@ std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
                     data.spec.subject, data.cells() - member.cells.size(), data.cells()));
     else if (data.spec.machines && !data.spec.block.empty() && blocks_of(member) == 0)
       notes.add(subject.name,
-                fmt::format("left out of the model of all {}s, because none of its {}s has trials "
-                            "in all cells.",
+                fmt::format("left out of the model of all {}s, because it has no {} with trials in "
+                            "all cells.",
                             data.spec.subject, data.spec.block));
     else
       result.push_back(std::move(member));
@@ -59,8 +59,8 @@ void leave_out_short_ones(const Prepared& data, std::vector<Member>& members, No
     const std::size_t own = blocks_of(member);
     if (2 * own >= most) return false;
     notes.add(member.subject->name,
-              fmt::format("left out of the model of all {}s, because it has only {} complete {}s "
-                          "where others have {}.",
+              fmt::format("left out of the model of all {}s, because it has only {} complete {}s, "
+                          "but others have up to {}.",
                           data.spec.subject, own, data.spec.block, most));
     return true;
   });
@@ -171,7 +171,8 @@ std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Me
   if (strata && !strata->balanced)
     notes.add(
         fmt::format("Cells have unequal numbers of trials, so the model of all {}s uses the cell "
-                    "means, and counts each cell as having the harmonic mean of those numbers.",
+                    "means, and treats each cell as if its number of trials were the harmonic "
+                    "mean of these numbers.",
                     data.spec.subject));
   return strata;
 }

@@ -128,7 +128,8 @@ Result<ComponentIntervals> variance_components(std::span<const std::vector<Momen
       repeated = repeated || group.n > 1;
       any_varies = any_varies || varies(group);
     }
-  if (!repeated) return fail("groups of one value each show no variance within groups");
+  if (!repeated)
+    return fail("the variance within groups is not known, because each group has a single value");
   if (!any_varies)
     return fail("the values do not vary within groups, so there is nothing to compare groups with");
   return components(sums_of(cells), alpha);

@@ -59,8 +59,8 @@ void settle_exact(const Analysis& analysis, Effect& effect) {
   } else {
     effect.verdict = (difference < 0) != spec.higher_is_better ? Verdict::faster : Verdict::slower;
     effect.reason = is_same_in_all_trials(analysis, effect)
-                        ? "exactly, as it is the same in every trial"
-                        : fmt::format("exactly, as the difference is the same in every {}",
+                        ? "exactly, because each level has the same value in every trial"
+                        : fmt::format("exactly, because the difference is the same in every {}",
                                       effect.unit.empty() ? "trial" : effect.unit);
   }
 }
@@ -99,12 +99,12 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
         "'link_padding'), or ask for one answer over several programs.",
         spec.response));
   if (few)
-    notes.add(
-        fmt::format("{} belongs to the builds that were measured. A random 'link_order' or "
-                    "'link_padding' makes other builds, and fewer than five builds per level say "
-                    "nothing about other builds. Use five blocks or seeds ('repetitions'), or a "
-                    "plan without the random factor, so that builds differ only in the treatment.",
-                    spec.response));
+    notes.add(fmt::format(
+        "{} is known only for the builds that were measured. A random 'link_order' or "
+        "'link_padding' can make many other builds, and fewer than five builds per "
+        "level say nothing about other builds. Use five blocks or seeds ('repetitions'), or a "
+        "plan without the random factor, so that builds differ only in the treatment.",
+        spec.response));
 }
 
 namespace {

@@ -73,7 +73,8 @@ TEST(OfBuilds, AFactIsExactHoweverFewTrialsThereAre) {
       }
       EXPECT_EQ(analysis.effects[0].verdict, Verdict::slower);
       EXPECT_NEAR(analysis.effects[0].ratio.value_or(0), 1.5, 1e-12);
-      EXPECT_EQ(analysis.effects[0].reason, "exactly, as it is the same in every trial");
+      EXPECT_EQ(analysis.effects[0].reason,
+                "exactly, because each level has the same value in every trial");
       EXPECT_EQ(analysis.effects[1].verdict, Verdict::same);
       EXPECT_EQ(analysis.effects[1].reason, "there is no difference at all in code-size");
       EXPECT_EQ(analysis.effects[2].verdict, Verdict::faster);
@@ -103,7 +104,8 @@ TEST(OfBuilds, ADifferenceThatBlocksShareIsExactAlthoughTrialsDiffer) {
   Spec spec = spec_of(Origin::build);
   spec.log_scale = false;
   const Analysis analysis = analyse(three_levels(4, shifted), spec);
-  EXPECT_EQ(analysis.effects.at(0).reason, "exactly, as the difference is the same in every block");
+  EXPECT_EQ(analysis.effects.at(0).reason,
+            "exactly, because the difference is the same in every block");
 }
 
 // Of few builds that are as different nobody knows what the next ones would be.

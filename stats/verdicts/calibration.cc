@@ -326,7 +326,7 @@ Floor floor_of_any(const Benchmarks& benchmarks, const Benchmarks& all,
     notes.add(found.margin.error().message + ": raise design.comparisons.");
   else if (!found.clustered)
     notes.add(
-        "With fewer than five benchmarks, all of them count as equally noisy, and the machine's "
+        "With fewer than five benchmarks, all are assumed to be equally noisy, and the machine's "
         "noise floor has no interval.");
   return floor;
 }
@@ -397,8 +397,8 @@ void note_losses(const Floor& any, const Benchmarks& all, const Spec& spec, Note
                  : "");
   if (any.loss_low || any.loss_high)
     text += fmt::format(
-        "For any values of the missing trials within their limits, the machine's noise floor is "
-        "{}. ",
+        "The machine's noise floor is {}, depending on the values that the missing trials would "
+        "have had within their limits. ",
         range_words(any));
   if (spec.losses == Losses::random)
     text +=

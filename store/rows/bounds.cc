@@ -165,8 +165,9 @@ std::string refusal_of_samples(const Trial& trial) {
   for (const counters::Samples& each : trial.samples) {
     for (const std::string* text : {&each.measure, &each.subject, &each.unit})
       if (!is_line(*text))
-        return fmt::format("the trial has a reading or samples whose name is not a single line: {}",
-                           one_line(*text, 100));
+        return fmt::format(
+            "the trial has samples with a name or unit that is not a single line: {}",
+            one_line(*text, 100));
     if (!known.emplace(each.measure, each.subject).second)
       return fmt::format("the trial has two lists of samples of {}",
                          one_line(each.measure + " " + each.subject, 200));
@@ -181,8 +182,9 @@ std::string refusal_of(const std::vector<counters::Reading>& readings) {
   std::size_t bytes = 2;
   for (const counters::Reading& each : readings) {
     if (!is_line(each.name) || !is_line(each.unit))
-      return fmt::format("the trial has a reading or samples whose name is not a single line: {}",
-                         one_line(each.name + " " + each.unit, 100));
+      return fmt::format(
+          "the trial has a reading with a name or unit that is not a single line: {}",
+          one_line(each.name + " " + each.unit, 100));
     bytes += bytes_of(each);
   }
   return too_long("reading_list", bytes);

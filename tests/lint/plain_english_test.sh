@@ -70,7 +70,7 @@ openings() {  # reads file names, prints area, file and sentence
       $text =~ s/"\s*\n\s*"//g;
       while ($text =~ /(?<!\x27)"((?:[^"\\\n]|\\.)*)"/g) {
         my $literal = $1;
-        next if length($literal) < 15 || $literal =~ /\b(SELECT|PRAGMA|WHERE)\b/;  # SQL is not read aloud
+        next if length($literal) < 15 || $literal =~ /\b(SELECT|PRAGMA|WHERE|ALTER TABLE|CREATE TABLE|CREATE INDEX)\b/;  # SQL is not read aloud
         if ($ENV{EACH_SENTENCE}) {  # a message or the help of an option is a whole, and may begin with a small letter
           print "$area\t$file\t$literal\n" if split(/ /, $literal) > 5 && $literal =~ /^[\w{\x27-]/ && $literal !~ /[<>=]"|\\n.*\\n/;
           next;

@@ -229,9 +229,10 @@ TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
   EXPECT_THAT(
       document["heap"]["why_not"].get<std::string>(),
       ContainsRegex(
-          "times as much CPU time with libstabheap.so; they cost \\+.*; --heap uses random"));
+          "times as much CPU time with libstabheap.so; random positions cost \\+.*; use --heap"));
   EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
-  EXPECT_THAT(document["randomized"].get<std::string>(), HasSubstr("--heap uses random positions"));
+  EXPECT_THAT(document["randomized"].get<std::string>(),
+              HasSubstr("use --heap to have them anyway"));
   const Output forced =
       ab(10, {"--no-control", "--heap", "--json", "--program", "./lists", "./again"});
   ASSERT_EQ(forced.code, 0) << forced.err;

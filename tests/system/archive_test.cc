@@ -228,7 +228,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   forge([](store::Experiment& row) { row.state = "running"; });
   EXPECT_TRUE(refuses("its experiment has not ended; it is running"));
   forge([](store::Experiment& row) { row.plan = "run = 3"; });
-  EXPECT_TRUE(refuses("does not accept its plan"));
+  EXPECT_TRUE(refuses("does not accept the experiment's plan"));
   forge([](store::Experiment& row) { row.trials = 2; });
   EXPECT_TRUE(refuses(
       "it contains a trial at position 2 (counted from 0), but its experiment has only 2 trials"));
@@ -243,16 +243,16 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   forge([](store::Experiment& row) { row.name = "\x1b[2J"; });
   EXPECT_TRUE(refuses("differs from the name in its plan"));
   forge([](store::Experiment& row) { row.ended_ns += std::int64_t{10'000} * 86'400'000'000'000; });
-  EXPECT_TRUE(refuses("has a time in the future"));
+  EXPECT_TRUE(refuses("has a date in the future"));
   forge(
       [](store::Experiment& row) { row.started_ns += std::int64_t{10'000} * 86'400'000'000'000; });
-  EXPECT_TRUE(refuses("has a time in the future"));
+  EXPECT_TRUE(refuses("has a date in the future"));
   forge([](store::Experiment& row) {
     const std::string own = "name = \"b\"";
     row.plan.replace(row.plan.find(own), own.size(), "name = \"c\"");
   });
   EXPECT_TRUE(refuses(
-      "the column benchmark of table build contains b, which is not a benchmark of the plan"));
+      "the column 'benchmark' of table build contains b, which is not a benchmark of the plan"));
   const auto forge_trial = [&](const std::vector<counters::Samples>& samples) {
     forge([&](const store::Experiment&) {});
     const auto store = store::Store::open(file());
@@ -267,7 +267,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     ASSERT_TRUE((*store)->add_trial(trial));
   };
   forge_trial({{.measure = "time", .subject = "\x1b[2J", .values = {1}}});
-  EXPECT_TRUE(refuses("has a reading or samples whose name is not a single line"));
+  EXPECT_TRUE(refuses("has samples with a name or unit that is not a single line"));
   const counters::Samples insert{.measure = "time", .subject = "insert", .values = {1}};
   forge_trial({insert, insert});
   EXPECT_TRUE(refuses("has two lists of samples of time insert"));

@@ -338,10 +338,11 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
       "causal", "verify", std::to_string(id), lab_.path("change.toml"), "--line", line_of("hot")};
   const Output said = lab_.ctl(words);
   ASSERT_EQ(said.code, 0) << said.err;
-  EXPECT_THAT(said.out, StartsWith("Predicted for 25 % less time in " + line_of("hot") + ": "));
   EXPECT_THAT(said.out,
-              HasSubstr("less time per visit. Measured for version=new against version=old: "));
-  EXPECT_THAT(said.out, HasSubstr("less wall. Conclusion: the change had "));
+              StartsWith("Prediction: 25 % less time in " + line_of("hot") + " would save "));
+  EXPECT_THAT(said.out, HasSubstr("of the time per visit. Measurement: version=new instead of "
+                                  "version=old saved "));
+  EXPECT_THAT(said.out, HasSubstr("of wall. Conclusion: the change had "));
 
   std::vector<std::string> as_json = words;
   as_json.emplace_back("--json");

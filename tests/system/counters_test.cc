@@ -195,8 +195,8 @@ TEST_F(Counters, AReportMayBeOfAnotherNumber) {
   EXPECT_EQ(compared.code, 2) << "it regressed";
   const Output none = lab_.ctl({"report", std::to_string(id), "--response", "page-fault-minor"});
   EXPECT_EQ(none.code, 1);
-  EXPECT_THAT(none.err, HasSubstr("no trial of experiment 1 has the response 'page-fault-minor', "
-                                  "did you mean 'page-faults-minor'?"));
+  EXPECT_THAT(none.err, HasSubstr("no trial of experiment 1 has the response 'page-fault-minor' "
+                                  "(did you mean 'page-faults-minor'?)"));
   EXPECT_EQ(lab_.ctl({"report", std::to_string(id), "--better", "higher"}).code, 1);
   // A database answers the same without its daemon.
   const json stored = report({"--response", "page-faults-minor", "--state", lab_.path("state")});

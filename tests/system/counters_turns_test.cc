@@ -45,7 +45,7 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
       AllOf(
           HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
                     "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
-                    "task-clock\nwith 6 blocks for each set, the plan finds only large changes of "
+                    "task-clock\nwith 6 blocks for each set, the plan finds only large changes in "
                     "the set's events: use more repetitions or fewer sets to find smaller "
                     "changes\n"),
           HasSubstr("also compares minor-faults:u, with its own verdicts (less is better), in "
@@ -129,7 +129,7 @@ TEST_F(Counters, ASetThatIsAbsentIsRecordedOrRefused) {
               HasSubstr("context-switches:u cannot be counted here: it happens in the kernel"));
   write_plan(sets + "on_absent = \"refuse\"\n", "", 4);
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
-              HasSubstr("so this plan would measure nothing on this machine"));
+              HasSubstr("this plan would therefore measure nothing on this machine"));
   const int refused = run_to_end();
   EXPECT_EQ(lab_.state(refused), "failed");
   EXPECT_EQ(lab_.trials(refused).size(), 0U);

@@ -56,7 +56,7 @@ TEST_F(ExitCode, VerdictsAndFailedTrialsInTheirOrder) {
   // The same numbers again, asked for by other verbs.
   const Output watched = lab_.ctl({"watch", "2"});
   EXPECT_EQ(watched.code, 0) << "a verdict is an answer";
-  EXPECT_THAT(watched.err, HasSubstr("'stabctl report 2' shows its result"));
+  EXPECT_THAT(watched.err, HasSubstr("'stabctl report 2' shows the result"));
   EXPECT_EQ(lab_.ctl({"watch", "2", "--fail-on", all}).code, 2);
   EXPECT_EQ(lab_.ctl({"watch", "--fail-on", "trials,unsure", "2"}).code, 0);
   EXPECT_EQ(lab_.ctl({"watch", "3"}).code, 5);
@@ -98,7 +98,7 @@ TEST_F(ExitCode, RunHasTheSame) {
             2);
   const Output wrong = run({"--fail-on", "slower", lab_.path("slower.toml")});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_THAT(wrong.err, HasSubstr("a list of trials, regressed and unsure"));
+  EXPECT_THAT(wrong.err, HasSubstr("the words trials, regressed and unsure"));
 }
 
 // The rows of the document's table: code and meaning.

@@ -313,7 +313,7 @@ TEST_F(Quiesce, OtherProcessesStayWhereThereIsOneCpu) {
   write_plan("quiesce = \"strict\"\nknobs = [\"other_processes\"]", 3, "60");
   const int id = lab_.submit("plan.toml");
   ASSERT_TRUE(lab_.wait_for(id, "failed")) << status(id);
-  EXPECT_THAT(status(id), HasSubstr("none is left for other processes"));
+  EXPECT_THAT(status(id), HasSubstr("no CPU is left for other processes"));
 }
 
 TEST_F(Quiesce, WhatSomebodyElseChangesMeanwhileIsLeftAlone) {

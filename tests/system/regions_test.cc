@@ -141,8 +141,9 @@ int main(void) {
   for (const json& row : lab_.trials(id)) {
     const bool has = row["parser"] == "new";  // from 120 to 183, and one more
     EXPECT_EQ(row["status"], has ? "ok" : "not_measured") << row;
-    EXPECT_THAT(row["layout_note"].get<std::string>(),
-                HasSubstr("1 regions were not measured: a name may have 1 to 40 letters"));
+    EXPECT_THAT(
+        row["layout_note"].get<std::string>(),
+        HasSubstr("1 regions were not measured: a region's name must consist of 1 to 40 letters"));
     int readings = 0;
     for (const auto& [key, value] : row.items())
       readings += key.starts_with("region-") && !key.ends_with(".status") && !value.is_null();

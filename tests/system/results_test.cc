@@ -184,8 +184,8 @@ TEST_F(Results, AnExportThatIsAnalysedAgainIsTheSameExperiment) {
   EXPECT_NEAR(again["effects"][0]["low"].get<double>(), whole["effects"][0]["low"].get<double>(),
               1e-9);
   EXPECT_THAT(again["notes"].dump(),
-              HasSubstr("3 rows of stabd's export left out: 2 of warm-up trials, 1 of attempts "
-                        "that were repeated."));
+              HasSubstr("Left out: 3 rows of stabd's export (2 of warm-up trials, 1 of attempts "
+                        "that were repeated)."));
 }
 
 }  // namespace

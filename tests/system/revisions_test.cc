@@ -151,7 +151,7 @@ TEST_F(Versions, ThatAreNoneAreRefusedBeforeAnythingIsMeasured) {
               HasSubstr("'factor.version': mian is not a revision of the repository in "));
   EXPECT_THAT(refused(R"(["main", "HEAD"])", "repo/bench/plan.toml"),
               HasSubstr("are the same revision"));
-  EXPECT_THAT(refused(R"(["main", "."])", "plan.toml"), HasSubstr("must lie in a git repository"));
+  EXPECT_THAT(refused(R"(["main", "."])", "plan.toml"), HasSubstr("must be in a git repository"));
   EXPECT_THAT(refused(R"(["first", "."])", "repo/later/plan.toml"),
               HasSubstr("the revision first has no later"));
 }

@@ -116,7 +116,8 @@ TEST_F(Stopping, APreciseExperimentEndsAfterItsFewestBlocksAndItsIntervalsAreWid
   EXPECT_EQ(report["stopping"]["alpha"], 0.05);
   const std::string text = lab_.ctl({"report", "1", "--full"}).out;
   EXPECT_THAT(joined(text), HasSubstr("96.25 % interval"));
-  EXPECT_THAT(joined(text), HasSubstr("by precision: when every interval is within +-50 %"));
+  EXPECT_THAT(joined(text),
+              HasSubstr("by precision: when every interval extends at most 50 % to either side"));
 }
 
 TEST_F(Stopping, ARuleThatIsNotMetEndsWithTheLastBlock) {

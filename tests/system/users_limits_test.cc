@@ -122,7 +122,7 @@ TEST_F(Users, WhosePlansAreRefusedKeepNobodyElseWaiting) {
   EXPECT_GT(daemon["loop_turns"], 100);
   EXPECT_LT(daemon["loop_computes_longest_ns"], 50'000'000) << "a plan takes many times that";
   EXPECT_LE(daemon["loop_computes_ns"], daemon["loop_computes_longest_ns"]);
-  EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of the rounds took at most"));
+  EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of its rounds took at most"));
 }
 
 // A client that has gone does not count, though the daemon has not heard of it yet.
@@ -316,13 +316,13 @@ TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
             program + "\"]\n" + benchmark + "\n");
     return lab_.path("61234/long.toml");
   };
-  EXPECT_THAT(
-      as(ada, {"submit", plan("timeout = \"24h\"")}).err,
-      HasSubstr("a trial of 'b' may take 24h (its timeout), but limits.turn is 1h: set its timeout "
-                "to at most 1h, or ask root to submit the plan or to raise limits.turn"));
+  EXPECT_THAT(as(ada, {"submit", plan("timeout = \"24h\"")}).err,
+              HasSubstr("a trial of 'b' may take 24h (its timeout), but limits.turn is 1h: set the "
+                        "benchmark's timeout to at most 1h, or ask root to submit the plan or to "
+                        "raise limits.turn"));
   EXPECT_THAT(as(ada, {"submit", plan("timeout = \"1h\"\nprepare = \"true\"")}).err,
               HasSubstr("may take 2h (2 commands with a timeout of 1h each), but limits.turn is "
-                        "1h: set its timeout to at most 30min"));
+                        "1h: set the benchmark's timeout to at most 30min"));
   EXPECT_THAT(
       as(ada, {"submit", plan("build = \"cp /bin/true ${OUT}\"\nbuild_timeout = \"2h\"", "${OUT}")})
           .err,

@@ -148,8 +148,9 @@ TEST_F(Wait, CheckSaysWhatIsWaitedForAndWhatIsNotThereToWaitFor) {
 TEST_F(Wait, CheckSaysWhyTheseCpus) {
   lab_.write("plan.toml",
              "[experiment]\nname = 'cpus'\n[[benchmark]]\nname = 'b'\nrun = ['true']\n");
-  EXPECT_THAT(lab_.ctl({"check", "plan.toml"}).out,
-              ContainsRegex("here trials would run on CPU [0-9]+: .*the core of CPU 0"));
+  EXPECT_THAT(
+      lab_.ctl({"check", "plan.toml"}).out,
+      ContainsRegex("on this machine, trials would run on CPU [0-9]+: .*the core of CPU 0"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
   EXPECT_FALSE(design["cpus_here"]["cpus"].get<std::string>().empty());
   EXPECT_GE(design["cpus_here"]["reasons"].size(), 2U);

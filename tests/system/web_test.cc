@@ -315,7 +315,7 @@ TEST_F(Web, WhoHasLookedIsWaitedForAfterTheEndAndCtrlCEndsThat) {
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_THAT(get(), StartsWith("HTTP/1.1 200 OK\r\n"));
   let_go();
-  EXPECT_TRUE(wait_for_text(lab_.path("watch"), "experiment 1 has ended; stabctl exits when"));
+  EXPECT_TRUE(wait_for_text(lab_.path("watch"), "experiment 1 has ended; stabctl will exit when"));
   kill(watch_, SIGINT);
   EXPECT_EQ(end(), 0);
   EXPECT_THAT(said(), HasSubstr("experiment 1: done"));

@@ -149,7 +149,7 @@ rm -f report
 STABILIZER_OPTIONS=report=$work/report bytes/program >output
 [ "$(count_of used_bytes_functions)" -ge 5 ] || fail "functions whose bytes are used are not counted: $(cat report)"
 for name in copied hooked may_fault; do
-  $szc --stab-explain bytes/program | grep -q " $name: the program copies, compares or computes with its bytes" || fail "$name is not explained"
+  $szc --stab-explain bytes/program | grep -q " $name: the program uses the function's bytes" || fail "$name is not explained"
 done
 # The same by gcc, without szc's pass.
 while IFS='|' read -r file compiler flags; do
@@ -160,7 +160,7 @@ while IFS='|' read -r file compiler flags; do
     cmp -s output expected || fail "used_bytes_gcc.c $flags, $options: $(cat output gcc_bytes/ours/errors)"
   done
   for name in copied hooked may_fault indexed one_of_two other_of_two; do
-    $szc --stab-explain gcc_bytes/ours/program | grep -q " $name: the program copies, compares or computes with its bytes" || fail "used_bytes_gcc.c $flags: $name is not explained"
+    $szc --stab-explain gcc_bytes/ours/program | grep -q " $name: the program uses the function's bytes" || fail "used_bytes_gcc.c $flags: $name is not explained"
   done
   [ "$($szc --stab-explain gcc_bytes/ours/program | grep -c 'bytes or its address range')" -le 9 ] || fail "used_bytes_gcc.c $flags: too many functions stay"
 done < <(variants_of used_bytes_gcc.c)
@@ -183,7 +183,7 @@ while IFS='|' read -r file compiler flags; do
   grep -q 'patched 1' expected || fail "patched_entries.c $flags patches nothing: $(cat expected)"
   run patched/ours seed=2:period=1ms:budget=off >output
   cmp -s output expected || fail "patched_entries.c $flags: $(cat output patched/ours/errors)"
-  $szc --stab-explain patched/ours/program | grep -q ' once: the program copies, compares or computes with its bytes' || fail "patched_entries.c $flags: the patched function moves"
+  $szc --stab-explain patched/ours/program | grep -q " once: the program uses the function's bytes" || fail "patched_entries.c $flags: the patched function moves"
 done < <(variants_of patched_entries.c)
 rm -f report
 STABILIZER_OPTIONS=report=report ./good >output

@@ -80,7 +80,7 @@ Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scr
   if (!why) return std::unexpected(why.error());
   settings.exec_stack = !why->empty();
   if (settings.exec_stack && speaks(link, settings))
-    fmt::print(stderr, "szc: note: {} gets an executable stack, as ld would give it: {}\n",
+    fmt::print(stderr, "szc: note: {} gets an executable stack, as it would from ld: {}\n",
                link.output, *why);
   return {};
 }

@@ -275,7 +275,8 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::none:
       return "";
     case PadReason::calls_nothing:
-      return "it calls no function, is of a kind that szc leaves alone, or was not compiled by szc";
+      return "it calls no function, is a kind of function that szc leaves alone, or was not "
+             "compiled by szc";
     case PadReason::no_description:
       return "it has no frame description";
     case PadReason::unclear_flow:

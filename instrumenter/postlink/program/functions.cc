@@ -278,8 +278,8 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::runtime_page:
       return "shares a page with the runtime";
     case PinReason::unsized:
-      return "its size is unknown: no symbol states it, and the code does not show reliably where "
-             "it ends";
+      return "its size is unknown: no symbol states its size, and its code does not show reliably "
+             "where the function ends";
     case PinReason::large_model:
       return "compiled with -mcmodel=large, which uses 64-bit distances";
     case PinReason::own_place:
@@ -289,7 +289,8 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::foreign_exceptions:
       return "handles exceptions of a language whose exception tables have an unknown format";
     case PinReason::used_bytes:
-      return "the program copies, compares or computes with its bytes or its address range";
+      return "the program uses the function's bytes or address range as data, for example to copy "
+             "or compare them";
     case PinReason::count:
       break;
   }

@@ -262,7 +262,7 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   auto run = std::get<protocol::RunReply>(*reply);
   // Only the session decides whether a trial was disturbed.
   if (run.status == TrialStatus::disturbed)
-    return bad("it calls a trial disturbed, but only stabd decides about that");
+    return bad("it calls a trial disturbed, but only stabd may decide that");
   // At a limit, the kernel may have slowed the trial down, or the program may have run without
   // something it was refused. So the trial doesn't count.
   const std::string passed = around_.passed();
@@ -280,7 +280,8 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   if (!reply.error.empty()) return refuse(reply.error);
   place.cpus = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
   place.cpus.shared = place.cpus.others == place.cpus.trial;
-  if (place.cpus.trial.empty()) return refuse("the worker did not report on which CPUs trials run");
+  if (place.cpus.trial.empty())
+    return refuse("the worker did not report which CPUs the trials run on");
   const auto machine = store_.add_machine(
       {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
   if (!machine) {

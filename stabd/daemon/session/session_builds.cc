@@ -118,8 +118,8 @@ bool Session::same_as_elsewhere(const Place& place, const protocol::BuildReply& 
     const std::string& key = other.builds.slots[place.next_build].key;
     if (key.empty() || key == reply.key) continue;
     refuse(fmt::format(
-        "node {} builds '{}' from other sources or with another compiler than node {}: all nodes "
-        "of an experiment need the same sources and the same compiler",
+        "node {} builds '{}' from different sources or with a different compiler than node {}: all "
+        "nodes of an experiment need the same sources and the same compiler",
         place.node.node, plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name,
         other.node.node));
     return false;
@@ -159,8 +159,8 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
     // A full disk is neither the program's fault nor a result.
     if (reply.no_room)
       return refuse(
-          fmt::format("the machine has no room for builds, even without the unused builds in the "
-                      "cache: free some space, then retry; {}",
+          fmt::format("the machine has no room for builds, even after the unused builds were "
+                      "removed from the cache: free some space, then retry; {}",
                       reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
     place.schedule->fail_benchmark(slot.benchmark, reason);

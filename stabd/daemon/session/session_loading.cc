@@ -71,7 +71,7 @@ bool Session::reopen_incomplete(Place& place, bool& has_reopened) {
   const BlockId block = block_at(incomplete->first);
   note("trial",
        fmt::format(
-           "{} {} runs again from its first trial, because a whole block must run on one node",
+           "{} {} will run again from its first trial, because all of a block must run on one node",
            block.first ? "warm-up block" : "block", block.second + 1));
   return true;
 }

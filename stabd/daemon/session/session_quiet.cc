@@ -57,12 +57,11 @@ void Session::make_quiet(const Place& place) {
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
-    return apply(
-        Event::refused,
-        fmt::format("the machine cannot be made quiet, and its settings are as before: {}. Fix "
-                    "this problem, choose other settings in 'machine.knobs', or use "
-                    "machine.quiesce = \"best-effort\"; 'stabctl doctor' has more details",
-                    loud));
+    return apply(Event::refused,
+                 fmt::format("the machine cannot be made quiet: {}. Its settings are as before. "
+                             "Fix the problem, choose other settings in 'machine.knobs', or use "
+                             "machine.quiesce = \"best-effort\"; 'stabctl doctor' has more details",
+                             loud));
   note_quietness(place);
   const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
   if (!changed.empty()) note(std::string(results::quieted_event), changed);
@@ -98,8 +97,9 @@ void Session::note_quietness(const Place& place) {
     return note(
         std::string(results::doctor_event),
         has_several()
-            ? fmt::format("quietness not known, because trials run on {} nodes", places_.size())
-            : fmt::format("quietness not known, because trials run on node {}", place.node.node));
+            ? fmt::format("quietness is not known, because trials run on {} nodes", places_.size())
+            : fmt::format("quietness is not known, because trials run on node {}",
+                          place.node.node));
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();

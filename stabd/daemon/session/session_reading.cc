@@ -218,7 +218,7 @@ void Session::analysed(const protocol::FindingsReply& findings) {
     return apply(
         Event::damaged,
         fmt::format(
-            "{} stored rows have changed since they were written; the first is row {} of {}",
+            "{} stored rows have changed since they were written; the first is row {} of table {}",
             findings.damaged, findings.damage.front().row, findings.damage.front().table));
   for (const protocol::SlowNode& node : findings.slow_nodes) {
     const std::string text = fmt::format(
