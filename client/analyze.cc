@@ -346,10 +346,10 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
   if (!options.generators.empty())
     return wrong_call("--generators works with one table, but there are several");
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
-    return wrong_call(
-        fmt::format("{} is both the name of a column and the factor of the files: give the factor "
-                    "another name with --factor",
-                    one_line(factor->name, 60)));
+    return wrong_call(fmt::format(
+        "a column is already named {}, which is also the name of the factor that tells the files "
+        "apart: give the factor another name with --factor",
+        one_line(factor->name, 60)));
   task.data = foreign::joined(std::move(*tables), *factor);
   task.spec.treatments.push_back(factor->name);
   task.sessions = factor->name;

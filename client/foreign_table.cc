@@ -97,10 +97,10 @@ class Builder {
         for (const Runs& runs : file.all)
           for (const auto& [name, level] : runs.parameters) taken = taken || name == factor_.name;
     if (!taken) return {};
-    return wrong_call(
-        fmt::format("{} is both the name of a column and the factor of the files: give the factor "
-                    "another name with --factor",
-                    one_line(factor_.name, 60)));
+    return wrong_call(fmt::format(
+        "a column is already named {}, which is also the name of the factor that tells the files "
+        "apart: give the factor another name with --factor",
+        one_line(factor_.name, 60)));
   }
 
   // Collects the notes on a file, and drops results without values.

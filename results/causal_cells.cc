@@ -79,7 +79,7 @@ Result<void> CausalCells::add_to_loads(const plan::Plan& plan, const store::Tria
   const auto load = std::ranges::find(levels, level == trial.levels.end() ? "" : level->second,
                                       &plan::Level::name);
   if (load == levels.end())
-    return fail(fmt::format("trial {}, attempt {}: the plan has no such level of {}",
+    return fail(fmt::format("trial {}, attempt {}: its level of {} is not in the plan",
                             trial.position, trial.attempt, arrivals.name));
   profile.runs.back().load = static_cast<std::size_t>(load - levels.begin());
   profile.runs.back().block = trial.block;

@@ -24,7 +24,7 @@ TEST_F(DocumentTest, ALookBeforeTheEndOfAFixedNumberOfBlocksSaysSo) {
     EXPECT_EQ(seen.looked_early, state != "done") << state;
     EXPECT_EQ(std::ranges::count_if(
                   seen.analysis.notes,
-                  [](const std::string& note) { return note.contains("about 8 of 16 trials"); }),
+                  [](const std::string& note) { return note.contains("covers 8 of 16 trials"); }),
               state == "done" ? 0 : 1);
   }
 }

@@ -107,10 +107,11 @@ void check(const toml::Table& root, const Settings& settings, toml::Problems& pr
       (settings.notify.when == usual.when && settings.notify.time_limit == usual.time_limit))
     return;
   for (const toml::Pair& pair : table->pairs())
-    problems.add(pair.at,
-                 fmt::format("'notify.{}' does nothing without 'notify.command', a program and its "
-                             "arguments: add the command, or leave this key out",
-                             pair.key));
+    problems.add(
+        pair.at,
+        fmt::format("'notify.{0}' has no effect without 'notify.command': set 'notify.command' "
+                    "to a program and its arguments, or leave out 'notify.{0}'",
+                    pair.key));
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(Settings, ATextThatIsNoTomlSaysWhere) {
 
 TEST(Settings, ANoticeWithoutACommandIsAMistake) {
   EXPECT_THAT(problems_in("[notify]\nwhen = \"trouble\"\n"),
-              HasSubstr("stabd.toml:2:1: 'notify.when' does nothing without 'notify.command'"));
+              HasSubstr("stabd.toml:2:1: 'notify.when' has no effect without 'notify.command'"));
 }
 
 TEST(Settings, WhatChangedIsNamedAndWhatIsFixedWhileADaemonRunsStays) {

@@ -427,7 +427,8 @@ TEST(ResponseFault, SaysWhatIsMissing) {
   EXPECT_EQ(response_fault(request, Layout()), "");
   request.response = "main_to_exit";
   EXPECT_THAT(response_fault(request, Layout()), HasSubstr("build it with szc"));
-  EXPECT_THAT(response_fault(request, Layout{.randomized = true}), HasSubstr("something outside"));
+  EXPECT_THAT(response_fault(request, Layout{.randomized = true}),
+              HasSubstr("was ended from outside"));
   const Layout without_region{.randomized = false, .main_to_exit_ns = 5, .regions = 0};
   EXPECT_EQ(response_fault(request, without_region), "");
   request.response = "region";

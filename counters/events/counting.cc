@@ -193,7 +193,8 @@ Reading reading_of(const Event& event, const Counted& counted) {
 std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int leader) {
   if (!event.unknown.empty()) return std::unexpected(event.unknown);
   if (event.is_of_kernel() && event.attr.exclude_kernel != 0)
-    return std::unexpected("it happens in the kernel, but the event's name excludes the kernel");
+    return std::unexpected(
+        "it happens in the kernel, but a modifier in the event's name excludes the kernel");
   if (event.attr.type == PERF_TYPE_BREAKPOINT && !are_accesses_told())
     return std::unexpected(
         "this virtual machine loses some of the CPU's debug exceptions, so counting this event may "

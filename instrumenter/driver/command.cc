@@ -83,7 +83,8 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
   if (chosen && linker.empty()) return {};
   if (companions.lld_folder.empty())
     return fail(
-        "gcc/ld.lld is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
+        "../libexec/stabd/gcc/ld.lld is missing (the path is relative to the folder that contains "
+        "szc)");
   command.words.insert(command.words.end(),
                        {"-fuse-ld=lld", "-B", companions.lld_folder, "-Wl,--no-as-needed"});
   command.environment[variable::linker] = linker;
@@ -141,7 +142,8 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
   } else if (!arguments.verbatim) {
     if (companions.linker.empty())
       return fail(
-          "ld.stab is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
+          "../libexec/stabd/ld.stab is missing (the path is relative to the folder that contains "
+          "szc)");
     const std::string& program =
         compiler[compiler.size() - (compiler.back().starts_with("--") ? 2 : 1)];
     const Identity identity = identify(program);

@@ -112,7 +112,8 @@ int report(const std::string& name, const Error& error) {
 Result<Words> explain_command(const Arguments& arguments, const Companions& companions) {
   if (companions.postlink.empty())
     return fail(
-        "stab-link is missing; it belongs in ../libexec/stabd, relative to the folder of szc");
+        "../libexec/stabd/stab-link is missing (the path is relative to the folder that contains "
+        "szc)");
   Words words{companions.postlink, "explain", arguments.own.named};
   if (arguments.own.json) words.emplace_back("--json");
   return words;

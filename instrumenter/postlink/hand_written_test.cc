@@ -212,8 +212,7 @@ asks:
 TEST_F(PostLink, FunctionsWhoseBytesAreUsedStay) {
   const Explanation explanation = explain_with(bytes_of_code);
   for (const char* name : {"is_read", "second"})
-    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("bytes or its address range"))
-        << name;
+    EXPECT_THAT(function(explanation, name).pinned, HasSubstr("bytes or address range")) << name;
   EXPECT_NE(function(explanation, "first").pinned, "");
   for (const char* name : {"reads", "is_read_behind_its_entry", "asks"})
     EXPECT_EQ(function(explanation, name).pinned, "") << name;

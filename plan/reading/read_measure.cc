@@ -67,11 +67,11 @@ class CounterReader {
   void read_rotated(const Items& items) {
     const Pair& pair = *table_.find("rotate");
     if (items.size() < least_sets || items.size() > max_sets)
-      return table_.refuse(
-          pair,
-          fmt::format(
-              "an array of {} to {} arrays of names (for a single set, use 'measure.counters')",
-              least_sets, max_sets));
+      return draft_.problems.add(
+          pair.at,
+          fmt::format("'measure.rotate' needs {} to {} arrays of names, but has {}{}", least_sets,
+                      max_sets, items.size(),
+                      items.size() == 1 ? ": for a single set, use 'measure.counters'" : ""));
     draft_.rotate_at = pair.at;
     for (const Value& item : items) {
       const auto* set = std::get_if<Items>(&item.data);

@@ -96,8 +96,8 @@ void read_causal(const Table& root, Draft& draft) {
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
     draft.problems.add(table->find("speedup")->at,
                        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': without "
-                       "these keys, speedups must be random, because each run needs some "
-                       "performance experiments with speedup 0");
+                       "them, each run needs performance experiments at speedup 0 as well, so its "
+                       "speedups are random");
 }
 
 // These designs have further requirements, and a few keys determine their arms and cells.

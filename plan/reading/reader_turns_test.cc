@@ -34,13 +34,14 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
             "name, not \"cs\"\np:8:39: a is already counted\np:8:44: wall is measured in each "
             "trial and is not a counter: leave it out\n");
   EXPECT_THAT(more("[measure]\nrotate = [['cycles']]\n"),
-              HasSubstr("'measure.rotate' must be an array of 2 to 16 arrays of names (for a "
-                        "single set, use 'measure.counters'), not "));
+              HasSubstr("'measure.rotate' needs 2 to 16 arrays of names, but has 1: for a "
+                        "single set, use 'measure.counters'"));
   EXPECT_THAT(more("[measure]\nrotate = 'cycles'\n"),
               HasSubstr("'measure.rotate' must be an array of arrays of names"));
   std::string many = "[measure]\nrotate = [";
   for (int i = 0; i < 17; ++i) many += "['r" + std::to_string(i) + "'],";
-  EXPECT_THAT(more(many + "]\n"), HasSubstr("'measure.rotate' must be 2 to 16 arrays of names"));
+  EXPECT_THAT(more(many + "]\n"),
+              HasSubstr("'measure.rotate' needs 2 to 16 arrays of names, but has 17"));
   many = "[measure]\ncounters = ['cs']\nrotate = [['cycles'], [";
   for (int i = 0; i < 63; ++i) many += "'r" + std::to_string(i) + "',";
   EXPECT_THAT(more(many + "]]\n"), HasSubstr("'measure.rotate' has 65 names including the names in "

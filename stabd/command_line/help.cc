@@ -471,8 +471,8 @@ void CommandLine::add_help_verbs() {
            [this, &a] { return print_completion(a.shell, a.words); });
   completion
       ->add_option("shell", a.shell,
-                   "The shell to print a script for. The script itself passes 'words' to ask which "
-                   "words may come next")
+                   "The shell to print a completion script for. The script itself calls 'stabctl "
+                   "completion words' to ask which words may come next")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
   completion->add_option("words", a.words, "With 'words': the words typed so far, given after --");

@@ -213,7 +213,7 @@ void CommandLine::add_experiment_verbs() {
   status
       ->add_flag("--daemon", a.daemon,
                  "Show the state of the daemon: its version, process and folder, and how long its "
-                 "event loop keeps clients waiting. This is the default if no number is given")
+                 "event loop keeps clients waiting. Without a number, status shows the daemon too")
       ->excludes(of);
   status->parse_complete_callback([&a, of] { a.daemon = of->count() == 0; });
   json_flag(status);

@@ -29,9 +29,11 @@ Result<int> report_and_judge(const Arguments& a, bool judges) {
 void CommandLine::add_result_verbs() {
   Arguments& a = arguments_;
   const auto state_option = [&](CLI::App* added) {
-    added->add_option("--folder,--state", a.common.state,
-                      "Read this folder of a 'stabctl run' (see 'stabctl runs'), without a daemon. "
-                      "If the folder holds a single experiment, no number is needed");
+    added->add_option(
+        "--folder,--state", a.common.state,
+        "Read the results in this folder, which 'stabctl run' wrote (see 'stabctl runs'), without "
+        "a "
+        "daemon. If the folder holds a single experiment, its number can be left out");
   };
   const auto response_options = [&](CLI::App* added) {
     CLI::Option* response =
@@ -462,7 +464,7 @@ void CommandLine::add_causal() {
                      "Write all runs to one file, for coz's viewer; - is stdout");
   causal->add_option(
       "--output", a.causal.output,
-      "File for the answer; by default, the answer follows the program's own output");
+      "Write the answer to this file; by default, it is printed after the program's own output");
   causal->add_option("--alpha", a.causal.alpha, "Probability that an interval or finding is wrong")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));

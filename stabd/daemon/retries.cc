@@ -47,7 +47,9 @@ Result<void> Retries::may_begin(std::uint32_t uid, const store::Experiment& expe
   if (queue_.is_trusted(uid)) return {};
   if (experiment.held_by)
     return fail(
-        fmt::format("experiment {} was paused by user {} before it ended: only root can resume it",
+        fmt::format("experiment {} cannot be retried, because user {} paused it before it was "
+                    "cancelled or failed: only "
+                    "root can retry it",
                     experiment.id, *experiment.held_by));
   if (retries_.find([uid](const Retrying& each) { return each.uid == uid; }) != nullptr)
     return fail("another of your retries is still running: try again in a moment");

@@ -85,7 +85,7 @@ Result<double> t_detectable(double error, double df, double alpha, double power)
     return reached ? std::optional(power - *reached) : std::nullopt;
   };
   const auto delta = find_root_above(lacking, 0, 1);
-  if (!delta) return fail("the detectable difference is too extreme to compute");
+  if (!delta) return fail("the detectable difference is too large or too small to compute");
   return *delta * error;
 }
 

@@ -241,7 +241,7 @@ TEST_F(Archive, AHostileFileGetsNothing) {
   EXPECT_THAT(lab_.ctl({"import", file()}).err, HasSubstr(too_long));
   EXPECT_EQ(lab_.ctl({"list"}).code, 0);
   forge([](store::Experiment& row) { row.name = "\x1b[2J"; });
-  EXPECT_TRUE(refuses("differs from the name in its plan"));
+  EXPECT_TRUE(refuses("differs from the name in the plan"));
   forge([](store::Experiment& row) { row.ended_ns += std::int64_t{10'000} * 86'400'000'000'000; });
   EXPECT_TRUE(refuses("has a date in the future"));
   forge(

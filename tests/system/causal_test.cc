@@ -353,10 +353,11 @@ TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
   EXPECT_THAT(refused({}, compile("-g -static", "static")), HasSubstr("is linked statically"));
   lab_.write("script", "#!/bin/sh\n", true);
   EXPECT_THAT(refused({}, lab_.path("script")), HasSubstr("with --binary"));
-  EXPECT_THAT(refused({"--line", "hot.c:4000"}, program),
-              HasSubstr("the nearest line that has code"));
-  EXPECT_THAT(refused({"--line", "cold.c:6"}, program), HasSubstr("no code in scope"));
-  EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program), HasSubstr("--progress: no code"));
+  EXPECT_THAT(refused({"--line", "hot.c:4000"}, program), HasSubstr("the nearest line with code"));
+  EXPECT_THAT(refused({"--line", "cold.c:6"}, program),
+              HasSubstr("the scope contains no code of the file"));
+  EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program),
+              HasSubstr("--progress: there is no code for hot.c:4000"));
   EXPECT_THAT(refused({"--speedup", "25%"}, program), HasSubstr("needs --end-to-end and --line"));
   EXPECT_THAT(refused({"--speedup", "x"}, program), HasSubstr("like 25%"));
   EXPECT_THAT(refused({"--sample-period", "1us"}, program), HasSubstr("--sample-period needs"));

@@ -238,7 +238,7 @@ TEST_F(Hostile, WhatAWorkerPrintsIsLoggedWithoutControlCharactersAndHasABound) {
   const std::string log = read_file(lab_.path("stabd.log"), 1 << 20).value_or("");
   EXPECT_THAT(log, HasSubstr("printed: a ]0;title  line\n"));
   EXPECT_THAT(log, HasSubstr("printed: [2026-01-01 00:00:00.000] forged"));
-  EXPECT_THAT(log, HasSubstr("says more than 8192 bytes: the rest is not logged"));
+  EXPECT_THAT(log, HasSubstr("printed more than 8192 bytes: the rest is not logged"));
   EXPECT_THAT(log, Not(HasSubstr("\x1b")));
   EXPECT_THAT(log, Not(HasSubstr("0123456789 19999")));
 }

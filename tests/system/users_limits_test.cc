@@ -62,7 +62,7 @@ TEST_F(Users, DoNotGetRidOfRootsPauseByEndingTheirExperiment) {
   ASSERT_EQ(as(ada, {"cancel", "1"}).code, 0);
   const Output refused = as(ada, {"retry", "1"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("was paused by user 0 before it ended"));
+  EXPECT_THAT(refused.err, HasSubstr("because user 0 paused it before it was cancelled or failed"));
   EXPECT_EQ(as(0, {"retry", "1"}).code, 0);
 }
 
