@@ -34,8 +34,8 @@ Result<void> check_head(const Read& read) {
   // A file with many sections has their number in its first section.
   if (header.e_shnum == 0 && header.e_shoff != 0 && read(header.e_shoff, &first, sizeof first) &&
       first.sh_size > ElfReader::most_sections)
-    return fail(fmt::format("it has {} sections, but at most {} are allowed", first.sh_size,
-                            ElfReader::most_sections));
+    return fail(fmt::format("the ELF file has {} sections, but at most {} are allowed",
+                            first.sh_size, ElfReader::most_sections));
   return {};
 }
 
@@ -43,8 +43,8 @@ Result<void> check_head(const Read& read) {
 Result<std::string_view> chunk(Elf* elf, std::uint64_t offset, std::uint64_t size, Elf_Type type) {
   if (size == 0) return "";
   if (size > ElfReader::most_bytes)
-    return fail(fmt::format("it has a table of {} bytes, but at most {} are allowed", size,
-                            ElfReader::most_bytes));
+    return fail(fmt::format("the ELF file has a table of {} bytes, but at most {} are allowed",
+                            size, ElfReader::most_bytes));
   const Elf_Data* data =
       offset > INT64_MAX ? nullptr
                          : elf_getdata_rawchunk(elf, static_cast<std::int64_t>(offset), size, type);
@@ -113,7 +113,7 @@ Result<ElfReader> ElfReader::in_memory(std::string_view bytes) {
 Result<std::vector<Elf64_Phdr>> ElfReader::segments() const {
   if (header_.e_phnum == 0) return {};
   if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_phnum == PN_XNUM)
-    return fail("its program headers have an unknown format");
+    return fail("the program headers of the ELF file have an unknown format");
   auto all = table_at<Elf64_Phdr>(elf_.get(), header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr),
                                   ELF_T_PHDR);
   if (!all) return outside("its program headers");
@@ -128,7 +128,7 @@ bool ElfReader::has_segment(std::uint32_t type) const {
 Result<std::vector<Elf64_Shdr>> ElfReader::sections() const {
   if (header_.e_shoff == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr))
-    return fail("its section headers have an unknown format");
+    return fail("the section headers of the ELF file have an unknown format");
   const auto read = [&](std::uint64_t count) {
     return table_at<Elf64_Shdr>(elf_.get(), header_.e_shoff, count * sizeof(Elf64_Shdr),
                                 ELF_T_SHDR);
@@ -167,7 +167,8 @@ Result<std::optional<Elf64_Shdr>> ElfReader::find_section(std::string_view name)
 }
 
 Result<std::vector<Elf64_Sym>> ElfReader::symbols(const Elf64_Shdr& table) const {
-  if (table.sh_entsize != sizeof(Elf64_Sym)) return fail("its symbols have an unknown format");
+  if (table.sh_entsize != sizeof(Elf64_Sym))
+    return fail("the symbols of the ELF file have an unknown format");
   return table_at<Elf64_Sym>(elf_.get(), table.sh_offset, table.sh_size, ELF_T_SYM);
 }
 

@@ -253,7 +253,7 @@ TEST(Elf, ATableThatIsLargerThanTheLimitIsNotRead) {
   const auto elf = ElfReader::of(file.get());
   ASSERT_TRUE(elf);
   EXPECT_EQ(elf->bytes(0, ElfReader::most_bytes + 1).error().message,
-            "it has a table of 268435457 bytes, but at most 268435456 are allowed");
+            "the ELF file has a table of 268435457 bytes, but at most 268435456 are allowed");
 }
 
 TEST(Elf, AFileThatIsCutAnywhereIsReadOrNot) {

@@ -55,7 +55,8 @@ void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
                                 plural(csv.incomplete, "row")));
   if (csv.ties > 0)
     notes.push_back(
-        fmt::format("{} have the same {} as another row; they are ordered as in the file.",
+        fmt::format("In {}, the column {} has the same value as in another row; such rows stay in "
+                    "the order of the file.",
                     plural(csv.ties, "row"), columns.order));
 }
 
@@ -86,15 +87,15 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
   }
   if (!options.subject.empty())
     return wrong_call(
-        "--machine and --subject cannot be used together: analyze each program's trials on their "
-        "own");
+        "--machine and --subject cannot be used together: analyze the trials of each program "
+        "separately");
   if (!options.random.empty())
     return wrong_call(
-        "--machine and --random cannot be used together: give each trial's block with --block");
+        "--machine and --random cannot be used together: name the column of blocks with --block");
   if (options.method != "standard" || options.error != "own")
     return wrong_call(
-        "--machine needs --method standard and --error own: each comparison is tested against its "
-        "own variation within and between machines");
+        "--machine needs --method standard and --error own, because each comparison is tested "
+        "against its own variation within and between machines");
   if (options.estimand != "mean")
     return wrong_call(
         "--machine needs --estimand mean, because the analysis averages over machines");
@@ -167,7 +168,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
         "are based on the subjects' blocks");
   if (options.seeds != "auto" && options.random.empty())
     return wrong_call(
-        "--seeds says what the seeds in the column of --random mean, but --random is missing");
+        "--seeds explains the seeds in the column that --random names, but --random is missing");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
   spec.all_pairs = options.pairs == "all";

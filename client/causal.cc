@@ -104,7 +104,7 @@ Result<Settings> settings_of(const CausalOptions& options, const Program& progra
 
 constexpr const char* did_not_begin =
     "libstabcausal.so did not start in the program: the program may have dropped LD_PRELOAD, or "
-    "may not be allowed to read this process's files.";
+    "may not be allowed to read the files of the stabctl process.";
 
 std::string end_words(const Ended& ended) {
   if (ended.timed_out) return "took longer than --timeout and was killed";
@@ -181,8 +181,8 @@ class Runs {
     made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
     tell(fmt::format(
-        "first run, at the original load: {} thread{} arrival points, each thread every {} on "
-        "average",
+        "first run, at the original load: {} thread{} arrival points; on average, each thread "
+        "passes one every {}",
         threads, threads == 1 ? " passes" : "s pass", format_duration(mean_gap(seen.arrivals))));
     return {};
   }
@@ -340,7 +340,7 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     loads = std::move(*read);
     if (loads.size() > 1 && !options.coz.empty())
       return wrong_call(
-          "--coz: the file format does not record the load of a run; profile one load at a time");
+          "--coz: Coz's file format does not record the load of a run; profile one load at a time");
   }
   const auto timeout = read_timeout(options.timeout);
   if (!timeout) return std::unexpected(timeout.error());

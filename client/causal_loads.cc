@@ -98,10 +98,10 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   };
   double high = most_gained * shortest;
   if (load > load_at(high) * (1 + 1e-9))
-    return fail(
-        fmt::format("--load {}x cannot be reached: each visit would have to save almost all of "
-                    "the {} between two visits, or even more; the highest possible load is {:.2f}x",
-                    load, nanoseconds(shortest), load_at(high)));
+    return fail(fmt::format(
+        "--load {}x cannot be reached: each arrival would have to come earlier by almost all of "
+        "the {} between two arrivals, or by even more; the highest possible load is {:.2f}x",
+        load, nanoseconds(shortest), load_at(high)));
   double low = 0;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;

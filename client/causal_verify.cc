@@ -95,10 +95,9 @@ Result<Gain> gain_at(const stats::causal::Line& line, double speedup) {
     before = gain;
     from = step.speedup;
   }
-  return fail(
-      fmt::format("no experiment made the line that much faster: the largest speedup in the "
-                  "profile is {:.0f} %",
-                  100 * from));
+  return fail(fmt::format(
+      "no experiment made the line {:.4g} % faster: the largest speedup in the profile is {:.0f} %",
+      100 * speedup, 100 * from));
 }
 
 bool is_meant(const std::string& name, const std::string& wanted) {
@@ -150,7 +149,7 @@ Result<Measured> measured_in(const stats::Analysis& analysis) {
                     count));
   const auto is_known = [](std::optional<double> value) { return value && std::isfinite(*value); };
   if (!is_known(only->ratio) || !is_known(only->low) || !is_known(only->high))
-    return fail("the plan's result contains no change with an interval: see 'stabctl report'");
+    return fail("the experiment measured no change with an interval: see 'stabctl report'");
   return Measured{
       .response = analysis.spec.response,
       .level = only->treatment + "=" + only->level,
@@ -211,7 +210,7 @@ Result<int> verify(const Common& common, const VerifyOptions& options) {
   const auto ran = run_to_end(*file, how);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {
-    tell("paused; run the same command to continue");
+    tell("the experiment is paused; to continue, run the same command again");
     return exit_interrupted + ran->signal;
   }
   const auto change = analyse_stored(ran->state, ran->id);

@@ -71,8 +71,8 @@ Result<void> is_ours(const std::string& path, int socket) {
     return fail_errno("cannot tell who serves " + path);
   if (daemon.uid == 0 || daemon.uid == geteuid()) return {};
   return fail(
-      fmt::format("{} is served by user {}, not by you or root: if you trust that user, name the "
-                  "socket with --socket",
+      fmt::format("the daemon at {} runs as user {}, not as you or root: if you trust that user, "
+                  "name the socket with --socket",
                   path, daemon.uid));
 }
 
@@ -97,8 +97,9 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
     if (!socket->fd) {
       silent.push_back(fmt::format("{} ({})", path, std::strerror(socket->problem)));
       if (socket->problem == EACCES && path == sockets.back())
-        return fail(fmt::format("you may not connect to {}: ask the person who runs stabd",
-                                fmt::join(silent, ", and no stabd answers at ")));
+        return fail(
+            fmt::format("you are not allowed to connect to {}: ask the person who runs stabd",
+                        fmt::join(silent, ", and no stabd answers at ")));
       continue;
     }
     // Several paths are defaults, which the user did not name; the last one is the system's.
@@ -108,8 +109,8 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
   }
   return fail(
       fmt::format("no stabd answers at {}: start one with 'stabd', or name its socket with "
-                  "--socket. 'stabctl run' needs no daemon: 'stabctl runs' lists the folders with "
-                  "its results, and --folder reads them",
+                  "--socket. Results of 'stabctl run' need no daemon: 'stabctl runs' lists their "
+                  "folders, and --folder FOLDER reads one of them",
                   fmt::join(silent, " or at ")));
 }
 

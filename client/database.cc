@@ -86,8 +86,8 @@ Result<int> backup(const Common& common, const std::string& file) {
   }
   if (damage->empty()) return exit_ok;
   tell(
-      "stabctl: the original is damaged, and so is the copy: 'stabctl recover' makes a new "
-      "database from the readable parts");
+      "stabctl: the original database is damaged, and so is the copy: 'stabctl recover' makes a "
+      "new database from the readable parts");
   return exit_failed;
 }
 
@@ -269,8 +269,8 @@ Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t i
   if (!*found) return fail(fmt::format("there is no experiment {}", id));
   if ((*found)->ended_ns == 0)
     return fail(fmt::format(
-        "experiment {} has not ended: the command that started it ('stabctl run' or 'stabctl ab') "
-        "can continue it",
+        "experiment {} cannot be removed, because it has not ended: to continue the experiment, "
+        "repeat the command that started it ('stabctl run' or 'stabctl ab')",
         id));
   const auto content = store.content(id);
   if (!content) return fail(content.error().message);
@@ -395,7 +395,8 @@ std::string as_table(const store::Table& table) {
 // limit, so this handler ends the process.
 void end_at_once(int /*signal*/) {
   constexpr std::string_view words =
-      "stabctl: the query takes longer than its time limit: ask for less, or raise --time-limit\n";
+      "stabctl: the query takes longer than its time limit: ask for less data, or raise "
+      "--time-limit\n";
   const auto ignored = write(STDERR_FILENO, words.data(), words.size());
   static_cast<void>(ignored);
   _exit(exit_error);

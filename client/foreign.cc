@@ -69,11 +69,11 @@ Result<Format> format_of(std::string_view text) {
   if (names.found) return *names.found;
   if (names.broken)
     return wrong_call(
-        fmt::format("it begins like JSON, but the JSON is invalid at byte {}; if the file is a "
-                    "table, use --input-format csv",
+        fmt::format("the file begins like JSON, but the JSON is invalid at byte {}; if the file is "
+                    "a table, use --input-format csv",
                     *names.broken));
   return wrong_call(
-      "it is JSON, but not from hyperfine (--export-json) or Google Benchmark "
+      "the file is JSON, but not from hyperfine (--export-json) or Google Benchmark "
       "(--benchmark_out_format=json)");
 }
 
@@ -115,7 +115,7 @@ Result<Measured> read_google_benchmark(std::string_view text, const std::string&
 
 namespace {
 
-constexpr std::string_view how = "it was not written by 'hyperfine --export-json FILE'";
+constexpr std::string_view how = "the file was not written by 'hyperfine --export-json FILE'";
 
 // A list in the file with one value for each run.
 struct Field {
@@ -152,8 +152,8 @@ class Reader {
   Result<Measured> read(const json& file) {
     const auto results = file.find("results");
     if (results == file.end() || !results->is_array())
-      return fail(fmt::format("it has no list of results: {}", how));
-    if (results->empty()) return fail("it has no results: no command was measured");
+      return fail(fmt::format("there is no list of results: {}", how));
+    if (results->empty()) return fail("the file has no results: no command was measured");
     for (const json& result : *results)
       if (auto added = add(result); !added) return std::unexpected(added.error());
     measured_.response = field_.response;
@@ -177,7 +177,7 @@ class Reader {
     if (runs.name.empty()) return wrong("its command is empty");
     if (const int same = ++called_[runs.name]; same > 1)
       return fail(
-          fmt::format("result {}: its command '{}' is also the command of another result; use "
+          fmt::format("result {}: the command '{}' is also the command of another result; use "
                       "hyperfine's --command-name to tell them apart",
                       place_, one_line(runs.name, 80)));
     if (auto read = read_parameters(result, runs); !read) return read;
@@ -189,10 +189,11 @@ class Reader {
   Result<void> read_parameters(const json& result, Runs& runs) const {
     const auto parameters = result.find("parameters");
     if (parameters == result.end() || parameters->is_null()) return {};
-    if (!parameters->is_object()) return wrong("its parameters are not an object");
+    if (!parameters->is_object()) return wrong("'parameters' is not an object");
     for (const auto& [name, value] : parameters->items()) {
       if (name.empty() || value.is_structured())
-        return wrong(fmt::format("its parameter '{}' has no plain value", one_line(name, 60)));
+        return wrong(
+            fmt::format("the parameter '{}' needs a name and a plain value", one_line(name, 60)));
       std::string level = value.is_string() ? value.get<std::string>() : value.dump();
       runs.parameters.emplace_back(name, std::move(level));
     }
@@ -202,15 +203,15 @@ class Reader {
   Result<void> read_values(const json& result, Runs& runs) {
     const json* const values = list_of(result, field_.name);
     if (values == nullptr || values->empty())
-      return fail(fmt::format(
-          "result {}: it has no '{}' with a value for each run (a mean is not enough): use "
-          "a newer hyperfine with --export-json, or --metric time",
-          place_, field_.name));
+      return fail(
+          fmt::format("result {}: '{}' does not have a value for each run (a mean is not enough): "
+                      "use a newer hyperfine with --export-json, or --metric time",
+                      place_, field_.name));
     const json* const codes = list_of(result, "exit_codes");
     if (codes == nullptr)
       ++unchecked_;
     else if (codes->size() != values->size())
-      return wrong(fmt::format("it has {} values of '{}', but {} exit codes", values->size(),
+      return wrong(fmt::format("there are {} values of '{}', but {} exit codes", values->size(),
                                field_.name, codes->size()));
     // stabd's exports list the other exit codes that the plan accepts.
     const json* const accepted = list_of(result, "accepted_exit_codes");
@@ -225,7 +226,7 @@ class Reader {
           (*values)[i].is_number() ? (*values)[i].get<double>() * field_.factor : -1;
       if (!std::isfinite(value) || value < 0)
         return wrong(
-            fmt::format("value {} of its '{}' is negative or not a number", i + 1, field_.name));
+            fmt::format("value {} of '{}' is negative or not a number", i + 1, field_.name));
       if (codes != nullptr && !is_good((*codes)[i]))
         ++runs.failed;
       else
@@ -258,9 +259,9 @@ Result<Measured> read_hyperfine(std::string_view text, const std::string& respon
     if (!file.is_object()) return fail(std::string(how));
     return Reader(*field).read(file);
   } catch (const json::parse_error& error) {
-    return fail(fmt::format("its JSON is invalid at byte {}: {}", error.byte, how));
+    return fail(fmt::format("the JSON is invalid at byte {}: {}", error.byte, how));
   } catch (const json::exception&) {
-    return fail(fmt::format("it holds a number that is too large: {}", how));
+    return fail(fmt::format("a number in the file is too large: {}", how));
   }
 }
 

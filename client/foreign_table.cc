@@ -148,9 +148,10 @@ class Builder {
           "file{1}",
           kind_, kind_ == "command" ? " (set it with hyperfine's --command-name)" : ""));
     if (!left.empty())
-      table_.notes.push_back(fmt::format(
-          "These are left out, because a file lacks them or has no values for them: {}.",
-          listed(left)));
+      table_.notes.push_back(
+          fmt::format("The following {}s are left out, because a file lacks them or has no values "
+                      "for them: {}.",
+                      kind_, listed(left)));
     for (Measured& file : files_)
       std::erase_if(file.all, [&](const Runs& runs) { return times[runs.name] < files_.size(); });
     if (times.size() - left.size() > 1) table_.subject = kind_;
@@ -161,8 +162,9 @@ class Builder {
     std::vector<std::string> names;
     for (const Measured& file : files_) names.push_back(file.all.front().name);
     if (std::ranges::adjacent_find(names, std::not_equal_to<>()) != names.end())
-      table_.notes.push_back(fmt::format("Each file has only one {}, and these are compared: {}.",
-                                         kind_, listed(names)));
+      table_.notes.push_back(
+          fmt::format("Each file has only one {0}, so the following {0}s are compared: {1}.", kind_,
+                      listed(names)));
   }
 
   Result<void> choose_of_one() {
@@ -241,8 +243,8 @@ class Builder {
         const auto [there, fresh] = cells.try_emplace(cell, runs.name);
         if (!fresh)
           return wrong_call(fmt::format(
-              "--factors {} do not distinguish {} from {}: add the column that does, or use "
-              "--subject {}",
+              "--factors {} do not distinguish {} from {}: add the column that distinguishes them, "
+              "or use --subject {}",
               fmt::join(table_.treatments, ","), shown(there->second), shown(runs.name), kind_));
       }
     return {};

@@ -75,7 +75,7 @@ analyze 5 old.json new.json
 says words "no verdict: one file per level"
 says words "file: old -> new"
 says words "1 of 12 runs of './new' of new failed and are left out."
-says words "Each file has only one command, and these are compared: './old', './new'."
+says words "Each file has only one command, so the following commands are compared: './old', './new'."
 analyze 0 old.json new.json --fail-on none
 analyze 3 old.json new.json --fail-on unsure --factor version=main,branch
 says words "version: main -> branch"
@@ -100,7 +100,7 @@ says err "a column is already named command, which is also the name of the facto
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
-says words "These are left out, because a file lacks them or has no values for them: 'c', 'd'."
+says words "The following commands are left out, because a file lacks them or has no values for them: 'c', 'd'."
 says words "a file: first -> second"
 says words "against file=first, file=second is without a verdict on 2 of 2 (a, b)"
 lacks words "clearly different"
@@ -130,27 +130,27 @@ analyze 1 two.json --response user
 says err "hyperfine's files have no user for individual runs"
 sed 's/"times":\[[^]]*\],//' two.json >means.json
 analyze 1 means.json
-says err "result 1: it has no 'times' with a value for each run (a mean is not enough)"
+says err "result 1: 'times' does not have a value for each run (a mean is not enough)"
 sed 's/"exit_codes":\[0,/"exit_codes":[/' two.json >short.json
 analyze 1 short.json
-says err "it has 12 values of 'times', but 11 exit codes"
+says err "there are 12 values of 'times', but 11 exit codes"
 sed 's/,"exit_codes":\[[^]]*\]//' two.json >unchecked.json
 analyze 0 unchecked.json
 says words "For 1 of the commands, the file has no exit codes, so failed runs cannot be recognized."
 sed 's/"times":\[[^,]*/"times":[-1/' two.json >negative.json
 analyze 1 negative.json
-says err "value 1 of its 'times' is negative or not a number"
+says err "value 1 of 'times' is negative or not a number"
 sed 's/"times":\[[^,]*/"times":[1e999/' two.json >huge.json
 analyze 1 huge.json
 hyperfine "$(result a 0.1)" "$(result a 0.2)" >twice.json
 analyze 1 twice.json
-says err "result 2: its command 'a' is also the command of another result"
+says err "result 2: the command 'a' is also the command of another result"
 head -c 300 two.json >cut.json
 analyze 1 cut.json
-says err "its JSON is invalid at byte 301"
+says err "the JSON is invalid at byte 301"
 printf '{"other":[]}' >other.json
 analyze 1 other.json
-says err "it is JSON, but not from hyperfine"
+says err "the file is JSON, but not from hyperfine"
 printf '{"results":[]}' >empty.json
 analyze 1 empty.json
 says err "no command was measured"
@@ -159,7 +159,7 @@ analyze 1 large.json
 says err "it is larger than 64 MiB"
 { printf '{"results":'; head -c 1000000 /dev/zero | tr '\0' '['; } >deep.json
 analyze 1 deep.json
-says err "its JSON is invalid at byte"
+says err "the JSON is invalid at byte"
 analyze 1 two.json --input-format csv --response y
 says err "a quote inside a cell"
 
@@ -201,7 +201,7 @@ says err "a column is already named benchmark, which is also the name of the fac
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
-says words "These are left out, because a file lacks them or has no values for them: 'BM_c'."
+says words "The following benchmarks are left out, because a file lacks them or has no values for them: 'BM_c'."
 says words "The files come from different machines: lab and broken."
 analyze 0 base.json
 says words "benchmark=BM_b takes 100.00 % more real_time than benchmark=BM_a"
@@ -213,7 +213,7 @@ analyze 1 base.json two.json
 says err "base.json and two.json come from different tools"
 sed 's/"iteration"/"aggregate"/g' base.json >aggregates.json
 analyze 1 aggregates.json
-says err "there are only aggregates"
+says err "the list contains only aggregates"
 # What the program prints for numbers that are none is no JSON, and no sample.
 sed '0,/"cpu_time":[0-9.]*/s//"cpu_time":NaN/' base.json >nan.json
 analyze 0 nan.json --response cpu_time --factors benchmark

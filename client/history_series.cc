@@ -23,8 +23,8 @@ std::optional<double> finite(std::optional<double> value) {
 // "" if they are comparable.
 std::string why_not_comparable(const Experiment& each, const Experiment& latest) {
   if (each.simulated != latest.simulated)
-    return each.simulated ? "its trials ran under a simulator"
-                          : "its trials ran without a simulator";
+    return each.simulated ? "the trials ran under a simulator"
+                          : "the trials ran without a simulator";
   if (each.response != latest.response || each.unit != latest.unit)
     return fmt::format("its response is {}{}", each.response,
                        each.response == latest.response ? " in another unit" : "");

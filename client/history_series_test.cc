@@ -82,7 +82,7 @@ TEST(History, ADifferenceOfFactsIsAChangeHoweverFewThereAre) {
   ASSERT_EQ(history.series[0].changes.size(), 1U);
   EXPECT_EQ(history.series[0].changes[0].at, 2U);
   const std::string text = as_text(history);
-  EXPECT_THAT(text, HasSubstr("The same value in all trials of each experiment; less is better"));
+  EXPECT_THAT(text, HasSubstr("The value that all trials of an experiment share; less is better"));
   EXPECT_THAT(text, HasSubstr("change: 1.6 % more from experiment 3 on, worse (exactly)"));
   EXPECT_THAT(text, HasSubstr(" 1016 B "));
   EXPECT_THAT(text, Not(HasSubstr("too short")));
@@ -142,7 +142,7 @@ TEST(History, WhatIsNotComparableWithTheLatestIsLeftOutWithTheReason) {
   for (const LeftOut& each : history.left_out) reasons.push_back(each.reason);
   EXPECT_THAT(reasons,
               ElementsAre("another machine: other: a CPU, 2 CPUs, Linux 6.1, Debian",
-                          "its response is user", "its trials ran under a simulator",
+                          "its response is user", "the trials ran under a simulator",
                           "its means are arithmetic", "its response is wall in another unit",
                           "another machine: not known"));
   EXPECT_THAT(as_text(history),

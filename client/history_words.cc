@@ -135,7 +135,7 @@ class Text {
     const char* what = latest_.log_scale ? "Geometric means over the trials of each experiment"
                                          : "Arithmetic means over the trials of each experiment";
     if (std::ranges::all_of(history_.series, &Series::exact))
-      what = "The same value in all trials of each experiment";
+      what = "The value that all trials of an experiment share";
     text_ += fmt::format("{}; {} is better\n", what, latest_.higher_is_better ? "more" : "less");
   }
 

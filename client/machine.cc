@@ -63,14 +63,15 @@ Result<machine::Finding> look_at(const std::string& program) {
   if (const std::string why = machine::why_in_place(*file); !why.empty()) {
     finding.found = fmt::format("{}: {}", program, why);
     finding.meaning =
-        "its functions, stack frames and heap blocks are in the same places in every trial; stabd "
-        "refuses plans that ask for a random layout";
+        "functions, stack frames and heap blocks of the program are in the same places in every "
+        "trial; stabd refuses plans that ask for a random layout";
     finding.mend =
-        "build it with szc, without -static, -static-pie or BOLT; or use link_order and "
+        "build the program with szc, without -static, -static-pie or BOLT; or use link_order and "
         "link_padding";
   } else if (!machine::has_szc_note(*file)) {
     finding.found = fmt::format("{}: szc did not build the program", program);
-    finding.meaning = "its functions and stack frames are in the same places in every trial";
+    finding.meaning =
+        "functions and stack frames of the program are in the same places in every trial";
     finding.mend = "build it with CC=szc CXX=szc++";
   } else {
     finding.grade = machine::Grade::good;
@@ -260,8 +261,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   for (const machine::Knob* knob : *chosen)
     if (machine::is_for_experiments(*knob))
       return fail(fmt::format(
-          "{} can be changed only during an experiment{}: use machine.quiesce = \"best-effort\" "
-          "in a plan, and list it in machine.knobs together with the other knobs that you want",
+          "{0} can be changed only during an experiment{1}: use machine.quiesce = \"best-effort\" "
+          "in a plan, and list {0} in machine.knobs together with the other knobs that you want",
           knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
   const auto cpus = cpus_of(options);
   if (!cpus) return std::unexpected(cpus.error());

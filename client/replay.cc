@@ -70,8 +70,8 @@ Result<void> may_believe(const std::string& folder) {
   if (stat(path.c_str(), &status) != 0) return fail_errno("cannot look at " + path);
   if (status.st_uid == geteuid() || status.st_uid == 0) return {};
   return fail(
-      fmt::format("{} belongs to user {}, and a replay runs the commands in it: if you trust its "
-                  "contents, copy it first",
+      fmt::format("{} belongs to user {}, and a replay runs the commands in this file: if you "
+                  "trust them, copy the file, and replay from the copy",
                   path, status.st_uid));
 }
 

@@ -338,7 +338,7 @@ Result<int> run(const RunOptions& options) {
     if (!options.machines.empty()) same += "--machines " + shell_quote(options.machines) + " ";
     if (!options.calibrations.empty())
       same += "--calibrations " + shell_quote(options.calibrations) + " ";
-    tell(fmt::format("paused; to continue: stabctl run {}--folder {} {}", same,
+    tell(fmt::format("the experiment is paused; to continue: stabctl run {}--folder {} {}", same,
                      shell_quote(ran->state), shell_quote(options.plan_path)));
     return exit_interrupted + ran->signal;
   }

@@ -99,9 +99,9 @@ says words "or more, including the error of these bounds"
 says words "could be +"
 # Few blocks of a typical run may be anything, many may not; an assumption is the user's.
 analyze 0 faster --factors v --block k --baseline v=old --estimand typical
-says words "this is about a typical run, not the mean"
+says words "this answer is about a typical run, not the mean"
 analyze 0 faster --factors v --block k --baseline v=old --estimand median
-says words "this is about the median, not the mean"
+says words "this answer is about the median, not the mean"
 timed 96 3 >many.csv
 analyze 3 many --factors v --block k --baseline v=old --estimand typical
 analyze 3 many --factors v --block k --baseline v=old --estimand median

@@ -89,7 +89,7 @@ class Head {
         cancelled = output_of(command, asking).has_value();
       }
       if (Clock::now() > until)
-        return fail(fmt::format("an earlier job of this stabd does not end: {}", left));
+        return fail(fmt::format("a job that this stabd started earlier does not end: {}", left));
       if (hung_up(pause)) return {};
     }
   }

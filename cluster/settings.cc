@@ -176,8 +176,9 @@ Finding epilogs(const Settings& settings) {
       "epilogs",
       programs.empty()
           ? "none"
-          : fmt::format("{}: Slurm runs these before or after an experiment, not between trials",
-                        fmt::join(programs, ", ")));
+          : fmt::format(
+                "{}: Slurm runs these programs before or after an experiment, not between trials",
+                fmt::join(programs, ", ")));
 }
 
 Finding processes(const Settings& settings) {
@@ -185,7 +186,7 @@ Finding processes(const Settings& settings) {
   if (type == "proctrack/cgroup") return good("processes", "Slurm ends all processes of a job");
   return {.name = "processes",
           .grade = Grade::fair,
-          .found = fmt::format("Slurm finds the processes of a job by {}", type),
+          .found = fmt::format("Slurm uses {} to find the processes of a job", type),
           .meaning = "processes of an earlier job may run beside trials",
           .mend = "slurm.conf: ProctrackType=proctrack/cgroup"};
 }

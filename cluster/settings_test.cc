@@ -88,7 +88,7 @@ TEST(ClusterSettings, EachSourceOfNoiseHasTheLineThatMendsIt) {
   EXPECT_EQ(finding("processes", config_with("ProctrackType", "proctrack/linuxproc")).mend,
             "slurm.conf: ProctrackType=proctrack/cgroup");
   EXPECT_THAT(finding("epilogs", config_with("Epilog", "/etc/slurm/epilog")).found,
-              HasSubstr("Epilog /etc/slurm/epilog: Slurm runs these before or after"));
+              HasSubstr("Epilog /etc/slurm/epilog: Slurm runs these programs before or after"));
 }
 
 TEST(ClusterSettings, NodesThatAreAwayOrDifferAreNamed) {

@@ -197,7 +197,7 @@ Result<Generator> read_generator(std::string_view text, std::span<const std::str
     return static_cast<std::size_t>(found - treatments.begin());
   };
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return fail("it must look like \"d = a:b:c\"");
+  if (equals == std::string_view::npos) return fail("a generator must look like \"d = a:b:c\"");
   const auto treatment = find(text.substr(0, equals));
   if (!treatment) return std::unexpected(treatment.error());
   Generator generator{.treatment = *treatment};

@@ -107,7 +107,7 @@ TEST(Fractional, AnyTreatmentCanBeGenerated) {
 }
 
 TEST(Fractional, WrongGeneratorsSayWhy) {
-  EXPECT_EQ(generated(4, {"a:b:c"}).error().message, "it must look like \"d = a:b:c\"");
+  EXPECT_EQ(generated(4, {"a:b:c"}).error().message, "a generator must look like \"d = a:b:c\"");
   EXPECT_EQ(generated(4, {"d = a:x"}).error().message,
             "'x' is not a treatment of this plan: write \"d = a:b:c\"");
   EXPECT_EQ(generated(4, {"d = a:a"}).error().message,

@@ -85,7 +85,7 @@ std::string_view why_not_by_turns(const Plan& plan) {
              "more than others";
     case DesignKind::nested:
     case DesignKind::padding_study:
-      return "all runs of a seed together give one value";
+      return "the value of a seed is computed from all runs of the seed";
     default:
       return "";
   }

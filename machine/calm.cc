@@ -78,7 +78,7 @@ std::string Calm::end(std::chrono::nanoseconds passed) {
   std::vector<counters::Reading> readings;
   observer_.after(readings);
   if (const auto ns = number(readings, "memory-pressure-ns"); ns && *ns / time > bounds_.load)
-    loud.push_back(fmt::format("tasks wait for memory {} of the time", percent(*ns / time)));
+    loud.push_back(fmt::format("for {} of the time, tasks wait for memory", percent(*ns / time)));
   if (bounds_.temperature_c) {
     const auto now_c = number(readings, "temperature-after-c");
     if (now_c && *now_c > *bounds_.temperature_c)

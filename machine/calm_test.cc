@@ -85,7 +85,7 @@ TEST_F(CalmTest, MemoryTemperatureAndFrequencyAreBounded) {
   EXPECT_EQ(
       look({.load = 0.05},
            [&] { put("/proc/pressure/memory", "some avg10=0 avg60=0 avg300=0 total=90000\n"); }),
-      "tasks wait for memory 9 % of the time");
+      "for 9 % of the time, tasks wait for memory");
   EXPECT_EQ(look({.load = 0.05, .temperature_c = 45}), "45.5 C is above 45");
   EXPECT_EQ(look({.load = 0.05, .frequency_khz = 2.5e6}), "2400000 kHz is below 2500000");
 }

@@ -189,12 +189,14 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   if (choice.shared)
     reasons.emplace_back("everything else also runs on them, because there are no other CPUs");
   else if (choice.siblings)
-    reasons.emplace_back("they share a core with CPUs that are in use and slow them down");
+    reasons.emplace_back(
+        "everything else runs on the other CPUs of their cores and slows them down");
   else if (choice.idle.empty())
     reasons.emplace_back("each is on its own core");
   else
-    reasons.push_back(fmt::format("each is on its own core, whose other CPUs ({}) stay idle",
-                                  to_string(choice.idle)));
+    reasons.push_back(
+        fmt::format("each is on its own core, and the other CPUs of these cores ({}) stay idle",
+                    to_string(choice.idle)));
   if (!intersection(cores_with(cores_, of_devices_), choice.trial).empty())
     reasons.push_back(fmt::format(
         "device interrupts arrive on these CPUs or on other CPUs of their cores{} (the knob "

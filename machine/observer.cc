@@ -117,7 +117,7 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
   });
   if (!known) return strange();
   if (found != cpus.size())
-    return std::unexpected("the kernel's file has no numbers for one of the trial's CPUs");
+    return std::unexpected("the kernel reports no numbers for one of the trial's CPUs");
   return sum * (ns_per_second / ticks);
 }
 
@@ -152,7 +152,7 @@ Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
     wanted.push_back(has(cpus, *cpu));
   }
   if (!std::cmp_equal(std::ranges::count(wanted, true), cpus.size()))
-    return std::unexpected("the kernel's file has no numbers for one of the trial's CPUs");
+    return std::unexpected("the kernel reports no numbers for one of the trial's CPUs");
   std::int64_t sum = 0;
   bool any = false;
   while (!table.empty()) {

@@ -210,7 +210,7 @@ void be_the_first_to_go() {
 }
 
 std::string how_it_ended(std::optional<int> status) {
-  if (!status) return "ended, but only the process that traces it knows its exit status";
+  if (!status) return "ended with an exit status that only its tracer knows";
   if (WIFSIGNALED(*status))
     return fmt::format("was killed by signal {} ({})", WTERMSIG(*status),
                        strsignal(WTERMSIG(*status)));

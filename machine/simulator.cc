@@ -157,8 +157,8 @@ std::vector<Reading> simulated_readings(std::string_view counts, std::string_vie
   if (processes.empty()) return all_absent("the program did not run under cachegrind");
   if (processes.size() > 1 || *processes.begin() != std::to_string(own))
     return all_absent(
-        "the program started other programs, and cachegrind counts each process separately: name "
-        "the compared program itself in benchmark.run");
+        "the program started other programs, and cachegrind counts each process separately: let "
+        "benchmark.run start the compared program directly");
   const auto found = counts_in(counts);
   if (!found) return all_absent("cachegrind wrote no counts: something killed the program");
   std::vector<Reading> readings;

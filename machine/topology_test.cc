@@ -321,15 +321,16 @@ std::string why(const char* description, unsigned n, const CpuSet& efficient = {
 TEST(ChooseCpus, SaysWhy) {
   EXPECT_EQ(why(big, 1),
             "they are not on the core of CPU 0, where the kernel does most of its own work\n"
-            "each is on its own core, whose other CPUs (33) stay idle\n");
+            "each is on its own core, and the other CPUs of these cores (33) stay idle\n");
   EXPECT_THAT(why(big, 16), HasSubstr("they are in one L3 cache\n"));
   EXPECT_THAT(why(big, 17), HasSubstr("they are in one NUMA node\n"));
   EXPECT_THAT(why(big, 63), HasSubstr("they are in several NUMA nodes"));
-  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one of them is on the core of CPU 0"),
-                                   HasSubstr("they share a core with CPUs that are in use")));
+  EXPECT_THAT(why(big, 127),
+              AllOf(HasSubstr("one of them is on the core of CPU 0"),
+                    HasSubstr("everything else runs on the other CPUs of their cores")));
   EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else also runs on them"));
   EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each is on its own core\n"));
-  EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("they share a core"));
+  EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("on the other CPUs of their cores"));
   const char* eight = "Package:1 L3Cache:1 Core:8 PU:2";
   EXPECT_THAT(why(eight, 2, range(8, 15)), HasSubstr("they are the machine's fast cores\n"));
   EXPECT_THAT(why(eight, 9, range(8, 15)), HasSubstr("they include slower cores"));

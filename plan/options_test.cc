@@ -146,7 +146,7 @@ TEST(PlanOptions, HaveOneNameForOneValue) {
     EXPECT_THAT(problems(std::string("[randomize]\nbudget = '") + share + "'\n"),
                 HasSubstr("'randomize.budget' must be \"off\" or whole percent from \"1%\""));
   EXPECT_THAT(problems("[randomize]\nrerandomize = 'once'\nbudget = '2%'\n"),
-              HasSubstr("'randomize.budget' has no effect: it needs rerandomize = \"repeated\""));
+              HasSubstr("'randomize.budget' has no effect without rerandomize = \"repeated\""));
   EXPECT_EQ(problems("[factor.period]\nlevels = ['1ms', '61min', 5]\n"),
             "p:10:18: each item of 'factor.period.levels' " + rule + "\"61min\"\n" +
                 "p:10:27: each item of 'factor.period.levels' " + rule + "5\n");
@@ -159,7 +159,8 @@ TEST(PlanOptions, HaveOneNameForOneValue) {
 
 TEST(PlanOptions, AreGivenOnceAndSpelledRight) {
   EXPECT_EQ(problems(code + "[randomize]\ncode = true\n"),
-            "p:12:1: 'randomize.code' is also a factor: remove this key, or [factor.code]\n");
+            "p:12:1: 'code' is set in [randomize] and is also a factor: remove 'randomize.code', "
+            "or [factor.code]\n");
   EXPECT_EQ(problems("[randomize]\nperod = '1s'\n"),
             "p:10:1: unknown key 'randomize.perod', did you mean 'period'?\n");
   EXPECT_EQ(problems_of(with_szc + "env = { STABILIZER_OPTIONS = 'code=0' }\n"),
@@ -168,18 +169,18 @@ TEST(PlanOptions, AreGivenOnceAndSpelledRight) {
 
 TEST(PlanOptions, ThatDoNothingAreRefused) {
   EXPECT_EQ(problems("[randomize]\ncode = false\nrerandomize = 'once'\n"),
-            "p:11:1: 'randomize.rerandomize' has no effect: it needs code = true\n");
+            "p:11:1: 'randomize.rerandomize' has no effect without code = true\n");
   EXPECT_EQ(problems("[randomize]\nrerandomize = 'once'\nperiod = '1s'\n"),
-            "p:11:1: 'randomize.period' has no effect: it needs rerandomize = \"repeated\" and "
-            "code = true\n");
+            "p:11:1: 'randomize.period' has no effect without rerandomize = \"repeated\" and code "
+            "= true\n");
   EXPECT_EQ(problems("[randomize]\ncode = false\nheap = true\n"
                      "[factor.layout]\nrandom = { per = 'block' }\n"),
             "");
   EXPECT_EQ(problems("[randomize]\ncode = false\nheap = false\n"
                      "[factor.layout]\nrandom = { per = 'block' }\n"),
-            "p:12:9: the factor 'layout' has no effect: it needs code = true\n");
+            "p:12:9: the factor 'layout' has no effect without code = true\n");
   EXPECT_EQ(problems("[randomize]\nheap = false\nallocator = 'tlsf'\n"),
-            "p:11:1: 'randomize.allocator' has no effect: it needs heap = true\n");
+            "p:11:1: 'randomize.allocator' has no effect without heap = true\n");
   EXPECT_THAT(
       problems("[randomize]\nrerandomize = 'once'\n[factor.period]\nlevels = ['1s', '2s']\n"),
       HasSubstr("p:11:9: the cells (period = 1000ms) and (period = 2000ms) are equivalent"));
@@ -193,7 +194,7 @@ TEST(PlanOptions, CellsThatRunTheSameAreRefused) {
   EXPECT_EQ(
       problems(code + when),
       "p:9:9: the cells (code = false, rerandomize = once) and (code = false, rerandomize = "
-      "repeated) are equivalent: list the cells that you want, with design.kind = \"custom\"\n");
+      "repeated) are equivalent: set design.kind = \"custom\", and list the cells that you want\n");
   const std::string custom = code + when + "[design]\nkind = 'custom'\ncells = [\n";
   EXPECT_EQ(problems(custom + "{ code = 'false', rerandomize = 'once' },\n"
                               "{ code = 'true', rerandomize = 'once' },\n"
@@ -271,7 +272,7 @@ TEST(PlanOptions, LinkPaddingActsThroughTheLinkersFlags) {
                            "[factor.link_padding]\nrandom = { per = 'block' }\n";
   EXPECT_EQ(problems_of(text),
             "p:5:1: the factor 'link_padding' acts through ${LDFLAGS}, which the benchmark 'b' "
-            "does not use: add it to the link command in benchmark.build\n");
+            "does not use: add ${LDFLAGS} to the link command in benchmark.build\n");
 }
 
 TEST(PlanOptions, ActingOnesAreThoseThatMakeADifference) {

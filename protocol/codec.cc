@@ -70,7 +70,8 @@ Result<void> decode_reply_into(std::string_view line, const Shape& reply, void* 
     }
     Refusal refused;
     read(object, refused, Field{}, "the answer");
-    return fail(refused.error.empty() ? "stabd refused without giving a reason" : refused.error);
+    return fail(refused.error.empty() ? "stabd refused the request without giving a reason"
+                                      : refused.error);
   } catch (const std::exception& error) {
     return no_message(error);
   }

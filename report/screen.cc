@@ -253,8 +253,8 @@ Screen screen_of(const Document& document) {
   known("Reason", document.reason);
   if (document.looked_early)
     known("Early",
-          "the experiment has not reached its planned end, and the error rate of its verdicts "
-          "holds only if you look once, at the planned end");
+          "the experiment has not reached its planned end; the error rate of its verdicts holds "
+          "only if you look at the results once, at the planned end");
   if (document.exclusions && document.exclusions->disturbed > 0)
     known("Excluded", dependence_text(*document.exclusions));
   known("Output", outputs_text(document.outputs));

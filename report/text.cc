@@ -102,7 +102,8 @@ std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
     failures.push_back(fmt::format(
-        "'stabctl logs {}' shows their output; after 'stabctl run', add --folder FOLDER",
+        "'stabctl logs {}' shows what failed builds and trials printed; after 'stabctl run', add "
+        "--folder FOLDER",
         document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   std::string tables = causal_section(document, options) + responses_section(document, options);

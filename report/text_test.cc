@@ -158,7 +158,7 @@ TEST(Text, WhereMoreIsBetterItSaysSo) {
   EXPECT_THAT(words_of(report), HasSubstr("negative means lower, and more is better."));
   EXPECT_THAT(report, HasSubstr("means; more is better."));
   EXPECT_THAT(report, Not(HasSubstr("less is better")));
-  EXPECT_THAT(report, HasSubstr("lower: below 0 with p < 0.05; higher: above 0;"));
+  EXPECT_THAT(report, HasSubstr("lower: below 0 with p < 0.05; higher: above 0"));
   EXPECT_THAT(report, HasSubstr("\x1b[32mhigher\x1b[0m"));
 }
 

@@ -27,8 +27,8 @@ constexpr const char* subject_column = "benchmark";
 constexpr const char* experiment_column = "experiment";
 constexpr const char* seed_column = "seed";
 constexpr const char* one_session =
-    "one session per arm: the effect of the arms cannot be told from the effect of changes on the "
-    "machine between the sessions";
+    "each experiment was one session, so a difference between the experiments may come from "
+    "changes on the machine between the sessions";
 
 // One number of a measured trial that is ok.
 struct Row {
@@ -142,8 +142,8 @@ Result<void> require_comparable(const Side& before, const Side& after) {
   for (const Side* side : {&before, &after})
     if (side->plan.is_causal())
       return fail(
-          fmt::format("experiment {} is a causal profile, and all times of its trials include "
-                      "virtual pauses: see 'stabctl report'",
+          fmt::format("experiment {} is a causal profile, so its times include virtual pauses and "
+                      "cannot be compared: see 'stabctl report'",
                       side->experiment.id));
   if (before.plan.simulated != after.plan.simulated)
     return fail(
@@ -163,8 +163,8 @@ Result<void> require_comparable(const Side& before, const Side& after) {
         before.experiment.id, after.experiment.id, response));
   if (before.seed_factor.empty() != after.seed_factor.empty())
     return fail(
-        "one of the experiments is nested and the other is not, so their trials do not vary for "
-        "the same reasons");
+        "the experiments cannot be compared: only one of them is nested, so their trials vary for "
+        "different reasons");
   return {};
 }
 
@@ -274,8 +274,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
           fmt::format("Experiment {} is {}.", side->experiment.id, side->experiment.state));
     if (side->plan.design.stop)
       notes.push_back(
-          fmt::format("The stopping rule of experiment {} could end it early, and does not take "
-                      "this comparison into account.",
+          fmt::format("The stopping rule of experiment {} could end the experiment early, but "
+                      "does not take this comparison into account.",
                       side->experiment.id));
   }
 }

@@ -115,14 +115,15 @@ TEST_F(CompareTest, OneSessionAnArmGivesNoVerdictHoweverLargeTheChange) {
   ASSERT_EQ(comparison.analysis.effects.size(), 2U);
   for (const stats::Effect& effect : comparison.analysis.effects) {
     EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
-    EXPECT_THAT(effect.reason, HasSubstr("one session per arm"));
+    EXPECT_THAT(effect.reason, HasSubstr("each experiment was one session"));
     EXPECT_TRUE(effect.p && effect.low && effect.high);
     EXPECT_LT(*effect.p, 1e-6);
     EXPECT_FALSE(effect.p_adjusted || effect.low_adjusted || effect.detectable);
   }
   EXPECT_FALSE(comparison.findings.regressed);
   EXPECT_TRUE(comparison.findings.unsure);
-  EXPECT_THAT(report::answer(comparison.analysis), HasSubstr("no verdict: one session per arm"));
+  EXPECT_THAT(report::answer(comparison.analysis),
+              HasSubstr("no verdict: each experiment was one session"));
   EXPECT_THAT(report::answer(comparison.analysis), Not(HasSubstr("the same")));
   EXPECT_THAT(comparison.analysis.notes, Contains(HasSubstr("within each experiment")));
 }

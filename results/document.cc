@@ -98,7 +98,7 @@ void add_machine(store::Reader& store, store::Id id, report::Document& document)
   if (const auto machine = store.machine(id); !machine) {
     document.machine = "not known: " + machine.error().message;
   } else if (!*machine) {
-    document.machine = fmt::format("not known: row {} of table machine is missing", id);
+    document.machine = fmt::format("not known: row {} is missing in the table 'machine'", id);
   } else {
     const machine::StoredFacts facts = machine::stored_facts((*machine)->facts);
     document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
@@ -160,7 +160,7 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
            option == "code")
     drawn.why = "not in all trials";
   else
-    drawn.why = "the plan does not ask for it";
+    drawn.why = "not requested in the plan";
   return drawn;
 }
 
@@ -423,10 +423,11 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
                         : stats::without_machines(data, spec, analysis.slow_machines),
                     analysis);
   if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
-    analysis.notes.insert(analysis.notes.begin(),
-                          fmt::format("{} was counted in only {} of {} blocks, because events take "
-                                      "turns ('measure.rotate'), and is compared in these blocks.",
-                                      spec.response, turns.among(blocks), blocks));
+    analysis.notes.insert(
+        analysis.notes.begin(),
+        fmt::format("{} was counted in only {} of {} blocks, because events take "
+                    "turns ('measure.rotate'), so the comparison uses only these blocks.",
+                    spec.response, turns.among(blocks), blocks));
   return analysis;
 }
 

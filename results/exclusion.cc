@@ -76,8 +76,8 @@ void mark(std::span<const plan::Exclusion> rules, store::Trial& trial) {
   const plan::Exclusion& rule = rules[caught->rule];
   const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
   trial.status = store::TrialStatus::disturbed;
-  trial.reason = fmt::format("{} is {}, but the plan excludes {}", rule.quantity, caught->value,
-                             plan::describe(rule));
+  trial.reason = fmt::format("{} is {}, but the plan excludes trials with {}", rule.quantity,
+                             caught->value, plan::describe(rule));
   trial.readings.push_back(counters::counted(std::string(rule_reading), "",
                                              static_cast<std::int64_t>(caught->rule + 1)));
   trial.readings.push_back(

@@ -82,7 +82,8 @@ TEST(Judge, ATrialThatIsCaughtSaysByWhichRuleAndValue) {
   store::Trial trial = trial_with({counters::counted("interrupts", "", 30)});
   mark(rules, trial);
   EXPECT_EQ(trial.status, store::TrialStatus::disturbed);
-  EXPECT_EQ(trial.reason, "interrupts_per_s is 60, but the plan excludes interrupts_per_s > 50");
+  EXPECT_EQ(trial.reason,
+            "interrupts_per_s is 60, but the plan excludes trials with interrupts_per_s > 50");
   EXPECT_EQ(rule_of(trial), 1U);
   ASSERT_EQ(trial.readings.size(), 3U);
   EXPECT_EQ(trial.readings[2], counters::counted("exclude-value", "1/s", 60.0));

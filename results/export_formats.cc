@@ -335,11 +335,11 @@ Result<void> check_cells(const store::Experiment& experiment, const std::string&
   if (cell.empty() && cells.size() > 1)
     return fail(
         fmt::format("experiment {} has several cells, and coz's format has no place for their "
-                    "names: choose one with --cell: {}",
+                    "names: choose a cell with --cell: {}",
                     experiment.id, listed(cells)));
   if (!cell.empty() && !cells.contains(cell))
     return fail(fmt::format(
-        "experiment {} has no successful trial of a cell '{}': choose one with --cell: {}",
+        "experiment {} has no cell '{}' with a successful trial: choose a cell with --cell: {}",
         experiment.id, one_line(cell, 200), listed(cells)));
   return {};
 }

@@ -383,7 +383,8 @@ std::string text_of(const store::Trial& trial, const std::string& cell, bool col
                       samples_in(profile), profile.event, profile.hz, amount(all, profile.unit));
   if (profile.lost > 0)
     text += fmt::format(
-        "The kernel lost {} records for lack of room. Samples after the first lost record are "
+        "The kernel lost {} records, because its buffer was full. Samples after the first lost "
+        "record are "
         "shown as {}.\n",
         profile.lost, counters::unknown_function);
   report::Grid grid;
@@ -447,7 +448,7 @@ Result<protocol::ProfileReply> answer_profile(store::Reader& store,
   if (!plan) return fail(toml::describe(plan.error(), experiment.name));
   if (plan->profile.empty())
     return fail(fmt::format(
-        "experiment {} has no profiles: its plan has no 'measure.profile', as in profile = "
+        "experiment {} has no profiles: set 'measure.profile' in its plan, for example to "
         "\"task-clock:u\"",
         experiment.id));
   if (request.position.has_value() != request.cells.empty() ||

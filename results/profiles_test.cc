@@ -146,7 +146,7 @@ TEST_F(Profiles, WhatCannotBeAnsweredIsRefused) {
 TEST_F(Profiles, APlanWithoutThemSaysWhatToAdd) {
   begin(tables);
   run();
-  EXPECT_THAT(text({.position = position("slow")}), HasSubstr("no 'measure.profile'"));
+  EXPECT_THAT(text({.position = position("slow")}), HasSubstr("set 'measure.profile' in its plan"));
 }
 
 TEST_F(Profiles, TrialsWithoutALotOfThemAreLeftOut) {

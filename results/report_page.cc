@@ -94,8 +94,9 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
   std::vector<Chance> chances;
   chances.push_back(
       {.what = "order of trials",
-       .how = fmt::format("each block runs each of its cells {}, in an order drawn from the seed",
-                          times_in_block(plan.design.kind)),
+       .how = fmt::format(
+           "each block runs each of its cells {}, in an order drawn from the experiment's seed",
+           times_in_block(plan.design.kind)),
        .random = true});
   for (const plan::Factor& factor : plan.factors) chances.push_back(chance_of(factor));
   chances.push_back(programs_own(document.layouts));
@@ -108,7 +109,8 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
     chances.push_back({.what = "size of the environment",
                        .how = "not a factor: determined by the plan's variables"});
   if (!has(plan, FactorKind::link_order))
-    chances.push_back({.what = "link order", .how = "not a factor: as in the build commands"});
+    chances.push_back(
+        {.what = "link order", .how = "not a factor: determined by the build commands"});
   chances.push_back(
       {.what = "machine, kernel and session",
        .how = plan.machine_count() > 1

@@ -216,10 +216,11 @@ class Collector {
     std::vector<std::string> notes;
     for (const auto& [benchmark, split] : splits_)
       if (split.left_out)
-        notes.push_back(fmt::format(
-            "Programs report more than {0} benchmarks in total. Benchmarks that the program "
-            "of {1} reported after the first {0} are left out.",
-            most_subjects, benchmark));
+        notes.push_back(
+            fmt::format("The programs report more than {0} benchmarks in total, but the analysis "
+                        "uses only the first {0}. The last benchmarks of {1} "
+                        "are left out.",
+                        most_subjects, benchmark));
     return notes;
   }
 

@@ -196,7 +196,8 @@ Result<std::string> digest_of_build(store::Reader& store, const store::Trial& tr
     return each.key == trial.build && each.benchmark == trial.benchmark;
   });
   if (build == builds->end())
-    return fail(fmt::format("the build {} of trial {} is not stored", trial.build, trial.position));
+    return fail(fmt::format("the database does not contain the build {} of trial {}", trial.build,
+                            trial.position));
   return build->binary_sha256;
 }
 
@@ -235,8 +236,8 @@ Result<protocol::ReplayReply> answer_replay(store::Reader& store,
   if (trial->position >= expansion.trials.size() ||
       expansion.trials[trial->position].seed != trial->seed)
     return fail(
-        fmt::format("trial {} was run by a version of stabd that makes other trials from the plan: "
-                    "use that version",
+        fmt::format("trial {} was run by another version of stabd, which derives different trials "
+                    "from the plan: use that version",
                     trial->position));
   BuiltPaths built;
   if (!trial->build.empty())

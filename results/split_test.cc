@@ -154,7 +154,8 @@ TEST_F(DocumentTest, AProgramThatNamesEverOtherBenchmarksIsBounded) {
   EXPECT_THAT(
       all.analysis.notes,
       Contains(HasSubstr(
-          "Programs report more than 1000 benchmarks in total. Benchmarks that the program of ")));
+          "The programs report more than 1000 benchmarks in total, but the analysis uses only the "
+          "first 1000. The last benchmarks of ")));
   EXPECT_LE(all.analysis.means.size(), 2000U);
 }
 

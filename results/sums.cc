@@ -61,7 +61,7 @@ void CounterCounter::add(const std::vector<Reading>& readings) {
       ++counter.absent;
       if (counter.reason.empty())
         counter.reason =
-            reading == readings.end() ? "the trial has no such reading" : reading->reason;
+            reading == readings.end() ? "the reading was not recorded" : reading->reason;
       continue;
     }
     counter.unit = reading->unit;

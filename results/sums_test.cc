@@ -41,7 +41,7 @@ TEST(CounterCounter, TellsWhatWasCountedFromWhatWasNot) {
   EXPECT_DOUBLE_EQ(result[0].median.value(), 20.2);
   EXPECT_EQ(result[1].name, "instructions");
   EXPECT_EQ(result[1].absent, 2U);
-  EXPECT_EQ(result[1].reason, "the trial has no such reading");
+  EXPECT_EQ(result[1].reason, "the reading was not recorded");
   EXPECT_EQ(result[2].absent, 2U);
   EXPECT_EQ(result[2].reason, "none was free");
   EXPECT_EQ(result[2].median, 7);

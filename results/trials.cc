@@ -265,16 +265,17 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
     return fail("--better needs --response, which names the response");
   }
   if (plan.is_causal())
-    return fail(fmt::format(
-        "experiment {} is a causal profile: all times of its trials include virtual pauses",
-        experiment.id));
+    return fail(
+        fmt::format("experiment {} is a causal profile, so its times include virtual pauses and "
+                    "cannot be compared",
+                    experiment.id));
   if (auto there = must_be_there(store, experiment, plan, asked.response); !there)
     return std::unexpected(there.error());
   const auto parts = plan::parts_of(plan, asked.response);
   if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
     return fail(
-        fmt::format("the plan excludes trials by '{}', which counts the same as '{}', so a "
-                    "comparison of the remaining trials would show nothing: use another response",
+        fmt::format("the plan's exclusion rule '{}' measures the same as the response '{}', so "
+                    "comparing the remaining trials would show nothing: use another response",
                     plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())

@@ -69,7 +69,7 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
   EXPECT_EQ(all.trials.failed, 0U);
   EXPECT_EQ(all.analysis.notes[0],
             "rare was counted in only 4 of 12 blocks, because events take turns "
-            "('measure.rotate'), and is compared in these blocks.");
+            "('measure.rotate'), so the comparison uses only these blocks.");
   EXPECT_THAT(all.others[0].notes, Each(Not(HasSubstr("turn"))));
   EXPECT_EQ(all.others[1].notes[0].substr(0, 40), "often was counted in only 8 of 12 blocks");
   EXPECT_EQ(all.analysis.spec.unit, stats::Unit::number) << "whichever block was the first";
@@ -192,8 +192,8 @@ TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {
     trial.readings.push_back(counters::counted("context-switches-involuntary", "", 1));
   });
   EXPECT_THAT(refusal({.response = "context-switches-involuntary"}),
-              HasSubstr("the plan excludes trials by 'involuntary_switches_per_s > 1000', which "
-                        "counts the same"));
+              HasSubstr("the plan's exclusion rule 'involuntary_switches_per_s > 1000' measures "
+                        "the same as the response"));
   std::string text = by_turns.substr(0, by_turns.find("[analysis]"));
   text.erase(text.find("repetitions = 4"), 15);
   begin(text + "[design]\nkind = 'one-way'\nstop = { rule = 'sequential', min = 5, max = 6 }\n");

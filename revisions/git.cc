@@ -24,7 +24,7 @@ constexpr std::chrono::minutes longest_of_git{10};
 constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
 
 std::string how_it_ended(const Ended& ended) {
-  return ended.how == End::exited ? fmt::format("it ended with exit code {}", ended.exit_code)
+  return ended.how == End::exited ? fmt::format("git ended with exit code {}", ended.exit_code)
                                   : ended.reason;
 }
 

@@ -79,8 +79,8 @@ Result<void> check_files(const plan::Plan& plan, const Repository& repository, c
     if (!there) return std::unexpected(there.error());
     if (!*there)
       return fail(
-          fmt::format("'factor.{}': the revision {} has no {}: choose revisions that contain "
-                      "everything that the plan builds",
+          fmt::format("'factor.{}': the revision {} does not contain {}: choose revisions that "
+                      "contain everything that the plan builds",
                       named.factor, one_line(named.revision, 100), one_line(path, 300)));
   }
   return {};

@@ -79,9 +79,9 @@ TEST_F(OfPlan, OrThePlanIsNotTaken) {
   EXPECT_THAT(error_of(plan_with(R"(["main", "."])"), ""),
               HasSubstr("must be in a git repository"));
   EXPECT_THAT(error_of(plan_with(R"(["v1.0", "."])"), "repo/part"),
-              HasSubstr("the revision v1.0 has no part: choose revisions"));
+              HasSubstr("the revision v1.0 does not contain part: choose revisions"));
   EXPECT_THAT(error_of(plan_with(R"(["v1.0", "."])", "sources = [\"b\", \"part/b\"]\n")),
-              HasSubstr("the revision v1.0 has no part/b"));
+              HasSubstr("the revision v1.0 does not contain part/b"));
   const std::string commit = commit_of(folder_ / "repo", "main").value();
   EXPECT_THAT(
       error_of(plan_with(R"(["main", "v1.0"])") + "[revisions]\nmain = \"" + commit + "\"\n"),

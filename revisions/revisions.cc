@@ -168,7 +168,9 @@ Result<std::string> merge_base(const Repository& repository) {
     if (!ended) return std::unexpected(ended.error());
     if (is_well(*ended)) return ended->out.substr(0, ended->out.find('\n'));
   }
-  return fail("there is no branch main, master or upstream to compare with: give a revision");
+  return fail(
+      "the current branch has no upstream, and there is no branch main or master to compare with: "
+      "give a revision");
 }
 
 Result<void> no_place(const Entry& submodule, const std::string& to) {

@@ -112,7 +112,7 @@ analyze 1 drift.csv --response y --factors opt --order y
 says err "named twice"
 sed 's/^[0-9]*,/1,/' drift.csv >tied.csv
 analyze 3 tied.csv --response y --factors opt --order when
-says out "40 rows have the same when as another row; they are ordered as in the file."
+says out "In 40 rows, the column when has the same value as in another row;"
 
 # stabd's own export: what is no measurement is no data, and the time is known.
 awk 'BEGIN { print "position,attempt,last,block,warmup,benchmark,opt,seed,status,started_ns,wall_ns"

@@ -100,10 +100,9 @@ void copy_experiment(store::Reader& from, const store::Experiment& source, store
   for (const store::Build& each : value_of(from.builds(source.id))) parts.add(each);
   value_of(results::for_each_trial(from, source, [&](const store::Trial& trial) {
     if (trial.position >= source.trials)
-      refuse(
-          fmt::format("it contains a trial at position {} (counted from 0), but its experiment has "
-                      "only {} trials",
-                      trial.position, source.trials));
+      refuse(fmt::format(
+          "there is a trial at position {} (counted from 0), but the experiment has only {} trials",
+          trial.position, source.trials));
     parts.add(trial);
     return true;
   }));
@@ -136,7 +135,7 @@ void write_archive(const std::string& database, store::Id id, const std::string&
     copy_experiment(*from, *found, *to, row,
                     {.at_ns = wall_clock_ns(),
                      .kind = "export",
-                     .text = fmt::format("written to an archive from experiment {} of {}", id,
+                     .text = fmt::format("experiment {} of {} was written to this archive", id,
                                          one_line(database, 500))},
                     {});
   }
@@ -177,26 +176,28 @@ void check_times(store::Reader& archive, const store::Experiment& experiment) {
   constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;
   const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
   if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
-    refuse("its experiment has a date in the future: check the clocks of both machines");
+    refuse("the experiment has a date in the future: check the clocks of both machines");
   for (const store::Event& each : value_of(archive.events(experiment.id)))
     if (each.at_ns > latest)
-      refuse("it has an event dated in the future: check the clocks of both machines");
+      refuse(
+          "the archive has an event with a date in the future: check the clocks of both machines");
 }
 
 // Checks a file from an untrusted source, and returns its only experiment.
 store::Experiment only_experiment(store::Reader& archive) {
   for (const store::Damage& each : value_of(archive.verify()))
-    refuse(
-        fmt::format("it is damaged: row {} of table {}: {}", each.row, each.table, each.problem));
+    refuse(fmt::format("the archive is damaged: row {} of table {}: {}", each.row, each.table,
+                       each.problem));
   const auto experiments = value_of(archive.experiments());
   if (experiments.intact.size() != 1 || !experiments.damaged.empty())
-    refuse(
-        fmt::format("it holds {} experiments, but an archive holds exactly one: make an archive "
-                    "with 'stabctl export ID --archive FILE'",
-                    experiments.intact.size() + experiments.damaged.size()));
+    refuse(fmt::format(
+        "the file holds {} experiments, but an archive holds exactly one: make an archive "
+        "with 'stabctl export ID --archive FILE'",
+        experiments.intact.size() + experiments.damaged.size()));
   const store::Experiment& experiment = experiments.intact.front();
   if (!has_ended(experiment))
-    refuse(fmt::format("its experiment has not ended; it is {}", one_line(experiment.state, 50)));
+    refuse(fmt::format("the archive's experiment has not ended; its state is {}",
+                       one_line(experiment.state, 50)));
   const auto plan = plan::read_plan(experiment.plan);
   if (!plan)
     refuse("this version of stabd does not accept the experiment's plan: " +
@@ -215,7 +216,7 @@ store::Id machine_of(store::Reader& archive, const store::Experiment& source,
                      const Receiver& receiver, store::Store& to) {
   if (receiver.believed || source.machine == 0) return copy_machine(archive, source.machine, to);
   auto found = value_of(archive.machine(source.machine));
-  if (!found) refuse("the row of its machine is missing");
+  if (!found) refuse("the row of the experiment's machine is missing");
   found->key += fmt::format("-imported-by-{}", receiver.uid);
   return value_of(to.add_machine(*found));
 }
@@ -249,7 +250,7 @@ void separate(const std::string& file, const Receiver& receiver, const std::stri
 store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to) {
   if (machine == 0) return 0;
   const auto found = value_of(from.machine(machine));
-  if (!found) refuse("the row of its machine is missing");
+  if (!found) refuse("the row of the experiment's machine is missing");
   const store::Id copy = value_of(to.add_machine(*found));
   auto calibrations = value_of(from.calibrations(machine));
   const auto known = value_of(to.calibrations(copy));

@@ -66,7 +66,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       ->default_str(fmt::format("{:04o}", options.socket_mode))
       ->check(CLI::IsMember({"0600", "0660", "0666"}));
   app.add_option("--socket-group", options.socket_group,
-                 "Group (name or number) whose members may connect when the mode is 0660");
+                 "Group (name or number) whose members may connect when the socket's mode is 0660");
   app.add_option("--cache", options.cache_directory, "Folder for builds")->capture_default_str();
   app.add_option("--log", options.log, "Lowest level to log")
       ->capture_default_str()
@@ -84,7 +84,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       "Do not contain trials in pid namespaces");
   app.add_option_function<std::int64_t>(
          "--read-limit", [&options](std::int64_t given) { options.read_limit = seconds(given); },
-         "Give up a report, an export or an analysis that takes longer than this many seconds")
+         "Stop a report, an export or an analysis that takes longer than this many seconds")
       ->default_str(in_seconds(options.read_limit))
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--machine-root", options.machine_root)->group("");
@@ -182,13 +182,16 @@ int print_manual() {
   fmt::print(
       "{}",
       stab::manual::page_of(
-          app, {.name = "stabd",
-                .section = 8,
-                .parts = {{.title = "FILES",
-                           .text = "These folders are for root. The daemon of another user follows "
-                                   "the XDG rules: ~/.local/state/stabd, ~/.cache/stabd, "
-                                   "~/.config/stabd and $XDG_RUNTIME_DIR/stabd.\n"},
-                          {.title = "SEE ALSO", .text = "stabctl(1)\n"}}}));
+          app,
+          {.name = "stabd",
+           .section = 8,
+           .parts = {
+               {.title = "FILES",
+                .text =
+                    "The default folders above are for root. The daemon of another user follows "
+                    "the XDG rules: ~/.local/state/stabd, ~/.cache/stabd, ~/.config/stabd "
+                    "and $XDG_RUNTIME_DIR/stabd.\n"},
+               {.title = "SEE ALSO", .text = "stabctl(1)\n"}}}));
   return 0;
 }
 

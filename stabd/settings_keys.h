@@ -46,7 +46,7 @@ inline constexpr toml::Key keys[] = {
     {"daemon.socket_mode", toml::Choice{words::socket_modes, "0600"},
      "file mode of the socket, written as for chmod; it decides who may connect"},
     {"daemon.socket_group", toml::Text{is_group, group_rule},
-     "group whose members may connect with `socket_mode` `0660`", "the group of stabd's own user"},
+     "group whose members may connect if `socket_mode` is `0660`", "the group of stabd's own user"},
     {"daemon.cache", toml::Text{is_absolute_path, path_rule}, "folder for builds",
      "`/var/cache/stabd/builds` for root, else according to the XDG rules"},
     {"daemon.log", toml::Choice{words::levels, "info"}, "lowest level to log"},

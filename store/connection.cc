@@ -126,8 +126,8 @@ void check_version(SQLite::Database& database) {
   if (version != schema_version)
     refuse(fmt::format("the database's schema has version {}, not {}: {}", version, schema_version,
                        version < schema_version
-                           ? "start 'stabd --state' with the database's folder once; stabd then "
-                             "keeps a copy and updates the database"
+                           ? "start 'stabd --state FOLDER' once with the database's folder; stabd "
+                             "makes a copy before it updates the database"
                            : "use the stabctl and stabd of the release that wrote the database"));
 }
 

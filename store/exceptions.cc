@@ -29,7 +29,8 @@ Reason reason_of(const SQLite::Exception& error) {
     case SQLITE_FULL:
       return {"the disk is full; free some space", true};
     case SQLITE_READONLY:
-      return {fmt::format("the database is read-only, or was moved; make it writable ({})",
+      return {fmt::format("the database is read-only, or was moved: make the file writable, or "
+                          "move it back ({})",
                           error.what()),
               true};
     case SQLITE_IOERR:

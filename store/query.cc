@@ -64,10 +64,10 @@ using Statement = std::unique_ptr<sqlite3_stmt, Finalizer>;
     case SQLITE_READONLY:
       refuse(fmt::format("{} ({})", only_reading, sqlite3_errmsg(handle)));
     case SQLITE_INTERRUPT:
-      refuse(fmt::format("the query took longer than {} s: ask for less, or allow more time",
+      refuse(fmt::format("the query took longer than {} s: ask for less data, or allow more time",
                          std::chrono::duration<double>(limits.time).count()));
     case SQLITE_NOMEM:
-      refuse(fmt::format("the query needs more than {} MiB of memory: ask for less",
+      refuse(fmt::format("the query needs more than {} MiB of memory: ask for less data",
                          most_memory >> 20));
     default:
       throw SQLite::Exception(handle, code);

@@ -208,8 +208,8 @@ class Recovery {
         "measures them again",
         experiment.id);
     to_.update("experiment", experiment.id, to_row(experiment));
-    return "trials are lost: the experiment now counts as failed, and 'stabctl retry' measures "
-           "them again";
+    return "trials are lost: the experiment now counts as failed, and 'stabctl retry' measures the "
+           "lost trials again";
   }
 
   // Whether a trial of which nothing can be read may have followed this one.
@@ -280,8 +280,8 @@ Outcome<Recovered> recover(const std::string& from, const std::string& to) {
       });
       const std::vector<Damage> damage = find_damage(copy, std::nullopt);
       if (!damage.empty())
-        refuse(fmt::format("the copy would be damaged: row {} of {}: {}", damage.front().row,
-                           damage.front().table, damage.front().problem));
+        refuse(fmt::format("the copy would contain a damaged row: row {} of table {}: {}",
+                           damage.front().row, damage.front().table, damage.front().problem));
     }
     made.finish(false);
     return found;

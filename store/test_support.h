@@ -135,7 +135,7 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
           .stderr_tail = "oh\nno",
           .layout = {.randomized = true,
                      .kind = "code once",
-                     .note = "a line of the report is damaged",
+                     .note = "a line of the runtime's report is damaged",
                      .seed = 0xfedc'ba98'7654'3211,
                      .epochs = 1,
                      .given_up = 2,

@@ -81,8 +81,7 @@ std::string note_on(const Sources& sources) {
 std::vector<counters::Reading> readings_of(const std::string& out,
                                            std::optional<std::int64_t> cpu_ns) {
   constexpr const char* unknown =
-      "the build came from the cache, but the version of stabd that made it did not store the "
-      "build's CPU time";
+      "the version of stabd that made this cached build did not store the build's CPU time";
   std::vector<counters::Reading> readings;
   const std::string time(plan::compile_time);
   readings.push_back(cpu_ns ? counters::counted(time, "ns", *cpu_ns)
@@ -201,7 +200,7 @@ Result<Sources> Builder::sources_for(const protocol::BuildRequest& request) {
     taken_[name] = *taken;
     return taken;
   }
-  return fail("the copy of the sources keeps being removed from the cache");
+  return fail("something keeps removing the copy of the sources from the cache");
 }
 
 // Runs git with the rights and the variables of builds.

@@ -55,7 +55,8 @@ std::string in_words_of_plans(std::string text) {
 
 std::string why_useless(const causal::Seen& seen, bool is_end_to_end) {
   if (!seen.has_begun)
-    return "libstabcausal.so did not start in the program, which may have dropped LD_PRELOAD";
+    return "libstabcausal.so did not start in the program: the program may have removed LD_PRELOAD "
+           "from its environment";
   if (seen.visits == 0 && !is_end_to_end)
     return "no progress point was visited: add STAB_PROGRESS(\"name\") from stabilizer.h where a "
            "piece of work is finished, or use 'causal.progress' or 'causal.end_to_end'";
@@ -109,8 +110,8 @@ std::string CausalRun::take(const machine::Ended& ended, protocol::RunReply& rep
   std::string text = stats::causal::run_text(profile);
   if (text.size() > store::most_causal_bytes)
     return fmt::format(
-        "the trial's {} performance experiments take {} bytes, but at most {} are stored: make "
-        "them longer with 'causal.experiment'",
+        "the results of the trial's {} performance experiments need {} bytes, but stabd stores at "
+        "most {}: increase 'causal.experiment'",
         seen.experiments, text.size(), store::most_causal_bytes);
   reply.causal = std::move(text);
   return "";

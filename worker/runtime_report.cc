@@ -161,7 +161,7 @@ void took_library(const json& line, Layout& layout) {
 }
 
 // Our runtime never writes such a line, but the program itself can.
-constexpr const char* damaged_region = "a region of the report is damaged";
+constexpr const char* damaged_region = "a region in the runtime's report is damaged";
 
 std::optional<NamedRegion> region_in(const json& line) {
   const Count ns = number_at(line, "ns");
@@ -192,10 +192,9 @@ void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& 
     } else if (all.size() < plan::max_regions) {
       all.push_back(each);
     } else {
-      add_note(
-          note,
-          fmt::format("the program's processes have more regions than the {} that stabd measures",
-                      plan::max_regions));
+      add_note(note, fmt::format(
+                         "stabd measures at most {} regions, but the program's processes have more",
+                         plan::max_regions));
     }
   }
 }
@@ -257,7 +256,7 @@ class Reader {
     const json line = json::parse(text, nullptr, false);
     const Count pid = line.is_object() ? number_at(line, "pid") : std::nullopt;
     if (!complete || !pid || !std::in_range<int>(*pid)) {
-      add_note(note_, "a line of the report is damaged: " + one_line(text, 80));
+      add_note(note_, "a line of the runtime's report is damaged: " + one_line(text, 80));
       return;
     }
     take(line, static_cast<int>(*pid));

@@ -153,7 +153,7 @@ TEST(RuntimeReport, ThatIsDamagedSaysSoAndKeepsTheRest) {
   for (const std::string bad : {"nonsense\n", "{\"event\":\"exit\"}\n", "[1]\n", "{}\n", "\n",
                                 "\xff\n", "{\"pid\":-1}\n", "{\"pid\":1e99}\n"}) {
     const Layout layout = layout_of(start + bad + exit_line, 7);
-    EXPECT_THAT(layout.note, StartsWith("a line of the report is damaged: ")) << bad;
+    EXPECT_THAT(layout.note, StartsWith("a line of the runtime's report is damaged: ")) << bad;
     EXPECT_EQ(layout.main_to_exit_ns, 900) << bad;
   }
   EXPECT_THAT(layout_of("nonsense", 7).note, HasSubstr("damaged: nonsense"));
@@ -238,7 +238,7 @@ TEST(RuntimeReport, ARegionThatNoRuntimeWritesIsNone) {
     const RuntimeReport report =
         read_report(start + region_line(7, name, R"("ns":1,"count":1)") + exit_line, 7);
     EXPECT_TRUE(report.regions.empty()) << name;
-    EXPECT_EQ(report.layout.note, "a region of the report is damaged") << name;
+    EXPECT_EQ(report.layout.note, "a region in the runtime's report is damaged") << name;
   }
   for (const char* rest :
        {R"("ns":-1,"count":1)", R"("ns":1.5,"count":1)", R"("ns":18446744073709551615,"count":1)",

@@ -25,8 +25,9 @@ std::vector<counters::Reading> Simulation::readings(const machine::Ended& ended)
   // Processes that we ended have not written their counts and log.
   if (ended.leftovers > 0)
     for (counters::Reading& each : readings)
-      each = counters::absent(each.name, each.unit,
-                              "some of the program's processes outlived it and were not counted");
+      each = counters::absent(
+          each.name, each.unit,
+          "some processes outlived the program that started them and were not counted");
   return readings;
 }
 

@@ -164,8 +164,8 @@ Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
       !remove_entry(cache, path)) {
     fs::remove_all(draft, error);
     return fail(
-        fmt::format("{} was changed after it was copied, and cannot be replaced: try again when no "
-                    "experiment uses it, or remove it",
+        fmt::format("the copy {} was changed and cannot be replaced: try again when no experiment "
+                    "uses the copy, or remove the copy",
                     path.string()));
   }
   fs::rename(draft, path, error);

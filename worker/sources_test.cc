@@ -283,7 +283,7 @@ TEST_F(SourcesTest, AChangedCopyThatIsInUseIsLeftAlone) {
   std::ofstream(first->path + "/main.c") << "damaged";
   const auto again = take();
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message, HasSubstr("was changed after it was copied"));
+  EXPECT_THAT(again.error().message, HasSubstr("was changed and cannot be replaced"));
   EXPECT_EQ(fs::file_size(first->path + "/main.c"), 7U);
 }
 

@@ -256,8 +256,8 @@ counters::Reading size_of_program(const protocol::RunRequest& request, const Tri
   const std::string_view word = request.argv.front();
   const std::string_view file = word.substr(word.rfind('/') + 1);
   if (std::ranges::find(starters, file) != starters.end())
-    return none(
-        fmt::format("the trial runs {}, which starts a program that stabd does not know", file));
+    return none(fmt::format(
+        "the trial runs {}, and stabd cannot tell which program this command starts", file));
   const auto path = machine::find_program(word, environment, request.directory);
   if (!path) return none(path.error().message);
   const bool relative = !path->starts_with('/');

@@ -94,7 +94,7 @@ class Worker {
           limits.lacking));
     else if (!limits.set.empty())
       reply.notes.push_back(
-          fmt::format("the user's limits from PAM: {}", machine::names_of(limits.set)));
+          fmt::format("PAM sets these limits for the user: {}", machine::names_of(limits.set)));
     machine::set_limits_of_programs(limits.set);
     builder_.run_at_once(topology->allowed().size());
     const auto choice = request.wanted_cpus.empty()
@@ -114,8 +114,8 @@ class Worker {
           "leaves there stays");
     if (!machine::is_in_group())
       reply.notes.push_back(
-          "trials have no cgroup, so memory_limit does not count files in memory that no process "
-          "maps, and the number of threads is not limited");
+          "trials have no cgroup, so the number of threads is not limited, and memory_limit counts "
+          "files in memory only if a process maps them");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind(choice->others); !bound)
       reply.notes.push_back(bound.error().message);

@@ -217,8 +217,7 @@ class Reader {
       const char* folder = unit->getCompilationDir();
       if (!take_table(*context, **table, folder == nullptr ? "" : folder, made))
         return fail(
-            fmt::format("the scope selects code of {} with more than {} ranges of lines: "
-                        "narrow the scope",
+            fmt::format("in {}, the scope selects more than {} ranges of lines: narrow the scope",
                         one_line(made.path, 500), most_ranges));
     }
     settle(made.ranges);

@@ -176,8 +176,8 @@ std::string why_no_lines(const std::string& path, const LineMap& map) {
       map.objects, [](const ObjectLines& each) { return !each.stranger.empty(); });
   if (found == map.objects.end()) return path + " has no debug information; build it with -g";
   return fmt::format(
-      "{} has no debug information, and {} belongs to a different build than {}; build the program "
-      "with -g",
+      "{} has no debug information, and the debug file {} belongs to a different build than {}; "
+      "build the program with -g",
       path, found->stranger, found->path);
 }
 
@@ -222,12 +222,12 @@ Result<Companions> find_companions() {
                    .library = first_in(here, {"../lib/stabd", "../lib"}, "libstabcausal.so")};
   if (found.lines.empty())
     return fail(
-        "stab-lines is missing; it belongs in ../libexec/stabd, relative to the folder of stabctl "
-        "and stabd: install the szc package too");
+        "../libexec/stabd/stab-lines is missing (the path is relative to the folder that contains "
+        "stabctl and stabd): install the szc package too");
   if (found.library.empty())
     return fail(
-        "libstabcausal.so is missing; it belongs in ../lib/stabd, relative to the folder of "
-        "stabctl and stabd");
+        "../lib/stabd/libstabcausal.so is missing (the path is relative to the folder that "
+        "contains stabctl and stabd)");
   if (found.library.find_first_of(" :\t") != std::string::npos)
     return fail("a path in LD_PRELOAD must not contain spaces or colons: " + found.library);
   return found;

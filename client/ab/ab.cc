@@ -209,7 +209,8 @@ std::string built_by(const report::Layouts& layouts) {
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
              ? "a compiler other than szc: does the build use $CC and $CXX, which stabctl sets?"
-             : "szc, except for some versions: do all builds use $CC and $CXX, which stabctl sets?";
+             : "szc, but only for some of the versions: do all builds use $CC and $CXX, which "
+               "stabctl sets?";
 }
 
 // Shows the answer, the reasons to trust it or not, one table, and the next step.
@@ -320,7 +321,8 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
   if (!found) return found;
   if (const std::string why = why_anew(*found, call); !why.empty()) {
     tell(fmt::format(
-        "the same command was interrupted before; it starts from the beginning, because {}", why));
+        "the same command was interrupted before; now it starts from the beginning, because {}",
+        why));
     begins_anew = true;
     forget_begun(found->folder);
     mark_ended({.path = found->folder, .claim = Fd()});
@@ -333,9 +335,10 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
                   "its budget of {}",
                   format_duration(time_left(*found)), options.budget));
   if (!found->begun.own_files.empty())
-    tell(fmt::format(
-        "files that the measured command writes into the working tree do not count as a change: {}",
-        one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
+    tell(
+        fmt::format("the following files do not count as a change, because the measured command "
+                    "writes them into the working tree: {}",
+                    one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
   return found;
 }
 

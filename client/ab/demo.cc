@@ -304,8 +304,8 @@ Result<int> demonstrate(const DemoOptions& options) {
   Demo demo(options, folder.path());
   if (!options.json)
     tell(
-        "demo: builds one program in six link orders, picks two that differ, and measures them: "
-        "about 20 seconds");
+        "demo: builds one program in six link orders, picks two that differ, and measures them, "
+        "which takes about 20 seconds");
   auto done = demo.build();
   if (done) done = demo.choose();
   if (done) done = demo.measure();

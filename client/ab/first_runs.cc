@@ -109,9 +109,9 @@ std::string what_costs_more(const std::string& first, const Pairs& of_first,
   if (std::abs(estimate->difference) * shorter < least_difference_ns) return "";
   const auto p = stats::p_value(*estimate);
   if (!p || *p >= 0.05) return "";
-  return fmt::format("for {}, libstabheap.so costs {} percentage points {} CPU time than for {}",
-                     second, rounded(100 * std::abs(estimate->difference), 2),
-                     estimate->difference > 0 ? "more" : "less", first);
+  return fmt::format("libstabheap.so adds {} percentage points {} CPU time to {} than to {}",
+                     rounded(100 * std::abs(estimate->difference), 2),
+                     estimate->difference > 0 ? "more" : "less", second, first);
 }
 
 std::optional<HeapCost> cost_of(const std::vector<Pairs>& all) {
@@ -173,10 +173,11 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   tried.longest = std::max(tried.longest, took);
   if (ended.how == machine::End::exited && check.accepts(ended.exit_code)) return {};
   const bool usual = check.exit == 0 && check.other_exits.empty();
-  const std::string why = ended.how == machine::End::exited
-                              ? fmt::format("it ended with exit code {}{}", ended.exit_code,
-                                            usual ? "" : ", not " + plan::exits_of(check))
-                              : ended.reason;
+  const std::string why =
+      ended.how == machine::End::exited
+          ? fmt::format("the command ended with exit code {}{}", ended.exit_code,
+                        usual ? "" : ", not " + plan::exits_of(check))
+          : ended.reason;
   const std::string said = one_line(tail(ended.err, 400), 500);
   // Only the command's exit code can be a success that the user did not list: a step must succeed,
   // and with codes from 126 on the shell reports that it can't run the command.
@@ -451,7 +452,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
   if (!first) return first;
   if (first->round > budget / 4) {
     if (comparison.wanted_heap != Heap::never)
-      comparison.why_no_heap = "the budget is too short to measure what random positions cost";
+      comparison.why_no_heap = "the budget is too short to measure the cost of random positions";
     return first;
   }
   if (comparison.wanted_heap == Heap::never) {

@@ -240,7 +240,7 @@ std::string why_anew(const Interrupted& found, const Call& call) {
   for (const auto& [path, digest] : found.begun.call.untracked)
     if (!call.untracked.contains(path) && !is_own(path)) return one_line(path, 100) + " is gone";
   if (!found.begun.work.empty() && !is_work_folder(found.begun.work))
-    return fmt::format("its builds in {} are gone", one_line(found.begun.work, 200));
+    return fmt::format("the builds in {} are gone", one_line(found.begun.work, 200));
   return "";
 }
 

@@ -52,7 +52,8 @@ constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
 
 Result<void> build_in(const std::string& folder, const std::string& log, const BuildOf& build) {
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail("it does not contain the current folder");
+  if (!fs::is_directory(folder, error))
+    return fail("the version does not contain the current folder");
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : build.variables) variables[name] = value;
   machine::Launch launch;
@@ -68,9 +69,9 @@ Result<void> build_in(const std::string& folder, const std::string& log, const B
   const bool exited = ended.how == machine::End::exited;
   if (exited && ended.exit_code == 0) return {};
   return fail(fmt::format(
-      "{}; all of its output is in {}\n{}",
-      exited ? fmt::format("it ended with exit code {}", ended.exit_code) : ended.reason, log,
-      tail(ended.out, 2000)));
+      "{}; the complete output of the build is in {}\n{}",
+      exited ? fmt::format("the build ended with exit code {}", ended.exit_code) : ended.reason,
+      log, tail(ended.out, 2000)));
 }
 
 namespace {
@@ -219,7 +220,9 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
     else if (ours != nullptr)
       result[name] = ours;
     else
-      return wrong_call(fmt::format("--env {}: there is no such variable", one_line(name, 60)));
+      return wrong_call(fmt::format(
+          "--env {}: this variable is not set: set it, or give a value, as in NAME=VALUE",
+          one_line(name, 60)));
   }
   return result;
 }

@@ -25,7 +25,7 @@ TEST(BuildOfAVersion, HasItsVariablesAndItsErrorSaysWhatItPrinted) {
   EXPECT_EQ(files.read("1/made"), "old\n");
   const auto built = build_in(folder, log, {.command = "echo why; exit 3", .variables = {}});
   ASSERT_FALSE(built);
-  EXPECT_THAT(built.error().message, HasSubstr("it ended with exit code 3"));
+  EXPECT_THAT(built.error().message, HasSubstr("the build ended with exit code 3"));
   EXPECT_THAT(built.error().message, HasSubstr("why"));
   EXPECT_EQ(files.read("1.log"), "why\n");
   EXPECT_FALSE(build_in(folder + "/nowhere", log, {.command = "true", .variables = {}}));

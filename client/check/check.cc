@@ -252,8 +252,8 @@ std::string unused_compiler(const plan::Plan& plan) {
   const std::string why = "none inside the programs, because szc does not build them";
   if (set.empty()) return why;
   return fmt::format(
-      "{}: [variables] names szc, but no build command uses it; write '{} ' before the command "
-      "that compiles",
+      "{}: a variable in [variables] names szc, but no build command uses the variable; write '{} "
+      "' before the command that compiles",
       why, fmt::join(set, " "));
 }
 
@@ -295,7 +295,7 @@ std::string drawn_text(const plan::Plan& plan) {
       parts.push_back(fmt::format("{} once per block", factor.name));
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       parts.push_back(fmt::format(
-          "{}: {} seeds {}, {} runs each", factor.name, seeds->seeds,
+          "{}: {} seeds {}, with {} runs for each seed", factor.name, seeds->seeds,
           plan.design.kind == plan::DesignKind::nested ? "for each cell" : "for all cells together",
           seeds->runs));
   }
@@ -453,7 +453,7 @@ void print(const Design& design) {
              count(design.builds, "build"), design.plan.seed);
   if (stop) fmt::print("stops {}\n", plan::describe(*stop));
   if (const auto& time = design.plan.design.time)
-    fmt::print("no block will start that would make the experiment take longer than {}\n",
+    fmt::print("no block starts if it would make the experiment take longer than {}\n",
                format_duration(*time));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
@@ -485,8 +485,8 @@ void print(const Design& design) {
   if (design.plan.simulated)
     fmt::print(
         "simulated: every trial runs under valgrind's cachegrind, which makes it 20 to 100 times "
-        "slower (timeouts: {} times the plan's); the simulated caches are {}; no time is "
-        "measured\n",
+        "slower (timeouts are {} times as long as in the plan); the simulated caches are {}; no "
+        "time is measured\n",
         plan::simulator_slowdown, machine::simulated_caches);
   // The models of single benchmarks are usually alike, so each distinct model is printed once.
   std::set<std::string> printed;
@@ -509,7 +509,8 @@ Result<int> show_slurm_commands(const Common& common, const std::string& plan_pa
   if (!plan->machines)
     return wrong_call(
         "--dry-run prints Slurm's commands, but this plan runs on this machine, without Slurm: "
-        "'stabctl check' prints its design, and --machines measures it on nodes of a cluster");
+        "'stabctl check' prints the plan's design, and --machines runs the plan on nodes of a "
+        "cluster");
   const auto commands = cluster::slurm_commands(*plan->machines, companion("stabd"), plan->network,
                                                 plan->privileges && geteuid() == 0);
   if (common.json) {

@@ -76,8 +76,8 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
   }
   if (fewest == 1)
     lines.emplace_back(
-        "if only one block counts a set, the plan cannot find changes in the set's events: use "
-        "more repetitions or fewer sets");
+        "at least one set is counted in only one block, so the plan cannot find changes in the "
+        "set's events: use more repetitions or fewer sets");
   else if (fewest <= few_df)
     lines.push_back(
         fmt::format("with {} blocks for each set, the plan finds only large changes in the set's "

@@ -42,8 +42,8 @@ std::string header(const plan::Plan& plan, const Family& family) {
   const std::string on = words_of(plan, family.scope);
   if (family.comparisons == 1)
     return fmt::format("one comparison on {}; its error term has {}", on, df_words(family));
-  return fmt::format("comparisons on {}: {}, corrected together; each error term has {}", on,
-                     family.comparisons, df_words(family));
+  return fmt::format("{} comparisons on {}, corrected together; each error term has {}",
+                     family.comparisons, on, df_words(family));
 }
 
 // The largest detectable change of the family's comparisons with few degrees of freedom.
@@ -283,7 +283,8 @@ std::string padding_words(const plan::Plan& plan) {
   for (const plan::Factor& factor : plan.factors)
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       return fmt::format(
-          "both arms get the same {} seeds of {}, {} runs each; each seed gives one value",
+          "both arms get the same {} seeds of {}, with {} runs for each seed; each seed gives one "
+          "value",
           seeds->seeds, factor.name, seeds->runs);
   return "";
 }

@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(const plan::Plan& plan, const Variation& varia
 
 TEST(CheckWords, SayHowManyComparisonsAreCorrectedTogether) {
   EXPECT_THAT(lines_of(plan_of(30)),
-              ElementsAre("comparisons on each benchmark: 2, corrected together; each error term "
+              ElementsAre("2 comparisons on each benchmark, corrected together; each error term "
                           "has 29 degrees of freedom"));
 }
 
@@ -41,7 +41,7 @@ TEST(CheckWords, SayWhichChangeIsFound) {
   EXPECT_THAT(
       lines_of(plan_of(30), {.all_trials = 0.02}),
       ElementsAre(
-          "comparisons on each benchmark: 2, corrected together; each error term has 29 degrees of "
+          "2 comparisons on each benchmark, corrected together; each error term has 29 degrees of "
           "freedom",
           "  smallest change found with 80 % power after the correction for 2 comparisons, judging "
           "by --sd:",
@@ -51,7 +51,7 @@ TEST(CheckWords, SayWhichChangeIsFound) {
 
 TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
   EXPECT_THAT(lines_of(plan_of(10)),
-              ElementsAre("comparisons on each benchmark: 2, corrected together; each error term "
+              ElementsAre("2 comparisons on each benchmark, corrected together; each error term "
                           "has 9 degrees of freedom",
                           "  warning: with 9 degrees of freedom, the plan finds only large effects "
                           "on each benchmark: use more repetitions to find smaller effects"));
@@ -72,8 +72,8 @@ TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
           "one comparison on benchmarks like these; its error term has 1 degree of freedom",
           "  warning: with 1 degree of freedom, the plan finds only large effects on benchmarks "
           "like these: use more benchmarks to find smaller effects",
-          "comparisons on each benchmark: 2, corrected together; each error term has 19 "
-          "degrees of freedom"));
+          "2 comparisons on each benchmark, corrected together; each error term has 19 degrees of "
+          "freedom"));
 }
 
 TEST(CheckWords, NothingIsSaidWhereNothingIsCompared) {

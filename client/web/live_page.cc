@@ -133,7 +133,7 @@ std::string LivePage::text(bool newer) const {
   report::html::Live other = live;
   other.remark =
       "This stabctl cannot show the pages of the running stabd: use the stabctl of the same "
-      "release.";
+      "release as stabd.";
   return *report::html::live_page("", other);
 }
 

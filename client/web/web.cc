@@ -121,8 +121,8 @@ class Watch {
     if (std::exchange(announced_, true)) return;
     if (followed_.progress.final)
       tell(fmt::format(
-          "experiment {} has ended, so no page is served: stabctl report {} --format "
-          "html prints its report (add --folder FOLDER for the folder of a 'stabctl run')",
+          "experiment {} has ended, so no page is served: 'stabctl report {} --format html' prints "
+          "the report (add --folder FOLDER for the folder of a 'stabctl run')",
           id_, id_));
     else
       tell(fmt::format("live report, for browsers on this machine: {}", server_.url()));

@@ -104,8 +104,8 @@ Reading none_of(const Event& event, std::string reason) {
 constexpr std::chrono::microseconds a_moment{100};
 
 constexpr const char* never_had_one =
-    "it never got a counter, because other events use all counters; measure fewer events at once, "
-    "or free a counter with sudo sysctl kernel.nmi_watchdog=0";
+    "the event never got a counter, because other events use all counters; measure fewer events at "
+    "once, or free a counter with sudo sysctl kernel.nmi_watchdog=0";
 
 Reading read_one(const Event& event, const std::expected<Fd, std::string>& open) {
   if (!open) return none_of(event, open.error());
@@ -194,7 +194,7 @@ std::expected<Fd, std::string> open_event(const Event& event, pid_t process, int
   if (!event.unknown.empty()) return std::unexpected(event.unknown);
   if (event.is_of_kernel() && event.attr.exclude_kernel != 0)
     return std::unexpected(
-        "it happens in the kernel, but a modifier in the event's name excludes the kernel");
+        "the event happens in the kernel, but a modifier in its name excludes the kernel");
   if (event.attr.type == PERF_TYPE_BREAKPOINT && !are_accesses_told())
     return std::unexpected(
         "this virtual machine loses some of the CPU's debug exceptions, so counting this event may "

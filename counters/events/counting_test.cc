@@ -161,7 +161,7 @@ TEST_F(Tracepoints, CountForksAndSleepsExactly) {
 TEST_F(Tracepoints, WithoutTheKernelsSideAreAbsent) {
   NEEDS("sched:sched_process_fork");
   EXPECT_EQ(why_not("sched:sched_process_fork:u"),
-            "it happens in the kernel, but a modifier in the event's name excludes the kernel");
+            "the event happens in the kernel, but a modifier in its name excludes the kernel");
 }
 
 TEST_F(Tracepoints, AMisspeltOneGetsTheNearest) {
@@ -277,7 +277,7 @@ TEST(Counting, AGroupIsCountedTogetherOrNotAtAll) {
   EXPECT_THAT(broken[0].reason, HasSubstr("together with context-switches:u"));
   EXPECT_EQ(broken[1].status, Status::absent);
   EXPECT_EQ(broken[1].reason,
-            "it happens in the kernel, but a modifier in the event's name excludes the kernel");
+            "the event happens in the kernel, but a modifier in its name excludes the kernel");
   EXPECT_GT(number_of(broken[2]), 0);
 }
 

@@ -215,7 +215,8 @@ std::unexpected<Error> unknown(std::string_view name) {
       const std::string own = listed.attributes.empty()
                                   ? ""
                                   : fmt::format("{}, and ", fmt::join(listed.attributes, ", "));
-      return fail(fmt::format("'{}' has no such attribute; it has {}{}", event, own, sides));
+      return fail(fmt::format("the event '{}' does not have this attribute; it has {}{}", event,
+                              own, sides));
     }
     names.push_back(shown);
   }
@@ -314,10 +315,10 @@ Result<Event> find_event(std::string_view name) {
     return fail(fmt::format("this kernel has no perf events: {} does not exist", paranoid_file));
   auto attr = find_attr(name);
   if (!attr && may_be_tracepoint(name) && hides_tracepoints())
-    return Event{
-        .name = std::string(name),
-        .unknown =
-            "this user may not look up whether it is a tracepoint, and may not count tracepoints"};
+    return Event{.name = std::string(name),
+                 .unknown =
+                     "the name may be a tracepoint, but this user is not allowed to look up or "
+                     "count tracepoints"};
   if (!attr) return std::unexpected(attr.error());
   // A guest's work doesn't belong to the program; libpfm leaves it out by itself.
   if (is_type_of_cpu(attr->type)) attr->exclude_guest = 1;

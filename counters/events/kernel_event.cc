@@ -180,11 +180,11 @@ Result<void> Device::put_value(const Term& term, Fields& into) const {
   if (!text) return fail(fmt::format("'{}' has no '{}'; {}", name_, term.name, what_it_has()));
   const auto format = format_of(*text);
   if (!format)
-    return fail(fmt::format("'{}' of '{}' has an unknown format: {}", term.name, name_,
-                            one_line(*text, 80)));
+    return fail(fmt::format("the term '{}' of the device '{}' has an unknown format: {}", term.name,
+                            name_, one_line(*text, 80)));
   if (format->bits.size() < 64 && value >> format->bits.size() != 0)
-    return fail(fmt::format("'{}' of '{}' has {} bits, which cannot hold {:#x}", term.name, name_,
-                            format->bits.size(), value));
+    return fail(fmt::format("the term '{}' of the device '{}' has {} bits, which cannot hold {:#x}",
+                            term.name, name_, format->bits.size(), value));
   for (std::size_t i = 0; i < format->bits.size(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << format->bits[i];
     std::uint64_t& field = into[format->field];
@@ -204,8 +204,10 @@ Result<void> Device::put_event(const std::string& event, Fields& into) const {
   const std::string text = line_of(file).value_or("");
   const auto terms = terms_of(text);
   if (!terms)
-    return fail(fmt::format("'{}/{}/' needs a value for '{}': complete and measure its terms, {}",
-                            name_, event, one_line(terms.error(), 80), one_line(text, 200)));
+    return fail(
+        fmt::format("the event '{}/{}/' needs a value for '{}': measure the event's terms with "
+                    "that value filled in: {}",
+                    name_, event, one_line(terms.error(), 80), one_line(text, 200)));
   return put(*terms, into, true);
 }
 

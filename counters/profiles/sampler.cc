@@ -141,7 +141,7 @@ std::expected<Sampler, std::string> Sampler::begin(const Event& event, std::uint
   if (!event.unknown.empty()) return std::unexpected(event.unknown);
   if (event.is_of_kernel() && event.attr.exclude_kernel != 0)
     return std::unexpected(
-        "it happens in the kernel, but a modifier in the event's name excludes the kernel");
+        "the event happens in the kernel, but a modifier in its name excludes the kernel");
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const int cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   std::string reason;

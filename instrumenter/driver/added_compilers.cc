@@ -121,10 +121,10 @@ Result<void> build(const std::string& program, const std::string& config,
   const auto built = run_and_wait(words);
   if (!built) return std::unexpected(built.error());
   if (!built->success())
-    return fail(
-        fmt::format("{} cannot compile the pass with the headers that {} names: see the errors "
-                    "above. The pass is known to work with {}",
-                    program, config, versions_with_pass(companions)));
+    return fail(fmt::format(
+        "{} cannot compile the pass with the LLVM headers that {} reports: see the errors "
+        "above. The pass is known to work with {}",
+        program, config, versions_with_pass(companions)));
   return {};
 }
 
@@ -294,8 +294,8 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
                     choice, program, identity.name));
   if (companions.sources.empty())
     return fail(
-        "the pass's sources are missing; they belong in ../share/stabd/pass, relative to the "
-        "folder of szc");
+        "the folder ../share/stabd/pass with the pass's sources is missing (the path is relative "
+        "to the folder that contains szc)");
   if (folder().empty())
     return fail(
         "there is no folder for the compiler pass: set HOME to the absolute path of a folder of "
@@ -309,8 +309,8 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   const std::string version = answer_of(config, "--version");
   if (!read_output({program, "--version"}).value_or("").contains("clang version " + version))
     return fail(
-        fmt::format("{} belongs to LLVM \"{}\", but {} has another version: beside that clang, "
-                    "install the LLVM development files of the same version",
+        fmt::format("{} reports LLVM version \"{}\", but {} has another version: beside this "
+                    "clang, install LLVM's development files of clang's version",
                     config, version, program));
   if (!make_folder()) return fail_errno(fmt::format("cannot write to {}", folder()));
   remove_left_folders();

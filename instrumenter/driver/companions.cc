@@ -241,7 +241,7 @@ Result<Words> find_compiler(std::string_view choice, bool cxx) {
   if (is_cxx_name(words.back()) || words.back().contains("fortran")) return words;
   if (identify(words.back()).kind == Identity::Kind::gcc)
     return fail(fmt::format(
-        "there is no C++ compiler beside {}: install it, or set STAB_CC to a g++", words.back()));
+        "there is no C++ compiler beside {}: install one, or set STAB_CC to a g++", words.back()));
   words.emplace_back("--driver-mode=g++");
   return words;
 }

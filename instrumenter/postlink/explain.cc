@@ -52,8 +52,9 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
   if (!headers || headers->front().magic != abi::magic) return fail("its table is damaged");
   const abi::Header& header = headers->front();
   if (header.version != abi::version)
-    return fail(fmt::format("its table has version {}, but this program reads version {}",
-                            header.version, abi::version));
+    return fail(
+        fmt::format("the binary's table has version {}, but this program reads only version {}",
+                    header.version, abi::version));
   const auto functions = view.read<abi::Function>(header.functions.offset, header.functions.count);
   const auto pinned = view.read<abi::Pinned>(header.pinned.offset, header.pinned.count);
   const auto names = view.read<char>(header.names.offset, header.names.count);

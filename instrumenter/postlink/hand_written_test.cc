@@ -372,7 +372,7 @@ TEST_F(PostLink, KeepsWhatLearnsItsPlaceByACall) {
   const auto explanation = explain(path);
   ASSERT_TRUE(explanation) << explanation.error().message;
   for (const char* name : {"pops", "pops_later"})
-    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("to learn its address")) << name;
+    EXPECT_THAT(function(*explanation, name).pinned, HasSubstr("to read its own address")) << name;
   for (const char* name : {"jumps", "calls_itself"})
     EXPECT_EQ(function(*explanation, name).pinned, "") << name;
 }

@@ -214,15 +214,15 @@ class Examination {
       const bool on = passed_on && (" " + *passed_on + " ").contains(" cpuset ");
       return add(
           "isolation", Grade::fair,
-          on ? "cpusets of cgroup v2" : "cpusets of cgroup v2, which are switched off",
+          on ? "cpusets of cgroup v2" : "cgroup v2, but its cpusets are switched off",
           "other programs may run on the trials' CPUs until a cpuset keeps them away",
           std::string(on ? "" : "echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control, then ") +
-              "list other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
+              "add other_processes to a plan's machine.knobs, or boot with isolcpus=LIST");
     }
     if (!files("/sys/fs/cgroup/cpuset/cpuset.cpus").empty())
       return add("isolation", Grade::fair, "cpusets of cgroup v1",
                  "other programs may run on the trials' CPUs until a cpuset keeps them away",
-                 "list other_processes in a plan's machine.knobs, or boot with isolcpus=LIST");
+                 "add other_processes to a plan's machine.knobs, or boot with isolcpus=LIST");
     add("isolation", Grade::fair, "none", "other programs may run on the trials' CPUs",
         "boot with isolcpus=LIST");
   }
@@ -249,7 +249,8 @@ class Examination {
       return add("rights", Grade::good,
                  loud == 0 ? "nothing needs to change" : "this process may change settings");
     const std::string found = fmt::format(
-        "{} settings can disturb trials, and this process may not change {} of them, such as {}",
+        "{} settings can disturb trials, and this process lacks the right to change {} of them, "
+        "such as {}",
         loud, refused, example);
     const auto say = [&](const char* meaning, const std::string& mend) {
       add("rights", Grade::fair, found, meaning, mend);
@@ -348,8 +349,8 @@ std::string way_to_set(const std::string& file, const std::string& value, const 
       return fmt::format("set {} to {} on the host, because the file is mounted read-only here",
                          file, value);
     case Access::nobody:
-      return fmt::format("set {} to {} on the host, because root may not write the file here", file,
-                         value);
+      return fmt::format("set {} to {} on the host, because even root cannot write the file here",
+                         file, value);
     case Access::allowed:
     case Access::others:
       break;
@@ -478,8 +479,7 @@ Finding counting(const std::string& root) {
   } else if (refusal != 0) {
     finding.found += fmt::format(", but this process may not count: {}", std::strerror(refusal));
     finding.meaning =
-        "no events can be counted in trials, because a filter blocks the system call, as in a "
-        "container";
+        "trials cannot count events, because a filter blocks the system call, as in a container";
     finding.mend =
         "start the container with --cap-add PERFMON, or with a seccomp profile that allows "
         "perf_event_open";

@@ -73,7 +73,7 @@ TEST_F(DoctorTest, WhoMayChangeSettings) {
   EXPECT_EQ(finding("rights").grade, Grade::good);
   const Finding found = finding_of_a_user("rights");
   EXPECT_EQ(found.grade, Grade::fair);
-  EXPECT_THAT(found.found, HasSubstr("may not change"));
+  EXPECT_THAT(found.found, HasSubstr("lacks the right to change"));
   EXPECT_THAT(found.mend, HasSubstr("sudo stabctl quiet apply"));
   EXPECT_THAT(finding_of_a_user("swappiness").mend, HasSubstr("echo 0 | sudo tee /proc/sys/vm"));
   EXPECT_THAT(finding_of_a_user("governor").mend, HasSubstr("sudo stabctl quiet apply"));
@@ -165,8 +165,8 @@ TEST_F(DoctorTest, Cpus) {
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").grade, Grade::good);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").found,
             "trials run on CPU 2, everything else runs on CPU 0-1: they are not on the core of CPU "
-            "0, where the kernel does most of its own work; each is on its own core, whose other "
-            "CPUs (3) stay idle");
+            "0, where the kernel does most of its own work; each is on its own core, and the other "
+            "CPUs of these cores (3) stay idle");
 }
 
 TEST_F(DoctorTest, AVirtualMachineAndWhatItsHostTakes) {
@@ -218,12 +218,12 @@ TEST_F(DoctorTest, Isolation) {
   put("/sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
   EXPECT_THAT(finding("isolation").found, HasSubstr("v1"));
   put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
-  EXPECT_THAT(finding("isolation").found, HasSubstr("v2, which are switched off"));
+  EXPECT_THAT(finding("isolation").found, HasSubstr("v2, but its cpusets are switched off"));
   EXPECT_THAT(finding("isolation").mend,
               HasSubstr("echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control"));
   put("/sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu\n");
   EXPECT_EQ(finding("isolation").found, "cpusets of cgroup v2");
-  EXPECT_THAT(finding("isolation").mend, HasSubstr("list other_processes in a plan's"));
+  EXPECT_THAT(finding("isolation").mend, HasSubstr("add other_processes to a plan's"));
   put("/sys/devices/system/cpu/isolated", "2-3\n");
   EXPECT_EQ(finding("isolation").grade, Grade::good);
 }

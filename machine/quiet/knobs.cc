@@ -72,8 +72,8 @@ constexpr std::array table{
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root; CONFIG_CPU_IDLE, and a running experiment, which keeps the file open",
-         .effect = "sleeping CPUs wake up late, but CPUs that are kept awake use power that the "
-                   "trials' CPUs could use to boost",
+         .effect = "sleeping CPUs wake up late; however, CPUs that stay awake leave less power for "
+                   "boosting the trials' CPUs",
          .boot = ""},
     Knob{.name = "irq_affinity",
          .files = {{{"/proc/irq/[0-9]*/smp_affinity_list", "{others}", Form::cpus}}},
@@ -89,7 +89,7 @@ constexpr std::array table{
          .loud = Grade::fair,
          .missing = Grade::good,
          .needs = "root; CONFIG_NO_HZ_COMMON and CONFIG_SMP",
-         .effect = "timers of idle CPUs move to busy CPUs, that is, to the CPUs that run trials",
+         .effect = "timers move from idle CPUs to busy CPUs, such as the trials' CPUs",
          .boot = "sysctl.kernel.timer_migration=0"},
     Knob{.name = "nmi_watchdog",
          .files = {{{"/proc/sys/kernel/nmi_watchdog", "0"}}},
@@ -114,7 +114,7 @@ constexpr std::array table{
          .loud = Grade::fair,
          .missing = Grade::good,
          .needs = "root; CONFIG_TRANSPARENT_HUGEPAGE",
-         .effect = "at some point, a kernel thread turns a running trial's memory into huge pages",
+         .effect = "a kernel thread may turn a trial's memory into huge pages while the trial runs",
          .boot = ""},
     Knob{.name = "thp",
          .files = {{{"/sys/kernel/mm/transparent_hugepage/enabled", "never", Form::choice}}},
@@ -158,9 +158,9 @@ constexpr std::array table{
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root",
-         .effect = "each process gets a different address space layout; even without this knob, "
-                   "aslr = false in a plan prevents this for its trials; while the knob is "
-                   "applied, aslr = true has no effect",
+         .effect = "each process gets a different address space layout; aslr = false in a plan "
+                   "also prevents this, but only for trials of the plan, and aslr = true has no "
+                   "effect while the knob is applied",
          .boot = "norandmaps"},
     Knob{.name = "other_processes",
          .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder},

@@ -91,7 +91,7 @@ class Listing : public nlohmann::json_sax<json> {
 
   [[nodiscard]] std::expected<GoogleBenchmarks, std::string> result() && {
     if (!broken_.empty()) return std::unexpected(broken_);
-    if (!has_list_) return std::unexpected(fmt::format("there is no list of benchmarks: {}", how));
+    if (!has_list_) return std::unexpected(fmt::format("no list of benchmarks was found: {}", how));
     if (!samples_.empty())
       return GoogleBenchmarks{.samples = std::move(samples_),
                               .aggregates = aggregates_,
@@ -102,7 +102,8 @@ class Listing : public nlohmann::json_sax<json> {
           fmt::format("no benchmark has a value '{}'", one_line(wanted_, longest_word)));
     if (aggregates_ > 0)
       return std::unexpected(
-          "there are only aggregates: run the program without --benchmark_report_aggregates_only");
+          "the list contains only aggregates: run the program without "
+          "--benchmark_report_aggregates_only");
     return std::unexpected("the list contains no benchmark that ran");
   }
 

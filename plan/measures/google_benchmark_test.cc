@@ -158,13 +158,14 @@ TEST(GoogleBenchmark, WhatIsNoneOfItsTextsSaysWhatToDo) {
             "invalid JSON at byte 1: give the program --benchmark_format=json");
   EXPECT_THAT(error_of(""), HasSubstr("give the program --benchmark_format=json"));
   EXPECT_EQ(error_of("{}"),
-            "there is no list of benchmarks: give the program --benchmark_format=json");
+            "no list of benchmarks was found: give the program --benchmark_format=json");
   EXPECT_THAT(error_of(R"({"a": {"benchmarks": [{"name": "a", "real_time": 1}]}})"),
               HasSubstr("there is no list"));
   EXPECT_EQ(error_of(R"({"benchmarks": []})"), "the list contains no benchmark that ran");
   EXPECT_EQ(
       error_of(R"({"benchmarks": [{"name": "a_mean", "run_type": "aggregate", "real_time": 1}]})"),
-      "there are only aggregates: run the program without --benchmark_report_aggregates_only");
+      "the list contains only aggregates: run the program without "
+      "--benchmark_report_aggregates_only");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"real_time": 1}]})"), "a benchmark has no name");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1, "time_unit": "h"}]})"),
             "its time_unit 'h' is unknown");

@@ -136,8 +136,9 @@ std::string why_not_searched(const RE2& pattern, std::string_view text) {
   if (std::string fault = fault_of(pattern); !fault.empty()) return fault;
   const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
   if (text.size() <= most) return "";
-  return fmt::format("the output is {} long, but stabd searches at most {} for so large a pattern",
-                     format_bytes(text.size()), format_bytes(most));
+  return fmt::format(
+      "the output is {} long, but with a pattern this large, stabd searches at most {}",
+      format_bytes(text.size()), format_bytes(most));
 }
 
 Values samples_by_regex(const OutputMeasure& measure, std::string_view text, std::size_t room,
@@ -161,8 +162,9 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
   if (measure.pick == Pick::first) return number_of(*first);
   if (measure.pick != Pick::only) return total(matches, *first, measure.pick, until);
   if (const auto second = matches.next())
-    return std::unexpected(fmt::format("{} and {} match: set 'take' to choose which one counts",
-                                       quoted(*first), quoted(*second)));
+    return std::unexpected(
+        fmt::format("the pattern matches {} and {}: set 'take' to choose which match counts",
+                    quoted(*first), quoted(*second)));
   return number_of(*first);
 }
 
@@ -200,7 +202,7 @@ std::string pattern_fault(const std::string& regex) {
 std::string pointer_fault(std::string_view pointer) {
   return split_pointer(pointer)
              ? ""
-             : "it must be \"\" or begin with '/', and can contain '~' only in ~0 and ~1";
+             : "a pointer must be \"\" or begin with '/', and can contain '~' only in ~0 and ~1";
 }
 
 std::string_view stream_of(const OutputMeasure& measure) {

@@ -48,7 +48,7 @@ TEST(Output, LinesHaveBeginningsAndEnds) {
 TEST(Output, TheOneThatCountsIsTheOnlyOneUnlessThePlanSaysOtherwise) {
   const std::string text = "t=4 t=1 t=2.5 ";
   EXPECT_EQ(reason_of(by("t=(\\S+)"), text),
-            "stdout: '4' and '1' match: set 'take' to choose which one counts");
+            "stdout: the pattern matches '4' and '1': set 'take' to choose which match counts");
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::first), text), Number(4));
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::last), text), Number(2.5));
   EXPECT_EQ(value_of(by("t=(\\S+)", Pick::sum), text), Number(7.5));
@@ -120,7 +120,7 @@ TEST(Output, WhatIsTooMuchIsAbsent) {
   EXPECT_EQ(reason_of(by("(1)", Pick::last), std::string(max_read + 1, '1')),
             "stdout: the output is 16777217 bytes long, but stabd reads at most 16 MiB");
   EXPECT_THAT(reason_of(by("([ab]*a[ab]{900})c", Pick::first), std::string(max_read / 2, 'a')),
-              HasSubstr("for so large a pattern"));
+              HasSubstr("with a pattern this large"));
   EXPECT_THAT(read_output(by("(1)", Pick::first), "1", 100, {}).reading->reason,
               HasSubstr("reading the earlier measures took too long"));
   EXPECT_THAT(reason_of(by("(1)", Pick::last), std::string(max_matches + 1, '1')),

@@ -102,10 +102,10 @@ class OptionChecker {
     for (const DraftFactor& factor : draft_.factors)
       if (const auto twice = draft_.randomize_at.find(factor.value.name);
           twice != draft_.randomize_at.end())
-        draft_.problems.add(
-            twice->second,
-            fmt::format("'randomize.{0}' is also a factor: remove this key, or [factor.{0}]",
-                        factor.value.name));
+        draft_.problems.add(twice->second,
+                            fmt::format("'{0}' is set in [randomize] and is also a factor: remove "
+                                        "'randomize.{0}', or [factor.{0}]",
+                                        factor.value.name));
   }
 
   static std::string shown_cell(const Cell& cell) {
@@ -121,8 +121,8 @@ class OptionChecker {
       if (is_new) continue;
       draft_.problems.add(
           position_of(combination.cell),
-          fmt::format("the cells ({}) and ({}) are equivalent: list the cells that you want, with "
-                      "design.kind = \"custom\"",
+          fmt::format("the cells ({}) and ({}) are equivalent: set design.kind = \"custom\", and "
+                      "list the cells that you want",
                       shown_cell(first->second->cell), shown_cell(combination.cell)));
       return;
     }
@@ -161,7 +161,7 @@ class OptionChecker {
              }))
       draft_.problems.add(
           factor.at, fmt::format("the factor '{}' has no effect in cells without a random layout, "
-                                 "where its seeds would still count as different layouts",
+                                 "but its seeds would count as different layouts in these cells",
                                  factor.value.name));
   }
 
@@ -171,8 +171,7 @@ class OptionChecker {
         option == nullptr || option->acts_with.empty() ? "code" : option->acts_with.front();
     const std::string_view more =
         name == "period" || name == "budget" ? "rerandomize = \"repeated\" and " : "";
-    draft_.problems.add(at,
-                        fmt::format("{} has no effect: it needs {}{} = true", what, more, flag));
+    draft_.problems.add(at, fmt::format("{} has no effect without {}{} = true", what, more, flag));
   }
 
   [[nodiscard]] Position position_of(const Cell& cell) const {

@@ -108,10 +108,9 @@ void check_names(Draft& draft) {
     for (const std::string& name : names_in(value.text))
       if (!contains(own_variables, name))
         draft.problems.add(
-            value.at,
-            fmt::format("'{}' uses ${{{}}}, but the value of a variable can use only ${{OUT}}, "
-                        "${{DIR}} and ${{SRC}}: write that variable's text instead",
-                        value.path, shown(name)));
+            value.at, fmt::format("'{0}' uses ${{{1}}}, but the value of a variable can use only "
+                                  "${{OUT}}, ${{DIR}} and ${{SRC}}: write the value of {1} instead",
+                                  value.path, shown(name)));
   NameChecker checker(draft);
   for (const DraftBenchmark& benchmark : draft.benchmarks) checker.check(benchmark);
 }
@@ -160,7 +159,7 @@ void check_without_build(const DraftBenchmark& benchmark,
       if (names.contains(own))
         problems.add(text.at,
                      fmt::format("'{}' uses ${{{}}}, but the benchmark '{}' has no build: add "
-                                 "benchmark.build, or name the program itself",
+                                 "benchmark.build, or write the path of an existing file",
                                  text.path, own, benchmark.value.name));
   }
 }
@@ -192,10 +191,11 @@ void check_levels_differ(const DraftFactor& factor, const Names& used, const std
       if (used.contains(name)) values.push_back(value);
     const auto [first, is_new] = seen.emplace(std::move(values), level.name);
     if (is_new) continue;
-    problems.add(factor.at,
-                 fmt::format("the levels '{}' and '{}' of the factor '{}' are the same for the "
-                             "benchmark '{}', which does not use the variables that differ",
-                             first->second, level.name, factor.value.name, benchmark));
+    problems.add(
+        factor.at,
+        fmt::format("the levels '{}' and '{}' of the factor '{}' are the same for the benchmark "
+                    "'{}', which does not use any variable in which these levels differ",
+                    first->second, level.name, factor.value.name, benchmark));
     return;
   }
 }
@@ -231,7 +231,7 @@ void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmar
   if (benchmark.build && acts_on_build(Plan{}, benchmark.value, factor.value)) return;
   problems.add(benchmark.build ? benchmark.build->at : benchmark.at,
                fmt::format("the factor '{}' acts through ${{LDFLAGS}}, which the benchmark '{}' "
-                           "does not use: add it to the link command in benchmark.build",
+                           "does not use: add ${{LDFLAGS}} to the link command in benchmark.build",
                            factor.value.name, benchmark.value.name));
 }
 
@@ -250,7 +250,7 @@ void check_beside(Draft& draft) {
           draft.problems.add(
               text.at,
               fmt::format("'{}' must be the same in all trials of a benchmark with 'beside', so it "
-                          "cannot use ${{{}}}: name a file that exists already",
+                          "cannot use ${{{}}}: write the path of an existing file instead",
                           text.path, name));
     }
     if (draft.plan.simulated || draft.plan.is_causal())

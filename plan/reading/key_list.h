@@ -122,8 +122,8 @@ inline constexpr Key keys[] = {
     {"defaults.repetitions", Count{1, max_repeats, 30},
      "the number of measured blocks; not allowed with `design.stop`"},
     {"defaults.timeout", Duration{std::chrono::minutes(1)},
-     "how long a trial's program may run, and each of its `prepare`, `check` and `cleanup` "
-     "commands; a trial that takes longer is ended and fails"},
+     "how long a trial's program and each of its `prepare`, `check` and `cleanup` commands may "
+     "run; a trial that takes longer is ended and fails"},
     {"defaults.build_timeout", Duration{std::chrono::minutes(30)},
      "how long a build may take; a build that takes longer is ended and fails"},
     {"defaults.output_limit", Bytes{max_output, std::uint64_t{16} << 20},
@@ -135,8 +135,8 @@ inline constexpr Key keys[] = {
      "how much CPU time all processes of a trial may use together", "none"},
     {"defaults.process_limit", Count{1, 1'000'000}, "how many processes a trial may have at once",
      "none"},
-    {"defaults.file_limit", Bytes{max_memory}, "how large each file that a trial writes may be",
-     "none"},
+    {"defaults.file_limit", Bytes{max_memory},
+     "the largest allowed size of each file that a trial writes", "none"},
     {"defaults.warmup", Count{0, 1000, 0},
      "the number of warm-up blocks, which run first and are not analysed"},
     {"defaults.retries", Count{0, 10, 0}, "how many more attempts a failed trial gets"},
@@ -273,8 +273,8 @@ inline constexpr Key keys[] = {
      "path",
      "samples determine the lines"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
-     "for programs without progress points: lines, each as FILE:LINE; each sample in such a line "
-     "counts as progress",
+     "for programs without progress points: source lines, each as FILE:LINE; each sample in one of "
+     "these lines counts as progress",
      "none"},
     {"causal.experiment", Duration{std::chrono::milliseconds(50)},
      "the length of the first performance experiment, 10ms to 10min; later ones are longer if "
@@ -282,7 +282,8 @@ inline constexpr Key keys[] = {
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
      "the CPU time between two samples, 100us to 1s"},
     {"causal.end_to_end", Flag{false},
-     "whether each trial is one performance experiment, whose end counts as progress"},
+     "whether each trial is a single performance experiment; the end of the trial counts as "
+     "progress"},
     {"causal.speedup", Percentage{},
      "with `end_to_end` and `line`: in each pair of blocks, one block uses this speedup and the "
      "other uses speedup 0",
@@ -297,8 +298,8 @@ inline constexpr Key keys[] = {
 
     {"measure.counters",
      Other{"an array of at most 64 names; the names in an inner array form a group"},
-     "the events that each trial counts, by the names in `stabctl counters`; the events of a group "
-     "are counted at the same time or not at all",
+     "the events that each trial counts (`stabctl counters` lists their names); the events of a "
+     "group are counted at the same time or not at all",
      "none"},
     {"measure.rotate", Other{"an array of 2 to 16 arrays of names"},
      "sets of further events that take turns: each block counts the events of one set, all at the "
@@ -320,13 +321,14 @@ inline constexpr Key keys[] = {
      "the name of a number that programs print; the number becomes a reading of each trial",
      "required"},
     {"measure.output.regex", Text{is_pattern, pattern_rule},
-     "a pattern (RE2) whose first group is the number; `^` and `$` match at the ends of each line",
+     "a pattern (RE2) whose first group is the number; `^` and `$` match at the start and at the "
+     "end of each line",
      "one of `regex`, `json` and `google_benchmark` is required"},
     {"measure.output.json", Text{is_word, word_rule},
      "for output that is entirely JSON: a pointer (RFC 6901) to the number", "see `regex`"},
     {"measure.output.google_benchmark", Text{is_title, title_rule},
-     "for output that is entirely Google Benchmark's JSON: the value to read for each Google "
-     "benchmark, which is `real_time`, `cpu_time` or the name of a counter",
+     "for output that is entirely Google Benchmark's JSON: which value to read for each Google "
+     "benchmark (`real_time`, `cpu_time` or the name of a counter)",
      "see `regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
      "which match of `regex` counts if there are several; with `only`, a second match is an error; "
@@ -356,8 +358,9 @@ inline constexpr Key keys[] = {
      "anyway",
      "no waiting"},
     {"machine.quiet_load", Percentage{},
-     "with `wait_for_quiet`: the limit for three shares of time: other work on the trial's CPUs, "
-     "other work on the other CPUs, and waiting for memory; steal counts as other work",
+     "with `wait_for_quiet`: the limit for each of three shares of time, which are other work on "
+     "the trial's CPUs, other work on the other CPUs, and waiting for memory; steal counts as "
+     "other work",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
      "with `wait_for_quiet`: the highest allowed temperature of the CPU", "any"},

@@ -93,8 +93,9 @@ void read_design(const Table& root, Draft& draft) {
   read_studies(*table, draft);
   const bool is_custom = draft.plan.design.kind == DesignKind::custom;
   if (cells != nullptr && !is_custom)
-    draft.problems.add(cells->at,
-                       R"('design.cells' belongs to kind = "custom": set it, or remove the cells)");
+    draft.problems.add(
+        cells->at,
+        R"('design.cells' belongs to kind = "custom": set this kind, or remove the cells)");
   if (cells == nullptr && is_custom)
     draft.problems.add(draft.design_at,
                        R"('design.cells' is missing: a "custom" design lists its cells)");
@@ -148,7 +149,7 @@ void check_treatments(Draft& draft, const Treatments& treatments) {
     refuse_kind(draft, "needs exactly one treatment (a factor with two or more fixed levels)",
                 treatments);
   if (kind == DesignKind::calibration && !treatments.empty())
-    refuse_kind(draft, "must not have treatments, because it compares programs with themselves",
+    refuse_kind(draft, "compares programs with themselves and must not have treatments",
                 treatments);
   if (kind == DesignKind::within_subjects && draft.benchmarks.size() == 1)
     draft.problems.add(draft.design_at,
@@ -188,8 +189,8 @@ void check_seeds(Draft& draft) {
     return;
   }
   for (const Position at : draft.repetitions_at)
-    draft.problems.add(at, fmt::format("'repetitions' must not be given: 'runs' of the factor '{}' "
-                                       "is the number of repetitions",
+    draft.problems.add(at, fmt::format("leave out 'repetitions': the value of 'runs' in the factor "
+                                       "'{}' is the number of repetitions",
                                        nested->value.name));
 }
 
@@ -339,9 +340,9 @@ std::vector<std::uint32_t> looks(std::uint32_t min, std::uint32_t max, std::uint
 
 void refuse_key(const Table& table, const char* key, const char* rule) {
   if (const Pair* pair = table.find(key))
-    table.problems().add(
-        pair->at,
-        fmt::format("'{}' needs rule = \"{}\": set it, or remove the key", table.path(key), rule));
+    table.problems().add(pair->at,
+                         fmt::format("'{}' needs rule = \"{}\": set this rule, or remove the key",
+                                     table.path(key), rule));
 }
 
 struct Bounds {
@@ -398,7 +399,8 @@ std::optional<Stop> read_sequential(const Table& table) {
 std::string_view why_not(DesignKind kind) {
   switch (kind) {
     case DesignKind::within_subjects:
-      return "the answer is about programs like these, and more blocks do not add programs";
+      return "the answer is about programs like the benchmarks, and more blocks do not add "
+             "benchmarks";
     case DesignKind::causal:
       return "a causal design does not compare anything, and 'design.time' already limits its "
              "duration";
@@ -435,7 +437,7 @@ void check_stop(Draft& draft) {
   if (kind != DesignKind::full_factorial && kind != DesignKind::one_way &&
       kind != DesignKind::custom)
     return draft.problems.add(
-        place, fmt::format("'design.{}' does not apply to a {} design: {}; remove it, or "
+        place, fmt::format("'design.{}' does not apply to a {} design: {}; remove this key, or "
                            "choose a full-factorial, one-way or custom design",
                            name, to_string(kind), why_not(kind)));
   if (!design.stop) return;
@@ -444,9 +446,8 @@ void check_stop(Draft& draft) {
                        "'design.stop' compares levels, but this plan has no treatment (a factor "
                        "with two or more fixed levels)");
   for (const Position at : draft.repetitions_at)
-    draft.problems.add(at,
-                       "'repetitions' must not be given: 'design.stop.max' is the largest number "
-                       "of blocks");
+    draft.problems.add(
+        at, "leave out 'repetitions': 'design.stop.max' is the largest number of blocks");
 }
 
 }  // namespace stab::plan

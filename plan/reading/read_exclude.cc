@@ -80,8 +80,8 @@ const Quantity* counted_as(std::string_view name) {
 std::string why_no_quantity(std::string_view name) {
   if (const std::string_view response = response_in(name); !response.empty())
     return fmt::format(
-        "'exclude.when' must not use {}, which is a response: such a rule would drop trials of one "
-        "arm because of their result; 'stabctl keys --quantities' lists what rules may use",
+        "'exclude.when' must not use {}, which is a response: the rule would drop trials of one "
+        "arm because of their results; 'stabctl keys --quantities' lists what rules may use",
         response);
   if (const Quantity* quantity = counted_as(name))
     return fmt::format(
@@ -91,7 +91,8 @@ std::string why_no_quantity(std::string_view name) {
   Words names;
   for (const Quantity& each : quantities()) names.emplace_back(each.name);
   return fmt::format(
-      "'exclude.when' does not know '{}'{}; 'stabctl keys --quantities' lists what rules may use",
+      "'exclude.when' uses '{}', which is not a quantity{}; 'stabctl keys --quantities' lists what "
+      "rules may use",
       shown(name), did_you_mean(name, names));
 }
 
@@ -108,10 +109,10 @@ std::string_view why_senseless(const Exclusion& rule, const Quantity& quantity) 
 std::string_view why_about_time(const Exclusion& rule, const Quantity& quantity) {
   if (quantity.take != Take::per_second && quantity.take != Take::share) return "";
   if (rule.bound == Bound::below || rule.bound == Bound::at_most)
-    return "drops trials in which this quantity is small, which are the slow trials: use > or >=";
+    return "drops slow trials, because this quantity is small in slow trials: use > or >=";
   if (rule.limit == 0)
-    return "drops every trial in which this quantity is above 0, as it is in long trials: set a "
-           "bound above 0";
+    return "drops every trial in which this quantity is above 0, which is likely in long trials: "
+           "set a bound above 0";
   return "";
 }
 
@@ -142,8 +143,9 @@ std::optional<Exclusion> read_when(const Table& table) {
   if (const std::string_view which = why_senseless(rule, *quantity); !which.empty()) {
     table.problems().add(
         pair.value.at,
-        fmt::format("'exclude.when' matches {} trial: '{}' is never below 0; set another bound",
-                    which, quantity->name));
+        fmt::format(
+            "'exclude.when' matches {} trial, because '{}' is never below 0: set another bound",
+            which, quantity->name));
     return std::nullopt;
   }
   if (const std::string_view why = why_about_time(rule, *quantity); !why.empty()) {

@@ -209,7 +209,7 @@ Variables commits_of(const Table& root, Draft& draft) {
       commits[pair.key] = *std::move(commit);
   for (const Pair& pair : table->pairs())
     if (!is_revision(pair.key))
-      draft.problems.add(pair.at, fmt::format("'{}' contains no revision: use {}",
+      draft.problems.add(pair.at, fmt::format("'{}' does not name a revision: use {}",
                                               table->path(pair.key), revision_rule));
   return commits;
 }
@@ -273,9 +273,10 @@ void read_revisions(const Pair& factor, const Table& table, const Variables& com
           given->at,
           fmt::format("'{}' and 'revisions' both define levels: remove one", table.path(other)));
   if (draft.has_revisions)
-    draft.problems.add(pair.at, fmt::format("'{}' is the second factor with revisions, but a "
-                                            "program is built from one revision: remove one factor",
-                                            path));
+    draft.problems.add(pair.at,
+                       fmt::format("'{}' is a second list of revisions, but each program is built "
+                                   "from one revision: remove one of these factors",
+                                   path));
   draft.has_revisions = true;
   constexpr std::size_t most = 100;  // each needs a copy of the repository for a while
   const std::size_t before = draft.problems.count();

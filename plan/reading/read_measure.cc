@@ -30,8 +30,8 @@ constexpr std::string_view first_threads_own = "cpu-migrations";
 std::string why_no_event(const std::string& name, const Draft& draft) {
   if (name == first_threads_own)
     return fmt::format(
-        "{} of a trial's first thread are already a reading of each trial; use 'migrations' to "
-        "count the migrations of all its threads and processes",
+        "each trial already records {} of its first thread; use 'migrations' to count the "
+        "migrations of all threads and processes",
         shown(name));
   if (region_of(name) || is_simulated(name) || is_of_builds(name) ||
       std::ranges::find(words::responses, name) != words::responses.end())
@@ -40,7 +40,8 @@ std::string why_no_event(const std::string& name, const Draft& draft) {
   if (std::ranges::any_of(draft.factors,
                           [&](const DraftFactor& each) { return each.value.name == name; }))
     return fmt::format(
-        "{} is also a factor, and exports need one column per name: give the factor another name",
+        "{} is also the name of a factor, but an export has only one column for each name: rename "
+        "the factor",
         shown(name));
   return "";
 }
@@ -129,10 +130,10 @@ class CounterReader {
 void check_all_are_built(Position at, Draft& draft) {
   for (const DraftBenchmark& benchmark : draft.benchmarks)
     if (!benchmark.value.build)
-      return draft.problems.add(
-          at,
-          fmt::format("'analysis.response' needs '{}', but benchmark '{}' has no 'build' to time",
-                      compile_time, shown(benchmark.value.name)));
+      return draft.problems.add(at,
+                                fmt::format("'analysis.response' needs '{}', but benchmark '{}' "
+                                            "has no 'build' whose time stabd could measure",
+                                            compile_time, shown(benchmark.value.name)));
 }
 
 void check_all_have_company(Position at, Draft& draft) {
@@ -140,7 +141,7 @@ void check_all_have_company(Position at, Draft& draft) {
     if (benchmark.value.beside.empty())
       return draft.problems.add(
           at, fmt::format("'analysis.response' needs 'relative_cpu', but benchmark '{}' has no "
-                          "'beside', the command to compare with",
+                          "'beside' command for the comparison",
                           shown(benchmark.value.name)));
 }
 
@@ -350,9 +351,10 @@ void read_place(const Table& table, OutputMeasure& measure) {
     read_google_benchmark(table, measure);
   if (const Pair* take = table.find("take"))
     table.problems().add(
-        take->at, fmt::format("'measure.output.take' is for 'regex': {}",
-                              json ? "'json' selects one value"
-                                   : "each repetition of a benchmark is a sample of the trial"));
+        take->at,
+        fmt::format("'measure.output.take' is for 'regex': {}",
+                    json ? "'json' selects one value"
+                         : "with 'google_benchmark', each repetition is a sample of the trial"));
 }
 
 void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draft& draft) {

@@ -142,7 +142,7 @@ void read_wait(const Table& table, Draft& draft) {
     if (const Pair* pair = table.find(name))
       draft.problems.add(pair->at,
                          fmt::format("'machine.{}' has no effect without 'machine.wait_for_quiet': "
-                                     "set it, as in wait_for_quiet = \"2min\"",
+                                     "set this key, too, as in wait_for_quiet = \"2min\"",
                                      name));
 }
 
@@ -229,9 +229,9 @@ void read_machines(const Table& root, Draft& draft) {
   machines.drain = value<"machines.drain">(table);
   if (machines.like_these) draft.machines_answer_at = table->find("answer")->at;
   const auto refuse = [&](std::string_view key, std::string_view why) {
-    draft.problems.add(table->at(), fmt::format("'machine.{}' {}: leave it out, or remove "
-                                                "[machines]",
-                                                key, why));
+    draft.problems.add(
+        table->at(),
+        fmt::format("'machine.{}' {}: leave this key out, or remove [machines]", key, why));
   };
   if (draft.plan.quiesce != Quiesce::off)
     refuse("quiesce",
@@ -335,8 +335,8 @@ void check_control(Draft& draft) {
     const auto found = std::ranges::find(levels, analysis.control, &Level::name);
     if (found == levels.end() || found == levels.begin() || levels.size() < 3)
       refuse(draft, "control",
-             fmt::format("must be a level of '{}' other than the first one, and the factor needs a "
-                         "further level to compare",
+             fmt::format("must be a level of '{}' other than the first, and the factor needs a "
+                         "third level to compare",
                          factor.value.name));
   }
 }

@@ -20,9 +20,9 @@ bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& d
   const Pair* pair = table.find(key);
   if (pair == nullptr) return false;
   if (draft.plan.design.kind == kind) return true;
-  draft.problems.add(pair->at,
-                     fmt::format("'design.{0}' needs kind = \"{1}\": set it, or remove '{0}'", key,
-                                 to_string(kind)));
+  draft.problems.add(
+      pair->at, fmt::format("'design.{0}' needs kind = \"{1}\": set this kind, or remove '{0}'",
+                            key, to_string(kind)));
   return false;
 }
 
@@ -82,8 +82,9 @@ void read_causal(const Table& root, Draft& draft) {
   causal.end_to_end = value<"causal.end_to_end">(table);
   if (!table) return;
   if (draft.kind_is_good && !draft.plan.is_causal())
-    draft.problems.add(root.find("causal")->at,
-                       "'causal' needs design.kind = \"causal\": set it, or remove the table");
+    draft.problems.add(
+        root.find("causal")->at,
+        "'causal' needs design.kind = \"causal\": set this kind, or remove the table");
   causal.scope = given<"causal.scope">(*table).value_or(Words());
   causal.binaries = given<"causal.binary">(*table).value_or(Words());
   causal.progress = given<"causal.progress">(*table).value_or(Words());
@@ -94,10 +95,10 @@ void read_causal(const Table& root, Draft& draft) {
   check_time(*table, "sample_period", causal.sample_period, 100us, 1s);
   check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, max_arrival_speedup);
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
-    draft.problems.add(table->find("speedup")->at,
-                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': without "
-                       "them, each run needs performance experiments at speedup 0 as well, so its "
-                       "speedups are random");
+    draft.problems.add(
+        table->find("speedup")->at,
+        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': otherwise, a run mixes "
+        "performance experiments with and without speedups, and chooses the speedups at random");
 }
 
 // These designs have further requirements, and a few keys determine their arms and cells.
@@ -131,7 +132,7 @@ void check_calibration(Draft& draft) {
   check_repetitions(draft);
   if (!draft.plan.analysis.log_scale)
     refuse_setting(draft, "log",
-                   "must be true in a calibration, because its differences are ratios");
+                   "must be true in a calibration, which reports differences as ratios");
   for (const char* key : {"equivalence", "sums_of_squares"})
     refuse_setting(draft, key, "has no effect in a calibration");
   if (draft.problems.count() != before) return;
@@ -152,11 +153,10 @@ void check_padding_study(Draft& draft) {
       if (const auto levels = std::get<FixedLevels>(factor.value.levels).levels.size(); levels != 2)
         draft.problems.add(factor.at,
                            fmt::format("a padding study has two arms, so its treatment must have "
-                                       "two levels, but '{}' has {}: remove {}",
+                                       "two levels, but '{}' has {}: remove {} of them",
                                        factor.value.name, levels, levels - 2));
   if (draft.plan.analysis.log_scale)
-    refuse_setting(draft, "log",
-                   "must be false in a padding study, because it compares plain means");
+    refuse_setting(draft, "log", "must be false in a padding study, which compares plain means");
   refuse_setting(draft, "sums_of_squares", "has no effect in a padding study");
   draft.plan.analysis.log_scale = false;
 }
@@ -215,9 +215,9 @@ void check_fractional(Draft& draft) {
 
 void check_arrivals(const DraftFactor& factor, Draft& draft) {
   if (!draft.plan.is_causal())
-    draft.problems.add(
-        factor.at,
-        "'factor.arrival_speedup' needs design.kind = \"causal\": set it, or remove the factor");
+    draft.problems.add(factor.at,
+                       "'factor.arrival_speedup' needs design.kind = \"causal\": set this kind, or "
+                       "remove the factor");
   else if (draft.plan.causal.arrival_speedup.count() != 0)
     draft.problems.add(factor.at,
                        "'factor.arrival_speedup' and 'causal.arrival_speedup' set the same thing: "

@@ -195,9 +195,10 @@ std::string why_no_other_machines(const Plan& plan) {
 
 std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   if (text.size() > max_plan_bytes)
-    return only({},
-                fmt::format("the plan has {} bytes, but at most {} are read: is it the right file?",
-                            text.size(), max_plan_bytes));
+    return only(
+        {},
+        fmt::format("the plan has {} bytes, but stabd reads at most {}: is this the right file?",
+                    text.size(), max_plan_bytes));
   const auto tree = toml::parse_toml(text);
   if (!tree) {
     const auto header = single_header(text);
@@ -214,9 +215,8 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   Plan plan = finish(std::move(draft));
   if (const std::string why = answer_at ? why_no_other_machines(plan) : ""; !why.empty())
     return only(*answer_at,
-                fmt::format("'machines.answer' is \"like-these\", which needs the change on each "
-                            "of several machines, but this plan does not measure these changes, "
-                            "because {}: change the plan, or use \"these\"",
+                fmt::format("'machines.answer' cannot be \"like-these\", because {}, so the change "
+                            "on each machine is not measured: change the plan, or use \"these\"",
                             why));
   return plan;
 }

@@ -83,7 +83,7 @@ TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
 
 TEST(ReaderCausal, TheTableIsOfThisKindAlone) {
   EXPECT_EQ(problems_of(smallest + "[causal]\nend_to_end = true\n"),
-            "p:6:2: 'causal' needs design.kind = \"causal\": set it, or remove the table\n");
+            "p:6:2: 'causal' needs design.kind = \"causal\": set this kind, or remove the table\n");
 }
 
 TEST(ReaderCausal, TimesAndSpeedupsHaveTheBoundsOfTheCommand) {

@@ -67,12 +67,10 @@ TEST(ReaderNames, ReplacedTextsStayShort) {
 TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
   EXPECT_EQ(benchmark("run = ['${OUT}']\n"),
             "p:5:8: 'benchmark.run' uses ${OUT}, but the benchmark 'b' has no build: add "
-            "benchmark.build, or "
-            "name the program itself\n");
+            "benchmark.build, or write the path of an existing file\n");
   EXPECT_EQ(benchmark("run = ['${X}']\n[variables]\nX = '${DIR}/prog'\n"),
             "p:5:8: 'benchmark.run' uses ${DIR}, but the benchmark 'b' has no build: add "
-            "benchmark.build, or "
-            "name the program itself\n");
+            "benchmark.build, or write the path of an existing file\n");
   EXPECT_EQ(benchmark("build = 'make'\nrun = ['${OUT}']\n"),
             "p:5:1: 'benchmark.build' of 'b' must write the file ${OUT}, or benchmark.run must use "
             "a file in ${DIR}\n");
@@ -97,7 +95,7 @@ TEST(ReaderFactors, LevelsDifferForEachBenchmark) {
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '1', X = '2' }\n"),
       "p:7:9: the levels 'a' and 'b' of the factor 'f' are the same for the benchmark 'b', which "
-      "does not use the variables that differ\n");
+      "does not use any variable in which these levels differ\n");
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '2', X = '1' }\n"),
       "");
@@ -107,12 +105,10 @@ TEST(ReaderFactors, LinkOrderNeedsTheLinkersFlags) {
   const std::string link_order = "[factor.link_order]\nrandom = { per = 'block' }\n";
   EXPECT_EQ(benchmark("build = 'cc -o ${OUT} b.c'\nrun = ['${OUT}']\n" + link_order),
             "p:5:1: the factor 'link_order' acts through ${LDFLAGS}, which the benchmark 'b' does "
-            "not use: "
-            "add it to the link command in benchmark.build\n");
+            "not use: add ${LDFLAGS} to the link command in benchmark.build\n");
   EXPECT_EQ(benchmark("run = ['/bin/true', '${LDFLAGS}']\n" + link_order),
             "p:4:1: the factor 'link_order' acts through ${LDFLAGS}, which the benchmark 'b' does "
-            "not use: "
-            "add it to the link command in benchmark.build\n");
+            "not use: add ${LDFLAGS} to the link command in benchmark.build\n");
 }
 
 TEST(ReaderDesign, KindsAreKnown) {
@@ -167,16 +163,17 @@ TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
 TEST(ReaderDesign, RunsOfANestedFactorAreTheRepetitions) {
   const std::string nested = "[design]\nkind = 'nested'\n" + seeds;
   EXPECT_EQ(problems_of(with_build + "repetitions = 3\n[defaults]\nrepetitions = 3\n" + nested),
-            "p:7:1: 'repetitions' must not be given: 'runs' of the factor 'link_order' is the "
+            "p:7:1: leave out 'repetitions': the value of 'runs' in the factor 'link_order' is the "
             "number of repetitions\n"
-            "p:9:1: 'repetitions' must not be given: 'runs' of the factor 'link_order' is the "
+            "p:9:1: leave out 'repetitions': the value of 'runs' in the factor 'link_order' is the "
             "number of repetitions\n");
   EXPECT_EQ(good_plan(with_build + nested).benchmarks.at(0).repetitions, 3U);
 }
 
 TEST(ReaderDesign, CellsBelongToCustomDesigns) {
-  EXPECT_EQ(more("[design]\ncells = [ { opt = 'O2' } ]\n" + opt),
-            "p:8:1: 'design.cells' belongs to kind = \"custom\": set it, or remove the cells\n");
+  EXPECT_EQ(
+      more("[design]\ncells = [ { opt = 'O2' } ]\n" + opt),
+      "p:8:1: 'design.cells' belongs to kind = \"custom\": set this kind, or remove the cells\n");
   EXPECT_EQ(more("[design]\nkind = 'custom'\n" + opt),
             "p:8:1: 'design.cells' is missing: a \"custom\" design lists its cells\n");
   EXPECT_EQ(more("[design]\nkind = 'custom'\ncells = []\n" + opt),

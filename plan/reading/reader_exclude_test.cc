@@ -80,8 +80,8 @@ TEST(ReaderExclude, ACountOfAWholeTrialIsRefusedWithItsRate) {
 
 TEST(ReaderExclude, AMisspeltNameGetsTheNearest) {
   EXPECT_THAT(problems_of(with_rule("involuntary_switchs_per_s > 50")),
-              HasSubstr("p:7:8: 'exclude.when' does not know 'involuntary_switchs_per_s', did you "
-                        "mean 'involuntary_switches_per_s'?"));
+              HasSubstr("p:7:8: 'exclude.when' uses 'involuntary_switchs_per_s', which is not a "
+                        "quantity, did you mean 'involuntary_switches_per_s'?"));
   EXPECT_THAT(problems_of(with_rule("nothing_like_it > 50")), HasSubstr("stabctl keys"));
 }
 

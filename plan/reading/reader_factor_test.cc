@@ -202,8 +202,8 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\nlevels = { x = { CFLAGS = '1' } }\n"),
             "p:9:1: 'factor.v.levels' and 'revisions' both define levels: remove one\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\n[factor.w]\nrevisions = ['c', 'd']\n"),
-            "p:10:1: 'factor.w.revisions' is the second factor with revisions, but a program is "
-            "built from one revision: remove one factor\n");
+            "p:10:1: 'factor.w.revisions' is a second list of revisions, but each program is built "
+            "from one revision: remove one of these factors\n");
   EXPECT_EQ(factor("[factor.aslr]\nrevisions = ['a', 'b']\n"),
             "p:8:1: 'factor.aslr.revisions': a built-in factor cannot have revisions, so give your "
             "factor another name\n");

@@ -50,9 +50,9 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
               HasSubstr("p:8:9: 'measure.output.regex': missing )"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),
-            "p:8:8: 'measure.output.json' is not a pointer: it must be \"\" or begin with '/', and "
-            "can contain '~' only in ~0 and ~1\np:9:1: 'measure.output.take' is for 'regex': "
-            "'json' selects one value\n");
+            "p:8:8: 'measure.output.json' is not a pointer: a pointer must be \"\" or begin with "
+            "'/', and can contain '~' only in ~0 and ~1\np:9:1: 'measure.output.take' is for "
+            "'regex': 'json' selects one value\n");
 }
 
 TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
@@ -65,10 +65,9 @@ TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
               HasSubstr("code-size is measured in each trial and is not a counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'compile-time'\nregex = '(a)'\n"),
               HasSubstr("'compile-time' is a name that every trial already uses"));
-  EXPECT_THAT(
-      more("[analysis]\nresponse = 'compile-time'\n"),
-      HasSubstr(
-          "'analysis.response' needs 'compile-time', but benchmark 'b' has no 'build' to time"));
+  EXPECT_THAT(more("[analysis]\nresponse = 'compile-time'\n"),
+              HasSubstr("'analysis.response' needs 'compile-time', but benchmark 'b' has no "
+                        "'build' whose time stabd could measure"));
   EXPECT_EQ(good_plan(smallest + "[analysis]\nresponse = 'code-size'\n").analysis.response,
             "code-size");
 }
@@ -93,8 +92,8 @@ TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
   const std::string time = "[[measure.output]]\nname = 'time'\ngoogle_benchmark = 'real_time'\n";
   EXPECT_THAT(
       more(time + "take = 'mean'\nunit = 's'\n"),
-      AllOf(HasSubstr("p:9:1: 'measure.output.take' is for 'regex': each repetition of a "
-                      "benchmark is a sample"),
+      AllOf(HasSubstr("p:9:1: 'measure.output.take' is for 'regex': with 'google_benchmark', each "
+                      "repetition is a sample"),
             HasSubstr("p:10:1: 'measure.output.unit' must be ns for times of Google Benchmark")));
   EXPECT_THAT(more(time + "unit = 'ns'\n"), Not(HasSubstr("unit")));
   EXPECT_THAT(

@@ -91,7 +91,7 @@ TEST(ReaderVariables, DoNotNest) {
   EXPECT_EQ(more("[variables]\nA = '-I${SRC}/include'\n"), "");
   EXPECT_EQ(more("[variables]\nA = '${CFLAGS} -g'\n"),
             "p:7:1: 'variables.A' uses ${CFLAGS}, but the value of a variable can use only ${OUT}, "
-            "${DIR} and ${SRC}: write that variable's text instead\n");
+            "${DIR} and ${SRC}: write the value of CFLAGS instead\n");
 }
 
 TEST(ReaderDefaults, AreBounded) {
@@ -154,7 +154,7 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
       problems_of(with + "[factor.f]\nlevels = { a = { L = '1', N = '1' }, b = { L = '2', N = "
                          "'2' } }\n"),
       "p:8:18: 'benchmark.beside' must be the same in all trials of a benchmark with 'beside', so "
-      "it cannot use ${N}: name a file that exists already\n");
+      "it cannot use ${N}: write the path of an existing file instead\n");
   const std::string built =
       "[experiment]\nname = 'x'\n[variables]\nREF = '${DIR}/b'\n[[benchmark]]\n"
       "name = 'b'\nbuild = 'cc ${L} b.c -o ${OUT}'\nrun = ['${OUT}']\n";
@@ -169,8 +169,8 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
   EXPECT_THAT(problems_of(with + factor + "[measure]\nsimulate = true\n"),
               HasSubstr("'benchmark.beside' measures CPU time"));
   EXPECT_EQ(more("[analysis]\nresponse = 'relative_cpu'\n"),
-            "p:7:1: 'analysis.response' needs 'relative_cpu', but benchmark 'b' has no 'beside', "
-            "the command to compare with\n");
+            "p:7:1: 'analysis.response' needs 'relative_cpu', but benchmark 'b' has no 'beside' "
+            "command for the comparison\n");
 }
 
 TEST(ReaderBenchmark, ThereIsAtLeastOne) {
@@ -280,9 +280,9 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       "of 1 to 200 printable characters, not 7\np:7:30: each item of 'measure.counters' must be "
       "the name of an event or an array of such names, not an array\np:7:35: cycles is already "
       "counted\np:7:46: wall is measured in each trial and is not a counter: leave it out\np:7:54: "
-      "cpu-migrations of a trial's first thread are already a reading of each trial; use "
-      "'migrations' to count the migrations of all its threads and processes\np:8:1: "
-      "'measure.on_absent' must be \"record\" or \"refuse\", not \"ignore\"\n");
+      "each trial already records cpu-migrations of its first thread; use 'migrations' to count "
+      "the migrations of all threads and processes\np:8:1: 'measure.on_absent' must be \"record\" "
+      "or \"refuse\", not \"ignore\"\n");
   EXPECT_THAT(more("[factor.cycles]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
                    "[measure]\ncounters = ['cycles']\n"),
               testing::HasSubstr("cycles is also a factor"));
@@ -443,10 +443,11 @@ TEST(ReaderMachines, SettingsOfTheDaemonsMachineAreRefused) {
 }
 
 TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
-  EXPECT_EQ(more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
-            "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': set it, "
-            "as in wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
-            "without 'machine.wait_for_quiet': set it, as in wait_for_quiet = \"2min\"\n");
+  EXPECT_EQ(
+      more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
+      "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': set this key, "
+      "too, as in wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
+      "without 'machine.wait_for_quiet': set this key, too, as in wait_for_quiet = \"2min\"\n");
   EXPECT_THAT(more("[machine]\nwait_for_quiet = '0s'\n"), HasSubstr("machine.wait_for_quiet"));
   EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
 }

@@ -113,8 +113,7 @@ TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
 TEST(ReaderStop, RepetitionsAreTheRules) {
   EXPECT_EQ(problems_of(with_build + "repetitions = 3\n" + opt +
                         "[design]\nstop = { rule = 'sequential', max = 50 }\n"),
-            "p:7:1: 'repetitions' must not be given: 'design.stop.max' is the largest number of "
-            "blocks\n");
+            "p:7:1: leave out 'repetitions': 'design.stop.max' is the largest number of blocks\n");
 }
 
 TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
@@ -124,8 +123,8 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
                         "run = ['${OUT}']\n[design]\nkind = 'within-subjects'\n" +
                         stop + opt),
             "p:13:1: 'design.stop' does not apply to a within-subjects design: the answer is about "
-            "programs like these, and more blocks do not add programs; remove it, or choose a "
-            "full-factorial, one-way or custom design\n");
+            "programs like the benchmarks, and more blocks do not add benchmarks; remove this key, "
+            "or choose a full-factorial, one-way or custom design\n");
   EXPECT_THAT(
       problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
                   "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),

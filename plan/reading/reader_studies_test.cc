@@ -67,14 +67,14 @@ TEST(Calibration, DrawsTheSameLayoutForBothArmsOfABlock) {
 
 TEST(Calibration, ComparesNothingElse) {
   EXPECT_EQ(more("[design]\nkind = 'calibration'\n" + opt),
-            "p:8:1: a calibration design must not have treatments, because it compares programs "
-            "with themselves, but this plan has 1: opt\n");
+            "p:8:1: a calibration design compares programs with themselves and must not have "
+            "treatments, but this plan has 1: opt\n");
   EXPECT_EQ(more("[design]\nkind = 'calibration'\n" + seeds),
             "p:9:9: the factor 'link_order' with random = { seeds, runs } needs design.kind = "
             "\"nested\" or \"padding-study\"\n");
   EXPECT_EQ(
       more("[design]\nkind = 'calibration'\n[analysis]\nlog = false\nequivalence = '1%'\n"),
-      "p:10:1: 'analysis.log' must be true in a calibration, because its differences are ratios: "
+      "p:10:1: 'analysis.log' must be true in a calibration, which reports differences as ratios: "
       "remove it\np:11:1: 'analysis.equivalence' has no effect in a calibration: remove it\n");
 }
 
@@ -90,7 +90,7 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
                 HasSubstr("must be a level of 'opt' other than the first one"));
   EXPECT_THAT(
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
-      HasSubstr("and the factor needs a further level to compare"));
+      HasSubstr("and the factor needs a third level to compare"));
   EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
               HasSubstr("cannot be combined with pairs"));
   EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
@@ -115,7 +115,7 @@ TEST(Calibration, HasComparisonsOfOneSize) {
   EXPECT_EQ(more("[design]\nkind = 'calibration'\ncomparisons = 1\n"),
             "p:9:1: 'design.comparisons' must be a whole number from 2 to 10000, not 1\n");
   EXPECT_EQ(more("[design]\ncomparisons = 5\n"),
-            "p:8:1: 'design.comparisons' needs kind = \"calibration\": set it, or remove "
+            "p:8:1: 'design.comparisons' needs kind = \"calibration\": set this kind, or remove "
             "'comparisons'\n");
 }
 
@@ -149,10 +149,10 @@ TEST(PaddingStudy, NeedsTwoArmsAndSeeds) {
             "fixed levels), but this plan has 0\n");
   EXPECT_EQ(more(padding + three + seeds),
             "p:9:9: a padding study has two arms, so its treatment must have two levels, but 'opt' "
-            "has 3: remove 1\n");
+            "has 3: remove 1 of them\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = true\n"),
-            "p:14:1: 'analysis.log' must be false in a padding study, because it compares plain "
-            "means: remove it\n");
+            "p:14:1: 'analysis.log' must be false in a padding study, which compares plain means: "
+            "remove it\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = false\nequivalence = '1%'\n"), "");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
             "p:14:1: 'analysis.pairs' cannot be \"all\" in a padding study, whose two arms form "
@@ -206,9 +206,9 @@ TEST(FractionalPlan, SaysWhichPartItIs) {
       "\"d = a:b:c\"\n");
   EXPECT_EQ(more(fractional + "generators = []\n" + factors),
             "p:9:1: 'design.generators' must list 1 to 9 generators, not 0\n");
-  EXPECT_EQ(
-      more("[design]\nresolution = 3\n" + factors),
-      "p:8:1: 'design.resolution' needs kind = \"fractional\": set it, or remove 'resolution'\n");
+  EXPECT_EQ(more("[design]\nresolution = 3\n" + factors),
+            "p:8:1: 'design.resolution' needs kind = \"fractional\": set this kind, or remove "
+            "'resolution'\n");
 }
 
 TEST(FractionalPlan, CellsThatRunTheSameAreAMistake) {

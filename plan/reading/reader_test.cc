@@ -202,8 +202,9 @@ TEST(Reader, RefusesAnEmptyPlan) {
 }
 
 TEST(Reader, RefusesAPlanThatIsTooLarge) {
-  EXPECT_EQ(problems_of(std::string(max_plan_bytes + 1, '#')),
-            "p: the plan has 1048577 bytes, but at most 1048576 are read: is it the right file?\n");
+  EXPECT_EQ(
+      problems_of(std::string(max_plan_bytes + 1, '#')),
+      "p: the plan has 1048577 bytes, but stabd reads at most 1048576: is this the right file?\n");
 }
 
 TEST(Reader, PassesOnWhereTheSyntaxIsWrong) {

@@ -96,7 +96,8 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
                        sets + response + "[design]\nkind = '" + kind + "'\n");
   };
   for (const char* kind : {"nested", "padding-study"})
-    EXPECT_THAT(seeds(kind), HasSubstr(refused + "all runs of a seed together give one value"))
+    EXPECT_THAT(seeds(kind),
+                HasSubstr(refused + "the value of a seed is computed from all runs of the seed"))
         << kind;
   EXPECT_THAT(more("[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n" + levels + sets + response +
                    "method = 'stabilizer'\nlog = false\n"
@@ -111,7 +112,7 @@ TEST(ReaderTurns, RulesDoNotLookAtWhatTakesTurns) {
       more(rule + sets + "[analysis]\nresponse = 'cs'\n"),
       HasSubstr("'exclude.when' must not use 'involuntary_switches_per_s' if cs is the response"));
   EXPECT_THAT(more("[[exclude]]\nwhen = 'cycles > 5'\n" + sets),
-              HasSubstr("'exclude.when' does not know 'cycles'"));
+              HasSubstr("'exclude.when' uses 'cycles', which is not a quantity"));
 }
 
 }  // namespace

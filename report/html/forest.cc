@@ -123,7 +123,7 @@ std::string legend_of(const Analysis& analysis, const std::vector<Change>& rows,
     if (!std::ranges::all_of(rows, has_bar)) text += "; dots without a bar have no interval";
   } else {
     text = std::ranges::all_of(rows, [](const Change& row) { return row.effect->exact; })
-               ? "Dots are the exact changes, which have no intervals"
+               ? "Dots are changes that are known exactly, so they have no intervals"
                : "Dots are changes without intervals";
   }
   text += margin ? ". The shaded band is the margin within which versions count as the same." : ".";

@@ -99,9 +99,7 @@ std::string kept_words(const Shots& shots) {
   };
   const auto add_sample = [&](std::string_view what, std::uint64_t kept, std::uint64_t all) {
     if (kept < all)
-      add(
-          fmt::format("The pictures show {} of {} {}, which the experiment's seed selects at "
-                      "random.",
+      add(fmt::format("The pictures show {} of {} {}, chosen at random with the experiment's seed.",
                       kept, all, what));
   };
   add_sample("numbers", shots.kept_ok, shots.ok);

@@ -144,8 +144,8 @@ TEST(Page, SaysHowManyTrialsAreKept) {
   Background background = background_of(document, 5);
   EXPECT_EQ(kept_words(background.shots), "");
   background.shots.ok = 1000;
-  EXPECT_THAT(page(document, background), HasSubstr("show 60 of 1000 numbers, which the "
-                                                    "experiment&#39;s seed selects at random."));
+  EXPECT_THAT(page(document, background), HasSubstr("show 60 of 1000 numbers, chosen at "
+                                                    "random with the experiment&#39;s seed."));
 }
 
 TEST(Sequences, ADotLiesWhereItsNumberSays) {
@@ -245,7 +245,7 @@ TEST(Forest, BarsAreExplainedWhereThereAreSome) {
   EXPECT_THAT(forest(analysis)[0].words, HasSubstr("dots without a bar have no interval"));
   std::ranges::for_each(analysis.effects, without_interval);
   const Figure exact = forest(analysis)[0];
-  EXPECT_THAT(exact.words, StartsWith("Dots are the exact changes, which have no intervals"));
+  EXPECT_THAT(exact.words, StartsWith("Dots are changes that are known exactly, so"));
   EXPECT_EQ(exact.picture.str().find(" faint"), std::string::npos);
 }
 

@@ -216,11 +216,11 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
 // Why there are no pictures; "" if there may be.
 std::string why_none(const Analysis& analysis, const Shots& shots) {
   if (!analysis.spec.seed.empty())
-    return "This design has no pictures of its residuals, because the model includes seeds, so a "
-           "value minus its cell mean would not be a residual of the model.";
+    return "The residuals of this design are not shown: the model includes seeds, so a value minus "
+           "its cell mean is not a residual of the model.";
   if (shots.kept_ok < shots.ok)
-    return "This page has no pictures of the residuals, because it has only a sample of the "
-           "values. The block means of a sample differ from the block means of the model.";
+    return "The residuals are not shown, because this page contains only a sample of the values. "
+           "The block means of a sample differ from the block means of the model.";
   return "";
 }
 

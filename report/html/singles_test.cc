@@ -203,9 +203,9 @@ TEST(Singles, CountsAreThoseOfAllTrials) {
   EXPECT_EQ(all.front().numbers.rows.front()[1], "50000");
   const auto order = sequences(given.analysis, given.shots, given.subjects());
   EXPECT_THAT(order.front().words, HasSubstr("of 50000 trials."));
-  EXPECT_EQ(kept_words(given.shots),
-            "The pictures show 4000 of 50000 numbers, which the experiment's seed selects at "
-            "random.");
+  EXPECT_EQ(
+      kept_words(given.shots),
+      "The pictures show 4000 of 50000 numbers, chosen at random with the experiment's seed.");
 }
 
 std::vector<Element> elements_of(const Parsed& parsed, const std::string& name,

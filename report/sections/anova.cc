@@ -140,8 +140,8 @@ Section interactions_section(const stats::Analysis& analysis) {
     });
   }
   std::string words =
-      log_scale ? "An interaction is how much one treatment's change depends on the level of the "
-                  "other treatment; 0 % means no interaction."
+      log_scale ? "An interaction is how much the change due to one treatment depends on the level "
+                  "of the other treatment; 0 % means no interaction."
                 : "An interaction is how much the effect of one treatment depends on the level of "
                   "the other treatment; 0 means no interaction.";
   if (family)
@@ -225,8 +225,8 @@ Section machines_section(const stats::Analysis& analysis) {
       .title = "Machines",
       .words = fmt::format(
           "The table shows how a change differs between {0}s ({0} x treatment). A small p means "
-          "that the change is not the same on all {0}s. The standard deviations are between "
-          "{0}s; the part that comes from the variation within {0}s is subtracted.",
+          "that the change is not the same on all {0}s. The standard deviations "
+          "describe the variation between {0}s; the variation within {0}s is subtracted.",
           kind),
       .parts = {std::move(part)}};
 }

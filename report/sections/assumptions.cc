@@ -268,16 +268,17 @@ Section randomization_section(const Analysis& analysis) {
       row.push_back(std::move(field));
   }
   if (part.rows.empty()) return {};
-  return {.title = "Randomization test",
-          .words = fmt::format(
-              "If the levels made no difference in any block, a share p of all possible orders of "
-              "the trials would show a change at least as large. This p is exact. The interval "
-              "assumes that the ratio between the levels is the same in all blocks. There is a "
-              "verdict about the mean only if the randomization test and the test above agree. The "
-              "randomization test tries random orders (seed {}) until more orders could no longer "
-              "change a verdict.",
-              seed),
-          .parts = {std::move(part)}};
+  return {
+      .title = "Randomization test",
+      .words = fmt::format(
+          "p is the share of all possible orders of the trials that would show a change at "
+          "least as large if the levels made no difference in any block. This p is exact. The "
+          "interval assumes that the ratio between the levels is the same in all blocks. There "
+          "is a verdict about the mean only if the randomization test and the test above agree. "
+          "The randomization test tries random orders (seed {}) until more orders could no "
+          "longer change a verdict.",
+          seed),
+      .parts = {std::move(part)}};
 }
 
 Section alternatives_section(const Analysis& analysis) {

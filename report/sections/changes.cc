@@ -178,9 +178,10 @@ std::string same_words(const stats::Spec& spec) {
 std::string changes_legend(const Analysis& analysis, bool full) {
   const stats::Spec& spec = analysis.spec;
   std::string text = same_words(spec);
-  text += fmt::format("{}: below 0 with {} < {:.4g}; {}: above 0; cannot tell: neither.",
-                      less_word(spec), has_family(analysis) ? "adjusted p" : "p", spec.alpha,
-                      more_word(spec));
+  text += fmt::format(
+      "{0}: below 0 with {1} < {2:.4g}; {3}: above 0 with {1} < {2:.4g}; cannot tell: none of "
+      "these.",
+      less_word(spec), has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
   text += family_words(analysis, full);
   if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
     text +=

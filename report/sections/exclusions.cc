@@ -53,9 +53,9 @@ std::string dependence_text(const Exclusions& exclusions) {
   std::string text =
       exclusions.disturbed == 0
           ? std::string("No trial was disturbed.")
-          : fmt::format("{} attempt{} disturbed; {} trial{} stayed disturbed.",
+          : fmt::format("{} attempt{} disturbed; {} trial{} disturbed in the last attempt, too.",
                         exclusions.disturbed, exclusions.disturbed == 1 ? " was" : "s were",
-                        exclusions.lost, exclusions.lost == 1 ? "" : "s");
+                        exclusions.lost, exclusions.lost == 1 ? " was" : "s were");
   if (!exclusions.vanished.empty())
     text += fmt::format(
         " Warning: {} comparison{} no trials left and stay{} undecided: raise "
@@ -115,7 +115,7 @@ Section without_rules_section(const Document& document) {
                                    {std::string(verdict_text(effect->verdict, analysis.spec))}));
   }
   if (part.rows.empty()) return {};
-  return {.title = "With the rules and without them",
+  return {.title = "Changes with and without the exclusion rules",
           .words =
               "Verdicts use the result with the plan's exclusion rules. The result without "
               "exclusion rules uses the first successful attempt at each trial.",

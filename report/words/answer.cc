@@ -47,7 +47,8 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
       text += fmt::format("({} interval {} to {}) ", percent(1 - spec.alpha),
                           margin_words(any.interval->low), margin_words(any.interval->high));
     text += fmt::format(
-        "with {} blocks: {} of comparisons of a program with itself stay within that noise floor",
+        "with {} blocks: {} of comparisons of a program with itself stay within this limit, the "
+        "noise floor",
         calibration.blocks, percent(1 - spec.alpha));
   } else if (any.loss_low) {
     text =
@@ -365,11 +366,11 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
   constexpr std::size_t most = 3;
   for (const stats::SlowMachine& machine : analysis.slow_machines)
-    lines.push_back(
-        fmt::format("left out of all numbers: {}, which is out of order, because its values are "
-                    "{:.2g} times as {} as the values of the other {}s of its kind",
-                    machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
-                    analysis.spec.subject));
+    lines.push_back(fmt::format(
+        "{} is out of order and left out of all numbers: its values are {:.2g} times as {} "
+        "as the values of the other {}s of its kind",
+        machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
+        analysis.spec.subject));
   if (!analysis.lacking_machines.empty())
     lines.push_back(
         fmt::format("left out of the means over these {0}s and over {0}s like these: {1}, because "

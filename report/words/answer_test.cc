@@ -363,7 +363,8 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
   EXPECT_EQ(answer(analysis),
             "this machine cannot resolve changes below 0.83 % of wall time (95 % interval 0.71 % "
             "to 1.2 %) with 10 blocks: 95 % of comparisons of a program with itself stay within "
-            "that noise floor; 6 of 100 comparisons came out significant, 6 % (95 % interval 2.2 % "
+            "this limit, the noise floor; 6 of 100 comparisons came out significant, 6 % (95 % "
+            "interval 2.2 % "
             "to 12.6 %), where 5 % is expected");
   analysis.calibration->any = {};
   EXPECT_EQ(answer(analysis),

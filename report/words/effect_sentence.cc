@@ -292,7 +292,7 @@ std::string difference_words(const Effect& effect, const Spec& spec) {
 std::string effect_sentence(const Effect& effect, const Spec& spec) {
   const std::string sentence = sentence_of(effect, spec);
   if (sentence.empty() || effect.estimand == stats::Estimand::mean) return sentence;
-  return fmt::format("{}; this is about {}, not the mean", sentence,
+  return fmt::format("{}; this answer is about {}, not the mean", sentence,
                      effect.estimand == stats::Estimand::median ? "the median" : "a typical run");
 }
 

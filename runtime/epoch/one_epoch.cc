@@ -200,8 +200,8 @@ const char* reason_for(const char* problem) {
     return "no room for another layout: all layouts are kept, because the runtime cannot see "
            "whether code still runs in them";
   if (addresses_are_hidden && problem == no_bytes)
-    return "no room for another layout in 256 MB: all layouts are kept, because the runtime cannot "
-           "see whether code still runs in them";
+    return "no room for another layout: all layouts are kept, up to a limit of 256 MB, because the "
+           "runtime cannot see whether code still runs in them";
   return problem;
 }
 

@@ -487,7 +487,7 @@ const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* el
 
 const char* randomize(Image& image, const Random& random, Wishes wishes) {
   const uint64_t start = os::monotonic_ns();
-  if (image.count() == 0) return "it has no function that can move";
+  if (image.count() == 0) return "no function of the image can move";
   image.random = wishes.code ? random : Random(0);
   image.pad_random = random.derived();
   image.moves = wishes.code;

@@ -71,9 +71,8 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 }
 
 constexpr const char* no_pads =
-    "no stack frame has a pad: none of the program's functions that call other functions were "
-    "compiled with szc's pass (another compiler was used, or a clang version that szc "
-    "--stab-version does not list)";
+    "no stack frame has a pad: all functions that call other functions were compiled without szc's "
+    "pass (by another compiler, or by a clang version that szc --stab-version does not list)";
 
 void report_region(const NamedRegion& region) {
   Line line;

@@ -79,7 +79,7 @@ __attribute__((noinline)) int set_dispatch(unsigned long mode, unsigned long b, 
 __attribute__((noinline)) void note_memory_key(int key) {
   if (key > 0)
     stab::rt::end_epochs(
-        "memory has a protection key, under which the runtime's signal handlers cannot run",
+        "memory has a protection key, and the runtime's signal handlers cannot use such memory",
         stab::rt::BeforeSandbox::outside());
 }
 

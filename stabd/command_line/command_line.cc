@@ -59,8 +59,8 @@ CommandLine::CommandLine()
           "stabctl measures programs and says which version is faster.")) {
   app_->set_version_flag("--version", "stabctl " STAB_VERSION);
   app_->add_option("--socket", arguments_.socket,
-                   "Unix socket of stabd; by default, your own daemon's socket or else the system "
-                   "daemon's socket");
+                   "Talk to the daemon at this Unix socket; by default, to your own daemon if one "
+                   "is running, and otherwise to the system's daemon");
   app_->add_flag(end_of_options)->group("");
   app_->require_subcommand(1);
   app_->footer(exit_codes());
@@ -338,7 +338,8 @@ CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
 CLI::Option* CommandLine::fail_on_option(CLI::App* verb) {
   return verb
       ->add_option("--fail-on", arguments_.fail_on,
-                   "Findings that make the exit code nonzero, separated by commas; or none")
+                   "Make the exit code nonzero for these findings, separated by commas; none "
+                   "ignores all findings")
       ->type_name("LIST:{trials,regressed,unsure,none}")
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -460,7 +460,8 @@ void CommandLine::add_help_verbs() {
   Arguments& a = arguments_;
   CLI::App* help_verb = verb("help", "Show the help text or the manual page of a verb",
                              [this, &a] { return help(a.words, a.man); });
-  help_verb->add_option("verb", a.words, "The verb to explain; by default, stabctl itself")
+  help_verb
+      ->add_option("verb", a.words, "Explain this verb; without a verb, explain stabctl itself")
       ->expected(0, 2);
   CLI::Option* man = help_verb->add_flag(
       "--man", a.man, "Print a manual page; to read it, use stabctl help --man | man -l -");

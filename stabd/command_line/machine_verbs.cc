@@ -15,7 +15,7 @@ void CommandLine::add_database_verbs() {
   backup->add_option("file", a.output, "File for the copy; it must not exist yet")->required();
   backup->add_option(
       "--folder,--state", a.common.state,
-      "Copy the database in this folder, without a daemon; by default the daemon's database");
+      "Copy the database in this folder, without a daemon; by default, copy the daemon's database");
   json_flag(backup);
   CLI::App* import = verb("import",
                           "Add the experiment in an archive, under a new number, to the daemon's "
@@ -54,8 +54,8 @@ void CommandLine::add_database_verbs() {
   sql->add_option("select", a.sql.statement, "The SELECT, quoted as one word")->required();
   CLI::Option* state =
       sql->add_option("--folder,--state", a.common.state,
-                      "Folder of the database (see 'stabctl runs'); by default the folder of your "
-                      "own daemon, or the system's folder for root");
+                      "Query the database in this folder (see 'stabctl runs'); by default, in your "
+                      "own daemon's folder or, for root, in the system daemon's folder");
   sql->add_option("--database", a.sql.database, "File of the database, for example a backup")
       ->excludes(state);
   sql->add_option("--time-limit", a.sql.seconds, "Give up after this many seconds")
@@ -141,7 +141,7 @@ void CommandLine::add_machine_verbs() {
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
     added->add_option("--log", m.log,
-                      "File that records the changes; by default, this machine's log");
+                      "Keep the record of changes in this file; by default, in this machine's log");
     machine_options(added);
     return added;
   };

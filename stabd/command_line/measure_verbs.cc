@@ -79,8 +79,8 @@ void CommandLine::add_ab() {
       ->take_all();
   CLI::Option* heap = ab->add_flag_callback(
       "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
-      "Require that a layer above each version's own allocator gives small heap blocks random "
-      "addresses. The default is to use the layer if it works and costs little");
+      "Require that small heap blocks get random addresses from a layer above each version's own "
+      "allocator. The default is to use the layer if it works and costs little");
   ab->add_flag_callback(
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
         "Do not randomize the heap of any version")
@@ -182,9 +182,9 @@ void CommandLine::add_plan_verbs() {
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(check, a.common.machines);
   check->add_option("--noise,--sd", a.sd,
-                    "Relative standard deviation of trials, as in 2%, from which stabctl computes "
-                    "the smallest change that the plan can detect; by default it is taken from the "
-                    "daemon's latest finished experiment of the same name");
+                    "Assume this relative standard deviation of trials, as in 2%, to compute the "
+                    "smallest change that the plan can detect; by default, the value comes from "
+                    "the daemon's latest finished experiment of the same name");
   json_flag(check);
 
   CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",
@@ -211,9 +211,10 @@ void CommandLine::add_experiment_verbs() {
       });
   CLI::Option* of = status->add_option("id", a.id, "Number of the experiment (see 'stabctl list')");
   status
-      ->add_flag("--daemon", a.daemon,
-                 "Show the state of the daemon: its version, process and folder, and how long its "
-                 "event loop keeps clients waiting. Without a number, status shows the daemon too")
+      ->add_flag(
+          "--daemon", a.daemon,
+          "Show the state of the daemon: its version, process and folder, and how long its "
+          "event loop keeps clients waiting. 'stabctl status' without a number shows the same")
       ->excludes(of);
   status->parse_complete_callback([&a, of] { a.daemon = of->count() == 0; });
   json_flag(status);
@@ -257,8 +258,8 @@ void CommandLine::add_experiment_verbs() {
   remove->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   remove->add_option(
       "--folder,--state", a.common.state,
-      "Remove experiments from the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
-      "instead of asking a daemon; no stabd may use the folder meanwhile");
+      "Remove experiments from the database in this folder, which 'stabctl run' wrote (see "
+      "'stabctl runs'), instead of asking a daemon; no stabd may use the folder meanwhile");
   remove->add_flag("--dry-run", a.dry, "Only show what would be removed");
   json_flag(remove);
 }

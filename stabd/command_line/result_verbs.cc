@@ -14,7 +14,7 @@ namespace {
 
 Result<int> report_and_judge(const Arguments& a, bool judges) {
   if (a.common.json && a.report_format == "html")
-    return fail("--json and --format html are two formats: choose one");
+    return fail("--json and --format html cannot be used together: leave one of them out");
   std::optional<FailOn> fail_on;
   if (judges) {
     const auto given = read_fail_on(a.report_fail_on);
@@ -32,8 +32,7 @@ void CommandLine::add_result_verbs() {
     added->add_option(
         "--folder,--state", a.common.state,
         "Read the results in this folder, which 'stabctl run' wrote (see 'stabctl runs'), without "
-        "a "
-        "daemon. If the folder holds a single experiment, its number can be left out");
+        "a daemon. If the folder holds a single experiment, its number can be left out");
   };
   const auto response_options = [&](CLI::App* added) {
     CLI::Option* response =
@@ -41,9 +40,9 @@ void CommandLine::add_result_verbs() {
                           "Response to report instead of the plan's response: wall, user, "
                           "code-size, ... or a reading of the trials");
     added
-        ->add_option(
-            "--better", a.common.better,
-            "Whether lower or higher values are better; by default as in the plan, or else lower")
+        ->add_option("--better", a.common.better,
+                     "Whether lower or higher values are better; by default, the plan decides, and "
+                     "if the plan does not, lower values are better")
         ->needs(response)
         ->check(CLI::IsMember({"lower", "higher"}));
   };
@@ -63,10 +62,11 @@ void CommandLine::add_result_verbs() {
   report->add_option("-o,--output", a.output, "File to write; by default stdout");
   report_judges_ =
       report
-          ->add_option("--fail-on", a.report_fail_on,
-                       "Findings that make the exit code nonzero, separated by commas, or none. "
-                       "With this option, the exit code is 5 if the experiment failed, was "
-                       "cancelled or has not ended; without it, the exit code is always 0")
+          ->add_option(
+              "--fail-on", a.report_fail_on,
+              "Make the exit code nonzero for these findings, separated by commas; none ignores "
+              "all findings. With this option, the exit code is 5 if the experiment failed, was "
+              "cancelled or has not ended; without it, the exit code is always 0")
           ->type_name("LIST:{trials,regressed,unsure,none}");
   response_options(report);
   full_flag(report);
@@ -90,8 +90,8 @@ void CommandLine::add_result_verbs() {
            [&a] { return client::compare(a.common, a.ids); });
   compare
       ->add_option("ids", a.ids,
-                   "One experiment, or two; each benchmark of the second is compared with the same "
-                   "benchmark of the first")
+                   "Numbers of one or two experiments; with two, each benchmark of the second "
+                   "experiment is compared with the same benchmark of the first")
       ->expected(1, 2)
       ->check(CLI::PositiveNumber);
   state_option(compare);
@@ -116,8 +116,9 @@ void CommandLine::add_result_verbs() {
                    "causal plan, for coz's viewer")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}));
-  rows->add_option("--cell", a.rows.cell,
-                   "With --format coz: the cell to export if there are several, as reports name it")
+  rows->add_option(
+          "--cell", a.rows.cell,
+          "With --format coz: export this cell, named as in reports, if there are several cells")
       ->excludes(archive);
   rows->add_flag("--samples", a.rows.samples, "Export the samples within the trials, one per row")
       ->excludes(archive);
@@ -144,13 +145,13 @@ void CommandLine::add_profile() {
       ->needs(position);
   profile
       ->add_option("--cells", a.profile.cells,
-                   "Two cells as reports name them, as in 'sort opt=O2': the second is compared "
-                   "with the first")
+                   "Compare the second of these two cells with the first. Name the cells as "
+                   "reports do, for example 'sort opt=O2'")
       ->expected(2)
       ->excludes(position);
   profile->add_option("--folder,--state", a.common.state,
-                      "Read the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
-                      "instead of asking a daemon");
+                      "Read the database in this folder, which 'stabctl run' wrote (see 'stabctl "
+                      "runs'), instead of asking a daemon");
   json_flag(profile);
 }
 
@@ -171,8 +172,8 @@ void CommandLine::add_history() {
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "Probability of finding a change in at least one series although no series has "
-                   "changed. The same limit applies separately to false alarms")
+                   "Probability of reporting a change in at least one series when no series has "
+                   "changed. The probability of a false alarm has the same limit, separately")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
@@ -180,8 +181,8 @@ void CommandLine::add_history() {
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
       ->capture_default_str();
   history->add_option("--folder,--state", a.common.state,
-                      "Read the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
-                      "instead of asking a daemon");
+                      "Read the database in this folder, which 'stabctl run' wrote (see 'stabctl "
+                      "runs'), instead of asking a daemon");
   json_flag(history);
 }
 
@@ -208,8 +209,8 @@ void CommandLine::add_replay() {
   replay->add_flag("--print", a.replay.print,
                    "Print the command in the syntax of a shell instead of running it");
   replay->add_option("--folder,--state", a.common.state,
-                     "Read the folder of a 'stabctl run' ('stabctl runs' lists these folders) "
-                     "instead of asking a daemon");
+                     "Read the database in this folder, which 'stabctl run' wrote (see 'stabctl "
+                     "runs'), instead of asking a daemon");
   json_flag(replay);
 }
 
@@ -285,17 +286,17 @@ void CommandLine::add_analyze() {
                       "This option is not needed for files from stabctl export, which contain the "
                       "column started_ns, or for hyperfine's files, which are already in order");
   analyze
-      ->add_option(
-          "--seeds", a.seeds,
-          "With --random: nested if each cell has its own seeds, crossed if a seed is one layout "
-          "that several cells share. auto means nested, and is an error if cells share a seed")
+      ->add_option("--seeds", a.seeds,
+                   "With --random: nested if each cell has its own seeds; crossed if cells share "
+                   "seeds, and the same seed means the same layout. auto means nested, but is an "
+                   "error if cells share a seed")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "nested", "crossed"}));
   analyze
-      ->add_option(
-          "--generators", a.generators,
-          "Generators of a fractional design, separated by commas, as in d=a:b:c; by default they "
-          "are detected if the table is a regular fraction of all combinations of two levels")
+      ->add_option("--generators", a.generators,
+                   "Generators of a fractional design, separated by commas, as in d=a:b:c; by "
+                   "default, generators are detected if the table is a regular fraction of all "
+                   "cells of treatments with two levels each")
       ->delimiter(',');
   analyze
       ->add_option("--estimand", a.estimand,
@@ -314,10 +315,11 @@ void CommandLine::add_analyze() {
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
-      ->add_option("--losses", a.losses,
-                   "Assumption about lost trials: extremes (any value that their limits permit), "
-                   "monotone (one level loses every trial that the other would lose, and some "
-                   "more: Lee's bounds) or random (losses do not depend on the levels)")
+      ->add_option(
+          "--losses", a.losses,
+          "Choose what to assume about lost trials: extremes (they could have had any value that "
+          "their limits permit), monotone (one level loses every trial that the other level would "
+          "lose, and some more: Lee's bounds) or random (losses do not depend on the levels)")
       ->capture_default_str()
       ->check(CLI::IsMember({"extremes", "monotone", "random"}));
   analyze->add_option("--lost-at-least", a.lost_at_least,
@@ -327,9 +329,9 @@ void CommandLine::add_analyze() {
                       "The largest value that a row without a value may have had");
   analyze
       ->add_option("--resolution", a.resolution,
-                   "Resolution of the clock, in the unit of the response; intervals allow for it, "
-                   "and 0 means that the values are exact. Without this option, the resolution is "
-                   "detected from repeated values")
+                   "Resolution of the clock, in the unit of the response; intervals take the "
+                   "resolution into account, and 0 means that the values are exact. Without this "
+                   "option, the resolution is detected from repeated values")
       ->check(CLI::NonNegativeNumber);
   analyze->add_option("--baseline", a.baselines,
                       "The level to compare with, as factor=level; by default the first level");
@@ -343,11 +345,13 @@ void CommandLine::add_analyze() {
   analyze->add_option("--alpha", a.alpha, "Significance level of the tests")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.499));
-  analyze->add_option("--margin,--equivalence", a.equivalence,
-                      "Smallest change that matters, as in 1%; makes 'same' a possible verdict");
+  analyze->add_option(
+      "--margin,--equivalence", a.equivalence,
+      "Smallest change that matters, as in 1%; without this option, no verdict can be 'same'");
   analyze
-      ->add_option("--type", a.sums_of_squares,
-                   "Sums of squares of type 2 or 3; only without --block or with --error pooled")
+      ->add_option(
+          "--type", a.sums_of_squares,
+          "Use sums of squares of type 2 or 3; with --block, this option needs --error pooled")
       ->capture_default_str()
       ->check(CLI::IsMember({2, 3}));
   analyze
@@ -402,11 +406,12 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
   causal->add_option(
       "--speedup", of.speedup,
       "With --end-to-end and --line: the virtual speedup in every second run, as in 25%");
-  causal->add_option("--arrival-speedup", of.arrival_speedup,
-                     "How much time each visit to STAB_ARRIVAL saves its thread, as in 250us");
+  causal->add_option(
+      "--arrival-speedup", of.arrival_speedup,
+      "How much time each visit to STAB_ARRIVAL virtually saves the visiting thread, as in 250us");
   causal->add_option("--load", of.load,
-                     "How much work arrives at STAB_ARRIVAL, relative to normal: 1.25x, or several "
-                     "loads: 1x,1.5x");
+                     "How much work arrives at STAB_ARRIVAL, relative to the normal load: one "
+                     "load, as in 1.25x, or several loads, as in 1x,1.5x");
   causal->add_option("--runs", of.runs, "How many times the program runs at each load")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
@@ -430,10 +435,12 @@ void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
       ->add_option("plan", of.plan,
                    "Plan file that compares the program before and after the change")
       ->required();
-  verify->add_option("--cell", of.cell, "Cell of the profile, as reports name it");
+  verify->add_option("--cell", of.cell, "Use the causal profile of this cell, named as in reports");
   verify->add_option("--line", of.line,
                      "FILE:LINE that was changed; by default, the line that helps most");
-  verify->add_option("--speedup", of.speedup, "How much less time the changed line takes now")
+  verify
+      ->add_option("--speedup", of.speedup,
+                   "How much less time the changed line takes than before, as in 40%")
       ->capture_default_str();
 }
 
@@ -450,10 +457,11 @@ void CommandLine::add_causal() {
                             a.causal.json = a.common.json;
                             return client::causal::show_causal(a.causal);
                           });
-  CLI::Option* read = causal
-                          ->add_option("--read", a.causal.read,
-                                       "Profiles in coz's format, all of one program; - is stdin")
-                          ->expected(1, 1000);
+  CLI::Option* read =
+      causal
+          ->add_option("--read", a.causal.read,
+                       "Read these profiles in coz's format, all of the same program; - is stdin")
+          ->expected(1, 1000);
   add_run_options(causal, a.causal);
   // These options are about runs, and profiles that exist need none.
   for (CLI::Option* each : causal->get_options())

@@ -95,7 +95,7 @@ void Allocations::look() {
 void Allocations::try_later() {
   if (!std::exchange(told_, true))
     spdlog::warn(
-        "the cluster has not confirmed that all allocations of ended steps are free; stabd will "
+        "the cluster has not confirmed that it released all allocations of ended steps; stabd will "
         "ask again");
   timer_->start(pause_, period);
   pause_ = std::min(2 * pause_, longest_pause);

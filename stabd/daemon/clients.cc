@@ -341,8 +341,9 @@ Result<void> Clients::may_send(const Connection& client, std::size_t bytes) cons
   if (is_trusted(client)) return {};
   if (!limits_.import_bytes_of_user)
     return fail(
-        "only root and stabd's own user may import an archive, because an archive may come from "
-        "anybody: ask the administrator to set limits.import_bytes_of_user");
+        "only root and stabd's own user may import an archive, because an archive may come from an "
+        "untrusted source: ask the administrator to allow your imports with "
+        "limits.import_bytes_of_user");
   std::uint64_t sent = bytes;
   for (const Connection* each : connected_)
     if (each->spool && is_same(*each, client.peer().uid)) sent += each->spool->bytes();

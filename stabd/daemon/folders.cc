@@ -64,7 +64,7 @@ std::string database_in(const std::string& state_folder) {
 void warn_if_closed(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) == 0 && status.st_uid == 0 && (status.st_mode & S_IXOTH) == 0)
-    spdlog::warn("other users cannot enter {}: 'chmod o+x {}' lets them", path, path);
+    spdlog::warn("other users cannot enter {}: 'chmod o+x {}' allows it", path, path);
 }
 
 }  // namespace stab::daemon

@@ -108,7 +108,7 @@ void run_on(const std::vector<unsigned>& cpus) {
   for (const unsigned cpu : cpus)
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
   if (!cpus.empty() && sched_setaffinity(0, sizeof set, &set) != 0)
-    spdlog::warn("stabd cannot move off the trials' CPU: {}", std::strerror(errno));
+    spdlog::warn("stabd cannot leave the trials' CPU: {}", std::strerror(errno));
 }
 
 Result<void> may_quiesce(settings::Quiescers who, const Submitter& submitter,
@@ -148,7 +148,7 @@ void put_back_what_was_left(const std::string& logs, const std::string& root) {
     return;
   }
   for (const machine::Outcome& outcome : *outcomes)
-    spdlog::warn("an earlier stabd left machine settings changed: {} {}{}{}", outcome.file,
+    spdlog::warn("machine settings that an earlier stabd had changed: {} {}{}{}", outcome.file,
                  machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
                  outcome.reason);
 }

@@ -47,9 +47,8 @@ Result<void> Retries::may_begin(std::uint32_t uid, const store::Experiment& expe
   if (queue_.is_trusted(uid)) return {};
   if (experiment.held_by)
     return fail(
-        fmt::format("experiment {} cannot be retried, because user {} paused it before it was "
-                    "cancelled or failed: only "
-                    "root can retry it",
+        fmt::format("experiment {} was cancelled or failed after user {} had paused it: only root "
+                    "can retry this experiment",
                     experiment.id, *experiment.held_by));
   if (retries_.find([uid](const Retrying& each) { return each.uid == uid; }) != nullptr)
     return fail("another of your retries is still running: try again in a moment");

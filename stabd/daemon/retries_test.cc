@@ -126,7 +126,8 @@ TEST_F(RetriesTest, OnlyAnEndedExperimentThatNobodyHoldsIsRetried) {
   EXPECT_EQ(begin(client_, row).error().message, has_not_ended(row.id));
   row.state = "done";
   row.held_by = 0;
-  EXPECT_THAT(begin(client_, row).error().message, HasSubstr("only root can retry it"));
+  EXPECT_THAT(begin(client_, row).error().message,
+              HasSubstr("only root can retry this experiment"));
   EXPECT_TRUE(retries_->begin(client_, 0, row));
 }
 

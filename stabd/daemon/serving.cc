@@ -98,7 +98,8 @@ Result<void> Daemon::use_socket(Fd passed) {
   options_.socket_path = service::path_of(passed);
   const int opened = uv_pipe_open(&server_, passed.get());
   if (opened != 0)
-    return fail(fmt::format("cannot use the socket that was passed in: {}", uv_strerror(opened)));
+    return fail(
+        fmt::format("cannot use the socket that was passed to stabd: {}", uv_strerror(opened)));
   static_cast<void>(passed.release());
   return {};
 }
@@ -154,7 +155,7 @@ void Daemon::run() {
 void Daemon::read_settings_again() {
   auto read = options_.read_again();
   if (!read)
-    return spdlog::error("the settings stay as they are, because the new ones are wrong: {}",
+    return spdlog::error("the settings stay as they are, because the new settings are wrong: {}",
                          read.error().message);
   for (const std::string_view key : settings::differences(wanted_, *read)) {
     if (settings::can_change(key))
@@ -197,7 +198,7 @@ std::optional<std::chrono::nanoseconds> Daemon::begin_to_stop() {
   supervision_.stopping(longest, finish ? "stabd finishes the running trial" : "stopping");
   if (!finish) return std::nullopt;
   session_->ask_for_no_more();
-  spdlog::info("stabd finishes the running trial, for which it waits up to {}, and then stops",
+  spdlog::info("stabd finishes the running trial if that takes at most {}, and then stops",
                format_duration(options_.stop_limit));
   return options_.stop_limit;
 }

@@ -245,8 +245,8 @@ void WorkerProcess::kill_now() {
                       worker->process_.pid);
         machine::reap(worker->process_.pid);  // reaps it whenever it ends
         worker->finish(
-            "was killed but does not end: a process outside the trial traces one of its processes, "
-            "or one of them waits in the kernel");
+            "was killed but does not end: one of its processes waits in the kernel, or is traced "
+            "by a process outside the trial");
       },
       static_cast<std::uint64_t>(killing.count()), 0);
 }
@@ -326,8 +326,8 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
     if (!gone) return std::unexpected(gone.error());
     if (!*gone)
       spdlog::warn(
-          "the worker {} of an interrupted trial was killed but does not end: a process outside "
-          "the trial traces one of its processes, or one of them waits in the kernel",
+          "the worker {} of an interrupted trial was killed but does not end: one of its processes "
+          "waits in the kernel, or is traced by a process outside the trial",
           recorded.pid);
     unlink(record.c_str());
   }

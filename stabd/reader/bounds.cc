@@ -81,7 +81,7 @@ void keep_within(const Bounds& bounds) {
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
   if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
                          setresuid(uid, uid, uid) != 0))
-    return fail_errno("cannot take on the user's rights");
+    return fail_errno("cannot switch to the user's rights");
   if (!machine::give_up_privileges()) return fail_errno("cannot drop privileges");
   static constexpr auto calls =
       std::to_array<long>({SYS_read,           SYS_write,      SYS_pread64,        SYS_lseek,

@@ -146,7 +146,7 @@ TEST(Analyse, ALevelWithoutTrialsIsLeftOutOfTheModel) {
   const Analysis analysis = analyse(data, opt_only(Design::within_subjects));
   EXPECT_EQ(analysis.suite, 4U);
   EXPECT_EQ(analysis.effects.back().level, "O3");
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("opt O2: none of its trials")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("opt O2: left out, because it has no trial")));
   expect_sane(analysis);
 }
 

@@ -1099,9 +1099,9 @@ void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes)
                                 found, empty, data.design_cells(), empty == 1 ? "has" : "have",
                                 empty == 1 ? "it was" : "they were")
                   : found +
-                        "trials are missing, and the interaction has no bounds. Only interactions "
-                        "of treatments with two levels each, with trials in every cell, have "
-                        "bounds. So the answer does not state the interaction as certain. Run the "
+                        "trials are missing, and the interaction has no bounds. Bounds exist only "
+                        "if the treatments have two levels each and every cell has trials. So the "
+                        "answer does not state the interaction as certain. Run the "
                         "missing trials again, or assume that they are missing at random "
                         "('--losses random', 'analysis.losses').");
   }

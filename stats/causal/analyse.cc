@@ -145,8 +145,8 @@ class Analyser {
     for (std::size_t point = 0; point < profile_.points.size(); ++point) look_at(point);
     if (made_.points.empty())
       return fail(
-          "no progress point was visited in an experiment: the program needs a point that it "
-          "passes often, in the code that you want to make faster");
+          "no progress point was visited in an experiment: put a progress point into the code that "
+          "you want to make faster, at a place that the program passes often");
     std::ranges::sort(made_.points, [](const PointResult& a, const PointResult& b) {
       return std::pair(b.visits, a.point) < std::pair(a.visits, b.point);
     });

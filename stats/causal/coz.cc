@@ -43,14 +43,14 @@ class Record {
         return field.substr(key.size() + 1);
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
     }
-    return wrong(fmt::format("the record '{}' has no {}=", one_line(type_, 40), key));
+    return wrong(fmt::format("the record '{}' has no field '{}='", one_line(type_, 40), key));
   }
 
   [[nodiscard]] Result<std::string> name(std::string_view key) const {
     const auto found = text(key);
     if (!found) return std::unexpected(found.error());
     if (found->empty() || found->size() > longest_name)
-      return wrong(fmt::format("{}= needs a name of 1 to {} bytes", key, longest_name));
+      return wrong(fmt::format("the field '{}=' needs a name of 1 to {} bytes", key, longest_name));
     return std::string(*found);
   }
 
@@ -257,7 +257,7 @@ class Reader {
     const auto [at, is_new] = lines_.try_emplace(name, made_.lines.size());
     if (is_new) {
       if (made_.lines.size() >= most_names)
-        return record.wrong(fmt::format("there are more than {} lines of source", most_names));
+        return record.wrong(fmt::format("there are more than {} source lines", most_names));
       made_.lines.push_back(name);
     }
     return at->second;

@@ -80,7 +80,8 @@ TEST(Coz, ErrorsNameTheLineAndLeaveTheProfileAlone) {
               HasSubstr("is not a number"));
   EXPECT_THAT(error(begin + "experiment\tselected=a:1\tspeedup=0\tduration=-x\n"),
               HasSubstr("duration=-x is not a whole number"));
-  EXPECT_THAT(error(begin + "experiment\tspeedup=0\tduration=1\n"), HasSubstr("has no selected="));
+  EXPECT_THAT(error(begin + "experiment\tspeedup=0\tduration=1\n"),
+              HasSubstr("has no field 'selected='"));
   EXPECT_THAT(error(begin + "throughput-point\tname=p\tdelta=1\n"),
               HasSubstr("before the first experiment"));
 }

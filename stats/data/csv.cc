@@ -403,8 +403,8 @@ class Reader {
     if (order_.add(text, point_)) return {};
     return cells_.error(
         order_place_ + 1,
-        fmt::format("'{}' does not say when the row was measured: {} needs a number in each row, "
-                    "or a time like 2026-01-31T12:00:00 in each row",
+        fmt::format("'{}' does not say when the row was measured: the column {} needs a number, or "
+                    "a time like 2026-01-31T12:00:00, in each row",
                     one_line(text, 60), one_line(wanted_.order, 60)));
   }
 
@@ -420,8 +420,8 @@ class Reader {
     if (!number && point_ == ',') number = parse_number(text, '.');
     if (!number)
       return cells_.error(response_place_ + 1,
-                          fmt::format("'{}' is not a number, and {} needs one", one_line(text, 60),
-                                      one_line(wanted_.response, 60)));
+                          fmt::format("'{}' is not a number, but the column {} needs numbers",
+                                      one_line(text, 60), one_line(wanted_.response, 60)));
     response_.add(number->value, number->exact);
     return {};
   }

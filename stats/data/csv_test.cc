@@ -117,7 +117,7 @@ TEST(Csv, NumbersFarApartAreHeldAsTheyAre) {
 
 TEST(Csv, ErrorsSayWhere) {
   EXPECT_EQ(error_of("opt,y\na,1\nb,x2\n"),
-            "line 3, column 2: 'x2' is not a number, and y needs one");
+            "line 3, column 2: 'x2' is not a number, but the column y needs numbers");
   EXPECT_THAT(error_of("opt,y\na\n"), HasSubstr("line 2, column 1: the row has 1 cells"));
   EXPECT_THAT(error_of("opt,y\na,1,2\n"), HasSubstr("line 2, column 3: the row has 3 cells"));
   EXPECT_THAT(error_of("opt,y\n\"a\nb\",1\nc,\"2\n"), HasSubstr("line 4, column 2: the quote"));

@@ -311,8 +311,8 @@ void set_looks(Prepared& out) {
   if (repeated)
     out.repeated = std::move(*repeated);
   else
-    out.notes.add(
-        "The analysis does not allow for the looks at the data: " + repeated.error().message + ".");
+    out.notes.add("The analysis is not corrected for looking at the data several times: " +
+                  repeated.error().message + ".");
 }
 
 // Blocks of two machines are different blocks: each pair of a machine and a block gets a name of

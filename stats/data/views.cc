@@ -23,7 +23,7 @@ void note_unused_levels(const View& view, const std::string& prefix, Notes& note
   for (std::size_t i = 0; i < view.map.size(); ++i)
     if (view.map[i] == unused)
       notes.add(prefix + view.column->levels[i],
-                "none of its trials can be analyzed, so it is left out.");
+                "left out, because it has no trial that can be analyzed.");
 }
 
 const Column* find_or_note(const Dataset& data, std::string& name, Notes& notes) {

@@ -80,8 +80,8 @@ void note_fit(const Prepared& data, const std::string& subject, std::size_t cell
               "may disagree with the changes.");
   if (fit.type != data.spec.sums_of_squares)
     notes.add(subject,
-              "some cells have no trial, so sums of squares of type III do not exist; they "
-              "are of type II.");
+              "some cells have no trial, so sums of squares of type III do not exist; the "
+              "table uses type II.");
   if (fit.order < data.active().size())
     notes.add(subject,
               fmt::format("interactions of more than {} treatments are left in the residuals.",

@@ -203,8 +203,8 @@ void add_table(const Prepared& data, std::span<const Member> members,
       row.epsilon.reset();
     }
     notes.add(fmt::format(
-        "The table for {0}s like these has no F values, because its strata leave out "
-        "effects of a {1} that are the same for all {0}s. The changes include such effects.",
+        "The table for {0}s like these has no F values, because its strata do not "
+        "include the effect that a {1} has on all {0}s alike. The changes include this effect.",
         data.spec.subject, data.spec.block));
   }
 }

@@ -71,9 +71,10 @@ Result<NoiseFloor> noise_floor_disjoint(std::span<const AaProgram> programs, dou
   const double m = static_cast<double>(distances.size());
   const double position = std::ceil((1 - alpha) * (m + 1) * (1 - 1e-12));
   if (position > m)
-    return fail(fmt::format(
-        "a noise floor at {:.4g} % needs {:.0f} disjoint pairs, but there are only {:.0f}",
-        100 * (1 - alpha), std::ceil((1 / alpha - 1) * (1 - 1e-12)), m));
+    return fail(
+        fmt::format("a noise floor at a confidence of {:.4g} % needs {:.0f} disjoint pairs, but "
+                    "there are only {:.0f}",
+                    100 * (1 - alpha), std::ceil((1 / alpha - 1) * (1 - 1e-12)), m));
   std::ranges::sort(distances);
   return NoiseFloor{.margin = std::expm1(distances[static_cast<std::size_t>(position) - 1]),
                     .interval = std::nullopt,

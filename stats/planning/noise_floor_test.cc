@@ -139,7 +139,7 @@ TEST(NoiseFloor, TheSeedDecides) {
 TEST(NoiseFloor, WhatCannotBeToldSaysWhy) {
   const AaProgram program{std::vector<double>(36, 1.0)};
   EXPECT_EQ(noise_floor_disjoint(std::vector{program}, 0.05).error().message,
-            "a noise floor at 95 % needs 19 disjoint pairs, but there are only 18");
+            "a noise floor at a confidence of 95 % needs 19 disjoint pairs, but there are only 18");
   EXPECT_FALSE(noise_floor_disjoint({}, 0.05));
   EXPECT_FALSE(noise_floor_disjoint(std::vector{AaProgram{{1, std::nan("")}}}, 0.05));
   EXPECT_FALSE(noise_floor_disjoint(std::vector{program}, 0));

@@ -62,7 +62,7 @@ Result<std::size_t> smallest_n(Enough enough) {
 }  // namespace
 
 Result<double> t_power(Samples kind, std::size_t n, double difference, double sd, double alpha) {
-  if (n < 2) return fail("the power of a t-test needs at least two repetitions");
+  if (n < 2) return fail("the power of a t-test is known only for two or more repetitions");
   if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
   if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
     return std::unexpected(usable.error());
@@ -90,7 +90,7 @@ Result<double> t_detectable(double error, double df, double alpha, double power)
 }
 
 Result<double> t_detectable(Samples kind, std::size_t n, double sd, double alpha, double power) {
-  if (n < 2) return fail("the power of a t-test needs at least two repetitions");
+  if (n < 2) return fail("the power of a t-test is known only for two or more repetitions");
   if (const auto usable = require_positive(sd, "a standard deviation"); !usable)
     return std::unexpected(usable.error());
   const double size = static_cast<double>(n);
@@ -118,7 +118,8 @@ Result<std::size_t> t_needed(const Shown& shown, double difference, double alpha
     return std::unexpected(usable.error());
   if (const auto usable = require_positive(shown.df, "degrees of freedom"); !usable)
     return std::unexpected(usable.error());
-  if (shown.units < 2) return fail("the power of a t-test needs at least two repetitions");
+  if (shown.units < 2)
+    return fail("the power of a t-test is known only for two or more repetitions");
   const double units = static_cast<double>(shown.units);
   const double own = std::max(0.0, shown.error * shown.error - shown.fixed);
   return smallest_n([&](std::size_t n) {

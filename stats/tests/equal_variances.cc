@@ -39,7 +39,9 @@ Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups)
                     .df2 = static_cast<double>(all.n - groups.size())};
   test.f = std::max(0.0, all.ss - within) / test.df1 / (within / test.df2);
   const auto p = f_tail(test.f, test.df1, test.df2);
-  if (!p) return fail("the F statistic of the test for equal variances is too extreme to compute");
+  if (!p)
+    return fail(
+        "the F statistic of the test for equal variances is too large or too small to compute");
   test.p = *p;
   return test;
 }

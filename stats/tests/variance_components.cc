@@ -64,7 +64,7 @@ Result<ComponentIntervals> components(const Sums& sums, double alpha) {
   const auto above = ratio_at(sums, low->f);
   if (!estimate || !below || !above)
     return fail(
-        "the variance between groups is too large compared with the variance within groups");
+        "the variance between groups is too large to be compared with the variance within groups");
   ComponentIntervals result{
       .between = *estimate * sums.within,
       .between_interval = {*below * sums.within * high->f / high->between,

@@ -79,9 +79,8 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
       withhold(effect, "each level was built once, and all trials of a build share one value");
       once = true;
     } else if (is_of_few_drawn(spec, effect)) {
-      withhold(
-          effect,
-          "builds are drawn at random, and so few builds per level say nothing about other builds");
+      withhold(effect,
+               "there are too few random builds per level to say anything about other builds");
       few = true;
     } else {
       settle_exact(analysis, effect);

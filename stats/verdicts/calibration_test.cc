@@ -303,8 +303,9 @@ TEST(Calibration, TooFewComparisonsGiveNoMarginAndSayWhy) {
   ASSERT_TRUE(analysis.calibration);
   EXPECT_FALSE(analysis.calibration->any.margin);
   EXPECT_TRUE(analysis.calibration->any.share);
-  EXPECT_THAT(analysis.notes, Contains("A noise floor at 95 % needs 19 disjoint pairs, but there "
-                                       "are only 10: raise design.comparisons."));
+  EXPECT_THAT(analysis.notes,
+              Contains("A noise floor at a confidence of 95 % needs 19 disjoint pairs, but there "
+                       "are only 10: raise design.comparisons."));
   EXPECT_THAT(analysis.notes, Contains("b0, b1: a separate noise floor needs 19 comparisons."));
 }
 

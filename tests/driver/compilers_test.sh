@@ -194,7 +194,7 @@ ln -sfn "$(command -v clang-22)" wrapped/current
 STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
 has 'a wrapper of another version' out "/stab-pass-22.so"
 refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
-has 'headers of another version: why' .err 'has another version: install the development files'
+has 'headers of another version: why' .err 'has another version: beside this clang, install'
 # Compilers from between two releases, or from other vendors, have no pass of ours.
 for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
   printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other
@@ -252,7 +252,7 @@ refute 'no headers' "$stabctl" compiler add own/bin/clang-99
 has 'no headers: why' .err 'there is no llvm-config beside'
 printf '#!/bin/sh\n[ "$1" = --version ] && exec llvm-config-22 --version\necho /nowhere\n' >own/bin/llvm-config && chmod +x own/bin/llvm-config
 refute 'headers that are not there' "$stabctl" compiler add own/bin/clang-trunk
-has 'headers that are not there: why' .err 'cannot compile the pass with the headers that'
+has 'headers that are not there: why' .err 'cannot compile the pass with the LLVM headers that'
 HOME='' refute 'no home' "$stabctl" compiler add clang-22
 has 'no home: why' .err 'set HOME to the absolute path of a folder'
 refute 'an empty name' "$stabctl" compiler add ''

@@ -342,7 +342,7 @@ TEST_F(Ab, ExitCodesAndCpusAreTheUsersChoice) {
   const Output other = ab({"--exit-codes", "3,4", "--", "exit 3", "true"});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err,
-              HasSubstr("true cannot be measured: it ended with exit code 0, not 3 or 4"));
+              HasSubstr("true cannot be measured: the command ended with exit code 0, not 3 or 4"));
 
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
@@ -406,8 +406,9 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   // With --same all have the last one's source.
   std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",
                                     "main",    "."};
-  EXPECT_THAT(ab(looks).err,
-              ContainsRegex("main-[0-9a-f]{8} cannot be measured: it ended with exit code 1"));
+  EXPECT_THAT(
+      ab(looks).err,
+      ContainsRegex("main-[0-9a-f]{8} cannot be measured: the command ended with exit code 1"));
   looks.insert(looks.begin(), {"--same", "bench.c"});
   const Output alike = ab(3, looks);
   EXPECT_EQ(alike.code, 0) << alike.err;
@@ -417,8 +418,9 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   broken[1] = "echo because; false";
   const Output refused = ab(broken);
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("working-tree cannot be built: it ended with exit"),
-                                 HasSubstr("because")));
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("working-tree cannot be built: the build ended with exit"),
+                    HasSubstr("because")));
 }
 
 // A working tree in which somebody else's compiler has been: its products are not measured.
@@ -650,7 +652,7 @@ TEST_F(Ab, TheSameCommandGoesOnAfterCtrlCUnlessAFileHasChanged) {
   const Output anew = run_program(command, lab_.folder());
   EXPECT_EQ(anew.code, 0) << anew.err;
   EXPECT_THAT(anew.err,
-              HasSubstr("interrupted before; it starts from the beginning, because ./long has "
+              HasSubstr("interrupted before; now it starts from the beginning, because ./long has "
                         "changed"));
   EXPECT_EQ(lab_.ctl({"report", "2", "--state", state}).code, 0) << "there is a second one";
 }
@@ -744,7 +746,7 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
   ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/run.log")));
   const std::string second = interrupt("it continues with");
   EXPECT_THAT(second, HasSubstr("was interrupted before; it continues"));
-  EXPECT_THAT(second, HasSubstr("do not count as a change: run.log"));
+  EXPECT_THAT(second, HasSubstr("writes them into the working tree: run.log"));
   lab_.write("tree/sub/new.c", "int x;\n");
   EXPECT_THAT(interrupt("one run of each"),
               HasSubstr("starts again, because sub/new.c is new in the working tree"));
@@ -791,7 +793,7 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--", "true"}),
               AllOf(HasSubstr("name at least two versions"), HasSubstr("'stabctl ab --help'")));
   EXPECT_THAT(refusal({"--", "true", "echo why >&2; exit 3"}),
-              HasSubstr("it ended with exit code 3: why"));
+              HasSubstr("the command ended with exit code 3: why"));
   EXPECT_THAT(refusal({"--build", "true", "main", "."}),
               AllOf(HasSubstr("revisions need both"), HasSubstr("'stabctl ab --help'")));
   EXPECT_THAT(refusal({"--build", "true", "--run", "true", "no-such-branch", "."}),
@@ -811,7 +813,7 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--cpu", "1022", "--", "true", "exit 0"}),
               AllOf(HasSubstr("CPU 1022 was requested, but only "), HasSubstr("can be used here")));
   EXPECT_THAT(refusal({"--env", "NO_SUCH_VARIABLE", "--", "true", "exit 0"}),
-              HasSubstr("there is no such variable"));
+              HasSubstr("this variable is not set"));
 }
 
 }  // namespace

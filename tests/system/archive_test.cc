@@ -180,7 +180,7 @@ TEST_F(Archive, NoFileIsReplacedAndNothingIsWrittenOfWhatHasNotEnded) {
 TEST_F(Archive, WhatIsDamagedOrNoneIsRefusedWithTheReason) {
   ASSERT_EQ(write_archive().code, 0);
   change("UPDATE trial SET wall_ns = 1 WHERE position = 3");
-  EXPECT_TRUE(refuses("it is damaged: row 4 of table trial"));
+  EXPECT_TRUE(refuses("the archive is damaged: row 4 of table trial"));
   fs::remove(file());
   ASSERT_EQ(write_archive().code, 0);
   change("DELETE FROM trial WHERE position = 3; UPDATE trial SET reading_list = NULL");
@@ -226,12 +226,12 @@ TEST_F(Archive, AHostileFileGetsNothing) {
     ASSERT_TRUE((*store)->update_experiment(row));
   };
   forge([](store::Experiment& row) { row.state = "running"; });
-  EXPECT_TRUE(refuses("its experiment has not ended; it is running"));
+  EXPECT_TRUE(refuses("the archive's experiment has not ended; its state is running"));
   forge([](store::Experiment& row) { row.plan = "run = 3"; });
   EXPECT_TRUE(refuses("does not accept the experiment's plan"));
   forge([](store::Experiment& row) { row.trials = 2; });
   EXPECT_TRUE(refuses(
-      "it contains a trial at position 2 (counted from 0), but its experiment has only 2 trials"));
+      "there is a trial at position 2 (counted from 0), but the experiment has only 2 trials"));
   const std::string long_name(1'100'000, 'n');
   forge([&](store::Experiment& row) { row.name = long_name; });
   constexpr const char* too_long =

@@ -135,7 +135,7 @@ TEST_F(CausalImagesTest, DebugInformationMayLieInAFileBesideTheProgram) {
   compile("subject.debug", "clang-19 -gdwarf-4 " + subject);
   const Output other = run(options, {path, "work", "1"});
   EXPECT_EQ(other.code, 1);
-  EXPECT_THAT(other.err, HasSubstr(path + " has no debug information, and " + path +
+  EXPECT_THAT(other.err, HasSubstr(path + " has no debug information, and the debug file " + path +
                                    ".debug belongs to a different build than " + path +
                                    "; build the program with -g"));
 }

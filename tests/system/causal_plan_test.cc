@@ -178,12 +178,13 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   EXPECT_EQ(several.code, 1);
   EXPECT_EQ(several.out, "");
   EXPECT_THAT(several.err, HasSubstr("has several cells"));
-  EXPECT_THAT(several.err, HasSubstr("choose one with --cell: 'b load=one', 'b load=two'"));
+  EXPECT_THAT(several.err, HasSubstr("choose a cell with --cell: 'b load=one', 'b load=two'"));
   const Output unknown = lab_.ctl({"export", number, "--format", "coz", "--cell", "b load=three"});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_EQ(unknown.out, "");
   EXPECT_THAT(unknown.err,
-              HasSubstr("of a cell 'b load=three': choose one with --cell: 'b load=one'"));
+              HasSubstr("has no cell 'b load=three' with a successful trial: choose a cell with "
+                        "--cell: 'b load=one'"));
   const Output rows = lab_.ctl({"export", number, "--format", "csv", "--cell", "b load=two"});
   EXPECT_EQ(rows.code, 1);
   EXPECT_THAT(rows.err, HasSubstr("--cell works only with --format coz"));

@@ -239,12 +239,15 @@ TEST_F(CodeSize, OfProgramsThatNobodyBuildsItIsThatOfTheFirstWord) {
     reasons[row["version"]] = row["reason"];
   }
   EXPECT_THAT(reasons["a"], HasSubstr("the file is not a 64-bit ELF program"));
-  EXPECT_THAT(reasons["b"],
-              HasSubstr("the trial runs sh, which starts a program that stabd does not know"));
+  EXPECT_THAT(
+      reasons["b"],
+      HasSubstr("the trial runs sh, and stabd cannot tell which program this command starts"));
 
   lab_.write("plan.toml", head + levels + response("\"compile-time\""));
-  EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).err,
-              HasSubstr("needs 'compile-time', but benchmark 'b' has no 'build' to time"));
+  EXPECT_THAT(
+      lab_.ctl({"check", lab_.path("plan.toml")}).err,
+      HasSubstr(
+          "needs 'compile-time', but benchmark 'b' has no 'build' whose time stabd could measure"));
 }
 
 }  // namespace

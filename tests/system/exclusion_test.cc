@@ -83,7 +83,7 @@ TEST_F(Exclusion, ADisturbedTrialIsKeptAndRunAgainAtTheEndOfItsBlock) {
   EXPECT_EQ(first["exclude-rule"], 2);
   EXPECT_GT(first["exclude-value"].get<double>(), 50);
   EXPECT_THAT(first["reason"].get<std::string>(),
-              HasSubstr("but the plan excludes voluntary_switches_per_s > 50"));
+              HasSubstr("but the plan excludes trials with voluntary_switches_per_s > 50"));
   EXPECT_EQ(trials[3]["position"], 2);
   EXPECT_EQ(trials[3]["status"], "ok");
   // Behind the other one of its block.
@@ -113,8 +113,9 @@ TEST_F(Exclusion, WhatIsDisturbedToTheEndStandsAndIsNoFailureAndIsNotRetried) {
   EXPECT_EQ(exclusions["effects_without"].size(), 1U);
   EXPECT_EQ(report["effects"][0]["units"], 3);
   EXPECT_EQ(exclusions["effects_without"][0]["units"], 4);
-  EXPECT_THAT(joined(lab_.ctl({"report", "1"}).out),
-              HasSubstr("2 attempts were disturbed; 1 trial stayed disturbed."));
+  EXPECT_THAT(
+      joined(lab_.ctl({"report", "1"}).out),
+      HasSubstr("2 attempts were disturbed; 1 trial was disturbed in the last attempt, too."));
   EXPECT_NE(lab_.ctl({"compare", "1"}).code, 5);
   // The others of the retried experiment are whole.
   EXPECT_NE(lab_.ctl({"retry", "1"}).code, 0);

@@ -164,7 +164,7 @@ TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
   const Output slower = lab_.ctl({"compare", "1", "2", "--fail-on", "unsure"});
   // One session an arm: the change is shown, and is no verdict.
   EXPECT_EQ(slower.code, 3) << slower.out << slower.err;
-  EXPECT_THAT(slower.out, HasSubstr("no verdict: one session per arm"));
+  EXPECT_THAT(slower.out, HasSubstr("no verdict: each experiment was one session"));
   EXPECT_THAT(slower.out, HasSubstr("codes (experiment 2) against codes (experiment 1)"));
   EXPECT_THAT(slower.out, HasSubstr("b t=a"));
   EXPECT_THAT(slower.out, HasSubstr("is without a verdict on 2 of 2"));
@@ -177,7 +177,7 @@ TEST_F(ExitCode, TwoExperimentsAreComparedBetweenThem) {
   const json document = json::parse(lab_.ctl({"compare", "1", "2", "--json"}).out);
   EXPECT_EQ(document["effects"].size(), 2U);
   EXPECT_EQ(document["verdict"], "unsure");
-  EXPECT_THAT(document["effects"][0]["reason"], HasSubstr("one session per arm"));
+  EXPECT_THAT(document["effects"][0]["reason"], HasSubstr("each experiment was one session"));
   EXPECT_GT(document["effects"][0]["ratio"], 2);
   EXPECT_EQ(lab_.ctl({"compare", "1", "9"}).code, 1);
   EXPECT_EQ(lab_.ctl({"compare", "1", "1"}).code, 1);

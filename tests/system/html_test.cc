@@ -249,7 +249,7 @@ TEST(HtmlOfManyTrials, APageHasABound) {
   EXPECT_LT(std::filesystem::file_size(lab.path("many.html")), 5'000'000U);
   const std::string page = read_file(lab.path("many.html"), 1 << 24).value();
   EXPECT_TRUE(
-      page.contains("40000 of " + trials + " numbers, which the experiment&#39;s seed selects"));
+      page.contains("40000 of " + trials + " numbers, chosen at random with the experiment"));
 }
 
 }  // namespace

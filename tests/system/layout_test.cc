@@ -147,7 +147,7 @@ TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
   EXPECT_EQ(random["stack frames"]["random"], true);
   EXPECT_EQ(random["stack frames"]["why_not"], nullptr);
   EXPECT_EQ(random["heap blocks"]["random"], false);
-  EXPECT_EQ(random["heap blocks"]["why_not"], "the plan does not ask for it");
+  EXPECT_EQ(random["heap blocks"]["why_not"], "not requested in the plan");
   EXPECT_EQ(random["addresses"]["why_not"], "machine.aslr = false");
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               HasSubstr("Random    functions, stack frames; not: environment (the plan has no"));

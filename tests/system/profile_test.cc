@@ -151,7 +151,7 @@ TEST_F(ProfileTest, WhatIsAskedWronglyIsRefused) {
   const int id = run_to_end("");
   const Output none = lab_.ctl({"profile", std::to_string(id), "0"});
   EXPECT_EQ(none.code, 1);
-  EXPECT_THAT(none.err, HasSubstr("its plan has no 'measure.profile'"));
+  EXPECT_THAT(none.err, HasSubstr("set 'measure.profile' in its plan"));
   EXPECT_EQ(lab_.ctl({"profile", std::to_string(id)}).code, 1);
 }
 

@@ -153,7 +153,7 @@ TEST_F(Versions, ThatAreNoneAreRefusedBeforeAnythingIsMeasured) {
               HasSubstr("are the same revision"));
   EXPECT_THAT(refused(R"(["main", "."])", "plan.toml"), HasSubstr("must be in a git repository"));
   EXPECT_THAT(refused(R"(["first", "."])", "repo/later/plan.toml"),
-              HasSubstr("the revision first has no later"));
+              HasSubstr("the revision first does not contain later"));
 }
 
 // A client of somebody else's may send any plan.

@@ -136,9 +136,9 @@ TEST_F(ScreenTest, CheckSaysThatAPlansCompilerIsNotUsed) {
       "\n[experiment]\nname = 'cmake'\n[variables]\nCXX = 'szc++'\n[[benchmark]]\nname = 'b'\n"
       "run = ['${OUT}']\n";
   for (const auto& [build, said] :
-       {std::pair(
-            "cmake -B b . && cp b/p ${OUT}",
-            "[variables] names szc, but no build command uses it; write 'CXX=${CXX} ' before"),
+       {std::pair("cmake -B b . && cp b/p ${OUT}",
+                  "a variable in [variables] names szc, but no build command uses the variable; "
+                  "write 'CXX=${CXX} ' before"),
         std::pair("CXX=${CXX} cmake -B b . && cp b/p ${OUT}", "programs built by szc place")}) {
     lab_.write("plan.toml", rest + "build = '" + build + "'\n");
     const Output told = lab_.ctl({"check", lab_.path("plan.toml")});

@@ -141,7 +141,8 @@ TEST_F(Archives, ThatAreNoneAreRefusedAndNothingStays) {
     EXPECT_EQ(refused.code, 1);
     return refused.err;
   };
-  EXPECT_THAT(forge("UPDATE trial SET wall_ns = 1 WHERE position = 1"), HasSubstr("it is damaged"));
+  EXPECT_THAT(forge("UPDATE trial SET wall_ns = 1 WHERE position = 1"),
+              HasSubstr("the archive is damaged"));
   // What would run in a schema, or is not there by right.
   for (const char* sql :
        {"CREATE VIEW v AS SELECT 1", "CREATE TRIGGER t AFTER INSERT ON trial BEGIN SELECT 1; END",

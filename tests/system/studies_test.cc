@@ -182,7 +182,7 @@ TEST_F(Studies, APaddingStudyComparesArmsThatShareTheirSeeds) {
       "[design]\nkind = 'padding-study'\n";
   const json report = run("padding", plan);
   EXPECT_THAT(check("padding"),
-              HasSubstr("both arms get the same 4 seeds of link_padding, 2 runs"));
+              HasSubstr("both arms get the same 4 seeds of link_padding, with 2 runs"));
   std::map<std::string, stats::SeedTrials> seeds;
   std::set<std::string> builds;
   for (const json& row : rows("padding")) {

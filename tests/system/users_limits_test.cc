@@ -62,7 +62,7 @@ TEST_F(Users, DoNotGetRidOfRootsPauseByEndingTheirExperiment) {
   ASSERT_EQ(as(ada, {"cancel", "1"}).code, 0);
   const Output refused = as(ada, {"retry", "1"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("because user 0 paused it before it was cancelled or failed"));
+  EXPECT_THAT(refused.err, HasSubstr("was cancelled or failed after user 0 had paused it"));
   EXPECT_EQ(as(0, {"retry", "1"}).code, 0);
 }
 
@@ -302,7 +302,7 @@ TEST_F(Users, SayNothingToADaemonOfAnotherUserThatTheyDidNotName) {
   EXPECT_EQ(list(bob, {}).code, 0);
   const Output refused = list(ada, {});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("is served by user 61235, not by you or root"));
+  EXPECT_THAT(refused.err, HasSubstr("runs as user 61235, not as you or root"));
   EXPECT_EQ(list(ada, {"--socket", socket}).code, 0);
   kill(daemon, SIGTERM);
   EXPECT_EQ(end_of(daemon), 0);

@@ -68,8 +68,8 @@ TEST_F(Users, AreToldByCheckWhatTheirTrialsCannotCount) {
     return lab_.path(name);
   };
   const std::string absent =
-      "sched:sched_switch cannot be counted here: this user may not look up whether it is a "
-      "tracepoint, and may not count tracepoints";
+      "sched:sched_switch cannot be counted here: the name may be a tracepoint, but this user is "
+      "not allowed to look up or count tracepoints";
   const std::string good = plan("sched:sched_switch");
   const Output check = as(ada, {"check", good});
   EXPECT_EQ(check.code, 0) << check.err;
@@ -173,7 +173,7 @@ TEST_F(Users, OutsideTheSocketsGroupDoNotGetIn) {
   for (const uid_t user : {ada, bob}) {
     const Output outside = as(user, {"list"});
     EXPECT_EQ(outside.code, 1);
-    EXPECT_THAT(outside.err, HasSubstr("you may not connect to"));
+    EXPECT_THAT(outside.err, HasSubstr("you are not allowed to connect to"));
   }
   EXPECT_EQ(as(0, {"list"}).code, 0);
 }

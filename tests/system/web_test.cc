@@ -330,8 +330,8 @@ TEST_F(Web, WithoutALookItEndsAsItDoesWithoutAPage) {
   EXPECT_THAT(said(), HasSubstr("http://127.0.0.1:"));
   const Output json = lab_.ctl({"watch", "--web", "--json", id_});
   EXPECT_EQ(json.code, 0);
-  EXPECT_THAT(json.err, HasSubstr("experiment 1 has ended, so no page is served: stabctl report 1 "
-                                  "--format html prints its report"));
+  EXPECT_THAT(json.err, HasSubstr("experiment 1 has ended, so no page is served: 'stabctl report 1 "
+                                  "--format html' prints the report"));
   EXPECT_THAT(json.err, Not(HasSubstr("http://")));
   EXPECT_EQ(nlohmann::json::parse(json.out),
             nlohmann::json::parse(lab_.ctl({"watch", "--json", id_}).out));

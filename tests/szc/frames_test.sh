@@ -144,15 +144,15 @@ says argument 'no pads, because it uses the stack pointer to access memory above
 says stack_arguments 'no pads, because it may have arguments on the stack, but has no frame pointer'
 says undescribed 'no pads, because its code and its frame description disagree'
 says unequal 'no pads, because it changes the stack pointer in a way that szc does not understand'
-says unbalanced 'no pads, because not all paths through its code are understood'
+says unbalanced 'no pads, because szc does not understand all paths through its code'
 says by_register 'no pads, because it changes the stack pointer in a way that szc does not understand'
 says by_lea 'no pads, because the size of its frame does not fit in 32 bits'
 says small 'no pads, because the size of its frame does not fit in 32 bits'
 says stored 'no pads, because it changes the stack pointer in a way that szc does not understand'
-says left 'no pads, because not all paths through its code are understood'
+says left 'no pads, because szc does not understand all paths through its code'
 says entered 'no pads, because other code jumps into it'
 says mixed 'no pads, because it accesses one part of its frame through both the stack pointer and the frame pointer'
-says leaf 'no pads, because it calls no function'
+says leaf 'no pads, because the function makes no calls'
 for options in stack=0 stack=1:code=0 stack=1:seed=3; do
   STABILIZER_OPTIONS=$options "$work/program" || { echo "FAILED: it ends with $? under $options"; failures=$((failures + 1)); }
 done

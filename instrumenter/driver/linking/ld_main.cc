@@ -112,11 +112,12 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
   else if (!pass_for(companions, settings.clang, identity).empty())
     return;
   else if (identity.is_release && !pass_of_version(companions, identity.llvm).empty())
-    fmt::print(stderr,
-               "szc: note: stack frames in {} get no pads: {} does not load szc's pass for clang "
-               "{}, perhaps because it was built with assertions; functions still move (build a "
-               "pass with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
-               link.output, settings.clang, identity.llvm, settings.clang);
+    fmt::print(
+        stderr,
+        "szc: note: stack frames in {} get no pads: {} does not load szc's pass for clang "
+        "{}, perhaps because this clang was built with assertions; functions still move (build a "
+        "pass with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+        link.output, settings.clang, identity.llvm, settings.clang);
   else
     fmt::print(stderr,
                "szc: note: stack frames in {} get no pads: {} is {}, but szc has passes for {}; "

@@ -275,12 +275,12 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::none:
       return "";
     case PadReason::calls_nothing:
-      return "it calls no function, is a kind of function that szc leaves alone, or was not "
-             "compiled by szc";
+      return "the function makes no calls, is of a kind that szc leaves alone, or was not compiled "
+             "by szc";
     case PadReason::no_description:
       return "it has no frame description";
     case PadReason::unclear_flow:
-      return "not all paths through its code are understood";
+      return "szc does not understand all paths through its code";
     case PadReason::unclear_stack:
       return "it changes the stack pointer in a way that szc does not understand";
     case PadReason::no_number:
@@ -295,13 +295,13 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::entered_inside:
       return "other code jumps into it";
     case PadReason::description_width:
-      return "its frame is too large for its description";
+      return "the function's frame is too large for the frame's description";
     case PadReason::records_differ:
-      return "the pass's records of it contradict each other";
+      return "the pass's records of the function contradict each other";
     case PadReason::arguments:
       return "it may have arguments on the stack, but has no frame pointer";
     case PadReason::taken_on_entry:
-      return "it allocates its pad each time it is entered";
+      return "the function allocates its pad anew at each call";
     case PadReason::count:
       break;
   }

@@ -266,13 +266,13 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::data_in_code:
       return "contains data among its instructions";
     case PinReason::falls_through:
-      return "continues into the code after it";
+      return "falls through into the code after it";
     case PinReason::overlaps:
       return "overlaps another function";
     case PinReason::too_large:
       return "is too large";
     case PinReason::unwind_info:
-      return "its unwind information cannot move with it";
+      return "its unwind information cannot move with the function";
     case PinReason::caller_sensitive:
       return "calls dlopen, dlsym or a similar function, which checks its caller";
     case PinReason::runtime_page:
@@ -283,7 +283,7 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::large_model:
       return "compiled with -mcmodel=large, which uses 64-bit distances";
     case PinReason::own_place:
-      return "calls one of its own labels, perhaps to learn its address";
+      return "calls one of its own labels, perhaps to read its own address from the stack";
     case PinReason::go_code:
       return "is Go code; Go's runtime has its own table of code addresses";
     case PinReason::foreign_exceptions:

@@ -41,19 +41,20 @@ std::string refusal_of(const protocol::SetupReply& reply) {
     return text.size() <= most_text && one_line(text, most_text) == text;
   };
   if (reply.notes.size() > most_notes || reply.machine_facts.size() > most_facts)
-    return "its description of the machine is too long";
+    return "the description of the machine is too long";
   for (const std::string* text :
        {&reply.machine_key, &reply.machine_host, &reply.trial_cpus, &reply.simulator})
-    if (!is_short_line(*text)) return "its description of the machine is not a single line";
-  return std::ranges::all_of(reply.notes, is_short_line) ? ""
-                                                         : "one of its notes is not a single line";
+    if (!is_short_line(*text)) return "the description of the machine is not a single line";
+  return std::ranges::all_of(reply.notes, is_short_line)
+             ? ""
+             : "one of the worker's notes is not a single line";
 }
 
 std::string refusal_of(const protocol::NodeReply& reply) {
   constexpr std::size_t most_path = 4096;
   if (!plan::is_node(reply.node) || !plan::is_node(reply.job) || reply.cache.size() > most_path ||
       one_line(reply.cache, most_path) != reply.cache)
-    return "its description of its node is not valid";
+    return "the description of the node is not valid";
   return "";
 }
 
@@ -65,7 +66,7 @@ std::string refusal_of(const protocol::BuildReply& reply) {
       reply.directory.size() > most_path || reply.out.size() > most_path ||
       reply.compilers.size() > most_output || reply.output.size() > most_output ||
       reply.tidied.size() > most_output)
-    return "its description of a build is too long";
+    return "the description of a build is too long";
   return store::refusal_of(reply.readings);
 }
 
@@ -232,7 +233,7 @@ void Session::worker_said(const std::string& line, std::size_t at) {
     if (const std::string refusal = refusal_of(*node); !refusal.empty() || !plan_.machines)
       return bad(refusal.empty() ? "the experiment does not run on a cluster" : refusal);
     if (place.asked != protocol::setup_index || !place.node.node.empty())
-      return bad("it named its node twice, or too late");
+      return bad("the worker named its node twice, or too late");
     return came_up_on(place, *node);
   }
   if (const auto* lost = std::get_if<protocol::LostReply>(&*reply)) {
@@ -262,7 +263,7 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   auto run = std::get<protocol::RunReply>(*reply);
   // Only the session decides whether a trial was disturbed.
   if (run.status == TrialStatus::disturbed)
-    return bad("it calls a trial disturbed, but only stabd may decide that");
+    return bad("the worker calls a trial disturbed, but only stabd may decide that");
   // At a limit, the kernel may have slowed the trial down, or the program may have run without
   // something it was refused. So the trial doesn't count.
   const std::string passed = around_.passed();
@@ -466,7 +467,7 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
     place.trial = step;
     store::Trial row = row_for(place, *step);
     row.started_ns = wall_clock_ns();
-    row.reason = fmt::format("its worker {} {} times in a row", how, place.losses);
+    row.reason = fmt::format("the trial's worker {} {} times in a row", how, place.losses);
     keep(place, std::move(row));
   }
   if (place.losses >= max_losses)
@@ -543,9 +544,10 @@ void Session::worker_silent(const std::string& how, std::size_t at) {
                               place.node.node.empty() ? "(not known yet)" : place.node.node, how)};
     return;
   }
-  apply(Event::gave_up, fmt::format("the worker {}: it was stopped, or something that it waits for "
-                                    "does not end",
-                                    how));
+  apply(
+      Event::gave_up,
+      fmt::format("the worker {}: the worker was stopped, or waits for something that does not end",
+                  how));
 }
 
 void Session::retry_storage() {

@@ -69,10 +69,9 @@ bool Session::reopen_incomplete(Place& place, bool& has_reopened) {
   if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return false;
   has_reopened = true;
   const BlockId block = block_at(incomplete->first);
-  note("trial",
-       fmt::format(
-           "{} {} will run again from its first trial, because all of a block must run on one node",
-           block.first ? "warm-up block" : "block", block.second + 1));
+  note("trial", fmt::format("{} {} will run again from its first trial, because all trials of a "
+                            "block must run on one node",
+                            block.first ? "warm-up block" : "block", block.second + 1));
   return true;
 }
 

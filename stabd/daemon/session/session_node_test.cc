@@ -130,7 +130,7 @@ TEST_F(NodeTest, ALaterTrialOfABlockThatEndsItsWorkerFails) {
     around_.end_worker();
     while (around_.again_) around_.run_again();
   }
-  EXPECT_EQ(trials().back().reason, "its worker was killed 3 times in a row");
+  EXPECT_EQ(trials().back().reason, "the trial's worker was killed 3 times in a row");
 }
 
 TEST_F(NodeTest, AWorkerSaysOnceWhereItIs) {
@@ -165,7 +165,7 @@ TEST_F(NodeTest, AWorkerThatEndsByItselfMayBeEndedByItsTrial) {
   }
   ASSERT_EQ(trials().size(), 1U);
   EXPECT_EQ(trials()[0].status, TrialStatus::not_started);
-  EXPECT_EQ(trials()[0].reason, "its worker was killed 3 times in a row");
+  EXPECT_EQ(trials()[0].reason, "the trial's worker was killed 3 times in a row");
 }
 
 TEST_F(NodeTest, ASilentWorkerLosesItsNodeOnly) {

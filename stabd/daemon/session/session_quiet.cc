@@ -97,9 +97,12 @@ void Session::note_quietness(const Place& place) {
     return note(
         std::string(results::doctor_event),
         has_several()
-            ? fmt::format("quietness is not known, because trials run on {} nodes", places_.size())
-            : fmt::format("quietness is not known, because trials run on node {}",
-                          place.node.node));
+            ? fmt::format(
+                  "stabd did not check how quiet the machines are, because trials run on {} nodes",
+                  places_.size())
+            : fmt::format(
+                  "stabd did not check how quiet the machine is, because trials run on node {}",
+                  place.node.node));
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();
