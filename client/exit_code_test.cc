@@ -44,7 +44,7 @@ TEST(ExitCode, AnExperimentThatDidNotEndWellIsAFailureWhateverIsAsked) {
 }
 
 TEST(ExitCode, AnUnknownWordIsNamed) {
-  EXPECT_THAT(read_fail_on("regressed,slow").error().message, HasSubstr("not 'slow'"));
+  EXPECT_THAT(read_fail_on("regressed,slow").error().message, HasSubstr("'slow' is not valid"));
   EXPECT_THAT(read_fail_on("").error().message, HasSubstr("'none'"));
 }
 

@@ -46,7 +46,7 @@ TEST_F(TrialTest, ACounterThatIsTheResponseMustHaveBeenCounted) {
   trial.response = "context-switches:u";
   const auto reply = run_trial(trial, context);
   EXPECT_EQ(reply.status, TrialStatus::not_measured);
-  EXPECT_THAT(reply.reason, HasSubstr("could not be counted: it happens in the kernel"));
+  EXPECT_THAT(reply.reason, HasSubstr("could not be counted: the event happens in the kernel"));
 }
 
 TEST_F(TrialTest, TheCommandBesideTheProgramIsNotRandomAndGivesTheRelativeCpuTime) {

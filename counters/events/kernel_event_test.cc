@@ -109,12 +109,11 @@ TEST_F(KernelEvents, WhatIsWrongSaysWhatTheDeviceHas) {
   EXPECT_THAT(wrong("cpu/evnt=1/"),
               HasSubstr("'cpu' has no 'evnt'; it has the terms edge, event, ldlat, odd, umask, "
                         "config, and the events cpu-cycles, mem-loads, slots"));
-  EXPECT_THAT(wrong("cpu/umask=0x100/"), HasSubstr("'umask' of 'cpu' has 8 bits"));
+  EXPECT_THAT(wrong("cpu/umask=0x100/"), HasSubstr("'umask' of the device 'cpu' has 8 bits"));
   EXPECT_THAT(wrong("cpu/edge=2/"), HasSubstr("has 1 bits, which cannot hold 0x2"));
   EXPECT_THAT(wrong("cpu/odd=1/"), HasSubstr("an unknown format: config9:0"));
   EXPECT_THAT(wrong("cpu/config/"), HasSubstr("needs a number"));
-  EXPECT_THAT(wrong("cpu/mem-loads/"),
-              HasSubstr("measure its terms, event=0xcd,umask=0x1,ldlat=?"));
+  EXPECT_THAT(wrong("cpu/mem-loads/"), HasSubstr("filled in: event=0xcd,umask=0x1,ldlat=?"));
   for (const char* name : {"cpu/event=x/", "cpu/event=0x/", "cpu/event=-1/", "cpu/=1/", "cpu//",
                            "cpu/event=0x11112222333344445/"})
     EXPECT_THAT(wrong(name), HasSubstr("is not a term: write TERM or TERM=NUMBER")) << name;

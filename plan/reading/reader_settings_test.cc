@@ -285,7 +285,7 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       "or \"refuse\", not \"ignore\"\n");
   EXPECT_THAT(more("[factor.cycles]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
                    "[measure]\ncounters = ['cycles']\n"),
-              testing::HasSubstr("cycles is also a factor"));
+              testing::HasSubstr("cycles is also the name of a factor"));
   std::string many = "[measure]\ncounters = [";
   for (int i = 0; i < 65; ++i) many += "'r" + std::to_string(i) + "',";
   EXPECT_THAT(more(many + "]\n"), testing::HasSubstr("has 65 names, but at most 64 are allowed"));

@@ -87,7 +87,7 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
   EXPECT_EQ(with(abc, one_way + "[analysis]\ncontrol = 'c'\n"), "");
   for (const char* wrong : {"a", "d"})
     EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = '" + wrong + "'\n"),
-                HasSubstr("must be a level of 'opt' other than the first one"));
+                HasSubstr("must be a level of 'opt' other than the first"));
   EXPECT_THAT(
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
       HasSubstr("and the factor needs a third level to compare"));

@@ -143,7 +143,8 @@ TEST(CommandLine, NamesTheNearestVerbOrOption) {
               HasSubstr("'stabctl report' has no option '--formt', did you mean '--format'?"));
   EXPECT_THAT(refusal({"stabctl", "list", "--json=1", "--zebra=2"}),
               HasSubstr("has no option '--zebra'; 'stabctl list --help'"));
-  EXPECT_THAT(refusal({"stabctl", "watch", "--fail-on", "rain", "1"}), HasSubstr("not 'rain'"));
+  EXPECT_THAT(refusal({"stabctl", "watch", "--fail-on", "rain", "1"}),
+              HasSubstr("'rain' is not valid"));
 }
 
 TEST(CommandLine, EndsEachRefusalWithTheCommandThatHelps) {

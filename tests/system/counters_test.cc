@@ -62,8 +62,9 @@ TEST_F(Counters, APlanThatRefusesWhatIsAbsentMeasuresNothing) {
   const int id = run_to_end();
   EXPECT_EQ(lab_.state(id), "failed");
   EXPECT_EQ(lab_.trials(id).size(), 0U);
-  EXPECT_THAT(lab_.ctl({"status", std::to_string(id)}).out,
-              HasSubstr("context-switches:u cannot be counted here: it happens in the kernel"));
+  EXPECT_THAT(
+      lab_.ctl({"status", std::to_string(id)}).out,
+      HasSubstr("context-switches:u cannot be counted here: the event happens in the kernel"));
 }
 
 TEST_F(Counters, AHardwareCounterThatIsNotThereIsRefusedWithItsReason) {
@@ -207,8 +208,9 @@ TEST_F(Counters, CheckSaysWhatWillBeAbsent) {
   write_plan("counters = [\"context-switches:u\", \"task-clock\"]\n");
   const Output out = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_EQ(out.code, 0) << out.err;
-  EXPECT_THAT(out.out,
-              HasSubstr("context-switches:u cannot be counted here: it happens in the kernel"));
+  EXPECT_THAT(
+      out.out,
+      HasSubstr("context-switches:u cannot be counted here: the event happens in the kernel"));
 }
 
 }  // namespace

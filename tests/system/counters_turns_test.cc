@@ -125,8 +125,9 @@ TEST_F(Counters, ASetThatIsAbsentIsRecordedOrRefused) {
     absent += trial["context-switches:u.status"] == "absent" ? 1 : 0;
   }
   EXPECT_EQ(absent, 4);
-  EXPECT_THAT(lab_.ctl({"logs", std::to_string(recorded)}).out,
-              HasSubstr("context-switches:u cannot be counted here: it happens in the kernel"));
+  EXPECT_THAT(
+      lab_.ctl({"logs", std::to_string(recorded)}).out,
+      HasSubstr("context-switches:u cannot be counted here: the event happens in the kernel"));
   write_plan(sets + "on_absent = \"refuse\"\n", "", 4);
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
               HasSubstr("this plan would therefore measure nothing on this machine"));
