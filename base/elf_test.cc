@@ -242,7 +242,8 @@ TEST(Elf, AClaimOfTooManySectionsIsRefused) {
   };
   for_both(many(5), [](const auto& elf) { EXPECT_EQ(elf->sections().value().size(), 5U); });
   for_both(many(1000), [](const auto& elf) { EXPECT_FALSE(elf->sections()); });
-  EXPECT_THAT(why_not(many(ElfReader::most_sections + 1)), HasSubstr("it has 1048577 sections"));
+  EXPECT_THAT(why_not(many(ElfReader::most_sections + 1)),
+              HasSubstr("the ELF file has 1048577 sections"));
   EXPECT_THAT(why_not(many(UINT64_MAX)), HasSubstr("at most 1048576 are allowed"));
 }
 
