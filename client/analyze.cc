@@ -266,7 +266,7 @@ void note_sessions(std::vector<std::string>& notes) {
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {
   if (std::ranges::count(files, "-") > 1)
-    return wrong_call("stdin can be read only once, so give - only once");
+    return wrong_call("stdin can be read only once, so give '-' only once");
   std::vector<Input> inputs;
   inputs.reserve(files.size());
   for (const std::string& file : files) {

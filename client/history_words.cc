@@ -212,8 +212,8 @@ class Text {
     if (fixed > 0 && !latest_.simulated && !plan::is_of_builds(latest_.response))
       note(fmt::format(
           "In {} of {} experiments the positions of functions were not random: each build had a "
-          "single layout, so a change between builds may come from the layout. To measure means "
-          "over many layouts, use CC = \"szc\", link_order and env_bytes.",
+          "single layout, so a change between builds may come from the layout. To get means over "
+          "many layouts, use CC = \"szc\", link_order and env_bytes.",
           fixed, history_.experiments.size()));
     notes_on_left_out();
   }

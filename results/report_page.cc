@@ -84,7 +84,7 @@ Chance programs_own(const report::Layouts& layouts) {
   else if (layouts.in_place > 0 && layouts.in_place == layouts.without_runtime)
     chance.how = fmt::format("as they were built: {}", layouts.why_in_place);
   else
-    chance.how = "as the compiler made them: the programs were not built with szc";
+    chance.how = "as the compiler placed them, because szc did not build the programs";
   return chance;
 }
 

@@ -274,8 +274,8 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
   const auto parts = plan::parts_of(plan, asked.response);
   if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
     return fail(
-        fmt::format("the plan's exclusion rule '{}' measures the same as the response '{}', so "
-                    "comparing the remaining trials would show nothing: use another response",
+        fmt::format("the plan's exclusion rule '{}' measures the same as the response '{}', so a "
+                    "comparison of the remaining trials would be meaningless: use another response",
                     plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())

@@ -81,7 +81,7 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
                  "File descriptor to which stabd writes a line when clients can connect");
   app.add_flag_callback(
       "--no-namespaces", [&options] { options.isolate = false; },
-      "Do not contain trials in pid namespaces");
+      "Run trials without pid namespaces of their own");
   app.add_option_function<std::int64_t>(
          "--read-limit", [&options](std::int64_t given) { options.read_limit = seconds(given); },
          "Stop a report, an export or an analysis that takes longer than this many seconds")

@@ -393,8 +393,8 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
     causal->add_option(name, values, help)->expected(1)->take_all();
   };
   repeated("--scope", of.scope,
-           "Try lines of source files whose paths match this pattern; by default, of all files "
-           "below the current directory");
+           "Only try lines of source files whose paths match this pattern (default: all files "
+           "below the current directory)");
   repeated("--binary", of.binaries,
            "Also try lines of other binaries (libraries) that match this pattern");
   repeated("--progress", of.progress,

@@ -52,7 +52,7 @@ Cursor::Cursor(sqlite3* database, std::string_view table, std::string_view query
   }
   std::ranges::sort(columns_, {}, &Column::name);
   id_ = place("id");
-  if (checksum_ < 0) refuse("the schema lacks the column checksum");
+  if (checksum_ < 0) refuse("the schema lacks the column 'checksum'");
 }
 
 bool Cursor::step() {
