@@ -350,7 +350,7 @@ inline constexpr Key keys[] = {
     {"machine.quiesce", Choice{words::quiesce, "off"},
      "whether to change machine settings that disturb trials, and restore them at the end: "
      "`best-effort` changes as many settings as possible before the first trial and lists the "
-     "rest; `strict` runs no trials if one of these settings cannot be changed"},
+     "rest; `strict` runs no trials unless all of these settings are quiet"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
      "the standard knobs of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
