@@ -350,8 +350,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
       return wrong_call(
-          "--speedup needs --end-to-end and --line: without them, each run chooses its "
-          "speedups at random, because some experiments of each run need a speedup of 0");
+          "--speedup needs --end-to-end and --line: otherwise, performance experiments "
+          "choose their speedups, including 0, at random");
     speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
   }
   auto companions = stab::causal::find_companions();

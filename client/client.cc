@@ -108,9 +108,9 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
     return Client(std::move(socket->fd));
   }
   return fail(
-      fmt::format("no stabd answers at {}: start one with 'stabd', or name its socket with "
-                  "--socket. Results of 'stabctl run' need no daemon: 'stabctl runs' lists their "
-                  "folders, and --folder FOLDER reads one of them",
+      fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with "
+                  "--socket, or use 'stabctl run', which needs no daemon: 'stabctl runs' lists the "
+                  "folders of its results, and --folder FOLDER reads one of them",
                   fmt::join(silent, " or at ")));
 }
 

@@ -190,7 +190,8 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
     reasons.emplace_back("everything else also runs on them, because there are no other CPUs");
   else if (choice.siblings)
     reasons.emplace_back(
-        "everything else runs on the other CPUs of their cores and slows them down");
+        "they share cores with each other or with CPUs that run everything else, which slows them "
+        "down");
   else if (choice.idle.empty())
     reasons.emplace_back("each is on its own core");
   else

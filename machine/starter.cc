@@ -172,7 +172,7 @@ pid_t told_pid(int told) {
 
 Result<Started> start(const Start& start) {
   SharedNote* const shared = shared_note(start.which);
-  if (shared == nullptr) return fail_errno("cannot share memory with the trial's process");
+  if (shared == nullptr) return fail_errno("cannot share memory with the program's process");
   const int image = starter_image();
   if (image < 0) return fail_errno(std::string("cannot ") + no_files_in_memory);
   std::array<int, 2> ends{-1, -1};

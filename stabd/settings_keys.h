@@ -95,8 +95,8 @@ inline constexpr toml::Key keys[] = {
      "how long an experiment may use the machine while another user waits. After this time, the "
      "experiment gives up the machine before its next block. After twice this time, stabd cuts the "
      "block short and runs it again later, unless the experiment belongs to root or stabd's own "
-     "user. Plans of other users are refused if a trial with its commands, a build, or a wait for "
-     "a quiet machine may take longer"},
+     "user. stabd refuses other users' plans in which a trial with its commands, a build, or a "
+     "wait for a quiet machine may take longer than this limit"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
      "users whose plans may change machine settings (`machine.quiesce`): root and stabd's own user "

@@ -15,7 +15,7 @@ struct Reason {
 std::string constraint_reason(int extended, const char* text) {
   switch (extended) {
     case SQLITE_CONSTRAINT_FOREIGNKEY:
-      return "the new row refers to a row that does not exist";
+      return "a row refers to a row that does not exist";
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
       return fmt::format("it is already stored ({})", text);

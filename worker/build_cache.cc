@@ -195,8 +195,8 @@ std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockW
   }
   if (removed == 0) return "";
   return fmt::format(
-      "{} of {} builds, copies of sources and other files were removed from the cache in order of "
-      "their last use, which freed {:.1f} MiB",
+      "{} of {} builds, copies of sources and other files were removed from the cache, least "
+      "recently used first, which freed {:.1f} MiB",
       removed, entries.size(), static_cast<double>(freed) / (1 << 20));
 }
 

@@ -25,7 +25,7 @@ case "$(verdict_of fixed)/$(verdict_of random)" in
   'cannot tell'/*) conclusion='too few runs to tell whether the order' ;;
   */'as fast within 2 %') conclusion='the difference disappears' ;;
   */'cannot tell') conclusion='too few runs to tell what happens' ;;
-  */slower | */faster) conclusion='still differ over many layouts' ;;
+  */slower | */faster) conclusion='one link order is still faster than the other' ;;
   *) fail "no verdicts: $(cat "$work/text")" ;;
 esac
 tr '\n' ' ' <"$work/text" | grep -qF "$conclusion" || fail "it does not say '$conclusion': $(cat "$work/text")"

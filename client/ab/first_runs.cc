@@ -217,10 +217,10 @@ Result<Tried> try_out(const Comparison& comparison, const Version& version,
 }
 
 // Why this trial did not have a random heap.
-std::string why_not(const Version& version, const protocol::RunReply& reply) {
+std::string why_not(const Version& version, const protocol::RunReply& reply, bool with_library) {
   if (reply.status != store::TrialStatus::not_randomized)
-    return fmt::format("{} does not run with libstabheap.so: {}", version.name,
-                       one_line(reply.reason, 200));
+    return fmt::format("{} does not run{}: {}", version.name,
+                       with_library ? " with libstabheap.so" : "", one_line(reply.reason, 200));
   if (!reply.layout.note.empty())
     return fmt::format("{} has no random heap: {}", version.name, one_line(reply.layout.note, 200));
   return fmt::format(
@@ -288,7 +288,7 @@ Result<Tried> try_heap(const Comparison& comparison, const Version& version,
   const auto reply =
       run_as_trial(comparison, version, around, most, options_of(comparison, seed),
                    comparison.heap ? plan::Needs::randomized : plan::Needs::nothing, took);
-  if (reply.status != store::TrialStatus::ok) return fail(why_not(version, reply));
+  if (reply.status != store::TrialStatus::ok) return fail(why_not(version, reply, comparison.heap));
   run.cpu_ns = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
   if (const auto faults = store::number_of(reply, "page-faults-minor"))
     run.faults = counters::to_double(faults->value);

@@ -447,8 +447,9 @@ Result<void> check_options(const AbOptions& options) {
   if (builds && options.response == counters::relative_cpu &&
       (!options.prepare.empty() || !options.cleanup.empty()))
     return wrong_call(
-        "--prepare and --cleanup cannot be used with --beside: they run only in the trial's "
-        "folder, but --beside runs the first revision in its own folder beside each trial");
+        "with --build, --prepare and --cleanup cannot be used together with --beside: they run "
+        "only in the trial's folder, but --beside runs the first revision in its own folder beside "
+        "each trial");
   return {};
 }
 

@@ -260,7 +260,7 @@ Identity identify(const std::string& program) {
   for (const std::string_view name : {"libLLVM.so.", "libLLVM-"})
     if (const unsigned version = number_behind(libraries, name); version != 0) {
       const std::string library = libraries.c_str() + libraries.find(name);
-      return {Kind::llvm, version, !library.contains("git"), fmt::format("from LLVM {}", version)};
+      return {Kind::llvm, version, !library.contains("git"), fmt::format("of LLVM {}", version)};
     }
   const auto answer = read_output({program, "--version"});
   if (!answer || answer->empty()) return {Kind::unknown, 0, false, "of an unknown version"};

@@ -408,7 +408,7 @@ std::string_view why_not(DesignKind kind) {
       return "the treatments are tested against the differences between seeds, and more blocks do "
              "not add seeds";
     default:
-      return "the error rate of a stopping rule is unknown for this design";
+      return "the error rate of an experiment that may end early is unknown for this design";
   }
 }
 

@@ -95,10 +95,9 @@ void read_causal(const Table& root, Draft& draft) {
   check_time(*table, "sample_period", causal.sample_period, 100us, 1s);
   check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, max_arrival_speedup);
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
-    draft.problems.add(
-        table->find("speedup")->at,
-        "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': otherwise, a run mixes "
-        "performance experiments with and without speedups, and chooses the speedups at random");
+    draft.problems.add(table->find("speedup")->at,
+                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': otherwise, "
+                       "performance experiments choose their speedups, including 0, at random");
 }
 
 // These designs have further requirements, and a few keys determine their arms and cells.

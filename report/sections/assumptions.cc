@@ -271,8 +271,8 @@ Section randomization_section(const Analysis& analysis) {
   return {
       .title = "Randomization test",
       .words = fmt::format(
-          "p is the share of all possible orders of the trials that would show a change at "
-          "least as large if the levels made no difference in any block. This p is exact. The "
+          "p is how often another order of the trials would show a change at least as large if "
+          "the levels made no difference in any block; the test is exact. The "
           "interval assumes that the ratio between the levels is the same in all blocks. There "
           "is a verdict about the mean only if the randomization test and the test above agree. "
           "The randomization test tries random orders (seed {}) until more orders could no "

@@ -141,7 +141,7 @@ void CommandLine::add_machine_verbs() {
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
     added->add_option("--log", m.log,
-                      "Keep the record of changes in this file; by default, in this machine's log");
+                      "File with the record of changes; by default, this machine's log");
     machine_options(added);
     return added;
   };

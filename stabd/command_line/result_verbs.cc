@@ -347,7 +347,7 @@ void CommandLine::add_analyze() {
       ->check(CLI::Range(1e-6, 0.499));
   analyze->add_option(
       "--margin,--equivalence", a.equivalence,
-      "Smallest change that matters, as in 1%; without this option, no verdict can be 'same'");
+      "Smallest change that matters, as in 1%; without this option, no verdict can be 'the same'");
   analyze
       ->add_option(
           "--type", a.sums_of_squares,

@@ -291,7 +291,8 @@ Result<protocol::CalibrationsReply> answer(const Context& context,
 Result<protocol::LearnReply> answer(const Context& context, const protocol::LearnRequest& request) {
   const std::uint32_t uid = context.connection.peer().uid;
   if (uid != 0 && uid != geteuid())
-    return fail("only root and stabd's own user may import calibrations from another database");
+    return fail(
+        "only root and stabd's own user may add calibrations that this stabd did not measure");
   store::Store& store = context.daemon.store();
   std::size_t count = 0;
   for (const protocol::KnownMachine& known : request.machines) {

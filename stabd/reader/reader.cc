@@ -112,8 +112,8 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
       machine::moves_processes(*knobs) ? user.may_not_move : user.may_not_quiesce;
   if (plan->quiesce == plan::Quiesce::strict && !forbidden.empty())
     return fail(forbidden +
-                ": use machine.quiesce = \"best-effort\" or \"off\", or ask for this setting to be "
-                "changed");
+                ": use machine.quiesce = \"best-effort\" or \"off\", or ask the person who runs "
+                "stabd");
   return protocol::PlanReply{.name = plan->name,
                              .directory = submitted.directory,
                              .priority = submitted.priority,

@@ -403,8 +403,8 @@ class Reader {
     if (order_.add(text, point_)) return {};
     return cells_.error(
         order_place_ + 1,
-        fmt::format("'{}' does not say when the row was measured: the column {} needs a number, or "
-                    "a time like 2026-01-31T12:00:00, in each row",
+        fmt::format("'{}' does not say when the row was measured: the column {} needs a number in "
+                    "each row, or a time like 2026-01-31T12:00:00 in each row",
                     one_line(text, 60), one_line(wanted_.order, 60)));
   }
 

@@ -146,7 +146,7 @@ bool is_line(const std::string& text) {
 std::string too_long(std::string_view column, std::size_t bytes) {
   for (const TextBound& each : text_bounds())
     if (each.table == "trial" && each.column == column && std::cmp_greater(bytes, each.most))
-      return fmt::format("the trial has {} in the column {}, but at most {} are stored",
+      return fmt::format("there are {} in the column {}, but at most {} are stored",
                          format_bytes(bytes), column,
                          format_bytes(static_cast<std::uint64_t>(each.most)));
   return "";
@@ -182,9 +182,8 @@ std::string refusal_of(const std::vector<counters::Reading>& readings) {
   std::size_t bytes = 2;
   for (const counters::Reading& each : readings) {
     if (!is_line(each.name) || !is_line(each.unit))
-      return fmt::format(
-          "the trial has a reading with a name or unit that is not a single line: {}",
-          one_line(each.name + " " + each.unit, 100));
+      return fmt::format("there is a reading with a name or unit that is not a single line: {}",
+                         one_line(each.name + " " + each.unit, 100));
     bytes += bytes_of(each);
   }
   return too_long("reading_list", bytes);

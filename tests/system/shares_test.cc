@@ -52,12 +52,12 @@ TEST_F(Shares, AnswersThatOneDoesNotReadHaveABound) {
     restart("[limits]\nunread_of_user = \"1MiB\"\n");
     const Idle one(ada, 1, says);
     EXPECT_TRUE(one.is_hung_up_on());
-    EXPECT_TRUE(wait_for_text(log(), "of user 61234 is closed: "));
+    EXPECT_TRUE(wait_for_text(log(), "of user 61234 is closed, because"));
   }
   restart("[limits]\nunread_of_user = \"3MiB\"\n");
   const Idle many(ada, 8, says);
   EXPECT_TRUE(many.is_hung_up_on());
-  EXPECT_TRUE(wait_for_text(log(), "of user 61234 is closed: "));
+  EXPECT_TRUE(wait_for_text(log(), "of user 61234 is closed, because"));
   for (const uid_t user : {bob, uid_t{0}}) EXPECT_EQ(as(user, {"list"}).code, 0);
   EXPECT_EQ(as(0, {"status", "1"}).code, 0);
 }
@@ -202,7 +202,7 @@ TEST_F(Archives, OnTheirWayHaveABound) {
   restart("[limits]\nimport_bytes_of_user = \"50KiB\"\n");
   const Output refused = as(ada, {"import", file_of(ada)});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("of archives at once, but 50 KiB are allowed"));
+  EXPECT_THAT(refused.err, HasSubstr("but the limit is 50 KiB"));
   EXPECT_EQ(as(0, {"import", file_of(ada)}).code, 0);
   restart("");
   const Output none = as(ada, {"import", file_of(ada)});

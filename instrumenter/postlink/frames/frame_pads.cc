@@ -290,8 +290,8 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::outside_access:
       return "it uses the stack pointer to access memory above its frame";
     case PadReason::mixed_access:
-      return "it accesses one part of its frame through both the stack pointer and the frame "
-             "pointer";
+      return "it may access one part of its frame in two ways, for example through both the stack "
+             "pointer and the frame pointer";
     case PadReason::entered_inside:
       return "other code jumps into it";
     case PadReason::description_width:
