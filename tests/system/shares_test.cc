@@ -153,7 +153,7 @@ TEST_F(Archives, ThatAreNoneAreRefusedAndNothingStays) {
         "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'kind TEXT NOT "
         "NULL', 'kind TEXT NOT NULL CHECK (kind > 0)') WHERE name = 'event'",
         "PRAGMA user_version = 1000"})
-    EXPECT_THAT(forge(sql), HasSubstr("its schema ")) << sql;
+    EXPECT_THAT(forge(sql), HasSubstr("the database's schema ")) << sql;
   EXPECT_THAT(as(0, {"list", "--json"}).out, Not(HasSubstr("\"id\": 2")));
   EXPECT_TRUE(nothing_is_on_its_way());
 }
