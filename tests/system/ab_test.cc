@@ -743,16 +743,17 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
     EXPECT_EQ(code, 128 + SIGINT) << said;
     return said;
   };
-  EXPECT_THAT(interrupt("one run of each"), Not(HasSubstr("starts again")));
+  EXPECT_THAT(interrupt("one run of each"), Not(HasSubstr("starts from the beginning")));
   ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/run.log")));
   const std::string second = interrupt("it continues with");
   EXPECT_THAT(second, HasSubstr("was interrupted before; it continues"));
   EXPECT_THAT(second, HasSubstr("writes them into the working tree: run.log"));
   lab_.write("tree/sub/new.c", "int x;\n");
   EXPECT_THAT(interrupt("one run of each"),
-              HasSubstr("starts again, because sub/new.c is new in the working tree"));
+              HasSubstr("starts from the beginning, because sub/new.c is new in the working tree"));
   lab_.write("tree/notes", "2\n");
-  EXPECT_THAT(interrupt("one run of each"), HasSubstr("starts again, because notes has changed"));
+  EXPECT_THAT(interrupt("one run of each"),
+              HasSubstr("starts from the beginning, because notes has changed"));
 }
 
 // Each waits for the other one, which is there only while both build.

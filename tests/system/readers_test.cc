@@ -202,7 +202,8 @@ TEST_F(Readers, WhatIsDamagedIsFoundAfterTheStartAndRefused) {
   page[reading] = 'x';
   std::ofstream(lab_.path("state/stabd.db"), std::ios::binary) << page;
   ASSERT_TRUE(start());
-  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), "of table trial has changed since it was written"));
+  EXPECT_TRUE(
+      wait_for_text(lab_.path("stabd.log"), "of table trial has changed since it was written"));
   const Output report = lab_.ctl({"report", "1"});
   EXPECT_EQ(report.code, 1);
   EXPECT_THAT(report.err, HasSubstr("of table trial is damaged"));

@@ -151,7 +151,7 @@ says small 'no pads, because the size of its frame does not fit in 32 bits'
 says stored 'no pads, because it changes the stack pointer in a way that szc does not understand'
 says left 'no pads, because szc does not understand all paths through its code'
 says entered 'no pads, because other code jumps into it'
-says mixed 'no pads, because it accesses one part of its frame through both the stack pointer and the frame pointer'
+says mixed 'no pads, because it may access one part of its frame in two ways'
 says leaf 'no pads, because the function makes no calls'
 for options in stack=0 stack=1:code=0 stack=1:seed=3; do
   STABILIZER_OPTIONS=$options "$work/program" || { echo "FAILED: it ends with $? under $options"; failures=$((failures + 1)); }
