@@ -78,8 +78,9 @@ struct SlurmCommand {
 };
 BOOST_DESCRIBE_STRUCT(SlurmCommand, (), (when, words))
 
-// All commands for an experiment on these nodes, in their order. Words in capitals stand for values
-// that are known only when the experiment runs. `program` is stabd.
+// The commands that allocate these nodes, run an experiment on them and drain them, in their order.
+// Words in capitals stand for values that are known only when the experiment runs. `program` is
+// stabd.
 std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const std::string& program,
                                          bool network, bool privileged);
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/duration.h"
@@ -522,9 +522,10 @@ Result<int> show_slurm_commands(const Common& common, const std::string& plan_pa
     fmt::print("# {}\n", command.when);
     std::string line;
     for (const std::string& word : command.words) {
-      const bool plain = std::ranges::all_of(word, [](char c) {
+      // Anything else is quoted, because a shell may read it in its own way.
+      const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               std::strchr("-_=./,:", c) != nullptr;
+               std::string_view("-_=./,:").contains(c);
       });
       line += (line.empty() ? "" : " ") + (plain ? word : shell_quote(word));
     }
