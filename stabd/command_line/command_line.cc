@@ -358,16 +358,18 @@ void CommandLine::machines_option(CLI::App* verb, std::string& machines) {
       ->type_name("NODES");
 }
 
-void CommandLine::dry_run_flag(CLI::App* verb) {
-  verb->add_flag("--dry-run", arguments_.dry,
-                 "For a plan that runs on nodes of a Slurm cluster: only print the Slurm commands "
-                 "that stabd would run");
+CLI::Option* CommandLine::dry_run_flag(CLI::App* verb) {
+  return verb->add_flag(
+      "--dry-run", arguments_.dry,
+      "For a plan that runs on nodes of a Slurm cluster: only print the Slurm commands "
+      "that stabd would run");
 }
 
-void CommandLine::web_flag(CLI::App* verb) {
-  verb->add_flag("--web{0}", arguments_.web,
-                 "Also serve the report as a live page for browsers on this machine; --web=PORT or "
-                 "--web=ADDRESS:PORT chooses the port; by default, any free port is used");
+CLI::Option* CommandLine::web_flag(CLI::App* verb) {
+  return verb->add_flag(
+      "--web{0}", arguments_.web,
+      "Also serve the report as a live page for browsers on this machine; --web=PORT or "
+      "--web=ADDRESS:PORT chooses the port; by default, any free port is used");
 }
 
 Result<void> follow_by_page(const std::string& where, client::Follower& follow) {

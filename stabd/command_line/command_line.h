@@ -118,8 +118,8 @@ class CommandLine {
   CLI::App* verb(const char* name, const char* help, Action action);
   CLI::Option* fail_on_option(CLI::App* verb);
   void full_flag(CLI::App* verb);
-  void dry_run_flag(CLI::App* verb);
-  void web_flag(CLI::App* verb);
+  CLI::Option* dry_run_flag(CLI::App* verb);
+  CLI::Option* web_flag(CLI::App* verb);
   static void machines_option(CLI::App* verb, std::string& machines);
   CLI::Option* json_flag(CLI::App* verb);
   // measure_verbs.cc

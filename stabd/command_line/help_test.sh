@@ -105,6 +105,8 @@ grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
 [[ ! -e called ]] || fail "a dry run called Slurm"
 printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
 refused "this plan runs on this machine, without Slurm" submit --dry-run dry/local.toml
+refused "cannot be used together" submit --dry-run --wait dry/nodes.toml
+for option in --again --web --html=page; do refused "cannot be used together" run --dry-run "$option" dry/nodes.toml; done
 stabctl submit --dry-run --machines 2 dry/local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
 
 # Mistakes in plans.

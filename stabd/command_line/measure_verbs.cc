@@ -146,16 +146,18 @@ void CommandLine::add_plan_verbs() {
       });
   run->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(run, a.run.machines);
-  dry_run_flag(run);
+  CLI::Option* dry = dry_run_flag(run);
   run->add_option("--folder,--state", a.run.state_directory,
                   "Folder of the database. If the folder contains an unfinished run of this plan, "
                   "the run continues; if it contains a finished run, the report is shown");
   run->add_option("--calibrations", a.run.calibrations,
                   "File that keeps the results of calibrations for later runs");
-  run->add_option("--html", a.run.html, "Also write the report to this file, as a web page");
-  web_flag(run);
+  run->add_option("--html", a.run.html, "Also write the report to this file, as a web page")
+      ->excludes(dry);
+  web_flag(run)->excludes(dry);
   run->add_flag("--again", a.run.again,
-                "Measure again instead of showing a finished run or continuing an interrupted one");
+                "Measure again instead of showing a finished run or continuing an interrupted one")
+      ->excludes(dry);
   fail_on_option(run);
   full_flag(run);
   json_flag(run);
@@ -166,7 +168,7 @@ void CommandLine::add_plan_verbs() {
   });
   submit->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(submit, a.common.machines);
-  dry_run_flag(submit);
+  CLI::Option* only_shown = dry_run_flag(submit);
   submit
       ->add_option(
           "--priority", a.priority,
@@ -174,6 +176,7 @@ void CommandLine::add_plan_verbs() {
       ->capture_default_str()
       ->check(CLI::Range(-100, 100));
   CLI::Option* wait = submit->add_flag("--wait", a.wait, "Follow the experiment to its end");
+  wait->excludes(only_shown);
   fail_on_option(submit)->needs(wait);
   json_flag(submit);
 
