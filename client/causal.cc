@@ -19,7 +19,6 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "causal/run/map_text.h"
 #include "causal/run/prepare_program.h"
 #include "causal/run/run_program.h"
 #include "causal/run/session_file.h"

@@ -13,7 +13,7 @@
 #include "client/machine.h"
 #include "client/output.h"
 #include "counters/events/counting.h"
-#include "counters/events/kernel_event.h"
+#include "counters/events/event.h"
 #include "machine/containment.h"
 
 namespace stab::client {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "counters/reading.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "counters/recorded.h"
 
 namespace stab::counters {
 namespace {

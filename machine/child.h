@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "machine/limits.h"
 #include "machine/processes.h"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "machine/topology.h"
 
 namespace stab::machine {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "machine/processes.h"
 
 namespace stab::machine {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "design/resolve.h"
 #include "plan/plan.h"
 #include "protocol/field.h"

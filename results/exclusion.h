@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 #include "plan/quantities.h"
 #include "report/model.h"

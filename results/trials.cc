@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "design/expand.h"
 #include "design/resolve.h"
 #include "design/rotation.h"

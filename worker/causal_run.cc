@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "causal/lines/line_map.h"
-#include "causal/run/map_text.h"
+#include "causal/run/prepare_program.h"
 #include "causal/run/run_program.h"
 #include "causal/run/session_file.h"
 #include "stats/causal/run_text.h"

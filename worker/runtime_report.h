@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 #include "protocol/work.h"
 #include "store/records.h"

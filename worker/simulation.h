@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "machine/child.h"
 #include "protocol/work.h"
 #include "worker/memory_file.h"

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "causal/lines/file_state.h"
+#include "causal/lines/line_map.h"
 
 namespace stab::causal {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "causal/preload/object_cache.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include "causal/preload/sampler.h"
 
 namespace stab::causal {
 namespace {

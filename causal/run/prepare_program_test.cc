@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "causal/lines/file_state.h"
+#include "causal/lines/line_map.h"
 
 namespace stab::causal {
 namespace {

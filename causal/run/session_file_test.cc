@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "causal/run/map_text.h"
+#include "causal/run/prepare_program.h"
 
 namespace stab::causal {
 namespace {

@@ -24,7 +24,7 @@
 #include "client/run.h"
 #include "client/run_folder.h"
 #include "client/stored.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "machine/processes.h"
 #include "plan/measures/builds.h"
 #include "plan/reading/reader.h"

@@ -10,7 +10,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "report/sections/section.h"
 
 namespace stab::client::ab {

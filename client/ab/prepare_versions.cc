@@ -29,7 +29,7 @@
 #include "client/output.h"
 #include "client/plan_file.h"
 #include "counters/events/counting.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "machine/processes.h"

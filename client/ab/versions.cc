@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "plan/measures/builds.h"
 #include "plan/measures/regions.h"
 #include "plan/reading/key_list.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 
 namespace stab::client {

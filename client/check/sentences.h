@@ -11,7 +11,7 @@
 
 #include "client/check/comparisons.h"
 #include "client/check/detectable.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 
 namespace stab::client {

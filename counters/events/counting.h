@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "counters/events/event.h"
-#include "counters/reading.h"
+#include "counters/recorded.h"
 
 namespace stab::counters {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // On a folder that has the form of the kernel's; what it counts for real is in counting_test.
-#include "counters/events/kernel_event.h"
-
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "counters/events/event.h"
 
 namespace stab::counters {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "counters/profiles/naming.h"
-
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -24,6 +22,7 @@
 
 #include "base/fd.h"
 #include "base/random.h"
+#include "counters/profiles/profiler.h"
 
 namespace stab::counters {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "counters/profiles/place_list.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,7 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "counters/profiles/naming.h"
+#include "counters/profiles/profiler.h"
+#include "counters/profiles/records.h"
 
 namespace stab::counters {
 namespace {

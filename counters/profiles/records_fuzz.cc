@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "counters/profiles/place_list.h"
 #include "counters/profiles/records.h"
 
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/arguments.h"
-
 #include <gmock/gmock.h>
 
 #include <fstream>
+
+#include "instrumenter/driver/command.h"
 
 namespace stab::driver {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "instrumenter/driver/arguments.h"
+#include "instrumenter/driver/command.h"
 
 namespace stab::driver {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "instrumenter/driver/response_file.h"
+#include "instrumenter/driver/process.h"
 
 namespace stab::driver {
 

@@ -1,14 +1,60 @@
 // SPDX-License-Identifier: MIT
-// Starts programs: in place of this process, or as a child to wait for.
+// "@file" arguments, read as clang and lld read them.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
-#include "instrumenter/driver/response_file.h"
 
 namespace stab::driver {
+
+using Words = std::vector<std::string>;
+
+// Splits at white space. Quotes of both kinds group words, and a backslash escapes the next
+// character.
+Words split_response(std::string_view text);
+
+// The text of a response file with these words. split_response, clang, gcc and lld read the same
+// words from it.
+std::string join_response(const Words& words);
+
+// Replaces each "@file" by the words of the file, and does so in that file, too (relative to the
+// working directory). A file that cannot be read, or that includes itself, stays as "@file".
+Words expand_response_files(const Words& arguments);
+
+// szc speaks to ld.stab through clang by environment variables.
+
+// Users may set all of these except the last four, for builds that lose flags on the way.
+namespace variable {
+inline constexpr const char* compiler = "STAB_CC";  // clang or gcc; wins over the next one
+inline constexpr const char* clang = "STAB_CLANG";
+inline constexpr const char* off = "STAB_OFF";
+inline constexpr const char* strict = "STAB_STRICT";
+inline constexpr const char* quiet = "STAB_QUIET";
+inline constexpr const char* link_order = "STAB_LINK_ORDER";
+inline constexpr const char* link_padding = "STAB_LINK_PADDING";
+inline constexpr const char* stack = "STAB_STACK";
+inline constexpr const char* linker = "STAB_LD_LINKER";       // the linker that the user chose
+inline constexpr const char* used_clang = "STAB_LD_CLANG";    // the clang that calls ld.stab
+inline constexpr const char* pass_phase = "STAB_PASS_PHASE";  // in which stab-pass.so works
+inline constexpr const char* started =
+    "STAB_STARTED";  // the compilers that szc started, outermost first
+}  // namespace variable
+
+// Returns "" if the variable is not set.
+std::string environment(const char* name);
+
+// Whether the variable is neither empty nor 0.
+bool is_set(const char* name);
+
+// `name` is the flag or variable that an error message names.
+Result<std::uint64_t> parse_seed(std::string_view name, std::string_view text);
+
+// Starts programs: in place of this process, or as a child to wait for.
 
 // How a child ended, as reported by waitpid.
 struct Ending {

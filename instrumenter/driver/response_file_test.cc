@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/response_file.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdio>
 #include <fstream>
+
+#include "instrumenter/driver/process.h"
 
 namespace stab::driver {
 namespace {

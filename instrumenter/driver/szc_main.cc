@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "instrumenter/driver/added_compilers.h"
 #include "instrumenter/driver/command.h"
-#include "instrumenter/driver/companions.h"
+#include "instrumenter/driver/compilers.h"
 #include "instrumenter/driver/process.h"
 
 namespace stab::driver {

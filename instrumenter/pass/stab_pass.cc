@@ -1,24 +1,70 @@
 // SPDX-License-Identifier: MIT
-// The LLVM pass plugin. Moving code needs no pass: STAB_NO_MOVE is a section of its own, which the
-// post-link step sees. The stack pads change the code itself, exactly once per module, after all
-// optimizations. But LLVM calls a plugin more than once: for ThinLTO, in the compile step and in
-// the link step. So the driver tells the plugin its phase, and the plugin leaves a flag in each
-// module that it has handled.
+// A function that calls setjmp gets a prologue that saves all registers it has to preserve. A
+// jmp_buf then holds only this function's values. Its callers' values lie on the stack, where the
+// runtime finds them.
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
 
 #include <cstdlib>
 #include <string_view>
 
-#include "instrumenter/pass/call_types.h"
-#include "instrumenter/pass/caller_registers.h"
-#include "instrumenter/pass/compiled_frames.h"
-#include "instrumenter/pass/entry_pads.h"
-#include "instrumenter/pass/functions_as_bytes.h"
 #include "instrumenter/pass/llvm_versions.h"
-#include "instrumenter/pass/loop_pads.h"
-#include "instrumenter/pass/static_pads.h"
+#include "instrumenter/pass/notes.h"
+#include "instrumenter/pass/pads.h"
+
+namespace stab::pass {
+
+void save_caller_registers(llvm::Module& module);
 
 namespace {
+
+bool can_return_twice(const llvm::Function& function) {
+  for (const llvm::Instruction& instruction : llvm::instructions(function))
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+      if (call->hasFnAttr(llvm::Attribute::ReturnsTwice)) return true;
+  return false;
+}
+
+// The compiler needs rbx itself if a frame is aligned and its size varies.
+bool may_need_base_pointer(const llvm::Function& function) {
+  constexpr unsigned stack_alignment = 16;
+  for (const llvm::Instruction& instruction : llvm::instructions(function))
+    if (const auto* local = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+      if (!local->isStaticAlloca() || local->getAlign().value() > stack_alignment) return true;
+  return false;
+}
+
+void claim_registers(llvm::Function& function) {
+  function.addFnAttr("frame-pointer", "all");  // this saves rbp
+  llvm::IRBuilder<> builder(&*function.getEntryBlock().getFirstInsertionPt());
+  auto* type = llvm::FunctionType::get(builder.getVoidTy(), false);
+  const char* clobbers = may_need_base_pointer(function) ? "~{r12},~{r13},~{r14},~{r15}"
+                                                         : "~{rbx},~{r12},~{r13},~{r14},~{r15}";
+  builder.CreateCall(llvm::InlineAsm::get(type, "", clobbers, true));
+}
+
+}  // namespace
+
+void save_caller_registers(llvm::Module& module) {
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration() && !function.hasFnAttribute(llvm::Attribute::Naked) &&
+        can_return_twice(function))
+      claim_registers(function);
+}
+
+}  // namespace stab::pass
+
+namespace {
+
+// The LLVM pass plugin. Moving code needs no pass: STAB_NO_MOVE is a section of its own, which the
+// post-link step sees. The stack pads change the code itself, exactly once per module, after all
+// optimizations. But LLVM calls a plugin more than once: for ThinLTO, in the compile step and in
+// the link step. So the driver tells the plugin its phase, and the plugin leaves a flag in each
+// module that it has handled.
 
 constexpr const char* flag = "stab.instrumented";
 

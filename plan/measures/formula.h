@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 
 namespace stab::plan {

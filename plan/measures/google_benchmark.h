@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/samples.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 
 namespace stab::plan {

@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/reading.h"
-#include "counters/samples.h"
+#include "counters/recorded.h"
 #include "plan/plan.h"
 
 namespace stab::plan {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 
 namespace stab::plan {
 

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "counters/profile.h"
-#include "counters/samples.h"
+#include "counters/recorded.h"
 #include "store/exceptions.h"
 #include "store/records.h"
 #include "store/rows/lists.h"

@@ -7,9 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/profile.h"
-#include "counters/reading.h"
-#include "counters/samples.h"
+#include "counters/recorded.h"
 
 namespace stab::store {
 

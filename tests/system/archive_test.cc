@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/samples.h"
+#include "counters/recorded.h"
 #include "store/store.h"
 #include "store/test_support.h"
 #include "tests/system/lab.h"

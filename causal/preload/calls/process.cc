@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "causal/preload/lines.h"
 #include "causal/preload/real.h"
+#include "causal/preload/sampler.h"
 #include "causal/preload/start.h"
 #include "causal/preload/thread.h"
 

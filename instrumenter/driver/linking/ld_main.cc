@@ -11,10 +11,8 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "instrumenter/driver/environment.h"
-#include "instrumenter/driver/linking/exec_stack.h"
+#include "instrumenter/driver/linking/inputs.h"
 #include "instrumenter/driver/linking/link_command.h"
-#include "instrumenter/driver/linking/padding.h"
 #include "instrumenter/driver/process.h"
 
 namespace stab::driver {

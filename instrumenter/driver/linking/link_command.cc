@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/random.h"
-#include "instrumenter/driver/added_compilers.h"
+#include "instrumenter/driver/compilers.h"
 #include "instrumenter/link_flags.h"
 
 namespace stab::driver {

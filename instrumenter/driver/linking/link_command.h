@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "instrumenter/driver/companions.h"
+#include "instrumenter/driver/compilers.h"
 #include "instrumenter/driver/link_arguments.h"
 
 namespace stab::driver {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/linking/padding.h"
-
 #include <elf.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,7 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "instrumenter/driver/linking/archive.h"
+#include "instrumenter/driver/linking/inputs.h"
 
 namespace stab::driver {
 namespace {

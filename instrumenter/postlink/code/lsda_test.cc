@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/postlink/code/lsda.h"
-
 #include <gtest/gtest.h>
 
-#include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/code/code.h"
+#include "instrumenter/postlink/elf/elf_file.h"
 
 namespace stab::instrumenter {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "instrumenter/postlink/code/code.h"
 #include "instrumenter/postlink/decode/switches.h"
-#include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/elf/elf_file.h"
 
 namespace stab::instrumenter {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "instrumenter/postlink/decode/instruction.h"
+#include "instrumenter/postlink/decode/decoder.h"
 
 namespace stab::instrumenter {
 namespace {

@@ -1,10 +1,348 @@
 // SPDX-License-Identifier: MIT
+
 #include "instrumenter/postlink/decode/decoder.h"
 
+#include <Zydis/Zydis.h>
+
 #include <algorithm>
+#include <array>
 #include <optional>
 
 namespace stab::instrumenter {
+namespace {
+
+using Does = Instruction::Does;
+
+// The general registers by Zydis's numbers of them and of their parts.
+class RegisterTable {
+ public:
+  RegisterTable() {
+    numbers_.fill(no_register);
+    for (int i = ZYDIS_REGISTER_AL; i <= ZYDIS_REGISTER_R15; ++i) {
+      const auto part = static_cast<ZydisRegister>(i);
+      const auto whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, part);
+      numbers_[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(whole - ZYDIS_REGISTER_RAX);
+    }
+  }
+  [[nodiscard]] std::uint8_t operator[](ZydisRegister which) const {
+    return numbers_[static_cast<std::size_t>(which)];
+  }
+
+ private:
+  std::array<std::uint8_t, ZYDIS_REGISTER_MAX_VALUE + 1> numbers_;
+};
+
+std::uint8_t number_of(ZydisRegister which) {
+  static const RegisterTable table;
+  return table[which];
+}
+
+ZydisDecoder make_decoder() {
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  return decoder;
+}
+
+bool does_nothing(ZydisMnemonic mnemonic) {
+  return mnemonic == ZYDIS_MNEMONIC_NOP || mnemonic == ZYDIS_MNEMONIC_ENDBR32 ||
+         mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+}
+
+Does operation_of(const ZydisDecodedInstruction& from) {
+  if (does_nothing(from.mnemonic)) return Does::nothing;
+  switch (from.mnemonic) {
+    case ZYDIS_MNEMONIC_MOV:
+      return Does::move;
+    case ZYDIS_MNEMONIC_LEA:
+      return Does::address;
+    case ZYDIS_MNEMONIC_ADD:
+      return Does::add;
+    case ZYDIS_MNEMONIC_SUB:
+      return Does::subtract;
+    case ZYDIS_MNEMONIC_CMP:
+    case ZYDIS_MNEMONIC_CMPXCHG:
+    case ZYDIS_MNEMONIC_CMPXCHG8B:
+    case ZYDIS_MNEMONIC_CMPXCHG16B:
+      return Does::compare;
+    case ZYDIS_MNEMONIC_AND:
+      return Does::mask;
+    case ZYDIS_MNEMONIC_SHR:
+    case ZYDIS_MNEMONIC_SHRD:
+    case ZYDIS_MNEMONIC_SHRX:
+      return Does::shift_right;
+    case ZYDIS_MNEMONIC_LEAVE:
+      return from.operand_width == 64 ? Does::leave : Does::other;
+    case ZYDIS_MNEMONIC_CALL:
+      return Does::call;
+    case ZYDIS_MNEMONIC_JMP:
+      return from.raw.imm[0].is_relative ? Does::jump : Does::jump_anywhere;
+    case ZYDIS_MNEMONIC_RET:
+      return Does::ret;
+    case ZYDIS_MNEMONIC_IRET:
+    case ZYDIS_MNEMONIC_IRETD:
+    case ZYDIS_MNEMONIC_IRETQ:
+    case ZYDIS_MNEMONIC_SYSRET:
+    case ZYDIS_MNEMONIC_SYSEXIT:
+    case ZYDIS_MNEMONIC_UIRET:
+      return Does::return_anywhere;
+    case ZYDIS_MNEMONIC_HLT:
+    case ZYDIS_MNEMONIC_UD0:
+    case ZYDIS_MNEMONIC_UD1:
+    case ZYDIS_MNEMONIC_UD2:
+      return Does::end;
+    default:
+      break;
+  }
+  switch (from.meta.category) {
+    case ZYDIS_CATEGORY_CMOV:
+      return Does::move_if;
+    case ZYDIS_CATEGORY_STRINGOP:
+      return Does::string;
+    case ZYDIS_CATEGORY_PUSH:
+      return Does::push;
+    case ZYDIS_CATEGORY_POP:
+      return Does::pop;
+    case ZYDIS_CATEGORY_COND_BR:
+      return from.raw.imm[0].is_relative ? Does::branch : Does::other;
+    case ZYDIS_CATEGORY_INTERRUPT:
+    case ZYDIS_CATEGORY_SYSCALL:
+      return Does::kernel;
+    default:
+      return Does::other;
+  }
+}
+
+// Zydis doesn't say what such an instruction stores, or says too little.
+bool may_store_more(ZydisInstructionCategory category) {
+  switch (category) {
+    case ZYDIS_CATEGORY_AMX_TILE:
+    case ZYDIS_CATEGORY_CLZERO:
+    case ZYDIS_CATEGORY_ENQCMD:
+    case ZYDIS_CATEGORY_INTERRUPT:
+    case ZYDIS_CATEGORY_INVALID:
+    case ZYDIS_CATEGORY_IO:
+    case ZYDIS_CATEGORY_KEYLOCKER:
+    case ZYDIS_CATEGORY_KEYLOCKER_WIDE:
+    case ZYDIS_CATEGORY_KNC:
+    case ZYDIS_CATEGORY_PADLOCK:
+    case ZYDIS_CATEGORY_PCONFIG:
+    case ZYDIS_CATEGORY_SGX:
+    case ZYDIS_CATEGORY_SYSCALL:
+    case ZYDIS_CATEGORY_SYSTEM:
+    case ZYDIS_CATEGORY_UINTR:
+    case ZYDIS_CATEGORY_VTX:
+    case ZYDIS_CATEGORY_XSAVE:
+    case ZYDIS_CATEGORY_XSAVEOPT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Turns Zydis's description of one instruction into the value.
+class Reader {
+ public:
+  Reader(const ZydisDecodedInstruction& from, std::span<const ZydisDecodedOperand> operands,
+         std::uint64_t address)
+      : from_(from), operands_(operands) {
+    to_.does = operation_of(from);
+    to_.length = from.length;
+    to_.address = address;
+  }
+
+  std::optional<Instruction> read() {
+    if (has_useless_rex()) return std::nullopt;
+    to_.padding = from_.mnemonic == ZYDIS_MNEMONIC_NOP || from_.mnemonic == ZYDIS_MNEMONIC_INT3;
+    if (to_.does == Does::nothing) return to_;
+    for (const ZydisDecodedOperand& operand : operands_)
+      if (!read_operand(operand)) return std::nullopt;
+    read_first_operands();
+    if (!read_number()) return std::nullopt;
+    adjust();
+    return to_;
+  }
+
+ private:
+  // Processors ignore a REX prefix that another prefix follows. Assemblers never write one, but
+  // text looks like that.
+  [[nodiscard]] bool has_useless_rex() const {
+    constexpr unsigned rex = 0x40;
+    for (unsigned i = 0; i + 1U < from_.raw.prefix_count; ++i)
+      if ((from_.raw.prefixes[i].value & 0xf0U) == rex) return true;
+    return false;
+  }
+
+  static bool reads(const ZydisDecodedOperand& operand) {
+    // An operand that is written only on a condition may keep what it held.
+    constexpr auto any = ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_CONDWRITE;
+    return (operand.actions & any) != 0;
+  }
+  static bool writes(const ZydisDecodedOperand& operand) {
+    return (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+  }
+
+  // Returns false if the operand is not understood.
+  bool read_operand(const ZydisDecodedOperand& operand) {
+    if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY) return read_memory(operand);
+    if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) read_register(operand);
+    return true;
+  }
+
+  void read_register(const ZydisDecodedOperand& operand) {
+    const std::uint8_t number = number_of(operand.reg.value);
+    if (reads(operand)) to_.reads |= bit(number);
+    if (!writes(operand)) return;
+    to_.writes |= bit(number);
+    if (operand.size == 32) to_.halves |= bit(number);
+    if (number == no_register && operand.visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+      to_.passes_on = true;
+  }
+
+  // Calls and pushes use the stack, which Instruction::does tells already. Otherwise memory that
+  // the encoding doesn't name is where a register leads.
+  bool read_memory(const ZydisDecodedOperand& operand) {
+    const bool is_named = operand.encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM ||
+                          operand.encoding == ZYDIS_OPERAND_ENCODING_DISP16_32_64;
+    if (!is_named) {
+      if (uses_stack()) return true;
+      const Registers base = bit(number_of(operand.mem.base));
+      if (writes(operand)) to_.stores_by |= base;
+      if (works_on_strings()) to_.writes |= base;
+      to_.reads |= base;
+      return true;
+    }
+    if (to_.memory || operand.mem.base == ZYDIS_REGISTER_EIP) return false;
+    Memory& memory = to_.memory.emplace();
+    memory.base = number_of(operand.mem.base);
+    memory.index = number_of(operand.mem.index);
+    memory.varies = (operand.mem.index != ZYDIS_REGISTER_NONE && memory.index == no_register) ||
+                    has_number_of_bit();
+    memory.foreign =
+        operand.mem.segment == ZYDIS_REGISTER_FS || operand.mem.segment == ZYDIS_REGISTER_GS;
+    memory.displacement = operand.mem.disp.has_displacement ? operand.mem.disp.value : 0;
+    memory.field = {from_.raw.disp.offset, static_cast<std::uint8_t>(from_.raw.disp.size / 8)};
+    memory.pc_relative = operand.mem.base == ZYDIS_REGISTER_RIP;
+    if (memory.pc_relative)
+      memory.target = to_.address + to_.length + static_cast<std::uint64_t>(memory.displacement);
+    const bool accesses = operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
+    const bool is_clear = reads(operand) || from_.meta.category == ZYDIS_CATEGORY_PREFETCH;
+    if (writes(operand) || (accesses && !is_clear)) memory.stored = bytes_of(operand);
+    return true;
+  }
+
+  // Such an instruction moves its pointers on, which Zydis says of some of them only.
+  [[nodiscard]] bool works_on_strings() const {
+    return from_.meta.category == ZYDIS_CATEGORY_STRINGOP ||
+           from_.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
+  }
+
+  [[nodiscard]] bool uses_stack() const {
+    return to_.does == Does::push || to_.does == Does::pop || to_.does == Does::call ||
+           to_.does == Does::ret || to_.does == Does::leave || to_.does == Does::return_anywhere ||
+           from_.mnemonic == ZYDIS_MNEMONIC_ENTER;
+  }
+
+  [[nodiscard]] std::uint32_t bytes_of(const ZydisDecodedOperand& operand) const {
+    const bool unknown = operand.size < 8 || may_store_more(from_.meta.category);
+    return unknown ? any_bytes : operand.size / 8U;
+  }
+
+  // Such a number counts from the memory operand on.
+  [[nodiscard]] bool has_number_of_bit() const {
+    const bool sets = from_.mnemonic == ZYDIS_MNEMONIC_BTC ||
+                      from_.mnemonic == ZYDIS_MNEMONIC_BTR || from_.mnemonic == ZYDIS_MNEMONIC_BTS;
+    return sets && operands_[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+  }
+
+  void read_first_operands() {
+    const std::size_t visible = from_.operand_count_visible;
+    if (visible == 0) return;
+    const ZydisDecodedOperand& first = operands_[0];
+    to_.bits = static_cast<std::uint8_t>(first.size <= 64 ? first.size : 0);
+    const auto register_of = [](const ZydisDecodedOperand& operand) {
+      return operand.type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(operand.reg.value)
+                                                         : no_register;
+    };
+    if (writes(first)) to_.to = register_of(first);
+    if (visible > 1) to_.from = register_of(operands_[1]);
+    if (to_.does == Does::push) to_.from = register_of(first);
+  }
+
+  bool read_number() {
+    const auto& field = from_.raw.imm[0];
+    if (field.size == 0) return true;
+    to_.number_field = {field.offset, static_cast<std::uint8_t>(field.size / 8)};
+    const unsigned unused = 64U - field.size;
+    const std::int64_t number = static_cast<std::int64_t>(field.value.u << unused) >> unused;
+    if (!field.is_relative) {
+      to_.number = number;
+      return true;
+    }
+    to_.target = to_.address + to_.length + static_cast<std::uint64_t>(number);
+    // Processors differ in how many bytes such a branch has.
+    return (from_.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) == 0 || from_.raw.rex.W != 0;
+  }
+
+  void read_flags() {
+    constexpr auto order = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
+    constexpr auto conditions = order | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF;
+    const ZydisAccessedFlags* flags = from_.cpu_flags;
+    if (flags == nullptr) return;
+    to_.asks_for_order = (flags->tested & order) != 0;
+    const auto written = flags->modified | flags->set_0 | flags->set_1 | flags->undefined;
+    to_.writes_flags = (written & conditions) != 0;
+  }
+
+  void adjust() {
+    read_flags();
+    if (from_.mnemonic == ZYDIS_MNEMONIC_OR && to_.memory && to_.number == 0)
+      to_.memory->stored = 0;  // barriers and stack probes store what was there before
+    to_.passes_on |= to_.stored() != 0;
+    if (from_.mnemonic == ZYDIS_MNEMONIC_XOR && to_.bits >= 32 && to_.to != no_register &&
+        to_.to == to_.from)
+      to_.reads = 0;
+    constexpr auto repeats = ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE;
+    if (works_on_strings() && (from_.attributes & repeats) != 0) {
+      to_.reads |= bit(rcx_number);
+      to_.writes |= bit(rcx_number);
+    }
+    if (to_.does == Does::push || to_.does == Does::pop) to_.number = from_.operand_width / 8;
+    if (to_.does == Does::return_anywhere || from_.mnemonic == ZYDIS_MNEMONIC_ENTER)
+      to_.writes |= bit(rsp_number);
+    if (may_store_more(from_.meta.category) && to_.stored() == 0) to_.stores_by |= to_.reads;
+    if (from_.meta.category == ZYDIS_CATEGORY_PADLOCK) to_.writes |= to_.reads;
+  }
+
+  const ZydisDecodedInstruction& from_;
+  const std::span<const ZydisDecodedOperand> operands_;
+  Instruction to_;
+};
+
+}  // namespace
+
+std::optional<Instruction> read_instruction(std::span<const std::uint8_t> code,
+                                            std::uint64_t address) {
+  static const ZydisDecoder decoder = make_decoder();
+  ZydisDecoderContext context;
+  ZydisDecodedInstruction instruction;
+  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, code.data(), code.size(),
+                                                  &instruction)))
+    return std::nullopt;
+  const std::uint8_t count = does_nothing(instruction.mnemonic) ? 0 : instruction.operand_count;
+  if (count != 0 && !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &instruction,
+                                                             operands.data(), count)))
+    return std::nullopt;
+  return Reader(instruction, std::span(operands).first(count), address).read();
+}
+
+std::vector<Instruction> read_instructions(std::span<const std::uint8_t> code,
+                                           std::uint64_t address) {
+  std::vector<Instruction> read;
+  for_each_instruction(code, address, [&](const Instruction& next) { read.push_back(next); });
+  return read;
+}
+
 namespace {
 
 using Does = Instruction::Does;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Compares the reader of instructions with LLVM's disassembler, on the code of installed libraries.
-#include "instrumenter/postlink/decode/instruction.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <llvm-c/Target.h>
@@ -21,6 +19,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "instrumenter/postlink/decode/decoder.h"
 #include "instrumenter/postlink/elf/elf_file.h"
 
 namespace stab::instrumenter {

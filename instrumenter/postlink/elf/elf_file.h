@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are the linked ones.
+// The runtime's reader, over a span and with a position.
 #pragma once
 
 #include <elf.h>
@@ -12,8 +12,29 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/abi/byte_reader.h"
 
 namespace stab::instrumenter {
+
+class ByteReader : public rt::ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::uint8_t> bytes)
+      : rt::ByteReader(bytes.data(), bytes.size()), begin_(bytes.data()) {}
+
+  [[nodiscard]] bool ok() const { return !failed(); }
+  [[nodiscard]] std::size_t position() const { return static_cast<std::size_t>(at() - begin_); }
+
+  std::uint32_t word() { return number<std::uint32_t>(); }
+  template <class T>
+  T number() {
+    return static_cast<T>(fixed(sizeof(T)));
+  }
+
+ private:
+  const std::uint8_t* begin_;
+};
+
+// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are the linked ones.
 
 struct Relocation {
   std::uint64_t where = 0;

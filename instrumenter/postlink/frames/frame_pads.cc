@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The pass (instrumenter/pass/static_pads.h) has added an unused object to frames, so that the
+// The pass (instrumenter/pass/pads.h) has added an unused object to frames, so that the
 // size of each frame is a 32-bit number. This file removes the object again where that is
 // certainly right, and finds the places of the numbers.
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
-#include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/elf/elf_file.h"
 #include "instrumenter/postlink/frames/frames.h"
-#include "instrumenter/postlink/frames/recursion.h"
-#include "instrumenter/postlink/frames/stack_flow.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -48,7 +46,7 @@ std::vector<Record> read_records(const Program& program) {
 }
 
 // A record is | address in a function (8) | address of its bytes (8) | their number (4) |, as
-// entry_pads.h says.
+// pads.h says.
 void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
   const Elf64_Shdr* section = program.file->section(abi::entries_section);
   const Elf64_Shdr* all = program.file->section(abi::pad_bytes_section);

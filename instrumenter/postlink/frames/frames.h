@@ -2,6 +2,11 @@
 // The frames of functions: their descriptions for unwinders, and the places of their sizes.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "instrumenter/postlink/decode/decoder.h"
 #include "instrumenter/postlink/program/program.h"
 
 namespace stab::instrumenter {
@@ -15,5 +20,85 @@ void read_frames(Program& program);
 void analyse_stack(Program& program);
 
 std::string_view describe(abi::PadReason reason);
+
+// Finds the functions that may be on the stack many times.
+
+// Notes in the functions where calls by pointers may lead.
+void read_call_types(Program& program);
+
+// Returns for each function whether a chain of calls may lead from it back to itself. A call by a
+// pointer may lead to any function of its type whose address is taken. The calls that other
+// libraries make are not known.
+std::vector<bool> recursive_functions(const Program& program);
+
+// The canonical frame address of a function at each instruction, according to its frame
+// description.
+
+struct CfaRow {
+  static constexpr unsigned unknown = ~0u;
+  std::uint32_t from = 0;   // offset in the function; the row holds up to the next row's offset
+  unsigned base = unknown;  // DWARF number of a register
+  std::uint64_t offset = 0;
+};
+
+// A number in the description: the distance of the CFA from the stack pointer.
+struct CfaField {
+  std::uint32_t place = 0;  // from the start of the description
+  std::uint32_t width = 0;
+  std::uint64_t value = 0;
+};
+
+struct CfaTable {
+  std::vector<CfaRow> rows;
+  std::vector<CfaField> fields;
+
+  [[nodiscard]] const CfaRow* at(std::uint32_t offset) const;
+};
+
+constexpr unsigned dwarf_rbp = 6;
+constexpr unsigned dwarf_rsp = 7;
+
+// Returns no rows if there is no description, or it is not understood.
+CfaTable read_cfa(const Program& program, const Function& function);
+
+// Follows the stack pointer through a function, and finds the instructions that make its frame
+// large and small again.
+//
+// At each instruction, a frame is either *outside* or *inside*. It is outside before `sub $K,
+// %rsp` and after the instruction that undoes it, when the saved registers are on top of the
+// stack. It is inside in between. The frame grows by P when P is added to each number K:
+// everything that the stack pointer reaches then lies P lower, and everything that rbp reaches
+// stays in place. That is right if the stack pointer reaches nothing in the upper part and rbp
+// reaches nothing in the lower part, wherever the function divides them:
+//   plain      no rbp: all locals belong to the lower part; the upper one is only pushed and popped
+//   framed     rbp is the frame pointer: all locals belong to the upper part, and the arguments of
+//              calls to the lower one
+//   realigned  like plain, but rbp keeps the place of the upper part, and P is a multiple of the
+//              alignment
+
+enum class FrameShape : std::uint8_t { plain, framed, realigned };
+
+struct FrameFlow {
+  abi::PadReason reason = abi::PadReason::none;  // why the frame is not understood
+  FrameShape shape = FrameShape::plain;
+  std::int64_t size = 0;              // K
+  std::int64_t upper = 0;             // bytes from the return address down to the lower part
+  std::int64_t base = 0;              // bytes from the return address down to where rbp points
+  std::uint32_t alignment = 16;       // of a realigned frame
+  std::vector<std::uint32_t> fields;  // places of the numbers K, all 32 bits wide
+  // The next five are places, in bytes from where the stack pointer is inside. This one is 1 more
+  // than the highest direct access by the stack pointer, and lowest_by_rbp is the lowest direct
+  // access by rbp.
+  std::int64_t highest_by_rsp = INT64_MIN;
+  std::int64_t highest_indexed_by_rsp = INT64_MIN;  // the same, with another register
+  std::int64_t lowest_indexed_by_rsp = INT64_MAX;
+  std::int64_t lowest_by_rbp = INT64_MAX;
+  std::int64_t lowest_indexed = INT64_MAX;  // by rbp and another register
+  // How far below that place the stack pointer is; nullopt if that is not known.
+  std::vector<std::optional<std::int64_t>> depths;  // by step
+};
+
+FrameFlow follow_frame(const std::vector<Instruction>& steps, const Function& function,
+                       const CfaTable& cfa);
 
 }  // namespace stab::instrumenter

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/postlink/frames/stack_flow.h"
-
 #include <algorithm>
 #include <unordered_map>
+
+#include "instrumenter/postlink/frames/frames.h"
 
 namespace stab::instrumenter {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/reading.h"
+#include "counters/recorded.h"
 #include "design/expand.h"
 #include "plan/plan.h"
 

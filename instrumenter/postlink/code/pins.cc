@@ -4,6 +4,7 @@
 // to it, and the function must run where it was linked. The same is true of functions whose bytes
 // or range the program uses: the pass's records, a section's bounds or another compiler's code
 // show that.
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -12,7 +13,7 @@
 
 #include "instrumenter/postlink/code/code.h"
 #include "instrumenter/postlink/decode/address_uses.h"
-#include "instrumenter/postlink/elf/byte_reader.h"
+#include "instrumenter/postlink/elf/elf_file.h"
 #include "instrumenter/postlink/program/references.h"
 
 namespace stab::instrumenter {
@@ -127,7 +128,7 @@ class LabelAnalysis {
     }
   }
 
-  // Reads the pass's records (pass/functions_as_bytes.h).
+  // Reads the pass's records (pass/notes.h).
   void read_used_bytes() {
     const Elf64_Shdr* section = program_.file->section(abi::bytes_section);
     if (section == nullptr) return;
@@ -267,6 +268,42 @@ class LabelAnalysis {
 
 void analyse_labels(Program& program) {
   LabelAnalysis(program).run();
+}
+
+namespace {
+
+// Undecoded bytes may be data, in which a branch leads anywhere by chance.
+bool may_lead(const Function& from, const Function& to, std::uint64_t target) {
+  return from.decoded.complete || !to.contains(target) || !to.decoded.complete ||
+         to.starts_instruction(target);
+}
+
+// Returns whether it pinned a function. The branches of a function that moves lead to copies,
+// except for branches to code between functions.
+bool pin_those_entered_by(const Function& function, Program& program) {
+  bool any = false;
+  references_of(function, [&](const Reference& reference) {
+    if (reference.kind != Reference::Kind::branch || function.contains(reference.first)) return;
+    if (function.movable() && program.find(reference.first) != nullptr) return;
+    Function* other = program.find_overwritten(reference.first);
+    if (other == nullptr || !other->movable()) return;
+    if (!may_lead(function, *other, reference.first)) return;
+    program.pin(*other, abi::PinReason::label_reference);
+    any = true;
+  });
+  return any;
+}
+
+}  // namespace
+
+void pin_dependents(Program& program) {
+  for (const Function& function : program.unsized) pin_those_entered_by(function, program);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Function& function : program.functions)
+      changed |= pin_those_entered_by(function, program);
+  }
+  program.pins_are_final = true;
 }
 
 }  // namespace stab::instrumenter

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/pass/functions_as_bytes.h"
+
+#include "instrumenter/pass/notes.h"
 
 #include <llvm/ADT/SmallString.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Mangler.h>
 #include <llvm/IR/Operator.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -16,9 +20,113 @@
 #include <set>
 #include <string>
 
+#include "instrumenter/pass/frame_facts.h"
 #include "instrumenter/pass/llvm_versions.h"
 
 namespace stab::pass {
+namespace {
+
+// Each version of LLVM must give the same number, because objects of different versions call each
+// other.
+std::uint32_t number_of(const llvm::FunctionType& type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return static_cast<std::uint32_t>(llvm::xxHash64(text)) | 1u;
+}
+
+struct Calls {
+  llvm::CallBase* first = nullptr;
+  std::set<std::uint32_t> by_pointer;
+};
+
+Calls calls_of(llvm::Function& function) {
+  Calls calls;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    if (call == nullptr || call->isInlineAsm() || llvm::isa<llvm::IntrinsicInst>(call)) continue;
+    if (calls.first == nullptr) calls.first = call;
+    if (!llvm::isa<llvm::GlobalValue>(call->getCalledOperand()->stripPointerCasts()))
+      calls.by_pointer.insert(number_of(*call->getFunctionType()));
+  }
+  return calls;
+}
+
+std::string call_record(std::uint32_t own, const std::set<std::uint32_t>& called) {
+  std::string text = "7744:\n\t.pushsection .stab_calls,\"?\",@progbits\n\t.quad 7744b\n\t.long " +
+                     std::to_string(own) + "\n\t.short " + std::to_string(called.size());
+  for (const std::uint32_t type : called) text += "\n\t.long " + std::to_string(type);
+  return text + "\n\t.popsection";
+}
+
+}  // namespace
+
+void add_call_types(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    if (is_left_alone(function)) continue;
+    const Calls calls = calls_of(function);
+    const bool may_be_taken = !function.hasLocalLinkage() || function.hasAddressTaken();
+    const std::uint32_t own = may_be_taken ? number_of(*function.getFunctionType()) : 0;
+    // A function that calls nothing ends every chain.
+    if (calls.first == nullptr || (own == 0 && calls.by_pointer.empty())) continue;
+    llvm::IRBuilder<> before(calls.first);
+    auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
+    before.CreateCall(llvm::InlineAsm::get(shape, call_record(own, calls.by_pointer), "", true))
+        ->setDoesNotThrow();
+  }
+}
+
+namespace {
+
+constexpr const char* compiled_record =
+    "7745:\n\t.pushsection .stab_compiled,\"?\",@progbits\n\t.quad 7745b\n\t.popsection";
+
+// Whether the assembly may contain instructions that are written as data, or by a macro.
+bool may_hide_instructions(const llvm::InlineAsm& code) {
+  static constexpr std::array<llvm::StringRef, 16> words = {
+      ".byte", ".2byte", ".4byte", ".8byte", ".word",  ".hword",   ".value", ".short",
+      ".int",  ".long",  ".quad",  ".octa",  ".macro", ".include", ".inc",   "\\"};
+  const std::string lower = llvm::StringRef(code.getAsmString()).lower();
+  return std::ranges::any_of(
+      words, [&](llvm::StringRef word) { return llvm::StringRef(lower).contains(word); });
+}
+
+bool has_variable_objects(const llvm::Function& function) {
+  return std::ranges::any_of(llvm::instructions(function), [](const llvm::Instruction& i) {
+    const auto* object = llvm::dyn_cast<llvm::AllocaInst>(&i);
+    return object != nullptr && !object->isStaticAlloca();
+  });
+}
+
+bool is_compiled(const llvm::Function& function) {
+  if (function.hasFnAttribute(llvm::Attribute::Naked) || has_special_frame(function)) return false;
+  return std::ranges::none_of(llvm::instructions(function), [](const llvm::Instruction& i) {
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    const auto* code =
+        call == nullptr ? nullptr : llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand());
+    return code != nullptr && may_hide_instructions(*code);
+  });
+}
+
+}  // namespace
+
+std::vector<llvm::Function*> find_compiled(llvm::Module& module) {
+  std::vector<llvm::Function*> found;
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+        is_compiled(function))
+      found.push_back(&function);
+  return found;
+}
+
+void note_compiled_frames(const std::vector<llvm::Function*>& compiled) {
+  for (llvm::Function* function : compiled) {
+    if (!has_variable_objects(*function)) continue;
+    llvm::IRBuilder<> begin(&*function->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+    auto* shape = llvm::FunctionType::get(begin.getVoidTy(), false);
+    begin.CreateCall(llvm::InlineAsm::get(shape, compiled_record, "", true))->setDoesNotThrow();
+  }
+}
+
 namespace {
 
 // Whether the called function copies, compares or changes memory that it is given.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "instrumenter/driver/response_file.h"
+#include "instrumenter/driver/process.h"
 
 namespace stab::driver {
 
@@ -59,7 +59,7 @@ struct Identity {
 Identity identify(const std::string& program);
 
 // The pass that this compiler or linker can load: the pass that was added for it
-// (added_compilers.h), or ours for that release of LLVM. It is "" if there is none, because a pass
+// (see added_compilers()), or ours for that release of LLVM. It is "" if there is none, because a pass
 // works only in the LLVM that it was built for.
 std::string pass_for(const Companions& companions, const std::string& program,
                      const Identity& identity);
@@ -70,5 +70,34 @@ std::string pass_of_version(const Companions& companions, unsigned llvm);
 std::vector<unsigned> pass_versions(const Companions& companions);
 // "clang 16, 19 or 22".
 std::string versions_with_pass(const Companions& companions);
+
+// The user's own compilers that got a pass: `szc --stab-add-compiler CLANG` builds the pass from
+// its sources against the compiler's LLVM. The pass is kept in ~/.local/share/stabd/passes, under
+// the hash of the program's real path, beside notes of three lines: the path; the program's size,
+// its time of change and its version; and the same facts about szc's post-link step, which reads
+// what the pass writes. After any of these has changed, the compiler has no pass until it is added
+// again. The folder is read only if nobody else can write to it.
+
+// Returns "" if no pass was added for this program as it is now.
+std::string added_pass(const Companions& companions, const std::string& program,
+                       const Identity& identity);
+
+// Whether this clang loads our pass for its version. A clang that was built with assertions, or
+// otherwise than the distribution's, may have the same version and fail to load it. It is tried
+// once, and the answer is kept beside the passes.
+bool loads(const std::string& program, const Identity& identity, const std::string& pass);
+
+struct Added {
+  std::string compiler;  // its real path
+  std::string pass;      // the pass's file
+  // The compiler or szc's post-link step has changed since the pass was built, or the compiler is
+  // gone.
+  bool changed = false;
+};
+// Returns all of them, ordered by their compilers' paths.
+std::vector<Added> added_compilers(const Companions& companions);
+
+// Builds, tries and keeps the pass. Returns a sentence for the user about what was done.
+Result<std::string> add_compiler(const std::string& choice, const Companions& companions);
 
 }  // namespace stab::driver

@@ -1,23 +1,163 @@
 // SPDX-License-Identifier: MIT
-#include "instrumenter/driver/linking/padding.h"
 
+#include "instrumenter/driver/linking/inputs.h"
+
+#include <ar.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/elf.h"
 #include "base/fd.h"
-#include "instrumenter/driver/linking/archive.h"
 
 namespace stab::driver {
+namespace {
+
+constexpr std::string_view kOrdinary = "!<arch>\n";
+constexpr std::string_view kThin = "!<thin>\n";
+constexpr std::size_t kLimit = std::size_t{2} << 30;
+constexpr std::size_t kHeader = sizeof(ar_hdr);
+constexpr std::size_t kNameField = sizeof(ar_hdr::ar_name);
+constexpr std::size_t kSizeField = offsetof(ar_hdr, ar_size);
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t last = text.find_last_not_of(' ');
+  return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+// Walks through an archive once and rewrites it.
+class Rewriter {
+ public:
+  Rewriter(std::string_view archive, const std::string& path) : archive_(archive), path_(path) {}
+  Result<std::string> run(const std::function<std::string(std::string)>& change);
+  Result<void> read(const std::function<void(std::string_view, std::string_view)>& take);
+
+ private:
+  [[nodiscard]] Error damaged() const { return {fmt::format("{} is a damaged archive", path_)}; }
+  Result<std::string> content(std::string_view name, std::uint64_t size);
+  [[nodiscard]] std::string file_of(std::string_view name) const;
+  void append(std::string_view header, std::string_view data);
+
+  std::string_view archive_;
+  const std::string& path_;
+  std::string_view names_;
+  std::size_t at_ = kOrdinary.size();
+  bool thin_ = false;
+  std::string out_{kOrdinary};
+};
+
+// "/12" stands for the name that starts at byte 12 of the table of names and ends with "/\n";
+// "a.o/" stands for "a.o".
+std::string Rewriter::file_of(std::string_view name) const {
+  std::string_view file = name.substr(0, name.rfind('/'));
+  if (name.starts_with('/')) {
+    const auto start = number(name.substr(1));
+    if (!start || *start >= names_.size()) return "";
+    file = names_.substr(*start);
+    file = file.substr(0, file.find("/\n"));
+  }
+  return std::filesystem::path(path_).parent_path() / file;
+}
+
+Result<std::string> Rewriter::content(std::string_view name, std::uint64_t size) {
+  const bool special = name == "/" || name == "//" || name == "/SYM64/";
+  if (thin_ && !special) return read_file(file_of(name), kLimit);
+  if (size > archive_.size() - at_) return std::unexpected(damaged());
+  std::string data(archive_.substr(at_, size));
+  if (name == "//") names_ = archive_.substr(at_, size);
+  at_ += size + size % 2;
+  return data;
+}
+
+void Rewriter::append(std::string_view header, std::string_view data) {
+  std::string changed(header);
+  changed.replace(kSizeField, sizeof(ar_hdr::ar_size),
+                  fmt::format("{:<{}}", data.size(), sizeof(ar_hdr::ar_size)));
+  out_ += changed;
+  out_ += data;
+  if (data.size() % 2 != 0) out_ += '\n';
+}
+
+Result<void> Rewriter::read(const std::function<void(std::string_view, std::string_view)>& take) {
+  thin_ = archive_.starts_with(kThin);
+  while (at_ < archive_.size()) {
+    if (archive_.size() - at_ < kHeader) return std::unexpected(damaged());
+    const std::string_view header = archive_.substr(at_, kHeader);
+    const auto size = number(header.substr(kSizeField));
+    if (!size) return std::unexpected(damaged());
+    at_ += kHeader;
+    const std::string_view name = trimmed(header.substr(0, kNameField));
+    const bool special = name == "/" || name == "//" || name == "/SYM64/";
+    if (!special && thin_) {
+      auto data = content(name, *size);
+      if (!data) return std::unexpected(data.error());
+      take(std::filesystem::path(file_of(name)).filename().string(), *data);
+      continue;
+    }
+    if (*size > archive_.size() - at_) return std::unexpected(damaged());
+    const std::string_view data = archive_.substr(at_, *size);
+    at_ += *size + *size % 2;
+    if (name == "//") names_ = data;
+    if (!special) take(std::filesystem::path(file_of(name)).filename().string(), data);
+  }
+  return {};
+}
+
+Result<std::string> Rewriter::run(const std::function<std::string(std::string)>& change) {
+  thin_ = archive_.starts_with(kThin);
+  while (at_ < archive_.size()) {
+    if (archive_.size() - at_ < kHeader) return std::unexpected(damaged());
+    const std::string_view header = archive_.substr(at_, kHeader);
+    const auto size = number(header.substr(kSizeField));
+    if (!size) return std::unexpected(damaged());
+    at_ += kHeader;
+    const std::string_view name = trimmed(header.substr(0, kNameField));
+    auto data = content(name, *size);
+    if (!data) return std::unexpected(data.error());
+    if (name == "/" || name == "/SYM64/") continue;
+    append(header, name == "//" ? *data : change(*std::move(data)));
+  }
+  return std::move(out_);
+}
+
+}  // namespace
+
+bool is_archive(std::string_view content) {
+  return content.starts_with(kOrdinary) || content.starts_with(kThin);
+}
+
+Result<std::string> change_members(std::string_view archive, const std::string& path,
+                                   const std::function<std::string(std::string)>& change) {
+  return Rewriter(archive, path).run(change);
+}
+
+Result<void> for_each_member(
+    std::string_view archive, const std::string& path,
+    const std::function<void(std::string_view name, std::string_view content)>& take) {
+  return Rewriter(archive, path).read(take);
+}
+
 namespace {
 
 constexpr std::uint64_t kOneIn = 16;
@@ -298,6 +438,99 @@ Result<Words> pad_inputs(const LinkArguments& link, std::uint64_t seed, const st
   if (!gaps) return std::unexpected(gaps.error());
   words.insert(words.begin(), *gaps);
   return words;
+}
+
+namespace {
+
+// A file that is mapped into memory, so that only the parts that are used are read.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path) {
+    const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status{};
+    if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+      return;
+    size_ = static_cast<std::size_t>(status.st_size);
+    void* memory = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (memory != MAP_FAILED) start_ = static_cast<const char*>(memory);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (start_ != nullptr) munmap(const_cast<char*>(start_), size_);
+  }
+  [[nodiscard]] std::string_view content() const {
+    return start_ == nullptr ? std::string_view() : std::string_view(start_, size_);
+  }
+
+ private:
+  const char* start_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+std::string describe(StackWish wish, std::string_view who) {
+  return wish == StackWish::executable ? fmt::format("{} requests it", who)
+                                       : fmt::format(
+                                             "{} has no section .note.GNU-stack, so ld assumes "
+                                             "that it needs an executable stack",
+                                             who);
+}
+
+bool matters(StackWish wish) {
+  return wish == StackWish::executable || wish == StackWish::unknown;
+}
+
+// Describes the first member that matters and is linked.
+std::string of_archive(const std::string& path, std::string_view content,
+                       const std::function<std::string()>& list_linked) {
+  std::map<std::string, StackWish, std::less<>> suspects;
+  const auto looked =
+      for_each_member(content, path, [&](std::string_view name, std::string_view object) {
+        if (const StackWish wish = stack_wish(object); matters(wish)) suspects.emplace(name, wish);
+      });
+  if (!looked || suspects.empty()) return "";
+  const std::string linked = list_linked();
+  for (const auto& [name, wish] : suspects) {
+    const std::string line = fmt::format("{}({})", path, name);
+    if (("\n" + linked).contains("\n" + line + "\n")) return describe(wish, line);
+  }
+  return "";
+}
+
+}  // namespace
+
+StackWish stack_wish(std::string_view object) {
+  const auto elf = ElfReader::in_memory(object);
+  if (!elf || elf->header().e_type != ET_REL || elf->header().e_shoff == 0)
+    return StackWish::silent;
+  if (const auto sections = elf->sections(); sections && sections->size() < 2)
+    return StackWish::silent;
+  const auto note = elf->find_section(".note.GNU-stack");
+  if (!note) return StackWish::silent;
+  if (!*note) return StackWish::unknown;
+  return ((*note)->sh_flags & SHF_EXECINSTR) != 0 ? StackWish::executable : StackWish::none;
+}
+
+Result<std::string> why_executable_stack(const LinkArguments& link,
+                                         const std::function<std::string()>& list_linked) {
+  if (link.stack_is_decided) return "";
+  std::optional<std::string> linked;
+  const auto list_once = [&] {
+    if (!linked) linked = list_linked();
+    return *linked;
+  };
+  for (const std::size_t word : link.inputs) {
+    const std::string path = file_of_input(link, word);
+    if (path.empty()) continue;
+    const MappedFile file(path);
+    if (is_archive(file.content())) {
+      std::string why = of_archive(path, file.content(), list_once);
+      if (!why.empty()) return why;
+    } else if (const StackWish wish = stack_wish(file.content()); matters(wish)) {
+      return describe(wish, path);
+    }
+  }
+  return "";
 }
 
 }  // namespace stab::driver
