@@ -112,7 +112,7 @@ std::string why_no_library(const std::string& program) {
   return elf && is_static(*elf) ? why_in_place(program) : "";
 }
 
-// runtime/abi/note.h names the section.
+// runtime/abi/abi.h names the section.
 bool has_szc_note(const std::string& program) {
   const auto elf = open_program(program);
   return elf && has_section(*elf, ".note.stab");

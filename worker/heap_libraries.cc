@@ -53,7 +53,7 @@ std::string installed(const char* name) {
   return "";
 }
 
-// Everything that szc links has a note of type 1 with our name (runtime/abi/note.h).
+// Everything that szc links has a note of type 1 with our name (runtime/abi/abi.h).
 bool is_plain_elf(const std::string& program) {
   constexpr std::string_view note{"\1\0\0\0Stabd\0\0\0", 12};
   const auto file = read_file(program, max_program_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/abi/note.h"
+#include "runtime/abi/abi.h"
 
 __attribute__((used)) const stab::abi::Note stab_note = {8,
                                                          sizeof(stab::abi::Note) - 20,

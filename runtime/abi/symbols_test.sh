@@ -70,7 +70,7 @@ callers=$(for object in "$work"/*.o; do
   ! objdump -d --no-show-raw-insn "$object" | grep -qP '\t(syscall|sysenter|int +\$0x80)\s*$' || basename "$object" .cc.o
 done)
 compare "what calls the kernel" "os
-signal_return" "$callers"
+signals" "$callers"
 
 code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
 compare "sections with code" "stab_text" "$code"

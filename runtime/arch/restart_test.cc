@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/arch/restart.h"
-
 #include <asm/unistd.h>
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -14,6 +12,8 @@
 #include <atomic>
 #include <cstdint>
 #include <vector>
+
+#include "runtime/arch/signals.h"
 
 namespace stab::rt {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/arch/shadow_stack.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
+
+#include "runtime/arch/stacks.h"
 
 namespace stab::rt {
 namespace {

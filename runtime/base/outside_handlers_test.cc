@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/base/outside_handlers.h"
-
 #include <gtest/gtest.h>
+
+#include "runtime/base/handlers.h"
 
 namespace stab::rt {
 namespace {
@@ -13,14 +13,14 @@ TEST(BeforeStart, GivesNoProofOnceTheProgramHasStarted) {
         BeforeStart::end();
         BeforeStart::outside();
       },
-      "outside_handlers.cc:[0-9]+: Handlers 2 does not hold");
+      "handlers.cc:[0-9]+: Handlers 2 does not hold");
   BeforeStart();
   EXPECT_DEATH(
       {
         BeforeStart::end();
         BeforeStart();
       },
-      "outside_handlers.cc:[0-9]+: Handlers 3 does not hold");
+      "handlers.cc:[0-9]+: Handlers 3 does not hold");
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/base/report_file.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <barrier>
 #include <thread>
 #include <vector>
+
+#include "runtime/base/output_files.h"
 
 namespace stab::rt {
 namespace {

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 
 #include "runtime/base/os.h"
-#include "runtime/image/images.h"
+#include "runtime/image/image.h"
 
 // The entries below read these: libc's functions, and whether layouts may be forgotten.
 extern "C" {

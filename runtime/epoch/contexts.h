@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "runtime/base/outside_handlers.h"
+#include "runtime/base/handlers.h"
 
 namespace stab::rt {
 

@@ -1,4 +1,30 @@
 // SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime/base/handlers.h"
+#include "runtime/base/options.h"
+
+namespace stab::rt {
+
+// The results of a run's epochs.
+struct EpochCounts {
+  uint64_t layouts = 1;       // that the run has seen, including the first
+  uint64_t given_up = 0;      // epochs that left the layout as it was
+  const char* why = nullptr;  // the reason for the last one given up
+  uint64_t total_ns = 0;
+  uint64_t longest_ns = 0;
+  uint64_t layouts_kept = 0;  // the most old ones at a time that something might refer to
+  uint64_t frames_moved = 0;  // return addresses and program counters
+  uint64_t period_ns = 0;     // as asked for; 0: no period
+  uint64_t achieved_ns = 0;   // CPU time for each new layout; 0: there was no new layout
+  // The largest number, at one time, of running threads that had no alarm while the process had no
+  // timer as a fallback, and the CPU time by which epochs came late then.
+  uint64_t without_alarm = 0;
+  uint64_t late_ns = 0;
+};
+
 // Epochs: after each period of CPU time, on the thread whose alarm comes first, all threads stop,
 // the functions that were called get new places, frames are moved, and layouts that nothing refers
 // to any more become free again.
@@ -12,15 +38,6 @@
 //      retired, not to refer to it. From then on no thread can come to refer to it.
 //   4. There is one epoch at a time, and code that changes the list of images keeps epochs out
 //      meanwhile.
-#pragma once
-
-#include <stdint.h>
-
-#include "runtime/base/options.h"
-#include "runtime/base/outside_handlers.h"
-#include "runtime/epoch/counts.h"
-
-namespace stab::rt {
 
 // Returns nullptr, or the reason why there will be no epochs.
 const char* start_epochs(const Options& options, const OutsideHandlers& proof);

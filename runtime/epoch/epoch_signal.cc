@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/epoch/epoch_signal.h"
 
-#include "runtime/arch/restart.h"
-#include "runtime/arch/signal_return.h"
+#include "runtime/arch/signals.h"
 #include "runtime/base/os.h"
 
 namespace stab::rt {

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/base/in_handler.h"
+#include "runtime/base/handlers.h"
 
 namespace stab::rt::epoch_signal {
 

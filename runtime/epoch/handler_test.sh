@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # handler_test.sh SOURCE BUILD: what runs in signal handlers leaves locks, libc and the heap alone.
 # The objects whose functions an epoch's handler calls, and all that these refer to, take nothing of libc's and nothing of the heap
-# (Epochs 1). Not looked at: epoch.cc, which runs outside of handlers, too: there the type of outside_handlers.h keeps what waits or
+# (Epochs 1). Not looked at: epoch.cc, which runs outside of handlers, too: there the type OutsideHandlers keeps what waits or
 # asks libc out of handlers. What handlers of the program may call is looked at function by function (Handlers 1).
 set -u
 source_directory=$(realpath "$1")
@@ -10,8 +10,8 @@ build_directory=$(realpath "$2")
 library=$2/lib/libstabrt.a
 reached_script=$source_directory/runtime/epoch/reached.awk
 
-starts="alarms epoch_signal images image migrate one_epoch private_stack restart schedule signal_return walk"
-# What takes the proof of in_handler.h is for handlers alone.
+starts="epoch_signal image migrate one_epoch schedule signals stacks walk"
+# What takes the proof InHandler is for handlers alone.
 takers=$(nm -A -g -C --defined-only "$library" 2>/dev/null | sed -n 's/^[^:]*:\([^:]*\)\.cc\.o:.*InHandler const&.*/\1/p' | sort -u)
 starts=$(printf '%s\n' $starts $takers | sort -u | xargs)
 # Object NEEDS name: what no object of ours has. Object HAS: it was reached.
@@ -43,13 +43,13 @@ objects=$(ar t "$library")
 for start in $starts; do grep -qx "$start.cc.o" <<<"$objects" || fail "there is no $start.cc"; done
 twice=$(ar t "$library" | sort | uniq -d)
 [ -z "$twice" ] || fail "two objects of one name cannot be told apart: $twice"
-# find_object and os ask at start only, contexts in calls of the program. The others are made by the linker.
+# unwind and os ask at start only, contexts in calls of the program. The others are made by the linker.
 expected="contexts dlsym
-find_object dlsym
 libraries _DYNAMIC
 os getauxval
 relink __start_stab_text
-relink __stop_stab_text"
+relink __stop_stab_text
+unwind dlsym"
 needed=$(grep -v '^reached ' <<<"$reached")
 [ "$needed" = "$expected" ] || { fail "what the handler's objects need"; diff <(echo "$expected") <(echo "$needed"); }
 mapfile -t of_heap < <(basename -s .cc -- "$1"/runtime/malloc/*/*.cc)
@@ -61,7 +61,7 @@ for taker in migrate one_epoch threads; do grep -qx $taker <<<"$takers" || fail 
 
 # compiles DECLARATION: a file that knows what waits for epochs and what an epoch does, with this in it.
 compiles() {
-  printf '#include "runtime/%s"\n' epoch/epoch.h epoch/one_epoch.h image/find_object.h |
+  printf '#include "runtime/%s"\n' epoch/epoch.h epoch/one_epoch.h image/unwind.h |
     cat - <(echo "namespace stab::rt { $* }") |
     clang++-19 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
 }

@@ -8,7 +8,7 @@
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/epoch/contexts.h"
-#include "runtime/image/images.h"
+#include "runtime/image/image.h"
 
 namespace stab::rt {
 

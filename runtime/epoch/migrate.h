@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "runtime/base/in_handler.h"
+#include "runtime/base/handlers.h"
 
 namespace stab::rt {
 

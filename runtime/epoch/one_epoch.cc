@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/epoch/one_epoch.h"
 
-#include "runtime/arch/private_stack.h"
+#include "runtime/arch/stacks.h"
 #include "runtime/base/check.h"
 #include "runtime/base/os.h"
 #include "runtime/epoch/epoch_signal.h"
@@ -9,7 +9,7 @@
 #include "runtime/epoch/migrate.h"
 #include "runtime/epoch/threads.h"
 #include "runtime/image/debugger.h"
-#include "runtime/image/images.h"
+#include "runtime/image/image.h"
 #include "runtime/image/pads.h"
 
 namespace stab::rt {

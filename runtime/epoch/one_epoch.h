@@ -5,8 +5,8 @@
 
 #include <ucontext.h>
 
-#include "runtime/base/in_handler.h"
-#include "runtime/epoch/counts.h"
+#include "runtime/base/handlers.h"
+#include "runtime/epoch/epoch.h"
 
 namespace stab::rt::one_epoch {
 

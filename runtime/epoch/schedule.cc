@@ -1,9 +1,181 @@
 // SPDX-License-Identifier: MIT
+// Each thread has a timer on its own CPU time, which signals that thread. The thread runs at that
+// moment, so the signal wakes nobody: the kernel (from 5.10 on) checks these timers when a thread
+// returns to its program. A signal to the whole process could wake a sleeper, whose call ends with
+// EINTR although another thread handled the signal.
+//
+// epoch_signal.h says which signal that is.
+//
+// Any thread may call set_own() and set_again() at any time. The other functions have one caller at
+// a time.
+
 #include "runtime/epoch/schedule.h"
 
+#include <stdint.h>
+
 #include "runtime/base/os.h"
-#include "runtime/epoch/alarms.h"
 #include "runtime/epoch/threads.h"
+
+namespace stab::rt::alarms {
+
+// A timer takes a place in the queue of signals, which the program's own signals need, so the
+// number of timers is limited.
+constexpr uint32_t most = 512;
+
+// Between begin() and end(), set() is called for each thread that runs and can answer the signal.
+void begin();
+void set(int thread, uint64_t when_ns, int signal, const void* value);
+// Other threads that still exist keep their alarms.
+void end(bool (*is_there)(int thread));
+
+// Gives the calling thread an alarm if it has none and there is room. The thread keeps it at least
+// until the end() after the next one, which knows whether the thread exists.
+void set_own(uint64_t when_ns, int signal, const void* value);
+
+// Called in the handler of the alarm's signal, which tells which timer it was.
+void set_again(int timer, uint64_t when_ns);
+
+// After end(), for a thread that runs and has no alarm. drop_ended() drops the alarms of threads
+// that have ended. If there is still no room, take_over() takes the alarm of a thread for which
+// set() was not called, and returns false if there is no such alarm.
+void drop_ended();
+bool take_over(int thread, uint64_t when_ns, int signal, const void* value);
+bool is_set(int thread);
+
+void stop();
+// Alarms stay with their threads, but don't expire until go_on(). Nobody may set one meanwhile.
+void pause();
+void go_on(uint64_t when_ns);
+// Called in a child of fork, which does not inherit the timers.
+void forget();
+
+namespace {
+
+// Alarm::thread is the thread's number, or one of these.
+constexpr int nobody = 0;
+constexpr int being_made = -1;
+struct Alarm {
+  int thread;
+  int timer;
+  uint64_t round;
+};
+constinit Alarm alarms[most] = {};
+uint64_t round;
+
+Alarm* find(int thread) {
+  for (Alarm& alarm : alarms)
+    if (__atomic_load_n(&alarm.thread, __ATOMIC_ACQUIRE) == thread) return &alarm;
+  return nullptr;
+}
+
+Alarm* take_free() {
+  for (Alarm& alarm : alarms) {
+    int none = nobody;
+    if (__atomic_compare_exchange_n(&alarm.thread, &none, being_made, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
+      return &alarm;
+  }
+  return nullptr;
+}
+
+void give(Alarm& alarm, int thread) {
+  __atomic_store_n(&alarm.thread, thread, __ATOMIC_RELEASE);
+}
+
+void make(int thread, uint64_t kept_until, uint64_t when_ns, int signal, const void* value) {
+  Alarm* alarm = take_free();
+  if (alarm == nullptr) return;
+  const auto allowed = os::most_pending_signals() / 8;
+  const bool few = alarm == alarms || static_cast<uint64_t>(alarm - alarms) < allowed;
+  const long timer = few ? os::make_thread_timer(thread, signal, value) : -1;
+  if (os::failed(timer)) return give(*alarm, nobody);
+  alarm->timer = static_cast<int>(timer);
+  alarm->round = kept_until;
+  os::set_timer_in(alarm->timer, when_ns);
+  give(*alarm, thread);
+}
+
+void remove(Alarm& alarm) {
+  os::delete_timer(alarm.timer);
+  give(alarm, nobody);
+}
+
+bool is_made(const Alarm& alarm) {
+  return __atomic_load_n(&alarm.thread, __ATOMIC_ACQUIRE) > nobody;
+}
+
+}  // namespace
+
+void begin() {
+  __atomic_fetch_add(&round, 1, __ATOMIC_RELAXED);
+}
+
+void set(int thread, uint64_t when_ns, int signal, const void* value) {
+  if (Alarm* alarm = find(thread)) {
+    alarm->round = round;
+    if (!os::failed(os::set_timer_in(alarm->timer, when_ns))) return;
+    // The alarm's thread has ended, and another thread has its number now.
+    remove(*alarm);
+  }
+  make(thread, round, when_ns, signal, value);
+}
+
+void end(bool (*is_there)(int thread)) {
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm) && alarm.round < round && !is_there(alarm.thread)) remove(alarm);
+}
+
+void drop_ended() {
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm) && os::thread_cpu_ns(alarm.thread) == 0) remove(alarm);
+}
+
+bool take_over(int thread, uint64_t when_ns, int signal, const void* value) {
+  make(thread, round, when_ns, signal, value);
+  if (is_set(thread)) return true;
+  for (Alarm& alarm : alarms) {
+    if (!is_made(alarm) || alarm.round >= round) continue;
+    remove(alarm);
+    make(thread, round, when_ns, signal, value);
+    return is_set(thread);
+  }
+  return false;
+}
+
+bool is_set(int thread) {
+  return find(thread) != nullptr;
+}
+
+void set_own(uint64_t when_ns, int signal, const void* value) {
+  const int own = os::thread_id();
+  if (find(own) == nullptr)
+    make(own, __atomic_load_n(&round, __ATOMIC_RELAXED) + 1, when_ns, signal, value);
+}
+
+void set_again(int timer, uint64_t when_ns) {
+  os::set_timer_in(timer, when_ns);
+}
+
+void stop() {
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm)) remove(alarm);
+}
+
+void pause() {
+  for (const Alarm& alarm : alarms)
+    if (is_made(alarm)) os::set_timer_in(alarm.timer, 0);
+}
+
+void go_on(uint64_t when_ns) {
+  for (Alarm& alarm : alarms)
+    if (is_made(alarm) && os::failed(os::set_timer_in(alarm.timer, when_ns))) remove(alarm);
+}
+
+void forget() {
+  for (Alarm& alarm : alarms) give(alarm, nobody);
+}
+
+}  // namespace stab::rt::alarms
 
 namespace stab::rt::schedule {
 namespace {

@@ -7,7 +7,7 @@
 #include <ucontext.h>
 
 #include "runtime/base/check.h"
-#include "runtime/base/in_handler.h"
+#include "runtime/base/handlers.h"
 
 namespace stab::rt {
 

@@ -5,7 +5,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/image/near_memory.h"
+#include "runtime/image/place.h"
 
 namespace stab::rt {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "runtime/abi/sample_table.h"
 #include "runtime/base/os.h"
-#include "runtime/image/near_memory.h"
+#include "runtime/image/place.h"
 
 namespace stab::rt {
 namespace {

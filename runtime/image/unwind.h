@@ -9,6 +9,9 @@
 // stub.
 #pragma once
 
+#include <dlfcn.h>
+
+#include "runtime/base/handlers.h"
 #include "runtime/image/image.h"
 
 namespace stab::rt {
@@ -26,5 +29,15 @@ void describe_stubs(const Switchboard& board);
 // describes its function. The description is written when somebody asks for it, which few programs
 // ever do. Any number of threads and handlers may call this at any time.
 uint8_t* describe_label_stub(const Image& image, uint32_t label);
+
+// Looks up libc's _dl_find_object now: an unwinder may run in a handler, while another thread holds
+// the loader's lock for a long time.
+void prepare_find_object(const OutsideHandlers& proof);
+
+// The file of the library that holds this address, or nullptr if the loader doesn't know one.
+const char* file_of(const void* address);
+
+// Asks libc's own function. This is safe in a signal handler.
+int find_object_of_libc(void* pc, dl_find_object* result);
 
 }  // namespace stab::rt

@@ -4,7 +4,7 @@
 // nothing happens.
 #include <elf.h>
 
-#include "runtime/abi/note.h"
+#include "runtime/abi/abi.h"
 
 #pragma clang section text = "stab_library"
 

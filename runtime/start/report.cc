@@ -5,8 +5,8 @@
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/epoch/libraries.h"
-#include "runtime/image/find_object.h"
-#include "runtime/malloc/interface/choice.h"
+#include "runtime/image/unwind.h"
+#include "runtime/malloc/interface/heap.h"
 #include "runtime/start/thread_stacks.h"
 
 namespace stab::rt {

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "runtime/base/options.h"
-#include "runtime/base/report_file.h"
-#include "runtime/epoch/counts.h"
-#include "runtime/image/images.h"
+#include "runtime/base/output_files.h"
+#include "runtime/epoch/epoch.h"
+#include "runtime/image/image.h"
 #include "runtime/start/region_clock.h"
 
 namespace stab::rt {

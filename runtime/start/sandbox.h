@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/base/outside_handlers.h"
+#include "runtime/base/handlers.h"
 
 namespace stab::rt {
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
+
 #include "runtime/start/thread_stacks.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <threads.h>
 
+#include "runtime/base/memory.h"
 #include "runtime/base/os.h"
+#include "runtime/epoch/epoch.h"
 #include "runtime/start/sandbox.h"
 
 namespace stab::rt {
@@ -125,4 +131,191 @@ uint64_t stack_size(const pthread_attr_t* attributes) {
   return __atomic_load_n(&raised, __ATOMIC_RELAXED) ? larger(before) : before;
 }
 
+namespace {
+
+constexpr uint64_t step = 16;
+constexpr uint64_t main_span = 65536;
+constexpr uint64_t thread_span = 4096;
+constexpr uint64_t stack_share = 64;  // the shift takes at most this share of a small stack
+
+using Main = int (*)(int, char**, char**);
+using StartMain = int (*)(Main, int, char**, Main, void (*)(), void (*)(), void*);
+using Routine = void* (*)(void*);
+using Create = int (*)(pthread_t*, const pthread_attr_t*, Routine, void*);
+using PlainRoutine = int (*)(void*);
+using PlainCreate = int (*)(thrd_t*, PlainRoutine, void*);
+
+bool moved;
+bool announced;
+uint64_t thread_seed;
+uint64_t threads_made;
+uint64_t main_shift;
+Main program;
+
+// A thread that is being started. Its slot is free again once the thread runs.
+struct Arrival {
+  uint32_t taken;
+  uint32_t shift;
+  void* function;
+  void* argument;
+};
+constexpr uint32_t most_arrivals = 512;
+constinit Arrival arrivals[most_arrivals] = {};
+
+// Calls `function` with three arguments on a stack that is `shift` bytes lower.
+__attribute__((naked)) uint64_t call_lower(uint64_t /*first*/, uint64_t /*second*/,
+                                           uint64_t /*third*/, void* /*function*/,
+                                           uint64_t /*shift*/) {
+  __asm__ volatile(
+      "pushq %rbp\n"
+      ".cfi_def_cfa_offset 16\n"
+      ".cfi_offset %rbp, -16\n"
+      "movq %rsp, %rbp\n"
+      ".cfi_def_cfa_register %rbp\n"
+      "subq %r8, %rsp\n"
+      "callq *%rcx\n"
+      "leave\n"
+      ".cfi_def_cfa %rsp, 8\n"
+      "retq\n");
+}
+
+int begin_main(int count, char** arguments, char** environment) {
+  return static_cast<int>(call_lower(
+      static_cast<uint64_t>(count), reinterpret_cast<uint64_t>(arguments),
+      reinterpret_cast<uint64_t>(environment), reinterpret_cast<void*>(program), main_shift));
+}
+
+uint64_t arrive(void* argument) {
+  auto* arrival = static_cast<Arrival*>(argument);
+  void* function = arrival->function;
+  const auto own = reinterpret_cast<uint64_t>(arrival->argument);
+  const uint64_t shift = arrival->shift;
+  __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
+  if (announced) begin_thread();
+  return call_lower(own, 0, 0, function, shift);
+}
+
+void* run_thread(void* argument) {
+  return reinterpret_cast<void*>(arrive(argument));
+}
+
+int run_plain_thread(void* argument) {
+  return static_cast<int>(arrive(argument));
+}
+
+Arrival* take_arrival(void* function, void* argument) {
+  if (!moved && !announced) return nullptr;
+  for (Arrival& arrival : arrivals) {
+    if (__atomic_exchange_n(&arrival.taken, 1, __ATOMIC_ACQUIRE) != 0) continue;
+    arrival.function = function;
+    arrival.argument = argument;
+    arrival.shift = 0;
+    return &arrival;
+  }
+  return nullptr;
+}
+
+template <class T>
+T next_function(const char* name) {
+  return reinterpret_cast<T>(dlsym(RTLD_NEXT, name));
+}
+
+uint64_t span_for(const pthread_attr_t* attributes) {
+  const uint64_t share = stack_size(attributes) / stack_share;
+  return share < thread_span ? share : thread_span;
+}
+
+uint32_t draw_shift(const pthread_attr_t* attributes) {
+  const uint64_t index = __atomic_fetch_add(&threads_made, 1, __ATOMIC_RELAXED);
+  Random random(thread_seed + index * 0x9e3779b97f4a7c15u);
+  const uint64_t steps = span_for(attributes) / step;
+  return static_cast<uint32_t>(random.below(steps == 0 ? 1 : steps) * step);
+}
+
+int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& arrival) {
+  if (!moved) return next(thread, own, run_thread, &arrival);
+  pthread_attr_t room;
+  const pthread_attr_t* attributes = with_more_stack(own, room);
+  arrival.shift = draw_shift(attributes);
+  int result = next(thread, attributes, run_thread, &arrival);
+  if (result == EAGAIN && retreat_to(own, attributes)) {
+    arrival.shift = draw_shift(own);
+    result = next(thread, own, run_thread, &arrival);
+    if (result == 0) count_small_stack();
+  }
+  return result;
+}
+
+int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
+  if (!moved) return next(thread, run_plain_thread, &arrival);
+  pthread_attr_t room;
+  with_more_stack(nullptr, room);  // lowers the default size if the address space is limited by now
+  arrival.shift = draw_shift(nullptr);
+  int result = next(thread, run_plain_thread, &arrival);
+  if (result != thrd_success && retreat_to(nullptr, nullptr)) {
+    arrival.shift = draw_shift(nullptr);
+    result = next(thread, run_plain_thread, &arrival);
+    if (result == thrd_success) count_small_stack();
+  }
+  return result;
+}
+
+}  // namespace
+
+void move_first_frames(const BeforeStart& /*proof*/, const Random& random) {
+  Random own = random;
+  main_shift = own.below(main_span / step) * step;
+  thread_seed = own.next();
+  moved = true;
+}
+
+void announce_threads() {
+  announced = true;
+}
+
 }  // namespace stab::rt
+
+// Weak: sanitizers and programs define their own, and then ours is not used.
+extern "C" __attribute__((weak)) int __libc_start_main(stab::rt::Main start, int count,
+                                                       char** arguments, stab::rt::Main begin,
+                                                       void (*end)(), void (*loader)(),
+                                                       void* stack) {
+  using namespace stab::rt;
+  const auto next = next_function<StartMain>("__libc_start_main");
+  if (next == nullptr) stab::os::exit_process(127);
+  program = start;
+  return next(moved ? begin_main : start, count, arguments, begin, end, loader, stack);
+}
+
+extern "C" __attribute__((weak)) int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
+                                                                  stab::rt::Routine, void*);
+
+extern "C" __attribute__((weak, visibility("default"))) int pthread_create(
+    pthread_t* thread, const pthread_attr_t* attributes, stab::rt::Routine routine,
+    void* argument) {
+  using namespace stab::rt;
+  static Create next;
+  if (next == nullptr)
+    next = &__interceptor_pthread_create != nullptr ? &__interceptor_pthread_create
+                                                    : next_function<Create>("pthread_create");
+  if (next == nullptr) return EAGAIN;
+  Arrival* arrival = take_arrival(reinterpret_cast<void*>(routine), argument);
+  if (arrival == nullptr) return next(thread, attributes, routine, argument);
+  const int result = create(next, thread, attributes, *arrival);
+  if (result != 0) __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
+  return result;
+}
+
+// thrd_create does not call pthread_create.
+extern "C" __attribute__((weak, visibility("default"))) int thrd_create(
+    thrd_t* thread, stab::rt::PlainRoutine routine, void* argument) {
+  using namespace stab::rt;
+  static PlainCreate next;
+  if (next == nullptr) next = next_function<PlainCreate>("thrd_create");
+  if (next == nullptr) return thrd_error;
+  Arrival* arrival = take_arrival(reinterpret_cast<void*>(routine), argument);
+  if (arrival == nullptr) return next(thread, routine, argument);
+  const int result = create_plain(next, thread, *arrival);
+  if (result != thrd_success) __atomic_store_n(&arrival->taken, 0, __ATOMIC_RELEASE);
+  return result;
+}

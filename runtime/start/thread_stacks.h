@@ -14,7 +14,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "runtime/base/outside_handlers.h"
+#include "runtime/base/handlers.h"
+#include "runtime/base/random.h"
 
 namespace stab::rt {
 
@@ -37,5 +38,13 @@ uint64_t small_stacks();
 
 // The size of the stack that a thread with these attributes gets; 0: unknown.
 uint64_t stack_size(const pthread_attr_t* attributes);
+
+// The first frames of main and of threads, on which all others stand, begin a random number of
+// bytes lower. So the size of the environment leaves no trace in the addresses of frames.
+
+void move_first_frames(const BeforeStart& proof, const Random& random);
+
+// From now on threads tell epochs that they begin.
+void announce_threads();
 
 }  // namespace stab::rt

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "runtime/walk/code.h"
 #include "runtime/walk/description.h"
 #include "runtime/walk/frame.h"
 #include "runtime/walk/sample.h"

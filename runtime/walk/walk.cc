@@ -3,7 +3,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/memory.h"
-#include "runtime/walk/code.h"
 #include "runtime/walk/description.h"
 #include "runtime/walk/frame.h"
 

@@ -167,7 +167,7 @@ TEST_F(WalkFromSignal, GoesOnFromAnAlternateStackAboveOrBelow) {
   munmap(mapped, size);
 }
 
-// Like the runtime's own trampoline, in arch/signal_return.cc.
+// Like the runtime's own trampoline, in arch/signals.cc.
 __attribute__((naked)) void short_trampoline() {
   __asm__ volatile("movl $15, %eax\n\tsyscall");
 }

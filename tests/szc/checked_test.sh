@@ -14,7 +14,7 @@ ln -s "$build_directory/include" "$tree/include"
 # Breaks what the runtime keeps, by names that only its own code and what is linked with it see.
 cat >"$work/breaks.cpp" <<'CPP'
 #include <stdlib.h>
-#include "runtime/image/images.h"
+#include "runtime/image/image.h"
 #include "runtime/image/pads.h"
 #include "runtime/malloc/memory/arena.h"
 #include "stabilizer.h"

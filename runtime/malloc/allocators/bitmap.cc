@@ -3,11 +3,8 @@
 
 #include "runtime/base/check.h"
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/allocators/blocks.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/memory/arena.h"
-#include "runtime/malloc/memory/large.h"
-#include "runtime/malloc/memory/metadata.h"
 #include "runtime/malloc/memory/misuse.h"
 
 namespace stab::heap {

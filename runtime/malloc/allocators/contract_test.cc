@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/interface/stress.h"
 #include "runtime/malloc/interface/testing.h"
 
 namespace stab::heap {

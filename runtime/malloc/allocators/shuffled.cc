@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/allocators/shuffled.h"
-
 #include "runtime/malloc/allocators/allocator.h"
-#include "runtime/malloc/allocators/blocks.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/memory/cache.h"
-#include "runtime/malloc/memory/large.h"
 #include "runtime/malloc/memory/misuse.h"
 #include "runtime/malloc/memory/slabs.h"
 

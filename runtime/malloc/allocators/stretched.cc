@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/allocators/stretched.h"
-
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/system.h"
 #include "runtime/malloc/memory/cache.h"

@@ -1,15 +1,105 @@
 // SPDX-License-Identifier: MIT
+// Forking while other threads use the heap.
+
 #include "runtime/malloc/interface/open.h"
 
+#include <stdint.h>
+
 #include "runtime/base/check.h"
+#include "runtime/base/random.h"
+#include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/allocators/bitmap.h"
 #include "runtime/malloc/allocators/layer.h"
-#include "runtime/malloc/allocators/shuffled.h"
-#include "runtime/malloc/allocators/stretched.h"
-#include "runtime/malloc/allocators/swapped.h"
-#include "runtime/malloc/interface/fork.h"
+#include "runtime/malloc/memory/arena.h"
+#include "runtime/malloc/memory/cache.h"
+#include "runtime/malloc/memory/lock.h"
+#include "runtime/malloc/memory/slabs.h"
 
 namespace stab::heap {
+
+// From now on fork() waits until no thread holds a lock of the heap. (While there is only one
+// thread, it doesn't wait, because a handler of that thread may fork.) The child draws from its own
+// stream of random numbers, which follows from the seed and the number of forks before it. It
+// cannot use the slots that were in the bags of other threads.
+void survive_forks(uint64_t seed);
+
+}  // namespace stab::heap
+
+extern "C" {
+__attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
+__attribute__((weak)) extern char __libc_single_threaded;  // since 2.32
+}
+
+namespace stab::heap {
+namespace {
+
+uint64_t seed_of_process;
+uint64_t forks;
+bool locked;
+
+// If there is only one thread, a lock can be taken only because a handler interrupted its owner to
+// fork here. The rest of the heap is intact. libc skips its own locks by the same variable. If
+// there are more threads, a handler that forks inside malloc may wait for ever, as in libc's heap:
+// another thread may hold a lock that comes first in the order, and wait for the interrupted
+// thread.
+bool is_single_threaded() {
+  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
+}
+
+// The locks are taken in the order that holds everywhere else, so that no two threads wait for each
+// other.
+void before_fork() {
+  if (is_single_threaded()) {
+    ++forks;
+    return;
+  }
+  lock_layer();
+  lock_caches();
+  lock_bitmap();
+  slabs.lock_all();
+  lock_tlsf();
+  lock_large();
+  arena.lock.lock();
+  metadata_lock.lock();
+  holds_every_lock = true;
+  locked = true;
+  ++forks;
+}
+
+void after_fork() {
+  if (!locked) return;
+  locked = false;
+  holds_every_lock = false;
+  metadata_lock.unlock();
+  arena.lock.unlock();
+  unlock_large();
+  unlock_tlsf();
+  slabs.unlock_all();
+  unlock_bitmap();
+  unlock_caches();
+  unlock_layer();
+}
+
+void after_fork_in_child() {
+  after_fork();
+  rt::Random mix(seed_of_process + forks * 0x9e3779b97f4a7c15u);
+  seed_of_process = mix.next();
+  forks = 0;
+  reseed_caches(mix.next());
+  slabs.reseed(mix.next());
+  reseed_bitmap(mix.next());
+  reseed_layer(mix.next());
+}
+
+}  // namespace
+
+void survive_forks(uint64_t seed) {
+  rt::Random mix(~seed);
+  seed_of_process = mix.next();
+  if (&__register_atfork != nullptr)
+    __register_atfork(before_fork, after_fork, after_fork_in_child, nullptr);
+}
+
 namespace {
 
 constexpr uint64_t least_bag = 8;

@@ -4,9 +4,9 @@
 #include "runtime/abi/abi.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/base/report_file.h"
+#include "runtime/base/output_files.h"
 #include "runtime/malloc/allocators/system.h"
-#include "runtime/malloc/interface/choice.h"
+#include "runtime/malloc/interface/heap.h"
 
 extern "C" __attribute__((weak)) void stab_add_image();
 

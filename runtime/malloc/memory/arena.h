@@ -4,6 +4,7 @@
 // be reserved, and limits on address space count only the memory that is used.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/base/random.h"
@@ -181,5 +182,43 @@ class Arena {
 };
 
 extern Arena arena;
+
+// Memory for the heap's own records. It lies apart from the program's blocks, so that writes beyond
+// the end of a block do not reach it.
+
+// Returns a piece that is zeroed and aligned to 64 bytes, or nullptr if there is no memory.
+void* new_metadata(size_t size);
+// `size` must be the size that was requested. nullptr is ignored.
+void drop_metadata(void* piece, size_t size);
+
+// For fork only.
+extern Lock metadata_lock;
+
+// Blocks that are larger than any slot. Each has a span of its own; with `colour` the block starts
+// at a random multiple of 64 bytes in it.
+
+void open_large(bool colour, uint64_t seed);
+
+// `alignment` is a power of two; `zeroed` tells whether the block is zero. Returns nullptr if there
+// is no memory, or if the size exceeds 64 TB.
+void* take_large(size_t size, size_t alignment, bool& zeroed);
+void give_large(Span* span);
+// Returns the block with its contents, as far as they fit; the block may have moved. Returns
+// nullptr, and leaves the block unchanged, if there is no memory.
+void* resize_large(Span* span, size_t size);
+// Returns 0 if the block has been given back.
+inline size_t room_in_large(const Span* span) {
+  return span->purpose == Purpose::large ? static_cast<size_t>(span->end() - span->block) : 0;
+}
+
+struct LargeCounts {
+  uint64_t taken = 0;
+  uint64_t given = 0;
+  uint64_t bytes = 0;
+};
+LargeCounts large_counts();
+
+void lock_large();
+void unlock_large();
 
 }  // namespace stab::heap

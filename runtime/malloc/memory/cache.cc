@@ -5,7 +5,7 @@
 
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
-#include "runtime/malloc/memory/metadata.h"
+#include "runtime/malloc/memory/arena.h"
 
 namespace stab::heap {
 namespace {

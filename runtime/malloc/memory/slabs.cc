@@ -4,7 +4,6 @@
 #include "runtime/base/check.h"
 #include "runtime/base/os.h"
 #include "runtime/malloc/memory/arena.h"
-#include "runtime/malloc/memory/metadata.h"
 #include "runtime/malloc/memory/misuse.h"
 
 namespace stab::heap {

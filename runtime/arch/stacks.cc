@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/arch/private_stack.h"
+#include "runtime/arch/stacks.h"
 
 #include "runtime/base/check.h"
 

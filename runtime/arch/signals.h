@@ -18,3 +18,13 @@ void restart_system_call(ucontext_t& context, int own_signal);
 void restart_uninterrupted_call(ucontext_t& context, int own_signal);
 
 }  // namespace stab::rt
+
+// A handler of ours returns to this code, which tells the kernel that the handler is over.
+// Unwinders recognise a signal's frame by exactly these bytes if no frame description covers them.
+extern "C" __attribute__((visibility("hidden"))) void stab_return_from_signal();
+
+namespace stab::rt {
+
+inline constexpr void (*return_from_signal)() = stab_return_from_signal;
+
+}  // namespace stab::rt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/malloc/allocators/blocks.h"
+#include "runtime/malloc/allocators/allocator.h"
 
 #include <errno.h>
 

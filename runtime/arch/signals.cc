@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/arch/restart.h"
+
+#include "runtime/arch/signals.h"
 
 #include <asm/unistd.h>
 #include <errno.h>
@@ -150,3 +151,16 @@ void restart_uninterrupted_call(ucontext_t& context, int own_signal) {
 }
 
 }  // namespace stab::rt
+
+// movq $15, %rax; syscall
+__asm__(
+    ".section stab_text,\"ax\",@progbits\n"
+    ".p2align 4, 0x90\n"
+    "nop\n"
+    ".hidden stab_return_from_signal\n"
+    ".globl stab_return_from_signal\n"
+    ".type stab_return_from_signal, @function\n"
+    "stab_return_from_signal:\n"
+    ".byte 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05\n"
+    ".size stab_return_from_signal, . - stab_return_from_signal\n"
+    ".previous\n");

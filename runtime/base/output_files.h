@@ -7,6 +7,7 @@
 
 #include "runtime/base/line.h"
 #include "runtime/base/options.h"
+#include "runtime/base/places.h"
 
 namespace stab::rt {
 
@@ -25,5 +26,18 @@ void resume_report();
 
 // Writes one line to standard error.
 void complain(const char* what, const char* detail);
+
+// Writes into the file of the option places= (places.h). The file was mapped at start, so nothing
+// here can fail later, neither in a sandbox nor without free descriptors.
+
+// Leaves a file alone if it does not begin as places.h says.
+void open_places(const Options& options);
+bool places_wanted();
+
+// Returns room for a record and this many bytes of items, or nullptr if there is no room; then the
+// file has ended. The caller fills in everything but size and process, and then gives the record
+// its kind.
+places::Record* take_record(uint64_t item_bytes, uint64_t time_ns);
+void give_kind(places::Record* record, places::Kind kind);
 
 }  // namespace stab::rt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/base/outside_handlers.h"
+#include "runtime/base/handlers.h"
 
 #include "runtime/base/check.h"
 
