@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "base/duration.h"
-
 #include <gtest/gtest.h>
+
+#include "base/time.h"
 
 namespace stab {
 namespace {

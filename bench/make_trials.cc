@@ -16,7 +16,7 @@
 #include "design/expand.h"
 #include "plan/reading/reader.h"
 #include "store/store.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace {
 

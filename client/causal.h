@@ -3,12 +3,17 @@
 // running a program.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "causal/session.h"
+#include "client/verbs.h"
+#include "stats/causal/analyse.h"
 #include "stats/causal/profile.h"
 
 namespace stab::client::causal {
@@ -47,5 +52,37 @@ struct Profiled {
 };
 // Runs the program as often as the options say.
 Result<Profiled> profile_program(const CausalOptions& options);
+
+// --load says how much more work should arrive. These functions find the time that each visit to an
+// arrival point must save its thread for that.
+
+// Reads "1.25x", or several loads as "1x,1.5x", and sorts them. A load below 1 or a repeated load
+// is an error.
+Result<std::vector<double>> read_loads(const std::string& text);
+
+// The mean time between two visits in one thread; 0 if there were none.
+std::chrono::nanoseconds mean_gap(std::span<const stab::causal::Arrivals> arrivals);
+
+// How many nanoseconds each visit must save. The error says which arrivals are missing, or the
+// highest load that can be reached.
+Result<std::uint64_t> speedup_for(double load, std::span<const stab::causal::Arrivals> arrivals);
+
+// 'stabctl causal verify': compares the gain that a causal profile predicted with the gain of the
+// actual change.
+
+struct VerifyOptions {
+  std::int64_t id = 0;          // of an experiment whose plan is causal
+  std::string plan{};           // the file of a plan that measures the change in one comparison
+  std::string cell{};           // of the profile; "": it has only one
+  std::string line{};           // the changed line; "": the first that helps, by the profile
+  std::string speedup = "25%";  // how much less time the line takes after the change
+};
+
+// Runs or continues the plan as 'stabctl run' does, and prints one sentence.
+Result<int> verify(const Common& common, const VerifyOptions& options);
+
+// The measured gain minus the predicted gain. The two must be independent of each other.
+stats::causal::Gain difference(const stats::causal::Gain& predicted,
+                               const stats::causal::Gain& measured);
 
 }  // namespace stab::client::causal

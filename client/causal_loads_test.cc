@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "client/causal_loads.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 #include <vector>
+
+#include "client/causal.h"
 
 namespace stab::client::causal {
 namespace {

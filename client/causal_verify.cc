@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/causal_verify.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,10 +11,10 @@
 #include "base/text.h"
 #include "client/causal.h"
 #include "client/client.h"
-#include "client/output.h"
 #include "client/plan_file.h"
 #include "client/run.h"
-#include "client/stored.h"
+#include "client/run_folder.h"
+#include "client/streams.h"
 #include "protocol/document.h"
 #include "protocol/messages.h"
 #include "report/json.h"

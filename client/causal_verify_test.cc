@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "client/causal_verify.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
 
 #include "base/random.h"
+#include "client/causal.h"
 
 namespace stab::client::causal {
 namespace {

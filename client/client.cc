@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "base/fd.h"
-#include "client/output.h"
+#include "client/streams.h"
 
 namespace stab::client {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/database.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -25,8 +23,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "client/client.h"
-#include "client/output.h"
-#include "client/stored.h"
+#include "client/run_folder.h"
+#include "client/streams.h"
+#include "client/verbs.h"
 #include "cluster/settings.h"
 #include "machine/facts.h"
 #include "protocol/paths.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "client/foreign.h"
-#include "client/foreign_table.h"
 
 namespace stab::client::foreign {
 namespace {

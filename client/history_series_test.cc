@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/history_series.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/history_words.h"
+#include "client/history.h"
 
 namespace stab::client::history {
 namespace {

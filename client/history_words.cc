@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/history_words.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,8 +13,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "client/output.h"
-#include "plan/measures/builds.h"
+#include "client/history.h"
+#include "client/streams.h"
+#include "plan/measures/names.h"
 #include "report/html/canvas.h"
 #include "report/html/markup.h"
 #include "report/html/parts.h"

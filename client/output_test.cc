@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/output.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,6 +12,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "client/streams.h"
 
 namespace stab::client {
 namespace {

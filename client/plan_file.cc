@@ -14,9 +14,9 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "client/output.h"
+#include "client/streams.h"
 #include "plan/reading/reader.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 #include "revisions/of_plan.h"
 #include "revisions/revisions.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "client/progress.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/follow.h"
 #include "report/words/grid.h"
 
 namespace stab::client {

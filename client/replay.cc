@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/replay.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -12,8 +10,9 @@
 
 #include "base/text.h"
 #include "client/client.h"
-#include "client/output.h"
-#include "client/stored.h"
+#include "client/run_folder.h"
+#include "client/streams.h"
+#include "client/verbs.h"
 #include "machine/child.h"
 #include "machine/containment.h"
 #include "machine/program.h"

@@ -26,14 +26,13 @@
 #include "base/text.h"
 #include "client/client.h"
 #include "client/follow.h"
-#include "client/output.h"
 #include "client/plan_file.h"
 #include "client/run_folder.h"
-#include "client/stored.h"
+#include "client/streams.h"
 #include "client/verbs.h"
 #include "plan/reading/reader.h"
 #include "protocol/paths.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::client {
 namespace {

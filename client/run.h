@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "client/plan_file.h"
-#include "client/stored.h"
+#include "client/run_folder.h"
 #include "client/verbs.h"
 
 namespace stab::client {

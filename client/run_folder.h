@@ -2,11 +2,18 @@
 // The folder in which `stabctl run` keeps its database, and where the same command finds it again.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "client/exit_code.h"
+#include "protocol/document.h"
+#include "protocol/messages.h"
+#include "report/model.h"
+#include "results/trials.h"
+#include "store/reader.h"
 
 namespace stab::client {
 
@@ -43,5 +50,50 @@ std::vector<std::string> interrupted_runs();
 
 // Records that the run in the folder has ended, so that the same command begins a new one.
 void mark_ended(const RunFolder& folder);
+
+// Answers requests from a database that `stabctl run` left, without a daemon. Another process may
+// be writing the database meanwhile; these functions never change it.
+
+struct Stored {
+  std::string path;  // absolute
+  std::unique_ptr<store::Reader> reader;
+};
+
+// Whether the file exists. The error says how to find folders that have a database.
+Result<void> is_there(const std::string& database);
+// Opens the database in a folder. The error says how to find folders that have one.
+Result<Stored> open_stored(const std::string& folder);
+// Returns the number of the experiment in the folder, which must be this one unless `id` is 0.
+Result<store::Id> experiment_in(const std::string& folder, store::Id id);
+
+// An experiment with its report, which is analysed once and can be shown in several forms.
+struct Analysed {
+  Stored stored;
+  store::Experiment experiment;
+  report::Document document;
+
+  [[nodiscard]] Result<protocol::ReportReply> as(const protocol::ReportRequest& form) const;
+  [[nodiscard]] Ending ending() const;
+};
+Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
+                                const results::Asked& asked = {});
+
+// Answers as the daemon of that folder would. An id of 0, or an empty list of ids, stands for the
+// only experiment in the folder.
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::ReportRequest& request);
+Result<protocol::ReportReply> answer_stored(const std::string& folder,
+                                            const protocol::CompareRequest& request);
+Result<protocol::ResultsReply> answer_stored(const std::string& folder,
+                                             const protocol::ResultsRequest& request);
+Result<protocol::ExportReply> answer_stored(const std::string& folder,
+                                            const protocol::ExportRequest& request);
+// Assumes that the builds are in the user's default cache, as those of 'stabctl run' are.
+Result<protocol::ReplayReply> answer_stored(const std::string& folder,
+                                            const protocol::ReplayRequest& request);
+Result<protocol::ProfileReply> answer_stored(const std::string& folder,
+                                             const protocol::ProfileRequest& request);
+Result<protocol::LogsReply> answer_stored(const std::string& folder,
+                                          const protocol::LogsRequest& request);
 
 }  // namespace stab::client

@@ -7,16 +7,14 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "base/duration.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "client/client.h"
-#include "client/database.h"
 #include "client/follow.h"
-#include "client/output.h"
 #include "client/plan_file.h"
-#include "client/progress.h"
-#include "client/stored.h"
+#include "client/run_folder.h"
+#include "client/streams.h"
 
 namespace stab::client {
 namespace {

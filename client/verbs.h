@@ -107,4 +107,93 @@ std::vector<std::string> completed_folders(const std::string& beginning);
 // the same call continues it.
 Result<int> run(const RunOptions& options);
 
+// Verbs about the database. Most of them work on the whole file, and need a user who may read it:
+// root or stabd's own user.
+
+// A folder means the stabd.db in it.
+std::string database_named(const std::string& path);
+
+// The database in `common.state`, or else the daemon's.
+Result<std::string> database_of(const Common& common);
+
+// Writes an experiment that has ended to a file, which must not exist.
+Result<int> export_archive(const Common& common, std::int64_t id, const std::string& file);
+// Adds the experiment in such a file to the daemon's database, or to the database in
+// `common.state`, which no daemon may have open.
+Result<int> import_archive(const Common& common, const std::string& file);
+
+// Copies the daemon's database, or the one in `common.state`, to a file that must not exist. The
+// daemon may write to the database meanwhile. Exits with 5 if the copy is damaged because the
+// original is.
+Result<int> backup(const Common& common, const std::string& file);
+
+// Saves the readable rows of `from` to the new database `to`. No daemon may have `from` open; it is
+// not changed. Exits with 5 if anything is lost.
+Result<int> recover(const Common& common, const std::string& from, const std::string& to);
+
+// Removes experiments that have ended, with all their rows, from the daemon's database or from the
+// one in `common.state`, which no daemon may have open. `dry`: only prints what would be removed.
+Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, bool dry);
+
+struct SqlOptions {
+  std::string statement;
+  std::string database;  // a file; "" means `common.state`, or else this user's daemon
+  bool csv = false;
+  int seconds = 10;
+};
+// Runs one SELECT on a database that the caller may read. It asks no daemon and changes nothing.
+Result<int> sql(const Common& common, const SqlOptions& options);
+
+// Prints the machines that ran trials of the database, which the caller may read: the daemon's own
+// and nodes of a cluster.
+Result<int> machines(const Common& common);
+
+// The verbs of stabctl that look at or change the machine it runs on. They need no daemon.
+
+struct MachineOptions {
+  std::vector<std::string> knobs;  // empty means the standard knobs
+  unsigned trial_cpus = 1;
+  bool strict = false;  // for `apply`: change all knobs or nothing
+  bool json = false;
+  std::vector<std::string> programs{};  // for `doctor`: programs whose layout to look at
+  bool machines = false;                // for `doctor`: look at the cluster instead
+  std::string root;                     // comes before /proc and /sys in paths
+  std::string log;                      // "" means the machine's log
+};
+
+struct CounterOptions {
+  std::string pattern;  // part of a name, or a glob; "" means a short list of all
+  bool json = false;
+};
+// Prints the events that each trial can count on this machine.
+Result<int> counters(const CounterOptions& options);
+
+struct CompilerOptions {
+  std::optional<std::string>
+      added{};  // a clang to add the pass to; nothing means to list the compilers that have it
+  bool json = false;
+};
+// Runs szc, which knows the compilers.
+Result<int> compilers(const CompilerOptions& options);
+
+Result<int> doctor(const MachineOptions& options);
+Result<int> quiesce_status(const MachineOptions& options);
+Result<int> quiesce_apply(const MachineOptions& options);
+Result<int> quiesce_restore(const MachineOptions& options);
+
+// Runs a stored trial again in the foreground, in the same way as before, for debuggers and
+// profilers.
+
+struct ReplayOptions {
+  std::int64_t id = 0;
+  std::uint32_t position = 0;
+  std::optional<std::uint32_t> attempt{};  // nothing means the last attempt
+  bool print = false;                      // print the command instead of running it
+  std::vector<std::string> before{};       // words before the command: {"perf", "stat"}
+};
+
+// Replaces this process with the trial's program, with the trial's stdin, variables, seed and
+// address space. Returns only if that fails or if it only prints.
+Result<int> replay(const Common& common, const ReplayOptions& options);
+
 }  // namespace stab::client

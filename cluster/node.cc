@@ -19,7 +19,7 @@
 #include "cluster/relays.h"
 #include "cluster/step.h"
 #include "machine/containment.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 #include "protocol/codec.h"
 #include "protocol/containment.h"
 

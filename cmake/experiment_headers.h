@@ -3,11 +3,11 @@
 // The compiler reads them once (targets.cmake).
 #pragma once
 
-#include "base/duration.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "plan/plan.h"
 #include "product_headers.h"
 #include "report/model.h"

@@ -12,7 +12,7 @@
 
 #include "design/fractional.h"
 #include "design/rotation.h"
-#include "plan/measures/builds.h"
+#include "plan/measures/names.h"
 
 namespace stab::plan {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "design/expand.h"
 #include "plan/options.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

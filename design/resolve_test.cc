@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "design/expand.h"
 #include "plan/reading/testing.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

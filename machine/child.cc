@@ -18,8 +18,8 @@
 #include <cstring>
 #include <optional>
 
-#include "base/duration.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "machine/migrations.h"
 #include "machine/processes.h"
 #include "machine/program.h"

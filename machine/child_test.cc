@@ -27,8 +27,8 @@
 #include <string>
 #include <thread>
 
-#include "base/duration.h"
 #include "base/fd.h"
+#include "base/time.h"
 
 namespace stab::machine {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/duration.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "machine/processes.h"
 #include "machine/trial_group.h"
 

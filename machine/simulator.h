@@ -32,7 +32,7 @@ std::vector<std::string> simulated(const std::string& simulator, const std::stri
 inline constexpr std::size_t max_counts_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t max_simulator_log = std::size_t{1} << 20;
 
-// Returns a reading for each simulated measure (plan/measures/simulated.h), from the texts of the
+// Returns a reading for each simulated measure (plan/measures/names.h), from the texts of the
 // two files, which may have any content. `own` is the program's pid. The readings are absent, with
 // a reason, if the simulator was killed or if there were other processes: cachegrind counts each
 // process separately, and the counts of a forked process include those of its parent.

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/time.h"
 #include "runtime/base/allocators.h"
 
 namespace stab::plan {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -335,7 +336,7 @@ struct Analysis {
   std::string control{};
 };
 
-// A trial is disturbed if its quantity is beyond the limit in this sense (plan/quantities.h).
+// A trial is disturbed if its quantity is beyond the limit in this sense (see Quantity).
 enum class Bound { above, at_least, below, at_most };
 struct Exclusion {
   std::string quantity;  // "involuntary_switches_per_s"
@@ -377,7 +378,7 @@ struct Plan {
   std::string profile;
   std::uint32_t profile_hz = 0;  // samples per second
   bool refuse_absent = false;    // measure nothing if this machine cannot count one of the events
-  // Every trial runs under a simulator (plan/measures/simulated.h): counts are simulated, and there
+  // Every trial runs under a simulator (plan/measures/names.h): counts are simulated, and there
   // are no times.
   bool simulated = false;
   std::vector<OutputMeasure> outputs;
@@ -412,5 +413,54 @@ inline constexpr const char* machine_column = "node";
 
 // The events that a plan counts, in all blocks or in some, each once, in the plan's order.
 std::vector<std::string> counter_names(const Plan& plan);
+
+// The quantities that a rule for excluding trials can use. No response is among them. Counts and
+// times are taken per second of wall time or as a share of it, because a slower arm counts more of
+// everything. A count that a program itself causes, and that is the same in each run (minor
+// faults), is not among them either: per second it would be the wall time again.
+
+// How a quantity is computed from its reading.
+enum class Take {
+  per_second,  // of the trial's wall time
+  share,       // a reading in ns, of the trial's wall time
+  as_it_is,
+  difference,       // the reading minus the one before
+  relative_change,  // the absolute difference, as a share of the one before
+};
+
+struct Quantity {
+  std::string_view name;     // "involuntary_switches_per_s"
+  std::string_view unit;     // "1/s", "C"; "": a share or a plain number
+  std::string_view reading;  // a reading of a trial: "context-switches-involuntary"
+  std::string_view before;   // for difference and relative_change; otherwise ""
+  Take take;
+  std::string_view meaning;
+};
+
+std::span<const Quantity> quantities();
+// Returns a null pointer if there is no such quantity.
+const Quantity* find_quantity(std::string_view name);
+// Whether the quantity may be negative.
+bool has_sign(const Quantity& quantity);
+
+// The first of the plan's rules whose quantity counts the same as one of these names, which are
+// events of the plan or readings that each trial has. Returns a null pointer if there is no such
+// rule.
+const Exclusion* rule_on(const Plan& plan, std::span<const std::string> names);
+
+std::string_view to_string(Bound bound);  // ">"
+bool catches(const Exclusion& rule, double value);
+
+// Describes what a plan sets, in words for reports.
+
+// A line with the variables that are used and not empty, if there are any: "CC = clang-19". A line
+// about random stack frames, if they are the default. A line for each treatment that is not a
+// built-in factor: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS = -O2". Long texts and long lists
+// are cut, and say so. Levels leave out our own variables, STABD_...
+std::vector<std::string> settings_of(const Plan& plan);
+
+// The treatments that the experiment's question names, the most plainly named first: by the
+// factor's name, then by a value that a level sets ("-O3"), then by a level's name.
+std::vector<std::string> treatments_asked(const Plan& plan);
 
 }  // namespace stab::plan

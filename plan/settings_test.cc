@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "plan/settings.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "plan/plan.h"
 
 namespace stab::plan {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "plan/substitute.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "design/expand.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

@@ -18,7 +18,7 @@
 #include "results/trials.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/stopping.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::results {
 namespace {

@@ -17,8 +17,8 @@
 #include "design/model.h"
 #include "design/rotation.h"
 #include "machine/facts.h"
+#include "plan/plan.h"
 #include "plan/reading/reader.h"
-#include "plan/settings.h"
 #include "results/calibrations.h"
 #include "results/identical.h"
 #include "results/rows.h"
@@ -27,7 +27,7 @@
 #include "stats/data/spec.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::results {
 namespace {

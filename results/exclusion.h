@@ -17,7 +17,6 @@
 
 #include "counters/recorded.h"
 #include "plan/plan.h"
-#include "plan/quantities.h"
 #include "report/model.h"
 #include "stats/verdicts/dependence.h"
 #include "store/records.h"

@@ -18,7 +18,7 @@
 #include "plan/reading/reader.h"
 #include "report/csv.h"
 #include "results/trials.h"
-#include "store/trial_columns.h"
+#include "store/records.h"
 
 namespace stab::results {
 namespace {

@@ -26,7 +26,7 @@
 #include "stats/causal/coz.h"
 #include "stats/causal/run_text.h"
 #include "store/records.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::results {
 namespace {

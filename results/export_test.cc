@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "plan/measures/own_names.h"
+#include "plan/measures/names.h"
 #include "store/test_support.h"
 
 namespace stab::results {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "design/resolve.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 
 namespace stab::results {
 namespace {

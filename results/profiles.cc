@@ -35,7 +35,7 @@
 #include "stats/tests/student.h"
 #include "stats/verdicts/decide.h"
 #include "store/reader.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::results {
 

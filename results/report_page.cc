@@ -22,7 +22,7 @@
 #include "results/answers.h"
 #include "results/sums.h"
 #include "results/trials.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::results {
 namespace {

@@ -16,12 +16,12 @@
 #include "design/resolve.h"
 #include "design/rotation.h"
 #include "plan/measures/formula.h"
-#include "plan/measures/simulated.h"
+#include "plan/measures/names.h"
 #include "plan/reading/reader.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 #include "protocol/cache.h"
 #include "results/trials.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::results {
 namespace {

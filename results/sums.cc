@@ -13,8 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "plan/measures/regions.h"
-#include "plan/measures/simulated.h"
+#include "plan/measures/names.h"
 #include "stats/numbers/order.h"
 #include "stats/tests/variance_components.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/measures/regions.h"
+#include "plan/measures/names.h"
 #include "plan/plan.h"
 #include "report/model.h"
 #include "stats/numbers/summary.h"

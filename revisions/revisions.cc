@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/output_mark.h"
+#include "base/streams.h"
 #include "base/text.h"
 #include "revisions/git.h"
 #include "revisions/tree_copy.h"

@@ -17,15 +17,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "plan/reading/reader.h"
 #include "results/exclusion.h"
 #include "results/trials.h"
 #include "store/copy.h"
 #include "store/rows/bounds.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::archive {
 namespace {

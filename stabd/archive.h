@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes an experiment to a file, which is a database of stabd with nothing else in it, and reads
-// such a file. So an archive has each column that the store has (store/rows/codec.cc).
+// such a file. So an archive has each column that the store has (store/rows/row.cc).
 #pragma once
 
 #include <cstddef>

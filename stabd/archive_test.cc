@@ -12,7 +12,7 @@
 #include "stabd/spool.h"
 #include "stabd/upkeep.h"
 #include "store/connection.h"
-#include "store/rows/codec.h"
+#include "store/rows/row.h"
 #include "store/schema.h"
 #include "store/test_support.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/streams.h"
 #include "client/exit_code.h"
-#include "client/output.h"
+#include "client/streams.h"
 #include "stabd/command_line/command_line.h"
 
 int main(int argc, char** argv) {

@@ -19,7 +19,7 @@
 #include "stabd/reader/reader.h"
 #include "stabd/service.h"
 #include "stabd/settings.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 #include "worker/worker.h"
 
 namespace {

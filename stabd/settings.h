@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::settings {
 

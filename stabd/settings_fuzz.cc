@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "stabd/settings.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::settings {
 namespace {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/time.h"
 #include "base/turns.h"
 #include "stabd/settings.h"
 #include "store/store.h"

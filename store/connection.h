@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The open database: its settings, transactions, and reading and writing rows with checksums.
-// Throws (see exceptions.h).
+// Lets only one process write (S5): a file beside the database, locked with flock, which has the
+// holder's pid. The kernel releases the lock when the holder ends, however it ends. A child
+// inherits the lock until it execs, so a child that never execs must not outlive its parent.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -11,10 +12,25 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "store/rows/cursor.h"
 #include "store/rows/row.h"
+#include "store/store.h"
 
 namespace stab::store {
+
+class Lock {
+ public:
+  // Does not wait for another holder. The error names that holder's pid.
+  static Outcome<Lock> take(const std::string& database_path);
+
+ private:
+  explicit Lock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+// The open database: its settings, transactions, and reading and writing rows with checksums.
+// Throws (see exceptions.h).
 
 // Keeps prepared statements for the next use of the same SQL. A statement in use is never lent
 // twice.

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "store/connection.h"
-#include "store/rows/codec.h"
+#include "store/rows/row.h"
 #include "store/schema.h"
 #include "store/test_support.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "store/recover.h"
-#include "store/rows/codec.h"
+#include "store/rows/row.h"
 #include "store/schema.h"
 #include "store/test_support.h"
 

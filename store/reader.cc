@@ -22,16 +22,15 @@
 #include "store/exceptions.h"
 #include "store/records.h"
 #include "store/rows/bounds.h"
-#include "store/rows/codec.h"
 #include "store/rows/cursor.h"
 #include "store/rows/lists.h"
-#include "store/trial_columns.h"
+#include "store/rows/row.h"
 #include "store/verify.h"
 
 namespace stab::store {
 namespace {
 
-// Reads trials as records from a cursor; codec.h does this for tables with few rows. Throws (see
+// Reads trials as records from a cursor; row.h does this for tables with few rows. Throws (see
 // exceptions.h).
 
 // The trials of an experiment in the order of positions and attempts. Each row's checksum is

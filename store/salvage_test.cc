@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the copy and the answer say of an experiment that lost some of its rows.
-#include "store/salvage.h"
-
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "store/recover.h"
 #include "store/recover_testing.h"
 
 namespace stab::store {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "store/exceptions.h"
-#include "store/rows/codec.h"
+#include "store/rows/row.h"
 
 namespace stab::store {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "store/connection.h"
-#include "store/rows/codec.h"
+#include "store/rows/row.h"
 #include "store/schema.h"
 #include "store/store.h"
 

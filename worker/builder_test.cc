@@ -11,9 +11,9 @@
 #include <array>
 #include <thread>
 
-#include "base/duration.h"
 #include "base/fd.h"
 #include "base/testing.h"
+#include "base/time.h"
 #include "machine/child.h"
 #include "worker/binary.h"
 

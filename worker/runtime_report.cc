@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "design/resolve.h"
-#include "plan/measures/regions.h"
+#include "plan/measures/names.h"
 #include "plan/options.h"
 
 namespace stab::worker {

@@ -5,7 +5,7 @@
 
 #include "machine/program.h"
 #include "machine/simulator.h"
-#include "plan/measures/simulated.h"
+#include "plan/measures/names.h"
 
 namespace stab::worker {
 

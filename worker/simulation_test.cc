@@ -11,7 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "plan/measures/simulated.h"
+#include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
 #include "worker/trial.h"
 

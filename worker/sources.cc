@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/output_mark.h"
+#include "base/streams.h"
 #include "base/text.h"
 #include "plan/plan.h"
 #include "revisions/revisions.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "base/output_mark.h"
+#include "base/streams.h"
 #include "base/testing.h"
 #include "worker/build_cache.h"
 

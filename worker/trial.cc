@@ -12,18 +12,16 @@
 #include <iterator>
 #include <optional>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "machine/program.h"
-#include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
+#include "plan/measures/names.h"
 #include "plan/measures/output.h"
-#include "plan/measures/regions.h"
-#include "plan/measures/simulated.h"
 #include "worker/causal_run.h"
 #include "worker/heap_libraries.h"
 #include "worker/memory_file.h"

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 #include "counters/events/counting.h"
-#include "plan/measures/own_names.h"
+#include "plan/measures/names.h"
 #include "worker/binary.h"
 #include "worker/trial_testing.h"
 

@@ -9,9 +9,9 @@
 #include <array>
 #include <csignal>
 
-#include "base/duration.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/time.h"
 #include "worker/trial_testing.h"
 
 namespace stab::worker {

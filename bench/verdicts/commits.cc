@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/history_series.h"
+#include "client/history.h"
 #include "report/model.h"
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/simulate.h"

@@ -22,10 +22,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/elf.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "causal/lines/line_map.h"
 #include "machine/program.h"
 

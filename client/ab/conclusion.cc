@@ -8,8 +8,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "counters/recorded.h"
 #include "report/sections/section.h"
 

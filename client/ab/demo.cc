@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "client/ab/demo.h"
-
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -14,8 +12,9 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "client/ab/ab.h"
 #include "client/follow.h"
-#include "client/output.h"
+#include "client/streams.h"
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "stats/tests/estimate.h"

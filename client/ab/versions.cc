@@ -13,8 +13,7 @@
 
 #include "base/text.h"
 #include "counters/recorded.h"
-#include "plan/measures/builds.h"
-#include "plan/measures/regions.h"
+#include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
 
 namespace stab::client::ab {

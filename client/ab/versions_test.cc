@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/reading/reader.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::client::ab {
 namespace {

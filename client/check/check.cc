@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -14,16 +15,14 @@
 #include <string_view>
 #include <utility>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "client/analyze.h"
 #include "client/check/comparisons.h"
-#include "client/check/countable_events.h"
-#include "client/check/detectable.h"
 #include "client/check/sentences.h"
 #include "client/client.h"
-#include "client/output.h"
 #include "client/plan_file.h"
+#include "client/streams.h"
 #include "client/verbs.h"
 #include "cluster/settings.h"
 #include "cluster/step.h"
@@ -32,15 +31,17 @@
 #include "design/resolve.h"
 #include "machine/simulator.h"
 #include "machine/topology.h"
-#include "plan/measures/simulated.h"
+#include "plan/measures/names.h"
 #include "plan/options.h"
+#include "plan/plan.h"
+#include "plan/reading/key_list.h"
 #include "plan/reading/reader.h"
 #include "protocol/codec.h"
 #include "protocol/document.h"
 #include "protocol/paths.h"
 #include "report/model.h"
 #include "stabd/daemon/session/builds.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::client {
 namespace {
@@ -571,6 +572,43 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   for (const std::string& warning : shell_warnings(design.plan)) tell("warning: " + warning);
   print(design);
   print_comparisons(design, !sd.empty());
+  return exit_ok;
+}
+
+namespace {
+
+Result<int> print_quantities(bool as_json) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string table = "| quantity | unit | reading | meaning |\n|---|---|---|---|\n";
+  for (const plan::Quantity& each : plan::quantities()) {
+    const std::string reading = each.before.empty()
+                                    ? std::string(each.reading)
+                                    : fmt::format("{}, {}", each.before, each.reading);
+    list.push_back({{"quantity", each.name},
+                    {"unit", each.unit},
+                    {"reading", reading},
+                    {"meaning", each.meaning}});
+    table +=
+        fmt::format("| `{}` | {} | `{}` | {} |\n", each.name, each.unit, reading, each.meaning);
+  }
+  fmt::print("{}", as_json ? list.dump(2) + "\n" : table);
+  return exit_ok;
+}
+
+}  // namespace
+
+Result<int> keys(const Common& common, bool quantities) {
+  if (quantities) return print_quantities(common.json);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const plan::KeyWords& key : plan::describe_keys())
+    list.push_back({{"key", key.path},
+                    {"value", key.value},
+                    {"meaning", key.meaning},
+                    {"default", key.standard}});
+  if (common.json)
+    fmt::print("{}\n", list.dump(2));
+  else
+    fmt::print("{}", toml::table_of_keys(plan::describe_keys()));
   return exit_ok;
 }
 

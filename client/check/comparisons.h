@@ -4,11 +4,15 @@
 // (stats/models/own_error.h).
 #pragma once
 
+#include <compare>
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/plan.h"
+#include "report/model.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::client {
@@ -43,5 +47,59 @@ struct Family {
 
 // The family that decides comes first. Empty if the plan makes no comparisons.
 std::vector<Family> families(const plan::Plan& plan);
+
+// Predicts before a plan runs the smallest change of each treatment that its analysis will find
+// with 80 % power. The prediction needs the variation of trials and changes, as far as it is known
+// before an experiment runs, and includes the correction for all comparisons of the family.
+
+// Identifies comparisons.
+struct Compared {
+  stats::Scope scope = stats::Scope::subject;
+  std::string benchmark{};  // "" unless the scope is one benchmark
+  std::string treatment{};
+
+  auto operator<=>(const Compared&) const = default;
+};
+
+// The variances (not standard deviations) of a nested design.
+struct SeedVariation {
+  double between = 0;  // between seeds
+  double within = 0;   // between the runs of one seed
+};
+
+// Relative standard deviations.
+struct Variation {
+  std::map<std::string, double> trials{};  // a benchmark's trials within a cell and block
+  std::optional<double> all_trials{};      // the same for benchmarks that are not in `trials`
+  std::optional<double> benchmarks{};      // a change between benchmarks
+  // A change between units (blocks, a padding study's seeds, or benchmarks), for the treatment's
+  // comparison that varies most. It replaces the values above, unless the plan's error is pooled.
+  std::map<Compared, double> own{};
+  std::map<std::string, SeedVariation> seeds{};
+};
+
+// Reads the variation from an earlier report. Nothing is known unless the report has the same
+// response on the same scale. If that experiment had other cells, `own` is an approximation.
+Variation variation_of(const report::Document& earlier, const plan::Plan& plan);
+
+inline constexpr double planned_power = 0.8;
+
+struct Detectable {
+  stats::Scope scope = stats::Scope::subject;
+  std::string benchmark{};  // "": all benchmarks together
+  std::string treatment{};
+  double sd = 0;      // the standard deviation from which `change` is computed
+  double change = 0;  // 0.012: 1.2 %
+  std::size_t error_df = 0;
+  std::size_t comparisons = 0;  // corrected together
+};
+
+// Each entry describes the treatment's comparison whose change is hardest to detect. If the
+// variation is unknown, the entry is left out.
+std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation);
+
+// The number of blocks after which half of all experiments of this plan meet its precision rule.
+// Empty for plans with another rule, and if the variation is unknown.
+std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan, const Variation& variation);
 
 }  // namespace stab::client

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "client/check/detectable.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "client/check/comparisons.h"
 #include "plan/reading/testing.h"
 
 namespace stab::client {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "machine/observer.h"
-#include "plan/quantities.h"
+#include "plan/plan.h"
 #include "plan/reading/testing.h"
 
 namespace stab::client {

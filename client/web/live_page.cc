@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/output.h"
-#include "client/progress.h"
+#include "client/follow.h"
+#include "client/streams.h"
 #include "report/html/live.h"
 
 namespace stab::client::web {

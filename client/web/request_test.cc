@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "client/web/request.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "client/web/server.h"
 
 namespace stab::client::web {
 namespace {

@@ -14,8 +14,7 @@
 
 #include "client/client.h"
 #include "client/follow.h"
-#include "client/output.h"
-#include "client/progress.h"
+#include "client/streams.h"
 #include "client/web/live_page.h"
 #include "client/web/server.h"
 

@@ -11,7 +11,7 @@
 
 namespace stab::client::web {
 
-// Like watch(), but also serves a page at `where` (see request.h). If somebody opened the page, it
+// Like watch(), but also serves a page at `where` (see server.h). If somebody opened the page, it
 // goes on after the experiment's end until a browser got the last report or a signal arrives.
 Result<int> watch(const Common& common, std::int64_t id, const std::string& where);
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,5 +42,14 @@ Measured read_output(const OutputMeasure& measure, std::string_view text,
                      std::size_t room = counters::most_sample_bytes,
                      std::chrono::steady_clock::time_point until =
                          std::chrono::steady_clock::now() + longest_reading);
+
+// Finds the number that an RFC 6901 pointer names in a JSON text, which is not kept as a whole.
+
+// Splits "/a~1b/0" into {"a/b", "0"}. Returns nothing if the text is not a pointer.
+std::optional<std::vector<std::string>> split_pointer(std::string_view pointer);
+
+// The error says what was found instead.
+std::expected<counters::Number, std::string> number_at(std::string_view json,
+                                                       const std::vector<std::string>& pointer);
 
 }  // namespace stab::plan

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "plan/measures/pointer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "plan/measures/output.h"
 
 namespace stab::plan {
 namespace {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "plan/measures/regions.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "plan/measures/own_names.h"
+#include "plan/measures/names.h"
 
 namespace stab::plan {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "plan/measures/simulated.h"
-
 #include <gtest/gtest.h>
 
-#include "plan/measures/own_names.h"
+#include "plan/measures/names.h"
 
 namespace stab::plan {
 namespace {

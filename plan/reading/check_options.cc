@@ -13,7 +13,7 @@
 #include "plan/options.h"
 #include "plan/reading/draft.h"
 #include "plan/reading/reader.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

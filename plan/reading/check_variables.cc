@@ -12,8 +12,7 @@
 #include "design/expand.h"
 #include "design/resolve.h"
 #include "plan/reading/draft.h"
-#include "plan/rules.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 

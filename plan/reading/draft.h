@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "plan/reading/keys.h"
+#include "plan/reading/key_list.h"
 #include "plan/reading/reader.h"
-#include "toml/table.h"
+#include "toml/keys.h"
 
 namespace stab::plan {
 

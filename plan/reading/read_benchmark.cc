@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "plan/reading/draft.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "plan/measures/formula.h"
-#include "plan/quantities.h"
+#include "plan/plan.h"
 #include "plan/reading/draft.h"
 
 namespace stab::plan {

@@ -10,10 +10,10 @@
 #include <ranges>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/time.h"
 #include "plan/options.h"
 #include "plan/reading/draft.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 

@@ -9,15 +9,12 @@
 #include <utility>
 
 #include "design/rotation.h"
-#include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/google_benchmark.h"
+#include "plan/measures/names.h"
 #include "plan/measures/output.h"
-#include "plan/measures/own_names.h"
-#include "plan/measures/regions.h"
-#include "plan/measures/simulated.h"
 #include "plan/reading/draft.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 

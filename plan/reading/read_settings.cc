@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "plan/reading/draft.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 

@@ -11,7 +11,7 @@
 #include "design/model.h"
 #include "design/resolve.h"
 #include "plan/reading/draft.h"
-#include "plan/substitute.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plan/plan.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::plan {
 

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "plan/quantities.h"
-#include "plan/reading/keys.h"
+#include "plan/plan.h"
+#include "plan/reading/key_list.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {

@@ -7,7 +7,7 @@
 
 #include "plan/reading/reader.h"
 #include "plan/reading/testing.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 
 namespace stab::plan {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "report/sections/sections.h"
 #include "report/words/answer.h"
 #include "report/words/causal_words.h"

@@ -8,8 +8,8 @@
 #include <ctime>
 #include <ranges>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "report/sections/sections.h"
 #include "report/sections/shared_words.h"
 #include "report/words/answer.h"

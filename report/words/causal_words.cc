@@ -8,8 +8,8 @@
 #include <cmath>
 #include <string>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 
 namespace stab::report {
 namespace {

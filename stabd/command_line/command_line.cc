@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "client/output.h"
+#include "client/streams.h"
 #include "client/web/web.h"
 #include "protocol/paths.h"
 #include "stabd/command_line/help.h"

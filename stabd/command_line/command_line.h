@@ -12,14 +12,9 @@
 #include <vector>
 
 #include "client/ab/ab.h"
-#include "client/ab/demo.h"
 #include "client/analyze.h"
 #include "client/causal.h"
-#include "client/causal_verify.h"
-#include "client/database.h"
 #include "client/history.h"
-#include "client/machine.h"
-#include "client/replay.h"
 #include "client/verbs.h"
 
 namespace CLI {

@@ -14,8 +14,8 @@
 
 #include "base/text.h"
 #include "client/client.h"
-#include "client/output.h"
-#include "client/stored.h"
+#include "client/run_folder.h"
+#include "client/streams.h"
 #include "stabd/command_line/command_line.h"
 #include "stabd/manual.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 
-#include "client/database.h"
+#include "client/verbs.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 
-#include "base/output_mark.h"
-#include "client/database.h"
+#include "base/streams.h"
+#include "client/verbs.h"
 #include "client/web/web.h"
 #include "stabd/command_line/command_line.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "client/database.h"
+#include "client/verbs.h"
 #include "stabd/command_line/command_line.h"
 
 namespace stab::command_line {

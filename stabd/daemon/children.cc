@@ -15,8 +15,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/duration.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "machine/environment.h"
 
 namespace stab::daemon {

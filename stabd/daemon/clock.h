@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/clock.h"
+#include "base/time.h"
 
 namespace stab::daemon {
 

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
+#include "base/time.h"
 #include "plan/reading/reader.h"
 #include "results/run_request.h"
 #include "stabd/daemon/folders.h"
 #include "stabd/daemon/host.h"
 #include "stabd/daemon/requests.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::daemon {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/sampler.h"
 #include "plan/reading/reader.h"

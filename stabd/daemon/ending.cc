@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/duration.h"
+#include "base/time.h"
 
 namespace stab::daemon {
 namespace {

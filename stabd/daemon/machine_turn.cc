@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/time.h"
 
 namespace stab::daemon {
 

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.h"
 #include "base/json.h"
+#include "base/time.h"
 #include "cluster/step.h"
 #include "protocol/messages.h"
 #include "stabd/daemon/reading.h"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/time.h"
 
 namespace stab::daemon {
 namespace {

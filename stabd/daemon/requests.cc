@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "base/base64.h"
-#include "base/clock.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "design/expand.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"

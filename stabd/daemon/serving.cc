@@ -14,8 +14,8 @@
 #include <csignal>
 #include <filesystem>
 
-#include "base/duration.h"
 #include "base/streams.h"
+#include "base/time.h"
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/folders.h"
 

@@ -13,8 +13,8 @@
 #include <csignal>
 #include <string>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "protocol/codec.h"
 #include "protocol/containment.h"
 

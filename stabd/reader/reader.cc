@@ -30,7 +30,7 @@
 #include "stabd/reader/answers.h"
 #include "stabd/reader/bounds.h"
 #include "stabd/reader/reader.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::reader {
 namespace {

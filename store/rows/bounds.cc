@@ -16,7 +16,6 @@
 #include "store/exceptions.h"
 #include "store/records.h"
 #include "store/rows/lists.h"
-#include "store/trial_columns.h"
 
 namespace stab::store {
 namespace {
@@ -30,7 +29,7 @@ constexpr std::int64_t output = 64 * kib;
 constexpr std::int64_t reason = 256 * kib;  // a command and its output
 constexpr std::int64_t event = 800;         // an event's name of 200 characters
 
-// These agree with the limits of plans (plan/rules.h) and of messages (protocol).
+// These agree with the limits of plans (plan/texts.h) and of messages (protocol).
 constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"meta", "value", path},
                             TextBound{"machine", "key", path},

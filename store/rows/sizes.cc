@@ -11,7 +11,7 @@
 
 #include "store/exceptions.h"
 #include "store/rows/bounds.h"
-#include "store/rows/codec.h"
+#include "store/rows/row.h"
 
 namespace stab::store {
 namespace {

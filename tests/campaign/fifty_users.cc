@@ -48,8 +48,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "machine/topology.h"
 #include "protocol/messages.h"
 #include "tests/system/lab.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "base/output_mark.h"
+#include "base/streams.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {

@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "store/store.h"
 #include "tests/system/lab.h"
 

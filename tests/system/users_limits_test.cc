@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/fd.h"
+#include "base/time.h"
 #include "protocol/messages.h"
 #include "tests/system/users.h"
 

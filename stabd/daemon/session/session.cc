@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <span>
 
-#include "base/clock.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "design/expand.h"
 #include "machine/facts.h"
 #include "machine/topology.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 #include "results/document.h"
 #include "results/exclusion.h"
 #include "results/run_request.h"

@@ -10,9 +10,9 @@
 
 #include "base/text.h"
 #include "design/expand.h"
-#include "plan/measures/builds.h"
 #include "plan/measures/formula.h"
-#include "plan/substitute.h"
+#include "plan/measures/names.h"
+#include "plan/texts.h"
 #include "results/document.h"
 #include "stabd/daemon/session/session.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "plan/measures/formula.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 #include "stabd/daemon/session/session.h"
 
 namespace stab::daemon {

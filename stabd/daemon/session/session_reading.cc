@@ -6,10 +6,10 @@
 #include <chrono>
 #include <utility>
 
-#include "base/duration.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "design/expand.h"
-#include "plan/rules.h"
+#include "plan/texts.h"
 #include "results/stopping.h"
 #include "stabd/daemon/session/session.h"
 

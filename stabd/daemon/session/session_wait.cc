@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/duration.h"
+#include "base/time.h"
 #include "design/expand.h"
 #include "results/document.h"
 #include "stabd/daemon/session/session.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "plan/measures/own_names.h"
+#include "plan/measures/names.h"
 #include "stabd/daemon/session/testing.h"
 
 namespace stab::daemon {

@@ -16,7 +16,7 @@
 #include "plan/reading/reader.h"
 #include "stabd/daemon/session/session.h"
 #include "store/test_support.h"
-#include "toml/problems.h"
+#include "toml/value.h"
 
 namespace stab::daemon {
 

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 
@@ -39,5 +41,14 @@ inline Clocks clocks() {
           .running_ns = running_clock_ns(),
           .boot = boot.substr(0, boot.find('\n'))};
 }
+
+// Durations as people write and read them.
+
+// "500ms", "1.5s", "10min" or "10m", "2h", "250us", "80ns"; no sign and no spaces. Returns nullopt
+// for any other text.
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
+
+// Three significant digits and a unit: "1.23 s", "45.6 ms", "2 min 5 s", "3 h 20 min".
+std::string format_duration(std::chrono::nanoseconds duration);
 
 }  // namespace stab

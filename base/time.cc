@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/duration.h"
+#include "base/time.h"
 
 #include <fmt/format.h>
 
