@@ -30,7 +30,7 @@
 #include "client/exit_code.h"
 #include "client/streams.h"
 #include "report/json.h"
-#include "report/sections/causal_tables.h"
+#include "report/sections/sections.h"
 #include "report/words/causal_words.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/arrival_loads.h"

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "plan/measures/google_benchmark.h"
 #include "plan/plan.h"
-#include "stats/data/interner.h"
+#include "stats/data/dataset.h"
 
 namespace stab::client::foreign {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "design/expand.h"
 #include "design/fractional.h"
-#include "design/rotation.h"
 #include "plan/measures/names.h"
 
 namespace stab::plan {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "design/rotation.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -168,7 +168,7 @@ struct Generator {
   std::uint32_t product = 0;
 };
 
-// The rule by which an experiment may end before its last block (stats/verdicts/stopping.h). It is
+// The rule by which an experiment may end before its last block (stats/verdicts/decide.h). It is
 // evaluated only between blocks, so that the stored blocks are complete.
 enum class StopRule { precision, sequential };
 constexpr std::string_view to_string(StopRule rule) {
@@ -371,7 +371,7 @@ struct Plan {
   // [measure]: events that are counted in each trial. The events of a group are counted at the same
   // time.
   std::vector<std::vector<std::string>> counters;
-  // Sets of further events. Each block counts one set (design/rotation.h). There are no sets, or at
+  // Sets of further events. Each block counts one set (design/expand.h). There are no sets, or at
   // least two.
   std::vector<std::vector<std::string>> rotated;
   // The event whose samples say in which functions each trial spends it; "": no samples are taken.

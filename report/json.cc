@@ -11,9 +11,8 @@
 #include <variant>
 
 #include "base/json.h"
-#include "report/sections/causal_tables.h"
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
 

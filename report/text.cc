@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
+
 #include "report/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <ranges>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
+#include "report/words/answer.h"
 #include "report/words/grid.h"
+#include "report/words/quantity.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 namespace {
@@ -118,6 +126,326 @@ std::string analysis_text(std::string_view title, const Analysis& analysis,
                           const TextOptions& options) {
   return styled(one_line(title, page_width), Style::bold, options.colour) + "\n\n" +
          answer_text(analysis, options) + "\n" + body(analysis, "", {}, options);
+}
+
+namespace {
+
+// The short report, which fits on one screen.
+
+using stats::Analysis;
+
+// The short report's table. It has a row for each version if there is one treatment, else a row for
+// each comparison.
+class ScreenTable {
+ public:
+  ScreenTable(const std::vector<const Analysis*>& numbers, std::size_t width)
+      : numbers_(numbers), width_(width) {
+    if (numbers_.size() == 1 && is_one_treatment(*numbers_.front()))
+      add_versions(*numbers_.front());
+    else
+      for (const Analysis* each : numbers_) add_comparisons(*each);
+  }
+
+  [[nodiscard]] std::size_t lines() const { return rows_.empty() ? 0 : rows_.size() + 1; }
+  [[nodiscard]] std::string render(bool colour) const {
+    // If the table is too wide, the column p goes first, then the middle of long names: names of
+    // versions often differ at their ends.
+    for (const auto& [with_p, longest_name] :
+         {std::pair(true, 40UL), {false, 40UL}, {false, 18UL}}) {
+      const Grid grid = grid_of(with_p, longest_name);
+      if (grid.width() <= width_ || longest_name == 18) return grid.render(colour);
+    }
+    return "";
+  }
+  // Cuts the table to at most `lines` lines. Rows without a verdict go first. Returns how many rows
+  // it removed.
+  std::size_t cut_to(std::size_t lines) {
+    const std::size_t all = rows_.size();
+    const std::size_t most = std::max<std::size_t>(lines, 2) - 1;
+    for (std::size_t i = rows_.size(); i-- > 0 && rows_.size() > most;)
+      if (rows_[i].is_open) rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(i));
+    rows_.resize(std::min(rows_.size(), most));
+    return all - rows_.size();
+  }
+
+ private:
+  struct Row {
+    std::string subject{};
+    std::string what{};
+    std::string mean{};
+    std::string change{};
+    std::string interval{};
+    std::string p{};
+    Cell verdict{};
+    bool is_open = false;
+  };
+
+  static bool is_one_treatment(const Analysis& analysis) {
+    return analysis.suite == 0 && !analysis.spec.all_pairs && !analysis.means.empty() &&
+           analysis.spec.treatments.size() == 1;
+  }
+  static bool has_many_subjects(const Analysis& analysis) {
+    return std::ranges::any_of(analysis.means, [&](const auto& mean) {
+      return mean.subject != analysis.means.front().subject;
+    });
+  }
+
+  void add_versions(const Analysis& analysis) {
+    first_ = one_line(analysis.spec.treatments.front(), 40);
+    with_mean_ = true;
+    for (auto mean = analysis.means.begin(); mean != analysis.means.end(); ++mean) {
+      const auto end = std::find_if(mean, analysis.means.end(), [&](const auto& each) {
+        return each.subject != mean->subject;
+      });
+      const Scale scale = scale_for({mean, end}, analysis.spec.unit);
+      for (auto each = mean; each != end; ++each) {
+        Row row{.subject = has_many_subjects(analysis) ? each->subject : "",
+                .what = each->levels.front(),
+                .mean = quantity(each->mean, scale)};
+        const auto effect = std::ranges::find_if(analysis.effects, [&](const auto& one) {
+          return one.subject == each->subject && one.level == each->levels.front();
+        });
+        if (effect != analysis.effects.end()) add_numbers(analysis, *effect, row);
+        rows_.push_back(std::move(row));
+      }
+      mean = end - 1;
+    }
+  }
+
+  void add_comparisons(const Analysis& analysis) {
+    first_ = "comparison";
+    std::vector<const stats::Effect*> effects;
+    for (const stats::Effect& each : analysis.effects) effects.push_back(&each);
+    const auto& asked = analysis.spec.asked;
+    // Effects with the same rank keep their order.
+    std::ranges::sort(effects, {}, [&](const stats::Effect* each) {
+      return std::tuple(each->scope != stats::deciding_scope(analysis),
+                        std::ranges::find(asked, each->treatment) - asked.begin(), each);
+    });
+    for (const stats::Effect* each : effects) {
+      Row row{.subject = analysis.suite > 0 || has_many_subjects(analysis)
+                             ? row_label(analysis, each->subject, each->scope)
+                             : "",
+              .what = fmt::format("{}{}: {} -> {}",
+                                  numbers_.size() > 1 ? analysis.spec.response + " " : "",
+                                  each->treatment, each->baseline, each->level)};
+      add_numbers(analysis, *each, row);
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  static void add_numbers(const Analysis& analysis, const stats::Effect& effect, Row& row) {
+    const ChangeWords words = change_words(analysis, effect);
+    const bool family = has_family(analysis) && !stats::is_control(effect, analysis.spec);
+    const auto& p = family ? effect.p_adjusted : effect.p;
+    row.change = words.change;
+    row.interval = family && words.adjusted != "-" ? words.adjusted : words.interval;
+    row.p = p ? p_text(*p) : "-";
+    row.is_open = effect.verdict == stats::Verdict::unsure;
+    row.verdict = stats::is_control(effect, analysis.spec)
+                      ? Cell{"(control)"}
+                      : Cell{std::string(verdict_text(effect.verdict, analysis.spec)),
+                             verdict_style(effect.verdict)};
+  }
+
+  [[nodiscard]] Grid grid_of(bool with_p, std::size_t longest_name) const {
+    const bool with_subject =
+        std::ranges::any_of(rows_, [](const Row& row) { return !row.subject.empty(); });
+    const bool family =
+        std::ranges::any_of(numbers_, [](const Analysis* each) { return has_family(*each); });
+    Grid grid;
+    if (with_subject) grid.column(name(numbers_.front()->spec.subject), Align::left);
+    grid.column(first_, Align::left);
+    if (with_mean_) grid.column(one_line(response_words(numbers_.front()->spec), 20), Align::right);
+    grid.column("change", Align::right);
+    grid.column(
+        family ? "adjusted interval" : level_text(numbers_.front()->spec.alpha) + " interval",
+        Align::right);
+    if (with_p) grid.column(family ? "adjusted p" : "p", Align::right);
+    grid.column("verdict", Align::left);
+    for (const Row& row : rows_) {
+      std::vector<Cell> cells;
+      if (with_subject) cells.push_back({without_middle(row.subject, longest_name)});
+      cells.push_back({without_middle(row.what, with_mean_ ? longest_name : 2 * longest_name)});
+      if (with_mean_) cells.push_back({row.mean, Style::bold});
+      cells.push_back({row.change, Style::bold});
+      cells.push_back({row.interval});
+      if (with_p) cells.push_back({row.p});
+      cells.push_back(row.verdict);
+      grid.row(std::move(cells));
+    }
+    return grid;
+  }
+
+  const std::vector<const Analysis*>& numbers_;
+  std::size_t width_;
+  std::string first_;
+  bool with_mean_ = false;
+  std::vector<Row> rows_;
+};
+
+std::size_t lines_in(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+// The paragraphs that fit into a number of lines. Earlier paragraphs go first, and the first one is
+// always included.
+struct Fitted {
+  std::string text;
+  std::size_t left_out = 0;
+};
+Fitted fit(const std::vector<std::string>& paragraphs, std::size_t lines) {
+  Fitted result;
+  for (const std::string& each : paragraphs) {
+    const bool fits = lines_in(result.text) + lines_in(each) <= lines;
+    if (fits || result.text.empty())
+      result.text += each;
+    else
+      ++result.left_out;
+  }
+  return result;
+}
+
+std::size_t lines_of_all(const std::vector<std::string>& paragraphs) {
+  std::size_t all = 0;
+  for (const std::string& each : paragraphs) all += lines_in(each);
+  return all;
+}
+
+std::string counted(std::size_t n, std::string_view one, std::string_view many) {
+  return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
+}
+
+// How quiet the machine was, without the reasons; "" if it was good.
+std::string short_quiet(const Quietness& quietness) {
+  if (quietness.found.empty() || quietness.grade == "good") return "";
+  return quietness.grade.empty() ? "not known" : quietness.grade + " for measurements";
+}
+
+// For a busy machine. Nobody knows by how much the load widens intervals, so the text says what to
+// do.
+std::string short_load(const Load& load) {
+  return load_numbers(load) +
+         ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
+}
+
+std::string control_known(const Analysis& analysis) {
+  const auto control = std::ranges::find_if(analysis.effects, [&](const stats::Effect& each) {
+    return stats::is_control(each, analysis.spec);
+  });
+  if (control == analysis.effects.end()) return "";
+  if (!control->reach || !control->reach->share)
+    return "the control's change has no interval, so there is no verdict";
+  return fmt::format(
+      "measuring the first level twice gave a difference of {}, so there is no verdict on "
+      "smaller changes",
+      interval_text(control->low, control->high));
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const auto line : std::views::split(text, '\n')) lines.emplace_back(std::string_view(line));
+  return lines;
+}
+
+}  // namespace
+
+Screen screen_of(const Document& document) {
+  const Analysis& analysis = document.analysis;
+  Screen screen{.title = fmt::format("{}  (experiment {}, {})", one_line(document.experiment, 45),
+                                     document.id, one_line(document.state, 12)),
+                .question = document.question,
+                .answer = split_lines(answer_of(document)),
+                .notes = analysis.notes,
+                .full = "all tables, the settings and the machine"};
+  const auto known = [&](std::string label, std::string text) {
+    if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text)});
+  };
+  known("Trials", trials_text(document));
+  known("Reason", document.reason);
+  if (document.looked_early)
+    known("Early",
+          "the experiment has not reached its planned end; the error rate of its verdicts holds "
+          "only if you look at the results once, at the planned end");
+  if (document.exclusions && document.exclusions->disturbed > 0)
+    known("Excluded", dependence_text(*document.exclusions));
+  known("Output", outputs_text(document.outputs));
+  if (document.simulated) known("Simulated", simulated_text());
+  for (const std::string& each : disagreements(document)) known("Disagree", each);
+  known("Layout", layouts_text(document.layouts));
+  known("Control", control_known(analysis));
+  if (document.load.is_busy()) known("Load", short_load(document.load));
+  known("Noise", document.noise ? noise_text(*document.noise) : "");
+  known("Tests", rejected_assumptions(analysis));
+  known("Quiet", short_quiet(document.quietness));
+  screen.numbers.push_back(&analysis);
+  for (const Analysis& each : document.others) screen.numbers.push_back(&each);
+  if (!document.causes.empty()) {
+    const FailureCause& first = document.causes.front();
+    if (!first.last_lines.empty()) {
+      // The sentence about failures is the first one if something is unsure, else the last one. If
+      // it already quotes the output, the end of the output comes after all sentences.
+      const bool is_quoted = std::ranges::any_of(
+          first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
+      screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
+      screen.said = fmt::format("The output of the first failure ended with: {}",
+                                fmt::join(first.last_lines, " | "));
+    }
+    screen.next = fmt::format(
+        "'stabctl logs {}' shows what failed builds and trials printed. After 'stabctl run', add "
+        "--folder FOLDER.",
+        document.id);
+  }
+  return screen;
+}
+
+std::string shown(const Screen& screen, const TextOptions& options) {
+  const std::size_t width = std::min(options.width, screen_width);
+  std::string head = styled(one_line(screen.title, width), Style::bold, options.colour) + "\n";
+  if (!screen.question.empty()) head += paragraph("", one_line(screen.question, 2 * width), width);
+  head += "\n";
+  std::vector<std::string> answer;
+  const TextOptions narrow{.colour = options.colour, .width = width};
+  for (const std::string& each : screen.answer)
+    answer.push_back(answer.empty() ? labelled("Answer: ", one_line(each, longest), narrow)
+                                    : paragraph("        ", one_line(each, longest), width));
+  if (!screen.said.empty())
+    answer.insert(
+        answer.begin() + static_cast<std::ptrdiff_t>(std::min(screen.said_behind, answer.size())),
+        paragraph("        ", one_line(screen.said, longest), width));
+  std::vector<std::string> trust;
+  for (const Screen::Known& each : screen.trust)
+    trust.push_back(
+        paragraph(fmt::format("  {:<9} ", each.label), one_line(each.text, longest), width));
+  ScreenTable table(screen.numbers, width);
+  const std::string next = screen.next.empty() ? "" : labelled("Next: ", screen.next, narrow);
+  // `ends` is the two lines about --full. Each part also has an empty line before it.
+  constexpr std::size_t ends = 2;
+  const std::size_t room =
+      screen_lines - std::min(screen_lines, lines_in(head) + lines_in(next) + ends + 3);
+  const std::size_t least_table = std::min<std::size_t>(table.lines(), 4);
+  const std::size_t least_trust = std::min<std::size_t>(lines_of_all(trust), 4);
+  const std::size_t reserved = least_table + least_trust;
+  const Fitted answered = fit(answer, room - std::min(room, reserved));
+  std::size_t rest = room - std::min(room, lines_in(answered.text));
+  const Fitted trusted = fit(trust, std::max(rest, least_table) - least_table);
+  rest -= std::min(rest, lines_in(trusted.text));
+  const std::size_t hidden_rows = table.lines() > rest ? table.cut_to(rest) : 0;
+  rest -= std::min(rest, table.lines());
+  std::vector<std::string> notes;
+  for (const std::string& each : screen.notes)
+    notes.push_back(paragraph("  Note      ", one_line(each, longest), width));
+  std::size_t noted = 0;
+  std::string note_text;
+  while (noted < notes.size() && lines_in(note_text) + lines_in(notes[noted]) <= rest)
+    note_text += notes[noted++];
+  std::string text = head + answered.text + "\n" + trusted.text + note_text;
+  if (table.lines() > 0) text += "\n" + table.render(options.colour);
+  text += "\n" + next;
+  const std::string full =
+      counted(answered.left_out, "sentence", "sentences") + counted(hidden_rows, "row", "rows") +
+      counted(notes.size() - noted + trusted.left_out, "note", "notes") + screen.full;
+  return screen.full.empty() ? text : text + labelled("With --full: ", full + ".", narrow);
 }
 
 }  // namespace stab::report

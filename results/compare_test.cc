@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "results/compare.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +7,9 @@
 #include <functional>
 
 #include "design/expand.h"
-#include "design/rotation.h"
 #include "plan/reading/testing.h"
 #include "report/words/answer.h"
+#include "results/answers.h"
 #include "store/test_support.h"
 
 namespace stab::results {

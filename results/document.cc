@@ -15,7 +15,6 @@
 #include "design/expand.h"
 #include "design/fractional.h"
 #include "design/model.h"
-#include "design/rotation.h"
 #include "machine/facts.h"
 #include "plan/plan.h"
 #include "plan/reading/reader.h"

@@ -32,7 +32,6 @@
 #include "results/trials.h"
 #include "stats/numbers/summary.h"
 #include "stats/tests/estimate.h"
-#include "stats/tests/student.h"
 #include "stats/verdicts/decide.h"
 #include "store/reader.h"
 #include "toml/value.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "plan/plan.h"
 #include "protocol/messages.h"
-#include "report/html/background.h"
+#include "report/html/page.h"
 #include "report/model.h"
 #include "results/document.h"
 #include "store/reader.h"

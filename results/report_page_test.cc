@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "report/html/groups.h"
 #include "report/html/parsing_testing.h"
+#include "report/html/parts.h"
 #include "results/sums.h"
 #include "results/testing.h"
 

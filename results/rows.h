@@ -11,7 +11,6 @@
 
 #include "plan/plan.h"
 #include "report/model.h"
-#include "results/causal_cells.h"
 #include "results/exclusion.h"
 #include "results/sums.h"
 #include "results/trials.h"

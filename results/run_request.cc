@@ -14,7 +14,6 @@
 #include "base/random.h"
 #include "design/expand.h"
 #include "design/resolve.h"
-#include "design/rotation.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
 #include "plan/reading/reader.h"

@@ -8,7 +8,6 @@
 
 #include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
-#include "stats/verdicts/stopping.h"
 
 namespace stab::results {
 namespace {

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "design/expand.h"
-#include "design/rotation.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "results/document.h"

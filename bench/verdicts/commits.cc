@@ -10,7 +10,7 @@
 #include "client/history.h"
 #include "report/model.h"
 #include "stats/analyse/analyse.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 
 namespace stab::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 
 namespace stab::bench {
 namespace {

@@ -18,7 +18,6 @@
 #include "machine/child.h"
 #include "machine/environment.h"
 #include "stats/tests/estimate.h"
-#include "stats/tests/student.h"
 #include "stats/verdicts/analysis.h"
 #include "worker/trial.h"
 

@@ -20,7 +20,6 @@
 #include "machine/topology.h"
 #include "protocol/work.h"
 #include "stats/tests/estimate.h"
-#include "stats/tests/student.h"
 #include "worker/heap_libraries.h"
 #include "worker/trial.h"
 

@@ -9,11 +9,10 @@
 
 #include "design/expand.h"
 #include "design/model.h"
-#include "design/rotation.h"
 #include "stats/numbers/distribution.h"
 #include "stats/planning/power.h"
 #include "stats/planning/repeated.h"
-#include "stats/verdicts/stopping.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::client {
 namespace {

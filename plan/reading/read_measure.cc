@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "design/rotation.h"
+#include "design/expand.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/google_benchmark.h"
 #include "plan/measures/names.h"

@@ -12,7 +12,6 @@
 #include "report/html/page.h"
 #include "report/html/parsing_testing.h"
 #include "report/html/parts.h"
-#include "report/html/plots.h"
 #include "report/html/testing.h"
 
 namespace stab::report::html {

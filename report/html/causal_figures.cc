@@ -10,8 +10,7 @@
 #include "base/text.h"
 #include "report/html/canvas.h"
 #include "report/html/parts.h"
-#include "report/html/plots.h"
-#include "report/sections/causal_tables.h"
+#include "report/sections/sections.h"
 #include "report/words/causal_words.h"
 
 namespace stab::report::html {

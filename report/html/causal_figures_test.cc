@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/html/plots.h"
+#include "report/html/parts.h"
 #include "stats/causal/simulate.h"
 
 namespace stab::report::html {

@@ -11,7 +11,7 @@
 #include "report/html/markup.h"
 #include "report/html/page.h"
 #include "report/html/parsing_testing.h"
-#include "report/html/plots.h"
+#include "report/html/parts.h"
 #include "report/html/testing.h"
 
 namespace stab::report::html {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "report/html/background.h"
 #include "report/html/markup.h"
+#include "report/html/page.h"
 
 namespace stab::report::html {
 

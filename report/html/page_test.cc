@@ -11,11 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "report/html/groups.h"
 #include "report/html/markup.h"
 #include "report/html/parsing_testing.h"
 #include "report/html/parts.h"
-#include "report/html/plots.h"
 #include "report/sample_document.h"
 
 namespace stab::report::html {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
 #include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"
 

@@ -4,8 +4,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 
 namespace stab::report {

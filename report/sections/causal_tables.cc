@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report/sections/causal_tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Text, page and JSON of a causal profile come from the same rows.
-#include "report/sections/causal_tables.h"
-
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "report/json.h"
+#include "report/sections/sections.h"
 
 namespace stab::report {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 #include "report/words/quantity.h"
 #include "stats/verdicts/decide.h"

@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "report/sections/section.h"
 #include "report/sections/sections.h"
-#include "report/sections/shared_words.h"
 #include "report/words/answer.h"
 #include "report/words/causal_words.h"
 #include "report/words/grid.h"

@@ -13,12 +13,10 @@
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
 #include "stats/data/slow_machines.h"
-#include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/designs/table.h"
 #include "stats/verdicts/analysis.h"
-#include "stats/verdicts/builds.h"
 #include "stats/verdicts/decide.h"
 #include "stats/verdicts/foresight.h"
 

@@ -10,7 +10,7 @@
 
 #include "stats/analyse/analyse.h"
 #include "stats/data/csv.h"
-#include "stats/tests/independence.h"
+#include "stats/tests/diagnostics.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

@@ -9,9 +9,9 @@
 
 #include "stats/designs/assumptions.h"
 #include "stats/designs/effects.h"
-#include "stats/tests/equal_variances.h"
-#include "stats/tests/normality.h"
-#include "stats/tests/student.h"
+#include "stats/tests/diagnostics.h"
+#include "stats/tests/estimate.h"
+#include "stats/tests/variances.h"
 #include "stats/tests/wilcoxon.h"
 
 namespace stab::stats {

@@ -21,7 +21,6 @@
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
 #include "stats/data/terms.h"
-#include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
 #include "stats/designs/table.h"

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "stats/data/dataset.h"
-#include "stats/data/interner.h"
 #include "stats/numbers/decimal.h"
 
 namespace stab::stats {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "stats/numbers/order.h"
+#include "stats/numbers/summary.h"
 
 namespace stab::stats {
 namespace {

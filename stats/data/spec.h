@@ -25,7 +25,7 @@ enum class Design {
   nested,
   // Nothing differs: see calibration.h.
   calibration,
-  // Like nested, but both levels of the one treatment have the same seeds: see padding_study.h.
+  // Like nested, but both levels of the one treatment have the same seeds: see estimate.h.
   padding_study,
 };
 

@@ -7,11 +7,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
-#include "stats/tests/equal_variances.h"
-#include "stats/tests/independence.h"
-#include "stats/tests/normality.h"
+#include "stats/designs/effects.h"
+#include "stats/tests/diagnostics.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "stats/analyse/analyse.h"
-#include "stats/designs/contrasts.h"
+#include "stats/designs/effects.h"
 #include "stats/oracle/data.h"
 #include "stats/oracle/expect.h"
 #include "stats/verdicts/analysis.h"

@@ -9,7 +9,6 @@
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
 #include "stats/designs/effects.h"
-#include "stats/designs/interactions.h"
 #include "stats/models/own_error.h"
 #include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"
@@ -62,7 +61,7 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
 bool is_padding_study(const Prepared& data);
 
 // For one subject: the mean change in percent between the arms that share a seed; see
-// padding_study.h.
+// estimate.h.
 void analyse_padding(const Prepared& data, const Subject& subject, Analysis& analysis,
                      Notes& notes);
 

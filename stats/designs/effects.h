@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,5 +72,47 @@ Sides sides(const Prepared& data, const std::vector<Group>& cells, const Compari
 // The mean at the level minus the mean at the baseline, both over the pairs of sides().
 Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
                      const Comparison& comparison);
+
+// Comparisons of cells with weights: a treatment's effect, or an interaction of treatments with two
+// levels each. Both are averaged over the other treatments.
+
+// The difference of differences, or for three treatments the difference of such differences. It has
+// no weights if the subject lacks a cell that is needed.
+Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& cells,
+                              std::uint32_t term);
+
+// Returns the interactions that have such weights, as bits of treatments.
+std::vector<std::uint32_t> two_level_interactions(const Prepared& data);
+
+// Returns the trials' distances from their cell's mean, by cell.
+std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
+                                                    const std::vector<Group>& cells);
+
+// Compares the variances of cells, with weights like those of contrasts; see variances.h.
+using SpreadOf = std::function<std::optional<Spread>(std::span<const double>)>;
+// Each block that has all cells with a weight gives one number for each cell. The arguments must
+// outlive the result.
+SpreadOf spread_by_blocks(const Prepared& data, const Subject& subject,
+                          const std::vector<Group>& cells);
+// Uses all numbers of each cell, which are independent of each other.
+SpreadOf spread_by_numbers(const Prepared& data, const std::vector<std::vector<double>>& cells);
+
+// The mean of the subjects' log ratios with Student's interval: the ratio over a suite. Returns
+// nothing below three subjects, or if they do not vary.
+std::optional<Spread> spread_over(std::span<const double> ratios, double alpha);
+
+// Interactions of treatments with two levels each, as numbers with intervals.
+
+// Estimates a contrast of a subject's cells with the method of a design; nothing if that is
+// impossible.
+using Estimator = std::function<std::optional<Estimate>(const Contrast&)>;
+
+// `estimate` is the difference of differences on the model's scale.
+Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
+                             const Estimate& estimate);
+
+// Adds all interactions that the cells of the subject allow. `cells` come from by_cell().
+void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
+                      const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis);
 
 }  // namespace stab::stats

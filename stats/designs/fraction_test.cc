@@ -10,7 +10,7 @@
 
 #include "stats/analyse/analyse.h"
 #include "stats/models/factorial.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tables, which agree with R (factorial_test.cc, nested_test.cc, within_test.cc), have the same
 // tests of terms with one degree of freedom: F = (difference / error)^2.
-#include "stats/designs/interactions.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +9,9 @@
 #include <map>
 
 #include "stats/analyse/analyse.h"
+#include "stats/designs/effects.h"
 #include "stats/numbers/distribution.h"
-#include "stats/numbers/order.h"
+#include "stats/numbers/summary.h"
 #include "stats/oracle/data.h"
 #include "stats/oracle/expect.h"
 

@@ -6,14 +6,11 @@
 #include "stats/data/terms.h"
 #include "stats/designs/alternatives.h"
 #include "stats/designs/assumptions.h"
-#include "stats/designs/contrasts.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
-#include "stats/designs/interactions.h"
-#include "stats/designs/randomized.h"
 #include "stats/designs/table.h"
 #include "stats/models/factorial.h"
-#include "stats/tests/variance_components.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 namespace {

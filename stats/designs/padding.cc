@@ -12,7 +12,7 @@
 #include "stats/designs/table.h"
 #include "stats/models/own_error.h"
 #include "stats/numbers/distribution.h"
-#include "stats/tests/padding_study.h"
+#include "stats/tests/estimate.h"
 #include "stats/tests/wilcoxon.h"
 
 namespace stab::stats {

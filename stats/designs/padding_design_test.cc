@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "stats/analyse/analyse.h"
-#include "stats/oracle/simulate.h"
-#include "stats/tests/padding_study.h"
+#include "stats/oracle/data.h"
+#include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

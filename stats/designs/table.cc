@@ -8,7 +8,7 @@
 #include "stats/data/notes.h"
 #include "stats/data/terms.h"
 #include "stats/numbers/distribution.h"
-#include "stats/tests/effect_size.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 

@@ -42,7 +42,7 @@ std::vector<std::uint32_t> model_terms(const Spec& spec, const Layout& names);
 AnovaTable strata_table(const Prepared& data, const Strata& strata, const std::string& unit);
 
 // Adds partial eta squared and omega squared of the tested terms, with the interval
-// (effect_size.h).
+// (variances.h).
 void add_shares(AnovaTable& table, double alpha);
 
 }  // namespace stab::stats

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 
 namespace stab::stats {
 namespace {

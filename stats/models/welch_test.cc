@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "stats/models/welch.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "stats/models/own_error.h"
 #include "stats/numbers/distribution.h"
 #include "stats/oracle/expect.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/numbers/tails.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "stats/oracle/deviation.h"
+#include "stats/numbers/distribution.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
 
 namespace stab::stats {

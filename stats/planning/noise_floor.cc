@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "stats/numbers/order.h"
+#include "stats/numbers/summary.h"
 #include "stats/tests/sample.h"
 
 namespace stab::stats {

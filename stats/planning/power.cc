@@ -8,7 +8,6 @@
 
 #include "stats/numbers/distribution.h"
 #include "stats/numbers/root.h"
-#include "stats/numbers/tails.h"
 #include "stats/tests/sample.h"
 
 namespace stab::stats {

@@ -6,10 +6,10 @@
 
 #include <cmath>
 
-#include "stats/oracle/deviation.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
-#include "stats/tests/student.h"
+#include "stats/tests/estimate.h"
 
 namespace stab::stats {
 namespace {

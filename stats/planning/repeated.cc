@@ -5,8 +5,8 @@
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
 
+#include "stats/numbers/distribution.h"
 #include "stats/numbers/root.h"
-#include "stats/numbers/tails.h"
 #include "stats/tests/sample.h"
 
 namespace stab::stats {

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "stats/analyse/analyse.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 #include "stats/verdicts/analysis.h"
 #include "stats/verdicts/decide.h"
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/effect_size.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "stats/oracle/deviation.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 namespace {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/equal_variances.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "stats/oracle/deviation.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 namespace {

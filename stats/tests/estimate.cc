@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+
 #include "stats/tests/estimate.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "stats/numbers/distribution.h"
+#include "stats/tests/sample.h"
 
 namespace stab::stats {
 namespace {
@@ -167,6 +170,76 @@ std::optional<double> p_same(const Estimate& estimate, double margin) {
   const auto above = one_sided(estimate, high, 1);
   const auto below = one_sided(estimate, low, -1);
   return above && below ? std::optional(std::max(*above, *below)) : std::nullopt;
+}
+
+Result<Estimate> student(const Moments& a, const Moments& b) {
+  if (a.n < 1 || b.n < 1 || a.n + b.n < 3)
+    return fail("a t-test needs at least one value in each sample, and three in all");
+  const double n = static_cast<double>(a.n);
+  const double m = static_cast<double>(b.n);
+  Estimate result{.difference = b.mean - a.mean, .df = n + m - 2, .base = a.mean};
+  const double pooled = (a.ss + b.ss) / result.df;
+  if (!std::isfinite(pooled) || !std::isfinite(result.difference))
+    return fail("a t-test needs finite values, but one of them is not finite");
+  result.variance = pooled * (1 / n + 1 / m);
+  const double size = std::max(std::abs(a.mean), std::abs(b.mean));
+  if (!(std::sqrt(result.variance) > 10 * std::numeric_limits<double>::epsilon() * size))
+    return fail("the values do not vary within the samples, so there is no error to test against");
+  result.base_variance = pooled / n;
+  result.base_covariance = -result.base_variance;
+  return result;
+}
+
+Result<Estimate> paired(std::span<const double> a, std::span<const double> b) {
+  if (a.size() != b.size()) return fail("a paired t-test needs samples of the same size");
+  for (const auto& sample : {a, b})
+    if (const auto usable = require_sample(sample, 2, "a paired t-test"); !usable)
+      return std::unexpected(usable.error());
+  Moments differences;
+  Moments base;
+  double covariance = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double before = base.mean;
+    differences.add(b[i] - a[i]);
+    base.add(a[i]);
+    covariance += (a[i] - before) * (b[i] - a[i] - differences.mean);
+  }
+  const double n = static_cast<double>(a.size());
+  const double error = std::sqrt(differences.ss / (n - 1) / n);
+  const double size = std::abs(base.mean) + std::abs(differences.mean);
+  if (!(error > 10 * std::numeric_limits<double>::epsilon() * size) || !std::isfinite(error))
+    return fail("the differences of the pairs do not vary, so there is no error to test against");
+  return Estimate{.difference = differences.mean,
+                  .variance = error * error,
+                  .df = n - 1,
+                  .base = base.mean,
+                  .base_variance = base.ss / (n - 1) / n,
+                  .base_covariance = covariance / (n - 1) / n};
+}
+
+Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alpha) {
+  if (const auto usable = require_alpha(alpha); !usable) return std::unexpected(usable.error());
+  if (seeds.size() < 2) return fail("a padding study needs at least two seeds");
+  PaddingStudy study;
+  for (const SeedTrials& seed : seeds) {
+    for (const auto* arm : {&seed.before, &seed.after}) {
+      if (const auto usable = require_sample(*arm, 1, "a padding study"); !usable)
+        return std::unexpected(usable.error());
+      if (std::ranges::min(*arm) <= 0) return fail("a padding study needs values above 0");
+    }
+    study.percent.push_back(100 * (moments(seed.after).mean / moments(seed.before).mean - 1));
+  }
+  const Moments all = moments(study.percent);
+  const auto interval = mean_interval(all, alpha);
+  if (!varies(all) || !interval)
+    return fail("the differences are the same for all seeds, so there is no error to test against");
+  study.mean = all.mean;
+  study.interval = *interval;
+  const double n = static_cast<double>(all.n);
+  const auto p = t_two_sided(all.mean / std::sqrt(all.ss / (n - 1) / n), n - 1);
+  if (!p) return fail("the p of the padding study is beyond what can be computed");
+  study.p = *p;
+  return study;
 }
 
 }  // namespace stab::stats

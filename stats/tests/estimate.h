@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "stats/numbers/summary.h"
 
 namespace stab::stats {
@@ -66,5 +68,35 @@ std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha);
 // The p of "the ratio is not within [1 / (1 + margin), 1 + margin]": the larger p of two one-sided
 // tests (Schuirmann, 1987). This is the only test of equivalence in the project.
 std::optional<double> p_same(const Estimate& estimate, double margin);
+
+// Student's t-tests (Biometrika 1908) as estimates: estimate.h turns them into p-values and
+// intervals. Welch's test is in own_error.h.
+
+// The mean of b minus the mean of a, with one variance for both. It needs three numbers in all and
+// at least one on each side, and they must not all equal their mean.
+Result<Estimate> student(const Moments& a, const Moments& b);
+
+// The mean of b[i] - a[i]. It needs two or more pairs whose differences are not all equal.
+Result<Estimate> paired(std::span<const double> a, std::span<const double> b);
+
+// Padding studies, as proposed for lld's randomized section padding: each of N seeds has M trials
+// of either arm. Both arms are built with the same seed, so that its luck is the same in both. The
+// seeds are the sample, not the trials.
+
+struct SeedTrials {
+  std::vector<double> before{};
+  std::vector<double> after{};
+};
+
+struct PaddingStudy {
+  std::vector<double> percent{};  // for each seed: 100 (mean after / mean before - 1)
+  double mean = 0;                // of the percentages
+  Interval interval{};            // Student's, (1 - alpha)
+  double p = 0;                   // of "the mean is 0", two-sided
+};
+
+// Needs two or more seeds with a trial in either arm. All numbers must be above 0, and the
+// percentages must not all be equal.
+Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alpha);
 
 }  // namespace stab::stats

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/normality.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,8 +9,9 @@
 
 #include "stats/numbers/summary.h"
 #include "stats/oracle/data.h"
-#include "stats/oracle/deviation.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/diagnostics.h"
 
 namespace stab::stats {
 namespace {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/padding_study.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "stats/oracle/deviation.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/estimate.h"
 
 namespace stab::stats {
 namespace {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/permutation.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "stats/oracle/deviation.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/randomization.h"
 #include "stats/tests/wilcoxon.h"
 
 namespace stab::stats {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Randomization tests: how often would the order that was drawn give a comparison as far from zero
-// if the levels did nothing in any block? The labels are dealt again as they were drawn, so the
-// tests are exact for that hypothesis, for any kind of noise (Fisher, 1935). They say nothing about
-// a mean effect that differs from block to block, so verdicts also need the block test.
-//
-// Arrangements are drawn from a stated seed if there are too many to count. `p_low` and `p_high`
-// contain the p of all arrangements with probability 1 - 1e-5, and draws go on while one of the
-// limits lies between them, so that chance can't make a verdict.
+// Permutation tests of two levels that are compared within strata, one stratum for each combination
+// of the other treatments' levels. How often would the numbers be as far apart if they were dealt
+// at random to the two sides of their own stratum? No number moves to another stratum, so strata
+// may differ in any way. Subtracting their means and dealing over all of them would ignore that the
+// means are estimates, and would reject too often if strata are small.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +12,56 @@
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "stats/numbers/summary.h"
-#include "stats/tests/permutation.h"
 
 namespace stab::stats {
+
+struct Stratum {
+  std::vector<double> base{};
+  std::vector<double> level{};
+};
+
+struct PermutationOptions {
+  std::uint64_t seed = 0;
+  std::size_t most_exact = 100'000;  // up to this many arrangements, all are counted
+  std::size_t drawn = 9'999;         // otherwise this many are drawn at random
+};
+
+struct PermutationTest {
+  double statistic = 0;
+  double p = 0;                  // two-sided; drawn: (arrangements as far apart + 1) / (drawn + 1)
+  std::size_t arrangements = 0;  // the number of arrangements that were counted
+  bool exact = false;
+};
+
+// With fewer arrangements no p could be below 5 %, so there is no test.
+constexpr std::size_t fewest_arrangements = 20;
+
+// Both tests hold their level exactly, drawn or not (Phipson and Smyth, 2010), if both sides of
+// each stratum have the same distribution. Each stratum needs a number on both sides, and in some
+// stratum the numbers must not all be equal.
+
+// The statistic is the mean over strata of the differences of means, level - base (Fisher, 1935;
+// Pitman, 1937).
+Result<PermutationTest> permutation_test(std::span<const Stratum> strata,
+                                         const PermutationOptions& options);
+
+// The stratified rank-sum test (van Elteren, Bulletin of the International Statistical Institute
+// 1960). The statistic is a sum over strata: the sum of the level's ranks minus its expectation,
+// divided by the size of the stratum + 1. With one stratum it is Wilcoxon's test; wilcoxon.h has
+// that test with a shift.
+Result<PermutationTest> stratified_rank_sum(std::span<const Stratum> strata,
+                                            const PermutationOptions& options);
+
+// Randomization tests: how often would the order that was drawn give a comparison as far from zero
+// if the levels did nothing in any block? The labels are dealt again as they were drawn, so the
+// tests are exact for that hypothesis, for any kind of noise (Fisher, 1935). They say nothing about
+// a mean effect that differs from block to block, so verdicts also need the block test.
+//
+// Arrangements are drawn from a stated seed if there are too many to count. `p_low` and `p_high`
+// contain the p of all arrangements with probability 1 - 1e-5, and draws go on while one of the
+// limits lies between them, so that chance can't make a verdict.
 
 struct RandomizationOptions {
   std::uint64_t seed = 0;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 
 namespace stab::stats {
 namespace {

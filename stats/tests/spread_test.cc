@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "stats/tests/spread.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 namespace {

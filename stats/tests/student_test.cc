@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/student.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "stats/oracle/deviation.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/estimate.h"
 
 namespace stab::stats {
 namespace {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Expected values: oracle/tests.R.
-#include "stats/tests/variance_components.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "stats/oracle/deviation.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
+#include "stats/tests/variances.h"
 
 namespace stab::stats {
 namespace {

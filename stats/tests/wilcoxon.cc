@@ -7,8 +7,8 @@
 #include <limits>
 #include <numeric>
 
-#include "stats/numbers/order.h"
-#include "stats/numbers/tails.h"
+#include "stats/numbers/distribution.h"
+#include "stats/numbers/summary.h"
 #include "stats/tests/sample.h"
 
 namespace stab::stats {

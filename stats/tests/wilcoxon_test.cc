@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "stats/numbers/order.h"
-#include "stats/oracle/deviation.h"
+#include "stats/numbers/summary.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
 
 namespace stab::stats {

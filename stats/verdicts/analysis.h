@@ -12,7 +12,7 @@
 #include "stats/data/slow_machines.h"
 #include "stats/data/spec.h"
 #include "stats/tests/estimate.h"
-#include "stats/tests/spread.h"
+#include "stats/tests/variances.h"
 #include "stats/verdicts/calibration.h"
 
 namespace stab::stats {
@@ -35,7 +35,7 @@ struct AnovaRow {
   std::optional<double> epsilon{};
   // eta2 is partial eta squared: the term's share of the sum of its own and the error's squares.
   // omega2 estimates the population's share, and eta2_low and eta2_high are the (1 - 2 alpha)
-  // interval of that share (effect_size.h).
+  // interval of that share (variances.h).
   std::optional<double> eta2{};
   std::optional<double> omega2{};
   std::optional<double> eta2_low{};
@@ -265,7 +265,7 @@ struct MachineChange {
   // the log scale the square roots are relative standard deviations. Absent: a machine has no error.
   std::optional<double> between_changes{};
   std::optional<double> between_machines{};  // of the mean at the baseline
-  // Tests "the change is the same on all machines" (welch.h), over the machines that have an error.
+  // Tests "the change is the same on all machines" (own_error.h), over the machines that have an error.
   std::optional<double> f{};
   std::optional<double> df{};
   std::optional<double> error_df{};

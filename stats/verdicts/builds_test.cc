@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "stats/verdicts/builds.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,6 @@
 #include "stats/analyse/analyse.h"
 #include "stats/data/dataset.h"
 #include "stats/verdicts/decide.h"
-#include "stats/verdicts/stopping.h"
 
 namespace stab::stats {
 namespace {

@@ -12,9 +12,9 @@
 #include <map>
 #include <utility>
 
-#include "stats/numbers/tails.h"
+#include "stats/numbers/distribution.h"
 #include "stats/planning/noise_floor.h"
-#include "stats/tests/student.h"
+#include "stats/tests/estimate.h"
 #include "stats/verdicts/dependence.h"
 
 namespace stab::stats {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "stats/analyse/analyse.h"
-#include "stats/oracle/simulate.h"
+#include "stats/oracle/data.h"
 #include "stats/planning/noise_floor.h"
 #include "stats/verdicts/analysis.h"
 

@@ -16,9 +16,12 @@
 //      apply.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "stats/data/notes.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {
@@ -80,5 +83,50 @@ struct Findings {
   bool unsure = false;     // a deciding effect is unsure, or there are no deciding effects
 };
 Findings findings(const Analysis& analysis);
+
+// Settles comparisons by facts of their builds: some numbers belong to a build, so that more trials
+// give no more of them, and some levels have builds that are the same program.
+
+// If Spec::origin says that the numbers come from builds, comparisons whose numbers do not vary
+// lose their test and interval: a fact of a build differs by exactly this amount, and it is unknown
+// how a number varies that was measured once while each program was built. If builds are drawn at
+// random (Spec::drawn), equal differences that are too few to count as exact in trials
+// (own_error.h) say nothing about other builds, so there is no verdict. Comparisons whose numbers
+// vary, because units have builds of their own, keep both, and so do statements about subjects like
+// these.
+void settle_of_builds(Analysis& analysis, Notes& notes);
+
+// Gives the comparisons that the spec calls alike the verdict `same`, with the reason: levels that
+// are the same program differ only by noise. These comparisons have no p, so they belong to no
+// family, and other p are not corrected for them. They keep their change and its interval, which
+// show how large the noise is here.
+void settle_alike(Analysis& analysis, Notes& notes);
+
+// Rules that may end an experiment early. They are asked at block boundaries only.
+
+enum class Stop {
+  go_on,
+  precise,    // every interval is narrow enough
+  exhausted,  // the largest number of blocks was reached
+};
+
+// The precision rule checks the half width of the interval of each ratio. It ignores the direction,
+// but it tends to stop when the variance looks small by chance: 95 % intervals contain the truth in
+// only 94 % of experiments that may stop from block 30 on, and in 92 % from block 5 on. So the rule and
+// the report make intervals with precision_alpha(). These contain the truth as often as they claim
+// if `min_blocks` is 20 or more (measured: doc/statistics.md).
+inline double precision_alpha(double alpha) {
+  return 0.75 * alpha;
+}
+
+struct PrecisionRule {
+  double half_width = 0;  // 0.005: the ratio is known to half a percent
+  std::size_t min_blocks = 20;
+  std::size_t max_blocks = 0;
+};
+
+// An effect without an interval is never precise, unless it is exact. Without effects the
+// experiment goes on.
+Stop decide(const PrecisionRule& rule, std::size_t blocks, std::span<const Effect> effects);
 
 }  // namespace stab::stats

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The error rates are simulated by bench/soundness.
-#include "stats/verdicts/stopping.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "stats/oracle/deviation.h"
+#include "stats/oracle/expect.h"
 #include "stats/oracle/tests_expected.h"
 #include "stats/planning/repeated.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::stats {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "stats/planning/noise_floor.h"
-#include "stats/tests/padding_study.h"
+#include "stats/tests/estimate.h"
 #include "tests/system/lab.h"
 
 namespace stab::test {
