@@ -31,7 +31,6 @@
 #include "protocol/paths.h"
 #include "report/csv.h"
 #include "stabd/archive.h"
-#include "stabd/spool.h"
 #include "stabd/upkeep.h"
 #include "store/copy.h"
 #include "store/query.h"

@@ -26,7 +26,7 @@
 #include "machine/containment.h"
 #include "machine/program.h"
 #include "machine/quiet/doctor.h"
-#include "machine/quiet/keeper.h"
+#include "machine/quiet/quiet.h"
 #include "protocol/paths.h"
 
 namespace stab::client {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Lines arrive whole and in order, and signs of life only where they are wanted.
-#include "cluster/carrier.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "cluster/relays.h"
 
 namespace stab::cluster {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "base/text.h"
-#include "cluster/process.h"
+#include "cluster/slurm.h"
 
 namespace stab::cluster {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How a step is started, and how the cluster's words about its job are read.
-#include "cluster/step.h"
-
 #include <gmock/gmock.h>
 
+#include "cluster/slurm.h"
 #include "protocol/codec.h"
 
 namespace stab::cluster {

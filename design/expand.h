@@ -31,8 +31,8 @@ struct Trial {
   // One level per factor, in the plan's order. The level of a random factor is the drawn value.
   std::vector<Level> levels;
   std::uint64_t seed = 0;  // for this trial's own random choices
-  // The set of Plan::rotated that the trial's block counts (see Rotation below); nullopt if sets
-  // are not rotated.
+  // The set of Plan::rotated that the trial's block counts (see set_of()); nullopt if sets are not
+  // rotated.
   std::optional<std::uint32_t> set{};
 };
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "machine/calm.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "machine/observer.h"
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+
 #include "machine/child.h"
 
 #include <fcntl.h>
@@ -14,21 +15,254 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <new>
 #include <optional>
+#include <string>
 
 #include "base/fd.h"
 #include "base/time.h"
-#include "machine/migrations.h"
 #include "machine/processes.h"
 #include "machine/program.h"
 #include "machine/starter.h"
 #include "machine/trial_group.h"
 #include "machine/user_limits.h"
-#include "machine/watch_child.h"
 
 namespace stab::machine {
+namespace {
+
+// The CPU time of a process and of children that it waited for, in ticks.
+std::uint64_t cpu_ticks(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid), 65536);
+  if (!text) return 0;
+  const auto after = text->rfind(')');
+  unsigned long long user = 0;
+  unsigned long long system = 0;
+  long long children_user = 0;
+  long long children_system = 0;
+  const int read = after == std::string::npos
+                       ? 0
+                       : std::sscanf(text->c_str() + after + 1,
+                                     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld"
+                                     " %lld",
+                                     &user, &system, &children_user, &children_system);
+  return read == 4 ? user + system + static_cast<std::uint64_t>(children_user + children_system)
+                   : 0;
+}
+
+struct Pages {
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;  // the part shared with files or other processes
+};
+
+Pages pages_in(const std::string& statm) {
+  const auto text = read_file(statm, 4096);
+  unsigned long long resident = 0;
+  unsigned long long shared = 0;
+  if (!text || std::sscanf(text->c_str(), "%*u %llu %llu", &resident, &shared) != 2) return {};
+  return {.resident = resident, .shared = std::min(shared, resident)};
+}
+
+// If the first thread has ended, it shows no pages. The other threads share the same memory.
+Pages pages_of(pid_t pid) {
+  const Pages first = pages_in(fmt::format("/proc/{}/statm", pid));
+  if (first.resident != 0) return first;
+  std::error_code gone;
+  std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", pid), gone);
+  for (; !gone && thread != std::filesystem::directory_iterator(); thread.increment(gone))
+    if (const Pages pages = pages_in(thread->path() / "statm"); pages.resident != 0) return pages;
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t shared_since(std::uint64_t before) {
+  const std::uint64_t now = shared_memory_of_group();
+  return now > before ? now - before : 0;
+}
+
+Use use_of_descendants(pid_t but, std::uint64_t before) {
+  Use use;
+  std::uint64_t ticks = 0;
+  std::uint64_t own = 0;
+  std::uint64_t shared = 0;
+  for (const pid_t pid : descendants()) {
+    if (pid == but) continue;
+    const Pages pages = pages_of(pid);
+    own += pages.resident - pages.shared;
+    shared = std::max(shared, pages.shared);
+    ++use.processes;
+  }
+  for (const pid_t pid : descendants(Which::all))
+    if (pid != but) ticks += cpu_ticks(pid);
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  use.memory = own * page + std::max(shared * page, shared_since(before));
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  use.cpu = std::chrono::nanoseconds(ticks * (1'000'000'000 / per_second));
+  return use;
+}
+
+std::string passed_limit(const Limits& limits, const Use& use) {
+  if (limits.memory != 0 && use.memory > limits.memory)
+    return fmt::format("used more memory than its limit of {} bytes", limits.memory);
+  if (limits.cpu.count() != 0 && use.cpu > limits.cpu)
+    return fmt::format("used more CPU time than its limit of {}", format_duration(limits.cpu));
+  if (limits.processes != 0 && use.processes > limits.processes)
+    return fmt::format("had more processes than its limit of {}", limits.processes);
+  return "";
+}
+
+// Watches a running program until it ends by itself, is stopped, or exceeds its timeout or one of
+// its limits.
+
+// Collects the text of one stream.
+struct Stream {
+  Fd fd;
+  std::string text;
+
+  // Reads what is available; returns false if there is more than `limit` in total. Closes the
+  // descriptor at the end of the stream.
+  bool drain(std::uint64_t limit);
+  // Reads some of what is available and forgets it.
+  void throw_away();
+};
+
+class Supervisor {
+ public:
+  // `starter` may still be ending while the program runs; it does not count as part of the program.
+  // `shared_before` is `before` in child.h.
+  Supervisor(const Launch& launch, int pidfd, pid_t starter, std::uint64_t shared_before,
+             Stream& out, Stream& err, Stream* beside)
+      : launch_(launch),
+        pidfd_(pidfd),
+        starter_(starter),
+        shared_before_(shared_before),
+        out_(out),
+        err_(err),
+        beside_(beside) {}
+
+  // Waits until the program has ended or must be ended. `End::exited` means that it ended by
+  // itself. `started` and `ended` are times of the monotonic clock.
+  End wait(std::chrono::nanoseconds started, std::chrono::nanoseconds& ended);
+
+  // The limit that the program exceeded, in words.
+  [[nodiscard]] const std::string& passed() const { return passed_; }
+
+ private:
+  const Launch& launch_;
+  int pidfd_;
+  pid_t starter_;
+  std::uint64_t shared_before_;
+  Stream& out_;
+  Stream& err_;
+  Stream* beside_;  // output that is thrown away; may be null
+  std::string passed_;
+};
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+nanoseconds now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
+}
+
+int wait_for(const Launch& launch, std::array<pollfd, 6>& fds, nanoseconds deadline,
+             nanoseconds next_look) {
+  const bool looks = launch.limits.needs_looks();
+  if (launch.timeout.count() == 0 && !looks) return poll(fds.data(), fds.size(), -1);
+  const nanoseconds end = launch.timeout.count() == 0 ? next_look
+                          : looks                     ? std::min(deadline, next_look)
+                                                      : deadline;
+  const nanoseconds left = std::max(end - now(), nanoseconds(0));
+  const timespec time{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+  return ppoll(fds.data(), fds.size(), &time, nullptr);
+}
+
+constexpr std::size_t small_output = std::size_t{1} << 20;
+
+// Reserves the largest size at once. The kernel only provides the pages that are used, while
+// growing step by step would need the memory twice or more during each copy.
+void take_room(std::string& text, std::uint64_t limit) {
+  const std::size_t most = static_cast<std::size_t>(limit) + (std::size_t{64} << 10);
+  if (text.capacity() >= most) return;
+  try {
+    text.reserve(most);
+  } catch (const std::bad_alloc&) {
+    // The machine does not overcommit memory, so the text grows step by step, as far as it can.
+  }
+}
+
+}  // namespace
+
+bool Stream::drain(std::uint64_t limit) {
+  std::array<char, 65536> buffer;
+  while (fd) {
+    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return true;
+    if (n <= 0) {
+      fd.reset();
+      return true;
+    }
+    if (text.size() > small_output) take_room(text, limit);
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > limit) {
+      text.resize(limit);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Stream::throw_away() {
+  constexpr int most = 16;  // a program that writes without end must not keep us here
+  std::array<char, 65536> buffer;
+  for (int i = 0; i < most && fd; ++i) {
+    const ssize_t n = read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n <= 0) fd.reset();
+  }
+}
+
+End Supervisor::wait(nanoseconds started, nanoseconds& ended) {
+  const nanoseconds deadline = started + launch_.timeout;
+  nanoseconds next_look = started + look_interval;
+  for (;;) {
+    std::array<pollfd, 6> fds{{{pidfd_, POLLIN, 0},
+                               {launch_.stop_fd, POLLIN, 0},
+                               {out_.fd.get(), POLLIN, 0},
+                               {err_.fd.get(), POLLIN, 0},
+                               {launch_.watched ? launch_.watched_fd() : -1, POLLIN, 0},
+                               {beside_ != nullptr ? beside_->fd.get() : -1, POLLIN, 0}}};
+    const int ready = wait_for(launch_, fds, deadline, next_look);
+    ended = now();
+    if (ready < 0 && errno == EINTR) continue;
+    if (fds[0].revents != 0) return End::exited;
+    if (fds[1].revents != 0) return End::stopped;
+    if (fds[4].revents != 0) launch_.watched();
+    if (fds[5].revents != 0) beside_->throw_away();
+    if (launch_.timeout.count() > 0 && ended >= deadline) return End::timeout;
+    if (launch_.limits.needs_looks() && ended >= next_look) {
+      next_look = ended + look_interval;
+      passed_ = passed_limit(launch_.limits, use_of_descendants(starter_, shared_before_));
+      if (!passed_.empty()) return End::over_limit;
+    }
+    if (!out_.drain(launch_.output_limit) || !err_.drain(launch_.output_limit))
+      return End::output_limit;
+  }
+}
+
 namespace {
 
 using std::chrono::nanoseconds;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Runs one program to its end and says what happened: the measuring part of a trial.
-//
-// None of our code runs while the program computes: we wait for its end, its output, the timeout or
-// a request to stop. Wall time is measured with the monotonic clock, from right before exec, in the
-// child, to the moment when its end is seen.
+// Limits of what a program and its descendants may use together. They don't change where the
+// program's memory is and don't count what its user runs elsewhere, as RLIMIT_AS and RLIMIT_NPROC
+// would: we check the descendants from outside, every `look_interval`, and only if there is a
+// limit.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -15,10 +16,49 @@
 
 #include "base/error.h"
 #include "counters/recorded.h"
-#include "machine/limits.h"
 #include "machine/processes.h"
 
 namespace stab::machine {
+
+inline constexpr std::chrono::milliseconds look_interval{20};
+
+// 0 means no limit.
+struct Limits {
+  // Bytes: the sum of each process's own memory, plus the shared memory. That is what their group
+  // shares (trial_group.h), or what the process with most of it shares if that is more.
+  std::uint64_t memory = 0;
+  std::chrono::nanoseconds cpu{0};
+  std::uint32_t processes = 0;
+  std::uint64_t file = 0;  // bytes of each written file; enforced by the kernel
+
+  [[nodiscard]] bool needs_looks() const {
+    return memory != 0 || cpu.count() != 0 || processes != 0;
+  }
+  bool operator==(const Limits&) const = default;
+};
+
+struct Use {
+  std::uint64_t memory = 0;
+  // Includes processes that have ended, unless their parent ignores the end of its children.
+  std::chrono::nanoseconds cpu{0};
+  std::uint32_t processes = 0;
+};
+
+// The use of all descendants of this process except for `but` (0: all). `before` is the value of
+// shared_memory_of_group() before they started.
+Use use_of_descendants(pid_t but, std::uint64_t before);
+
+// The increase of shared_memory_of_group() since it was `before`.
+std::uint64_t shared_since(std::uint64_t before);
+
+// "used more memory than its limit of 1000000 bytes", or "".
+std::string passed_limit(const Limits& limits, const Use& use);
+
+// Runs one program to its end and says what happened: the measuring part of a trial.
+//
+// None of our code runs while the program computes: we wait for its end, its output, the timeout or
+// a request to stop. Wall time is measured with the monotonic clock, from right before exec, in the
+// child, to the moment when its end is seen.
 
 // The stack limit of programs. It determines where their mappings start.
 inline constexpr std::uint64_t stack_bytes = std::uint64_t{8} << 20;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Starts a worker in such a way that none of its descendants can outlive it.
+// Memory that processes share by name and that outlives them: files in /dev/shm, System V objects
+// and message queues.
 //
-// The worker is the first process of its own pid namespace, with its own /proc. When it ends, for
-// whatever reason, the kernel ends all other processes in the namespace before it reports the end.
-// The worker gets SIGKILL when its parent dies. If the kernel allows it, the worker also has its
-// own shared memory (shared_memory.h). If namespaces are not allowed, the worker is an ordinary
-// child that adopts orphans, and processes.h can find the processes that are left.
-//
-// The worker inherits none of our streams, no descriptor except for the one that is passed to it,
-// and no keys: it has its own session keyring.
+// Each namespace that start_contained() creates (containment.h) has its own shared memory, if the
+// kernel allows it. The namespace's first process empties it after each trial, when all processes
+// of the trial have ended.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +18,28 @@
 #include "machine/processes.h"
 
 namespace stab::machine {
+
+// Must be called in a new mount namespace, with the rights to mount. Any part that the kernel
+// refuses stays shared with the whole machine; see has_own_shared_memory().
+void take_own_shared_memory();
+
+// Whether this process has its own /dev/shm, and does not share the machine's.
+bool has_own_shared_memory();
+
+// Removes everything from our own shared memory; returns an error if something remains. Does
+// nothing if the memory is shared with the machine.
+Result<void> empty_own_shared_memory();
+
+// Starts a worker in such a way that none of its descendants can outlive it.
+//
+// The worker is the first process of its own pid namespace, with its own /proc. When it ends, for
+// whatever reason, the kernel ends all other processes in the namespace before it reports the end.
+// The worker gets SIGKILL when its parent dies. If the kernel allows it, the worker also has its
+// own shared memory (see above). If namespaces are not allowed, the worker is an ordinary
+// child that adopts orphans, and processes.h can find the processes that are left.
+//
+// The worker inherits none of our streams, no descriptor except for the one that is passed to it,
+// and no keys: it has its own session keyring.
 
 // Tries whether this process may create a pid namespace with its own /proc.
 Containment best_containment();

@@ -23,7 +23,6 @@
 #include <string>
 
 #include "base/fd.h"
-#include "machine/shared_memory.h"
 
 namespace stab::machine {
 namespace {

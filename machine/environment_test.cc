@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "machine/environment.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "machine/program.h"
 
 namespace stab::machine {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "machine/migrations.h"
-
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "machine/processes.h"
 
 namespace stab::machine {
 namespace {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Converts described values to JSON and back. codec.cc instantiates these templates for the
-// messages; a source file that keeps a described value of its own in a file includes this header
-// for to_text() and from_text(). read() throws a Mismatch, whose text names the field and the
-// expected value. Each described type has a table of its members, so the code that walks the tables
-// is compiled only once and not for every type.
+// Parses JSON text from untrusted sources into a document of bounded size.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,23 +9,48 @@
 #include <boost/mp11.hpp>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "design/resolve.h"
 #include "protocol/document.h"
 #include "protocol/field.h"
-#include "protocol/json.h"
 #include "protocol/reading.h"
 #include "store/records.h"
 
 namespace stab::protocol {
+
+// JSON that we write keeps the order of its fields. Parsed JSON does not, because each look-up in
+// an ordered object goes through all its keys.
+using json = nlohmann::ordered_json;
+using Parsed = nlohmann::json;
+
+inline constexpr std::size_t max_depth = 16;
+
+// Checks the depth and the number of values before it allocates anything.
+Result<Parsed> parse(std::string_view text, std::size_t values = max_values);
+
+// Replaces bytes that are not UTF-8, because a program's output may contain any bytes.
+std::string dump(const json& value, int indent = -1);
+
+// Shows a value in an error message: short, and on one line.
+std::string shown(const Parsed& value);
+
+// Converts described values to JSON and back. codec.cc instantiates these templates for the
+// messages; a source file that keeps a described value of its own in a file includes this header
+// for to_text() and from_text(). read() throws a Mismatch, whose text names the field and the
+// expected value. Each described type has a table of its members, so the code that walks the tables
+// is compiled only once and not for every type.
 
 class Mismatch : public std::runtime_error {
  public:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The requests of clients and the daemon's answers. doc/protocol.md describes the fields. A client
-// sends hello first. Then each request line gets one answer line; `watch` also gets progress lines.
+// An experiment as clients see it, and its progress.
 #pragma once
 
 #include <boost/describe.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,12 +15,255 @@
 #include "base/error.h"
 #include "plan/reading/reader.h"
 #include "protocol/field.h"
-#include "protocol/progress.h"
-#include "protocol/results.h"
 #include "protocol/run.h"
 #include "store/records.h"
 
+namespace stab::protocol {
+
+// An experiment's row as clients see it.
+struct Summary {
+  std::int64_t id = 0;
+  std::string name{};
+  std::string state{};
+  std::string reason{};
+  std::string directory{};
+  std::uint32_t uid = 0;
+  std::uint64_t trials = 0;
+  std::int64_t submitted_ns = 0;
+  std::optional<std::int64_t> started_ns{};
+  std::optional<std::int64_t> ended_ns{};
+  std::optional<std::int64_t> duration_ns{};  // by the monotonic clock
+  std::int64_t priority = 0;
+  std::optional<std::uint32_t> held_by{};  // the user who paused it
+  std::optional<std::uint64_t> place{};    // in the queue: 1 is next
+  std::optional<std::uint64_t> bytes{};    // in lists: roughly the size of its stored data
+  // The cause that ended its trials before the last planned one.
+  std::optional<store::StopCause> stopped_by{};
+  std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
+};
+BOOST_DESCRIBE_STRUCT(Summary, (),
+                      (id, name, state, reason, directory, uid, trials, submitted_ns, started_ns,
+                       ended_ns, duration_ns, priority, held_by, place, bytes, stopped_by,
+                       trial_cpus))
+
+// A comparison at the last look of the plan's stopping rule. The interval holds at all looks and
+// for all comparisons together.
+struct Change {
+  std::string benchmark{};
+  std::string baseline{};
+  std::string level{};
+  std::optional<double> ratio{};  // response at `level` / response at `baseline`
+  std::optional<double> low{};
+  std::optional<double> high{};
+  std::string verdict{};  // "faster", "slower", "same" or "unsure"
+  bool control = false;   // the level is a copy of the baseline
+};
+BOOST_DESCRIBE_STRUCT(Change, (), (benchmark, baseline, level, ratio, low, high, verdict, control))
+// A message has only the first changes.
+inline constexpr std::size_t most_changes = 100;
+
+// Optional fields are absent if no session runs the experiment.
+struct Progress {
+  static constexpr Tag tag{.key = "kind", .value = "progress"};
+  std::int64_t id = 0;
+  std::string state{};
+  std::string reason{};
+  bool final = false;  // this is the last line
+  std::optional<std::uint64_t> total{};
+  std::optional<std::uint64_t> done{};
+  std::optional<std::uint64_t> ok{};
+  std::optional<std::uint64_t> failed{};
+  std::optional<std::uint64_t> skipped{};
+  std::optional<std::uint64_t> disturbed{};
+  std::optional<std::uint64_t> builds{};
+  std::optional<std::uint64_t> builds_done{};
+  std::optional<std::uint64_t> builds_cached{};  // builds that were in the cache
+  std::optional<std::string> activity{};         // "sort O2, block 3"
+  // The fewest trials that will run: fewer than `total` if the experiment may stop early.
+  std::optional<std::uint64_t> fewest{};
+  std::optional<std::string> look{};      // the stopping rule's last look, in words
+  std::optional<std::int64_t> left_ns{};  // an estimate
+  std::vector<Change> changes{};          // the comparisons of that look
+};
+BOOST_DESCRIBE_STRUCT(Progress, (),
+                      (id, state, reason, final, total, done, ok, failed, skipped, disturbed,
+                       builds, builds_done, builds_cached, activity, fewest, look, left_ns,
+                       changes))
+
+template <>
+inline constexpr Field field<&Progress::total>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::done>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::ok>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::failed>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::skipped>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::disturbed>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::builds>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::builds_done>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::builds_cached>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::activity>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::fewest>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::look>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::left_ns>{.may_lack = true};
+template <>
+inline constexpr Field field<&Progress::changes>{.most = most_changes, .may_lack = true};
+
+// The requests for reports, and the requests that export an experiment from a database or import
+// one.
+
+// The largest report or export, in bytes.
+inline constexpr std::uint64_t most_answer = std::uint64_t{2} << 30;
+
+// A report's text, and the findings that decide the exit code.
+struct ReportReply {
+  static constexpr Tag tag = ok;
+  std::string text{};
+  bool complete = false;     // the experiment did not fail and was not cancelled
+  std::uint64_t failed = 0;  // failed trials
+  bool regressed = false;
+  bool unsure = true;
+};
+BOOST_DESCRIBE_STRUCT(ReportReply, (), (text, complete, failed, regressed, unsure))
+template <>
+inline constexpr Field field<&ReportReply::text>{.most = most_answer};
+
+struct ReportRequest {
+  using Reply = ReportReply;
+  static constexpr Tag tag{.key = "verb", .value = "report"};
+  std::int64_t id = 0;
+  std::string format = "text";  // or "json"
+  bool colour = false;
+  bool full = false;  // text: all tables
+  // The response and its direction, as in results::Asked.
+  std::string response{};
+  std::string better{};
+  std::optional<std::uint32_t> width{};  // text: columns of the reader's terminal
+};
+BOOST_DESCRIBE_STRUCT(ReportRequest, (), (id, format, colour, full, response, better, width))
+template <>
+inline constexpr Field field<&ReportRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&ReportRequest::format>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::colour>{.may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::full>{.may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::response>{.most = 200, .may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::better>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&ReportRequest::width>{.may_lack = true};
+
+struct CompareRequest {
+  using Reply = ReportReply;
+  static constexpr Tag tag{.key = "verb", .value = "compare"};
+  std::vector<std::int64_t> ids{};
+  std::string format = "text";
+  bool colour = false;
+  bool full = false;
+  std::string response{};
+  std::string better{};
+  std::optional<std::uint32_t> width{};
+};
+BOOST_DESCRIBE_STRUCT(CompareRequest, (), (ids, format, colour, full, response, better, width))
+template <>
+inline constexpr Field field<&CompareRequest::ids>{.most = 2};
+template <>
+inline constexpr Field field<&CompareRequest::format>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::colour>{.may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::full>{.may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::response>{.most = 200, .may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::better>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&CompareRequest::width>{.may_lack = true};
+
+struct ResultsReply;
+
+// Requests the results of an experiment as values: the document of its report (document.h).
+struct ResultsRequest {
+  using Reply = ResultsReply;
+  static constexpr Tag tag{.key = "verb", .value = "results"};
+  std::int64_t id = 0;
+  std::string response{};        // as in results::Asked
+  bool machines_as_one = false;  // likewise
+};
+BOOST_DESCRIBE_STRUCT(ResultsRequest, (), (id, response, machines_as_one))
+template <>
+inline constexpr Field field<&ResultsRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&ResultsRequest::response>{.most = 200, .may_lack = true};
+template <>
+inline constexpr Field field<&ResultsRequest::machines_as_one>{.may_lack = true};
+
+struct ExportReply {
+  static constexpr Tag tag = ok;
+  std::string text{};
+};
+BOOST_DESCRIBE_STRUCT(ExportReply, (), (text))
+template <>
+inline constexpr Field field<&ExportReply::text>{.most = most_answer};
+
+struct ExportRequest {
+  using Reply = ExportReply;
+  static constexpr Tag tag{.key = "verb", .value = "export"};
+  std::int64_t id = 0;
+  // "csv", "json", "samples", "samples-json", "hyperfine", "benchstat", "coz" or "archive" (as
+  // base64).
+  std::string format = "csv";
+  std::string cell{};  // for "coz": only this cell
+};
+BOOST_DESCRIBE_STRUCT(ExportRequest, (), (id, format, cell))
+template <>
+inline constexpr Field field<&ExportRequest::id>{.least = 1};
+template <>
+inline constexpr Field field<&ExportRequest::format>{.most = 20, .may_lack = true};
+template <>
+inline constexpr Field field<&ExportRequest::cell>{.most = 4096, .may_lack = true};
+
+struct ImportReply {
+  static constexpr Tag tag = ok;
+  std::int64_t id = 0;  // 0 until the last piece
+};
+BOOST_DESCRIBE_STRUCT(ImportReply, (), (id))
+
+// The next piece of an archive. The client may send other requests between two pieces.
+struct ImportRequest {
+  using Reply = ImportReply;
+  static constexpr Tag tag{.key = "verb", .value = "import"};
+  std::string piece{};  // base64
+  bool last = false;    // after it, the archive is verified and becomes the user's experiment
+  std::string file = "a client's";  // its name, for messages
+};
+BOOST_DESCRIBE_STRUCT(ImportRequest, (), (piece, last, file))
+// A request with a piece of this size is not longer than most_decoded.
+inline constexpr std::size_t bytes_of_piece = std::size_t{42} << 10;
+template <>
+inline constexpr Field field<&ImportRequest::piece>{.most = bytes_of_piece / 3 * 4};
+template <>
+inline constexpr Field field<&ImportRequest::file>{.most = 4096, .may_lack = true};
+
+}  // namespace stab::protocol
+
 namespace stab::store {
+
+// The requests of clients and the daemon's answers. doc/protocol.md describes the fields. A client
+// sends hello first. Then each request line gets one answer line; `watch` also gets progress lines.
 
 // The parts of a calibration that are copied to another database.
 BOOST_DESCRIBE_STRUCT(Calibration, (),

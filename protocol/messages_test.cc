@@ -8,8 +8,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "protocol/codec.h"
 #include "protocol/document.h"
-#include "protocol/json.h"
 
 namespace stab::protocol {
 namespace {

@@ -18,7 +18,7 @@
 #include "plan/measures/names.h"
 #include "plan/reading/reader.h"
 #include "plan/texts.h"
-#include "protocol/cache.h"
+#include "protocol/work.h"
 #include "results/trials.h"
 #include "toml/value.h"
 

@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "base/text.h"
-#include "machine/environment.h"
+#include "machine/program.h"
 #include "plan/reading/reader.h"
 #include "revisions/revisions.h"
 

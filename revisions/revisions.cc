@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: MIT
+
 #include "revisions/revisions.h"
 
 #include <fmt/format.h>
+#include <strings.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -16,10 +25,253 @@
 #include "base/fd.h"
 #include "base/streams.h"
 #include "base/text.h"
-#include "revisions/git.h"
-#include "revisions/tree_copy.h"
+#include "machine/program.h"
 
 namespace stab::revisions {
+namespace {
+
+using machine::End;
+using machine::Ended;
+
+constexpr std::chrono::minutes longest_of_git{10};
+constexpr std::uint64_t bytes_kept = std::uint64_t{64} << 20;
+
+std::string how_it_ended(const Ended& ended) {
+  return ended.how == End::exited ? fmt::format("git ended with exit code {}", ended.exit_code)
+                                  : ended.reason;
+}
+
+// Drops the variables by which a hook names a repository, which may be another one. Keeps the
+// caller's variables that say where git and its settings are.
+bool is_kept(std::string_view variable) {
+  constexpr std::array kept = std::to_array<std::string_view>(
+      {"GIT_CONFIG_GLOBAL=", "GIT_CONFIG_SYSTEM=", "GIT_CONFIG_NOSYSTEM=", "GIT_EXEC_PATH=",
+       "GIT_CEILING_DIRECTORIES=", "GIT_DISCOVERY_ACROSS_FILESYSTEM="});
+  return !variable.starts_with("GIT_") ||
+         std::ranges::any_of(kept, [&](auto name) { return variable.starts_with(name); });
+}
+
+std::vector<std::string> environment_of(const Repository& repository,
+                                        const std::vector<Setting>& settings) {
+  std::vector<std::string> given = repository.how.environment;
+  if (given.empty())
+    for (char** each = environ; *each != nullptr; ++each) given.emplace_back(*each);
+  std::erase_if(given, [](const std::string& each) { return !is_kept(each); });
+  // No transport is allowed, so a partial clone fetches nothing, whatever its settings say.
+  for (const char* each : {"GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
+                           "GIT_LITERAL_PATHSPECS=1", "GIT_TERMINAL_PROMPT=0"})
+    given.emplace_back(each);
+  given.push_back(fmt::format("GIT_CONFIG_COUNT={}", settings.size()));
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    given.push_back(fmt::format("GIT_CONFIG_KEY_{}={}", i, settings[i].first));
+    given.push_back(fmt::format("GIT_CONFIG_VALUE_{}={}", i, settings[i].second));
+  }
+  return given;
+}
+
+}  // namespace
+
+Repository at(const Repository& repository, std::string directory) {
+  Repository other(std::move(directory));
+  other.how = repository.how;
+  return other;
+}
+
+Result<Ended> run_git(const Repository& repository, const std::vector<std::string>& arguments,
+                      const std::vector<Setting>& settings) {
+  const std::string& directory = repository.directory;
+  machine::Launch launch = repository.how;
+  launch.environment = environment_of(repository, settings);
+  const auto program = machine::find_program("git", launch.environment, directory);
+  if (!program) return fail("revisions need git: " + program.error().message);
+  launch.argv = {*program, "-C", directory};
+  // Git must not take a tracked folder for a repository because it looks like one.
+  for (const char* each :
+       {"safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null",
+        "submodule.recurse=false", "diff.autoRefreshIndex=false"})
+    launch.argv.insert(launch.argv.end(), {"-c", each});
+  if (const std::string& own = repository.git_directory; !own.empty())
+    launch.argv.insert(launch.argv.end(), {"--git-dir=" + own, "--work-tree=" + own});
+  launch.argv.insert(launch.argv.end(), arguments.begin(), arguments.end());
+  launch.directory = directory;
+  launch.timeout = longest_of_git;
+  launch.output_limit = bytes_kept;
+  return machine::run(launch);
+}
+
+bool is_well(const Ended& ended) {
+  return ended.how == End::exited && ended.exit_code == 0;
+}
+
+Result<std::string> git(const Repository& repository, const std::vector<std::string>& arguments,
+                        const std::vector<Setting>& settings) {
+  auto ended = run_git(repository, arguments, settings);
+  if (!ended) return std::unexpected(ended.error());
+  if (is_well(*ended)) return std::move(ended->out);
+  return fail(fmt::format("git {} failed in {}: {}", arguments.front(), repository.directory,
+                          ended->err.empty() ? how_it_ended(*ended) : one_line(ended->err, 500)));
+}
+
+Result<std::string> git_line(const Repository& repository,
+                             const std::vector<std::string>& arguments) {
+  auto text = git(repository, arguments);
+  if (text && text->ends_with('\n')) text->pop_back();
+  return text;
+}
+
+std::vector<std::string> split_at_zeros(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\0', at);
+    parts.push_back(text.substr(at, end - at));
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+  return parts;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::file_status status_of(const fs::path& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error);
+}
+
+Result<void> no_copy(const fs::path& path, const fs::path& to, const std::string& why) {
+  return fail(
+      fmt::format("cannot copy {} to {}: {}", one_line(path.string(), 300), to.string(), why));
+}
+
+// Ignores files that have vanished meanwhile, and everything that is not a file, link or folder.
+void copy_entry(const fs::path& from, const fs::path& to, std::error_code& error) {
+  switch (status_of(from).type()) {
+    case fs::file_type::regular:
+      fs::copy_file(from, to, error);
+      break;
+    case fs::file_type::symlink:
+      fs::copy_symlink(from, to, error);
+      break;
+    case fs::file_type::directory:
+      fs::create_directories(to, error);
+      break;
+    default:
+      return;
+  }
+  if (error == std::errc::no_such_file_or_directory && !fs::exists(status_of(from))) error.clear();
+}
+
+void copy_all(const fs::path& from, const fs::path& to, std::error_code& error) {
+  copy_entry(from, to, error);
+  if (error || !fs::is_directory(status_of(from))) return;
+  for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it);
+       it.increment(error)) {
+    copy_entry(it->path(), to / it->path().lexically_relative(from), error);
+    if (error) return;
+  }
+}
+
+// Whether this is an ELF file, an archive, LLVM bitcode or a header that gcc compiled.
+bool is_product(const fs::path& file) {
+  std::array<char, 8> start{};
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(start.data(), start.size());
+  const std::string_view read(start.data(), static_cast<std::size_t>(stream.gcount()));
+  return read.starts_with(
+             "\x7f"
+             "ELF") ||
+         read == "!<arch>\n" || read == "!<thin>\n" || read.starts_with("BC\xc0\xde") ||
+         read.starts_with("gpch");
+}
+
+void make_older(const fs::path& file, std::error_code& error) {
+  if (!fs::is_regular_file(status_of(file))) return;
+  constexpr std::chrono::hours day{24};
+  fs::last_write_time(file, fs::file_time_type::clock::now() - (is_product(file) ? 2 * day : day),
+                      error);
+}
+
+}  // namespace
+
+bool is_way(const fs::path& path) {
+  return !path.empty() && path.is_relative() && std::ranges::none_of(path, [](const auto& part) {
+    return part == ".." || strcasecmp(part.c_str(), ".git") == 0;
+  });
+}
+
+bool is_inside(const fs::path& root, const fs::path& path) {
+  std::error_code error;
+  const fs::path top = fs::canonical(root, error);
+  if (error) return false;
+  const fs::path parent = fs::weakly_canonical((root / path).parent_path(), error);
+  if (error) return false;
+  const auto [end, there] = std::ranges::mismatch(top, parent);
+  return end == top.end();
+}
+
+bool is_tracked_way(const fs::path& root, const fs::path& path) {
+  fs::path way = root;
+  for (const fs::path& part : path.parent_path()) {
+    way /= part;
+    if (!fs::is_directory(status_of(way))) return false;
+  }
+  return true;
+}
+
+bool has_place(const fs::path& root, const fs::path& path) {
+  if (!is_way(path) || !is_inside(root, path)) return false;
+  const fs::file_status status = status_of(root / path);
+  return !fs::exists(status) || fs::is_directory(status);
+}
+
+Result<void> bring(const fs::path& path, const fs::path& from, const fs::path& to) {
+  if (!is_inside(to, path)) return no_copy(path, to, "a symbolic link points outside the copy");
+  std::error_code error;
+  fs::remove_all(to / path, error);
+  if (!error && fs::exists(status_of(from / path))) {
+    fs::create_directories((to / path).parent_path(), error);
+    if (!error) copy_all(from / path, to / path, error);
+  }
+  if (error) return no_copy(path, to, error.message());
+  return {};
+}
+
+TreeCopy::TreeCopy(fs::path from, fs::path to)
+    : from_(std::move(from)), to_(std::move(to)), looked_at_("/") {}
+
+Result<void> TreeCopy::add(const std::string& listed) {
+  const bool whole = listed.ends_with('/');
+  const fs::path path = whole ? fs::path(listed).parent_path() : fs::path(listed);
+  if (!is_way(path)) return no_copy(path, to_, "it is not a file of a working tree");
+  std::error_code error;
+  if (path.parent_path() != looked_at_) {
+    if (!is_tracked_way(from_, path)) return {};
+    if (!is_inside(to_, path)) return no_copy(path, to_, "a symbolic link points outside the copy");
+    fs::create_directories((to_ / path).parent_path(), error);
+    if (error) return no_copy(path, to_, error.message());
+    looked_at_ = path.parent_path().string();
+  }
+  if (whole)
+    copy_all(from_ / path, to_ / path, error);
+  else if (!fs::is_directory(status_of(from_ / path)))
+    copy_entry(from_ / path, to_ / path, error);
+  if (error) return no_copy(path, to_, error.message());
+  return {};
+}
+
+Result<void> TreeCopy::add_untracked(const std::string& listed) {
+  if (auto added = add(listed); !added) return added;
+  const fs::path copied = to_ / listed;
+  std::error_code error;
+  make_older(copied, error);
+  if (fs::is_directory(status_of(listed.ends_with('/') ? copied.parent_path() : copied)))
+    for (auto it = fs::recursive_directory_iterator(copied, error); !error && it != fs::end(it);
+         it.increment(error))
+      make_older(it->path(), error);
+  if (error) return no_copy(listed, to_, error.message());
+  return {};
+}
+
 namespace {
 
 // Finds the submodules of a commit or of the index, and the repositories that have their objects.

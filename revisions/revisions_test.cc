@@ -15,7 +15,6 @@
 #include "base/testing.h"
 #include "base/text.h"
 #include "machine/processes.h"
-#include "revisions/tree_copy.h"
 
 namespace stab::revisions {
 namespace {

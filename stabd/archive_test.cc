@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "stabd/spool.h"
 #include "stabd/upkeep.h"
 #include "store/connection.h"
 #include "store/rows/row.h"

@@ -14,7 +14,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "stabd/settings_keys.h"
 
 namespace stab::settings {
 namespace {

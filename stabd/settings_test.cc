@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/fd.h"
-#include "stabd/settings_keys.h"
 
 namespace stab::settings {
 namespace {

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs each distinct build command once, in a private copy of the sources. A build's key in the
-// cache is a digest of its command, its sources and the programs that it uses. Builds that come
-// next run at the same time, as many as the CPUs and the memory allow.
-//
-// The cache is cut to the request's limit; without a limit, entries are removed only if the disk is
-// full. Entries in use stay (build_cache.h). Links that a build left are not followed.
-//
-// The cache has KEY/out (the file that ${OUT} names), KEY/tree (the copy of the sources, kept only
-// if the trials need it) and KEY/complete, which is written last. A folder without KEY/complete, or
-// whose binary has changed, is built again.
+// Finds the programs that a build command uses, so that another version of a compiler makes another
+// build.
 #pragma once
 
 #include <sys/types.h>
@@ -18,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -28,6 +21,28 @@
 #include "worker/sources.h"
 
 namespace stab::worker {
+
+// The words of a shell command that may name a program, each once. The command is cut at spaces,
+// quotes, '=' and shell operators.
+std::vector<std::string> words_of(std::string_view command);
+
+// Returns a text that changes if one of the command's programs, or one of the usual compilers and
+// linkers behind them, is replaced. It has the real path, size and modification time of each of
+// these programs that PATH has. szc also reports the parts that it brings along: its linker, its
+// runtime and its pass.
+std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
+                      machine::Containment containment = machine::Containment::process_tree);
+
+// Runs each distinct build command once, in a private copy of the sources. A build's key in the
+// cache is a digest of its command, its sources and the programs that it uses. Builds that come
+// next run at the same time, as many as the CPUs and the memory allow.
+//
+// The cache is cut to the request's limit; without a limit, entries are removed only if the disk is
+// full. Entries in use stay (build_cache.h). Links that a build left are not followed.
+//
+// The cache has KEY/out (the file that ${OUT} names), KEY/tree (the copy of the sources, kept only
+// if the trials need it) and KEY/complete, which is written last. A folder without KEY/complete, or
+// whose binary has changed, is built again.
 
 class Builder {
  public:

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "worker/simulation.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +12,7 @@
 #include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
 #include "worker/trial.h"
+#include "worker/wrappers.h"
 
 namespace stab::worker {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "worker/tools.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/testing.h"
+#include "worker/builder.h"
 
 namespace stab::worker {
 namespace {

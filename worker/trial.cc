@@ -17,16 +17,12 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "machine/child.h"
-#include "machine/environment.h"
 #include "machine/program.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
 #include "plan/measures/output.h"
-#include "worker/causal_run.h"
-#include "worker/heap_libraries.h"
-#include "worker/memory_file.h"
 #include "worker/runtime_report.h"
-#include "worker/simulation.h"
+#include "worker/wrappers.h"
 
 namespace stab::worker {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "machine/child.h"
-#include "machine/environment.h"
+#include "machine/program.h"
 
 namespace stab::bench {
 namespace {

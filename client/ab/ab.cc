@@ -43,7 +43,6 @@
 #include "protocol/codec.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "revisions/git.h"
 #include "revisions/revisions.h"
 
 namespace stab::client::ab {

@@ -16,7 +16,7 @@
 #include "client/follow.h"
 #include "client/streams.h"
 #include "machine/child.h"
-#include "machine/environment.h"
+#include "machine/program.h"
 #include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"
 #include "worker/trial.h"

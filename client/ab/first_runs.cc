@@ -16,12 +16,12 @@
 #include "base/text.h"
 #include "client/ab/conclusion.h"
 #include "machine/child.h"
-#include "machine/environment.h"
+#include "machine/program.h"
 #include "machine/topology.h"
 #include "protocol/work.h"
 #include "stats/tests/estimate.h"
-#include "worker/heap_libraries.h"
 #include "worker/trial.h"
+#include "worker/wrappers.h"
 
 namespace stab::client::ab {
 namespace {

@@ -25,7 +25,7 @@
 #include "client/streams.h"
 #include "client/verbs.h"
 #include "cluster/settings.h"
-#include "cluster/step.h"
+#include "cluster/slurm.h"
 #include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
@@ -40,7 +40,7 @@
 #include "protocol/document.h"
 #include "protocol/paths.h"
 #include "report/model.h"
-#include "stabd/daemon/session/builds.h"
+#include "stabd/daemon/session/schedule.h"
 #include "toml/value.h"
 
 namespace stab::client {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // On a cpuset of this machine where there are cpusets of cgroup v1 and we may make one; only what the test started is moved.
-#include "machine/quiet/confinement.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -16,6 +14,7 @@
 
 #include "base/fd.h"
 #include "machine/processes.h"
+#include "machine/quiet/knobs.h"
 #include "machine/topology.h"
 
 namespace stab::machine {

@@ -20,8 +20,8 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "machine/migrations.h"
 #include "machine/observer.h"
+#include "machine/processes.h"
 
 namespace stab::machine {
 namespace {

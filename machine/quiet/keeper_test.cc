@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "machine/quiet/keeper.h"
-
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "machine/quiet/quiet.h"
 #include "machine/quiet/tree_testing.h"
 
 namespace stab::machine {

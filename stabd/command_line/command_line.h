@@ -117,18 +117,16 @@ class CommandLine {
   CLI::Option* web_flag(CLI::App* verb);
   static void machines_option(CLI::App* verb, std::string& machines);
   CLI::Option* json_flag(CLI::App* verb);
-  // measure_verbs.cc
+  // verbs.cc
   void add_ab();
   void add_plan_verbs();
   void add_experiment_verbs();
-  // result_verbs.cc
   void add_result_verbs();
   void add_replay();
   void add_profile();
   void add_history();
   void add_analyze();
   void add_causal();
-  // machine_verbs.cc
   void add_database_verbs();
   void add_machine_verbs();
   // help.cc

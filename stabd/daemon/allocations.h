@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "machine/containment.h"
-#include "stabd/daemon/clock.h"
+#include "stabd/daemon/part.h"
 
 namespace stab::daemon {
 

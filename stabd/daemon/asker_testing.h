@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "stabd/daemon/asker.h"
+#include "stabd/daemon/part.h"
 
 namespace stab::daemon {
 

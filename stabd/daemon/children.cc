@@ -17,7 +17,7 @@
 
 #include "base/fd.h"
 #include "base/time.h"
-#include "machine/environment.h"
+#include "machine/program.h"
 
 namespace stab::daemon {
 namespace {

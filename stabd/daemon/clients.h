@@ -14,11 +14,10 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "protocol/lines.h"
-#include "stabd/daemon/asker.h"
-#include "stabd/daemon/clock.h"
+#include "stabd/archive.h"
 #include "stabd/daemon/host.h"
+#include "stabd/daemon/part.h"
 #include "stabd/settings.h"
-#include "stabd/spool.h"
 
 namespace stab::daemon {
 

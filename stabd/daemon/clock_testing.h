@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "stabd/daemon/clock.h"
+#include "stabd/daemon/part.h"
 
 namespace stab::daemon {
 

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: MIT
+
 #include "stabd/daemon/daemon.h"
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
 
+#include "base/streams.h"
+#include "base/text.h"
 #include "base/time.h"
+#include "counters/events/counting.h"
+#include "counters/profiles/sampler.h"
 #include "plan/reading/reader.h"
+#include "protocol/lines.h"
+#include "protocol/messages.h"
+#include "results/document.h"
 #include "results/run_request.h"
-#include "stabd/daemon/folders.h"
 #include "stabd/daemon/host.h"
 #include "stabd/daemon/requests.h"
+#include "store/summaries.h"
 #include "toml/value.h"
 
 namespace stab::daemon {
@@ -371,6 +386,473 @@ void Daemon::after_session_step() {
   else
     run_next();
   tell_status();
+}
+
+namespace {
+
+// The requests of users about experiments that wait, run or have ended.
+
+std::string not_there(store::Id id) {
+  return fmt::format(
+      "experiment {0} is neither waiting nor running: 'stabctl status {0}' shows why", id);
+}
+
+}  // namespace
+
+void Daemon::load_queue() {
+  const auto all = store_->summaries();
+  if (!all) {
+    spdlog::error("the queue cannot be read: {}", all.error().message);
+    return;
+  }
+  for (const auto& [id, damage] : (*all)->damaged())
+    spdlog::error("experiment {} is refused: {}", id, damage.problem);
+  const std::int64_t now = wall_clock_ns();
+  for (const auto& [id, summary] : (*all)->intact()) {
+    const store::Experiment& experiment = summary.experiment;
+    // If the clock was ahead when the experiment began, its user must not stay behind all others.
+    queue_.had_turn(accounts_.of(experiment.uid), std::min(experiment.started_ns, now));
+    const auto state = state_from(experiment.state);
+    if (experiment.state == store::being_retried) retries_.load(id);
+    if (!state || is_final(*state)) continue;
+    Waiting waiting = waiting_from(experiment, accounts_.of(experiment.uid));
+    waiting.plan_bytes = summary.plan_bytes;
+    queue_.add(waiting);
+  }
+  const auto paused = store_->is_queue_paused();
+  if (!paused)
+    spdlog::error("cannot read whether the queue was paused, so the queue continues: {}",
+                  paused.error().message);
+  queue_.hold(paused.value_or(false));
+}
+
+Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
+  if (auto room = queue_.has_room(accounts_.of(uid), plan_bytes); !room) return room;
+  return may_store(uid, plan_bytes);
+}
+
+// The store's sum for one user includes experiments that are still being removed; the summaries
+// leave them out. So the larger number counts.
+std::uint64_t Daemon::bytes_of_account(std::uint32_t uid) const {
+  const auto all = store_->summaries();
+  if (!all) return store_->bytes_of_user(uid);
+  const std::uint32_t account = accounts_.of(uid);
+  std::uint64_t bytes = 0;
+  for (const auto& [id, row] : (*all)->intact())
+    if (accounts_.of(row.experiment.uid) == account) bytes += store_->bytes_of_experiment(id);
+  return std::max(bytes, store_->bytes_of_user(uid));
+}
+
+Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
+  if (queue_.is_trusted(uid)) return {};
+  const std::uint64_t bytes = bytes_of_account(uid) + more;
+  const std::uint64_t most = options_.limits.stored_bytes_of_user;
+  if (bytes <= most) return {};
+  return fail(fmt::format(
+      "the experiments of user {} take {} in the database, but limits.stored_bytes_of_user allows "
+      "{}: remove some with 'stabctl rm' ('stabctl list' shows their sizes)",
+      uid, about_bytes(bytes), format_bytes(most)));
+}
+
+void Daemon::read_submission(Connection& client, const std::string& line) {
+  const Peer& peer = client.peer();
+  const auto words = [](const Result<void>& may) { return may ? "" : may.error().message; };
+  const protocol::ReadRequest request{.reading = protocol::Reading::plan,
+                                      .uid = peer.uid,
+                                      .gid = peer.gid,
+                                      .turn = turn_.longest_of(peer.uid),
+                                      .goes_first = queue_.is_trusted(peer.uid),
+                                      .may_not_quiesce = words(may_quiesce(peer.uid, false)),
+                                      .may_not_move = words(may_quiesce(peer.uid, true))};
+  const auto ticket =
+      readers_->ask_of_plan(accounts_.of(peer.uid), protocol::encode(request) + "\n" + line,
+                            [this, &client](const Result<Fd>& answer) {
+                              submitted(client, answer);
+                              after_session_step();
+                            });
+  client.await_answer([this, ticket] { readers_->forget(ticket); });
+}
+
+void Daemon::submitted(Connection& client, const Result<Fd>& answer) {
+  const auto id = take_submission(client.peer(), answer);
+  client.answer(id ? protocol::encode(protocol::SubmitReply{.id = *id})
+                   : protocol::encode_refusal(id.error().message));
+}
+
+// The plan may have taken over its reader, so the answer never gives its user any rights.
+// Everything that matters is read again when the experiment begins.
+Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& answer) {
+  if (!answer) return std::unexpected(answer.error());
+  auto text = text_in(*answer, protocol::most_decoded + 1 + plan::max_plan_bytes + 1);
+  if (!text) return std::unexpected(text.error());
+  const std::size_t end = std::min(text->find('\n'), text->size());
+  if (end > protocol::most_decoded)
+    return fail("the facts that were read from the plan are too long");
+  const auto plan =
+      protocol::decode_reply<protocol::PlanReply>(std::string_view(*text).substr(0, end));
+  if (!plan) return std::unexpected(plan.error());
+  for (const auto& [key, names] :
+       {std::pair("counters", &plan->counters), {"rotate", &plan->rotated}})
+    if (const auto groups = counters::find_groups(*names); !groups)
+      return fail(fmt::format("'measure.{}': {}", key, groups.error().message));
+  if (!plan->profile.empty())
+    if (const auto event = counters::find_sampled(plan->profile); !event)
+      return fail("'measure.profile': " + event.error().message);
+  text->erase(0, std::min(end + 1, text->size()));
+  if (text->empty() || one_line(plan->name, plan->name.size()) != plan->name)
+    return fail("the plan was not read completely");
+  const std::string source = results::source_text({.branch = plan->branch, .commit = plan->commit});
+  if (!plan->commit.empty() && source.empty())
+    return fail("the branch and the commit that were sent with the plan are not valid git names");
+  if (auto room = has_room(peer.uid, text->size()); !room) return std::unexpected(room.error());
+  return submit({.name = plan->name,
+                 .plan = std::move(*text),
+                 .directory = plan->directory,
+                 .uid = peer.uid,
+                 .gid = peer.gid,
+                 .state = "queued",
+                 .submitted_ns = wall_clock_ns(),
+                 .trials = plan->trials,
+                 .priority = plan->priority},
+                source);
+}
+
+Result<store::Id> Daemon::submit(const store::Experiment& experiment, const std::string& source) {
+  auto row = experiment;
+  const auto id = store_->add_experiment(row);
+  if (!id) return fail("the experiment cannot be stored: " + id.error().message);
+  row.id = *id;
+  // If the source can't be stored, the experiment is still worth having.
+  if (!source.empty())
+    if (const auto added = store_->add_event({.experiment = *id,
+                                              .at_ns = row.submitted_ns,
+                                              .kind = std::string(results::source_event),
+                                              .text = source});
+        !added)
+      spdlog::warn("experiment {}: {}", *id, added.error().message);
+  queue_.add(waiting_from(row, accounts_.of(row.uid)));
+  run_next();
+  return *id;
+}
+
+// Changes the row of a waiting experiment.
+Result<void> Daemon::change_waiting(store::Id id, Event event,
+                                    const std::function<void(store::Experiment&)>& change) {
+  auto found = store_->experiment(id);
+  if (!found) return fail(found.error().message);
+  if (queue_.find(id) == nullptr || !*found) return fail(not_there(id));
+  store::Experiment& row = **found;
+  const State from = state_from(row.state).value_or(State::queued);
+  // A killed daemon may have left any state in the row, but nothing is under way while the
+  // experiment waits.
+  auto to = next(from, event);
+  if (!to && event == Event::hold) to = next(State::queued, event);
+  if (!to) return fail(not_there(id));
+  row.state = to_string(*to);
+  row.stopped_by.reset();
+  change(row);
+  if (auto saved = store_->update_experiment(row); !saved) return fail(saved.error().message);
+  queue_.remove(id);
+  if (!is_final(*to)) queue_.add(waiting_from(row, accounts_.of(row.uid)));
+  return {};
+}
+
+Result<void> Daemon::cancel(store::Id id) {
+  if (session_ && session_->experiment().id == id) {
+    session_->cancel();
+    return {};
+  }
+  store::Experiment cancelled;
+  auto changed = change_waiting(id, Event::cancel, [&cancelled](store::Experiment& row) {
+    row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
+                                     : "cancelled by the user; its trials so far are kept";
+    forget_holder(row);
+    row.ended_ns = wall_clock_ns();
+    cancelled = row;
+  });
+  if (!changed) return changed;
+  const auto plan = plan::read_plan(cancelled.plan);
+  notices_.tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason,
+                std::nullopt);
+  return {};
+}
+
+Result<void> Daemon::hold(store::Id id, std::uint32_t uid) {
+  if (session_ && session_->experiment().id == id) return session_->hold(uid);
+  return change_waiting(id, Event::hold, [uid](store::Experiment& row) {
+    // If root holds the experiment, another user who pauses it does not become its holder.
+    if (row.held_by != 0) row.held_by = uid;
+    row.reason = held_reason(*row.held_by);
+  });
+}
+
+Result<void> Daemon::let_go(store::Id id, std::uint32_t uid) {
+  if (session_ && session_->experiment().id == id)
+    return fail(
+        session_->experiment().held_by
+            ? fmt::format("experiment {} is still being paused: try again in a moment", id)
+            : fmt::format("experiment {0} is not paused: 'stabctl status {0}' shows its state",
+                          id));
+  const auto found = store_->experiment(id);
+  if (!found) return fail(found.error().message);
+  if (!*found) return fail(not_there(id));
+  const Waiting* waiting = queue_.find(id);
+  if (waiting == nullptr || !waiting->held)
+    return fail(
+        fmt::format("experiment {0} is not paused: 'stabctl status {0}' shows its state", id));
+  const std::uint32_t holder = (*found)->held_by.value_or(uid);
+  if (!queue_.is_trusted(uid) && holder != uid)
+    return fail(fmt::format(
+        "experiment {} was paused by user {}: only that user or root can resume it", id, holder));
+  auto changed = change_waiting(id, Event::let_go, [](store::Experiment& row) {
+    row.held_by.reset();
+    row.reason.clear();
+  });
+  if (changed) run_next();
+  return changed;
+}
+
+Result<void> Daemon::may_be_removed(const store::Experiment& experiment) {
+  if (retries_.is_retried(experiment.id))
+    return fail(fmt::format("experiment {} is being retried", experiment.id));
+  const auto state = state_from(experiment.state);
+  const bool driven = session_ && session_->experiment().id == experiment.id;
+  if (state && is_final(*state) && !driven) return {};
+  return fail(has_not_ended(experiment.id));
+}
+
+Result<void> Daemon::retry(Connection& client, const store::Experiment& experiment) {
+  const bool driven = session_ && session_->experiment().id == experiment.id;
+  if (driven) return fail(has_not_ended(experiment.id));
+  return retries_.begin(client, client.peer().uid, experiment);
+}
+
+Result<void> Daemon::remove(const store::Experiment& experiment, std::uint32_t uid) {
+  auto begun = maintenance_.remove(experiment, fmt::format("by user {}", uid));
+  if (!begun) return fail(begun.error().message);
+  spdlog::info("user {} removes experiment {} ({}) of user {}", uid, experiment.id,
+               one_line(experiment.name, 100), experiment.uid);
+  return {};
+}
+
+Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {
+  if (!queue_.is_trusted(uid))
+    return fail(
+        "only root and stabd's own user may pause or resume the whole queue: give the numbers of "
+        "experiments instead");
+  const auto stored = store_->pause_queue(
+      held, {.at_ns = wall_clock_ns(),
+             .kind = "queue",
+             .text = fmt::format("{} by user {}", held ? "paused" : "resumed", uid)});
+  if (!stored) return fail(stored.error().message);
+  queue_.hold(held);
+  run_next();
+  return {};
+}
+
+namespace {
+
+// The daemon as a service: its socket, its signals, its end, and its messages to the service
+// manager.
+
+namespace fs = std::filesystem;
+
+// The time within which a worker and its processes should end.
+constexpr std::chrono::seconds ending{60};
+// So many connections wait in the kernel until the loop accepts them; the kernel tells further
+// clients to try again. The number is the default of limits.connections.
+constexpr int most_waiting_connections = 256;
+
+// Removes the socket file of a daemon that has gone, but never a living daemon's.
+Result<void> clear_socket(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path)
+    return fail(fmt::format(
+        "the socket's path {} is longer than {} bytes: choose a shorter one with --socket", path,
+        sizeof address.sun_path - 1));
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode)) return fail(fmt::format("{} exists and is not a socket", path));
+  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return fail(fmt::format("another stabd serves {}", path));
+  if (unlink(path.c_str()) != 0)
+    return fail_errno(fmt::format("cannot remove the stale socket {}", path));
+  return {};
+}
+
+Result<gid_t> group_of(const std::string& name) {
+  gid_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data(), end, number);
+  // The largest number is not a valid group: chown() takes it for "no change".
+  if (error == std::errc() && rest == end && number + 1 != 0) return number;
+  if (const auto* known = getgrnam(name.c_str())) return known->gr_gid;
+  return fail(
+      fmt::format("there is no group '{}' for the socket: 'daemon.socket_group' needs the name or "
+                  "number of a group",
+                  name));
+}
+
+Result<void> give_to_group(const std::string& socket, const std::string& name, unsigned mode) {
+  if (name.empty()) return {};
+  if ((mode & 0060U) == 0)
+    return fail(
+        fmt::format("'daemon.socket_group' has no effect with the socket's mode {:04o}: add "
+                    "socket_mode = \"0660\", or leave the group out",
+                    mode));
+  const auto number = group_of(name);
+  if (!number) return std::unexpected(number.error());
+  if (chown(socket.c_str(), static_cast<uid_t>(-1), *number) == 0) return {};
+  return fail_errno(fmt::format("cannot give the socket {} to the group '{}'", socket, name));
+}
+
+}  // namespace
+
+Result<void> Daemon::make_socket() {
+  if (auto cleared = clear_socket(options_.socket_path); !cleared) return cleared;
+  const std::string folder = fs::path(options_.socket_path).parent_path().string();
+  if (auto made = make_passable_folder(folder); !made) return made;
+  if (geteuid() == 0 && options_.socket_mode != 0600) warn_if_closed(folder);
+  const mode_t before = umask(0777 & ~options_.socket_mode);
+  const int bound = uv_pipe_bind(&server_, options_.socket_path.c_str());
+  umask(before);
+  if (bound != 0)
+    return fail(fmt::format("cannot bind {}: {}", options_.socket_path, uv_strerror(bound)));
+  // Nobody can connect before it listens.
+  return give_to_group(options_.socket_path, options_.socket_group, options_.socket_mode);
+}
+
+// A socket that was passed to us belongs to the service manager, which sets its mode and group and
+// removes it.
+Result<void> Daemon::use_socket(Fd passed) {
+  options_.socket_path = service::path_of(passed);
+  const int opened = uv_pipe_open(&server_, passed.get());
+  if (opened != 0)
+    return fail(
+        fmt::format("cannot use the socket that was passed to stabd: {}", uv_strerror(opened)));
+  static_cast<void>(passed.release());
+  return {};
+}
+
+Result<void> Daemon::listen() {
+  Fd passed = supervision_.take_socket();
+  if (auto bound = passed ? use_socket(std::move(passed)) : make_socket(); !bound) return bound;
+  const int listening = uv_listen(reinterpret_cast<uv_stream_t*>(&server_),
+                                  most_waiting_connections, [](uv_stream_t* server, int status) {
+                                    if (status == 0)
+                                      static_cast<Daemon*>(server->data)->clients_.accept();
+                                  });
+  if (listening != 0)
+    return fail(
+        fmt::format("cannot listen on {}: {}", options_.socket_path, uv_strerror(listening)));
+  return {};
+}
+
+void Daemon::watch_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto stop = [](uv_signal_t* handle, int) {
+    static_cast<Daemon*>(handle->data)->ending_.stop();
+  };
+  uv_signal_start(&signals_[0], stop, SIGTERM);
+  uv_signal_start(&signals_[1], stop, SIGINT);
+  uv_signal_start(
+      &signals_[2],
+      [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->read_settings_again(); },
+      SIGHUP);
+}
+
+void Daemon::run() {
+  watch_signals();
+  spdlog::info("stabd {} serves {} and keeps its state in {}", STAB_VERSION, options_.socket_path,
+               options_.state_directory);
+  if (options_.ready_fd >= 0) {
+    const auto told = write_all(options_.ready_fd, "ready\n");
+    close(options_.ready_fd);
+    open_closed_streams();
+    if (!told) spdlog::warn("{}", told.error().message);
+  }
+  supervision_.ready();
+  run_next();
+  tell_status();
+  archive::Spool::remove_left(options_.state_directory, leavings_.take());
+  maintenance_.start();
+  retries_.start();
+  verify_trials();
+  uv_run(loop_->get(), UV_RUN_DEFAULT);
+  spdlog::info("stabd is stopping");
+}
+
+void Daemon::read_settings_again() {
+  auto read = options_.read_again();
+  if (!read)
+    return spdlog::error("the settings stay as they are, because the new settings are wrong: {}",
+                         read.error().message);
+  for (const std::string_view key : settings::differences(wanted_, *read)) {
+    if (settings::can_change(key))
+      spdlog::info("'{}' has changed", key);
+    else
+      spdlog::warn("'{}' keeps its old value until stabd is restarted", key);
+  }
+  wanted_ = settings::changed(wanted_, *read);
+  static_cast<settings::Settings&>(options_) = settings::changed(options_, *read);
+  use_settings();
+  spdlog::info("the settings were read again");
+}
+
+// Passes the new settings to everything that has copies of them. A running experiment keeps the
+// cache limit that it began with.
+void Daemon::use_settings() {
+  spdlog::set_level(spdlog::level::from_str(options_.log));
+  queue_.use_limits(options_.limits);
+  turn_.use_limit(options_.limits.turn);
+  clients_.use_limits(options_.limits);
+  readers_->use_limit(options_.read_limit);
+  notices_.use_settings(options_.notify);
+  clients_.use_idle_limit(options_.idle_limit);
+  maintenance_.use_retention(options_.retention);
+}
+
+void Daemon::tell_status() {
+  if (session_)
+    supervision_.show(session_->experiment().id, session_->experiment().name, session_->state());
+  else
+    supervision_.show(0, "", std::nullopt);
+}
+
+std::optional<std::chrono::nanoseconds> Daemon::begin_to_stop() {
+  retries_.stop();
+  maintenance_.stop();
+  const bool finish = options_.stop == settings::Stop::finish && session_ && session_->runs_trial();
+  const auto longest = std::chrono::duration_cast<std::chrono::microseconds>(
+      finish ? options_.stop_limit + ending : ending);
+  supervision_.stopping(longest, finish ? "stabd finishes the running trial" : "stopping");
+  if (!finish) return std::nullopt;
+  session_->ask_for_no_more();
+  spdlog::info("stabd finishes the running trial if that takes at most {}, and then stops",
+               format_duration(options_.stop_limit));
+  return options_.stop_limit;
+}
+
+bool Daemon::stop_worker() {
+  if (session_) session_->rest();
+  const bool works = workshop_.has_worker();
+  workshop_.stop();
+  return works;
+}
+
+bool Daemon::owes_notices() const {
+  return notices_.owed();
+}
+
+void Daemon::wait_for_notices() {
+  allow_readers();
+}
+
+void Daemon::stop_loop() {
+  uv_stop(loop_->get());
 }
 
 }  // namespace stab::daemon

@@ -18,24 +18,20 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "cluster/step.h"
+#include "cluster/slurm.h"
 #include "protocol/reading.h"
 #include "stabd/daemon/allocations.h"
 #include "stabd/daemon/clients.h"
-#include "stabd/daemon/ending.h"
 #include "stabd/daemon/host.h"
 #include "stabd/daemon/loop.h"
-#include "stabd/daemon/machine_turn.h"
 #include "stabd/daemon/maintenance.h"
 #include "stabd/daemon/notices.h"
 #include "stabd/daemon/queue.h"
-#include "stabd/daemon/quiet_look.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/retries.h"
+#include "stabd/daemon/service.h"
 #include "stabd/daemon/session/session.h"
-#include "stabd/daemon/supervision.h"
 #include "stabd/daemon/workshop.h"
-#include "stabd/service.h"
 #include "stabd/settings.h"
 #include "store/store.h"
 
@@ -46,7 +42,7 @@ struct DaemonOptions : settings::Settings {
   std::function<Result<settings::Settings>()> read_again;
   std::string program;       // stabd's own path, for the worker
   int ready_fd = -1;         // stabd writes "ready\n" to it when clients can connect
-  std::string machine_logs;  // the folder of the machine's logs (machine/quiet/keeper.h)
+  std::string machine_logs;  // the folder of the machine's logs (machine/quiet/quiet.h)
   std::string machine_root;  // a prefix for the /proc and /sys paths of knobs, for tests
   // The same as in workshop.h; tests have less patience.
   std::chrono::milliseconds node_silence = cluster::node_silence;
@@ -94,7 +90,7 @@ class Daemon final : private Ending::Steps {
   [[nodiscard]] Result<void> may_store(std::uint32_t uid, std::uint64_t more) const;
   [[nodiscard]] std::uint64_t bytes_of_account(std::uint32_t uid) const;
 
-  // The requests of users about experiments (daemon_queue.cc). The caller has checked that the user
+  // The requests of users about experiments (daemon.cc). The caller has checked that the user
   // may act on the experiment: its owner, root and the daemon's own user may.
   Result<store::Id> submit(const store::Experiment& experiment, const std::string& source);
   Result<void> cancel(store::Id id);
@@ -119,7 +115,7 @@ class Daemon final : private Ending::Steps {
   Result<void> prepare();
   Result<void> open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
-  // The daemon as a service (serving.cc).
+  // The daemon as a service.
   Result<void> listen();
   Result<void> make_socket();
   Result<void> use_socket(Fd passed);
@@ -127,7 +123,7 @@ class Daemon final : private Ending::Steps {
   void read_settings_again();
   void use_settings();
   void tell_status();
-  // The stages of its end (ending.h).
+  // The stages of its end (service.h).
   std::optional<std::chrono::nanoseconds> begin_to_stop() override;
   bool stop_worker() override;
   [[nodiscard]] bool owes_notices() const override;
@@ -141,7 +137,7 @@ class Daemon final : private Ending::Steps {
   void retry_storage();
   void after_session_step();
   void publish_progress();
-  // Requests to readers (reading.cc).
+  // Requests to readers (requests.cc).
   void start_readers();
   void read_for_session(protocol::ReadRequest request,
                         std::function<void(Result<std::string>)> done);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/ending.h"
-
 #include <gtest/gtest.h>
 
 #include "stabd/daemon/clock_testing.h"
+#include "stabd/daemon/service.h"
 
 namespace stab::daemon {
 namespace {

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
+
 #include "stabd/daemon/host.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -151,6 +156,92 @@ void put_back_what_was_left(const std::string& logs, const std::string& root) {
     spdlog::warn("machine settings that an earlier stabd had changed: {} {}{}{}", outcome.file,
                  machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
                  outcome.reason);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folders on the path that don't exist yet, the outermost one last.
+std::vector<fs::path> missing(const std::string& path) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (fs::path folder = fs::absolute(path, error); !error && !fs::exists(folder, error);
+       folder = folder.parent_path())
+    if (folder.has_filename()) folders.push_back(folder);
+  return folders;
+}
+
+// Syncs the folders' names to disk, so that files in them survive a loss of power.
+Result<void> sync_names(const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) {
+    const Fd parent(open(folder.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parent || fsync(parent.get()) != 0)
+      return fail_errno(fmt::format("cannot sync {}", folder.parent_path().string()));
+  }
+  return {};
+}
+
+Result<void> make_folder(const std::string& path, mode_t mask) {
+  const std::vector<fs::path> made = missing(path);
+  const mode_t before = umask(mask);
+  std::error_code error;
+  fs::create_directories(path, error);
+  umask(before);
+  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()));
+  return sync_names(made);
+}
+
+}  // namespace
+
+Result<void> make_private_folder(const std::string& path) {
+  return make_folder(path, 077);
+}
+
+Result<void> make_passable_folder(const std::string& path) {
+  return make_folder(path, geteuid() == 0 ? 022 : 077);
+}
+
+std::string database_in(const std::string& state_folder) {
+  return state_folder + "/stabd.db";
+}
+
+void warn_if_closed(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) == 0 && status.st_uid == 0 && (status.st_mode & S_IXOTH) == 0)
+    spdlog::warn("other users cannot enter {}: 'chmod o+x {}' allows it", path, path);
+}
+
+namespace {
+
+// So one tick of the kernel is at most 2 % of a look.
+constexpr std::chrono::milliseconds length_of_look{500};
+
+}  // namespace
+
+QuietLook::QuietLook(Clock& clock, std::string root)
+    : clock_(clock), root_(std::move(root)), timer_(clock.timer([this] { end(); })) {}
+
+void QuietLook::begin(const machine::CpuSet& trial, const machine::CalmBounds& bounds,
+                      OnLook done) {
+  looking_.emplace(Looking{
+      .calm = machine::Calm(trial, bounds, root_), .since = clock_.now(), .done = std::move(done)});
+  looking_->calm.begin();
+  // The loop's clock stands at the beginning of this turn, and storing a trial may have taken long
+  // since then.
+  timer_->start_from_now(length_of_look);
+}
+
+void QuietLook::stop() {
+  timer_->stop();
+  looking_.reset();
+}
+
+void QuietLook::end() {
+  if (!looking_) return;
+  Looking look = *std::exchange(looking_, std::nullopt);
+  const std::string loud = look.calm.end(clock_.now() - look.since);
+  look.done(loud, look.calm.missing());
 }
 
 }  // namespace stab::daemon

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,7 +23,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "machine/quiet/keeper.h"
+#include "machine/observer.h"
+#include "machine/quiet/quiet.h"
+#include "stabd/daemon/part.h"
 #include "stabd/settings.h"
 
 namespace stab::daemon {
@@ -85,5 +88,53 @@ Result<std::vector<machine::Outcome>> quiesce_allowed(machine::Keeper& keeper,
 // Puts back the settings that a killed daemon left changed, and logs that. If another daemon has
 // the machine, this is left to it.
 void put_back_what_was_left(const std::string& logs, const std::string& root);
+
+// Makes the daemon's folders with the right permissions.
+
+// Makes a folder that only its owner may enter, because plans, their output and copies of their
+// sources are private.
+Result<void> make_private_folder(const std::string& path);
+
+// Makes a folder and its missing parents. If we are root, other users may pass through it to the
+// socket or to their builds.
+Result<void> make_passable_folder(const std::string& path);
+
+// An earlier version made such folders for root alone. If this folder is one, logs how to open it.
+void warn_if_closed(const std::string& path);
+
+// The path of the database in the state folder.
+std::string database_in(const std::string& state_folder);
+
+// Watches the machine for a moment while no trial runs, for an experiment that waits for a quiet
+// machine.
+
+class QuietLook {
+ public:
+  // `loud` says what was not quiet, or is "", and `missing` lists the bounds that can't be checked
+  // here.
+  using OnLook =
+      std::function<void(const std::string& loud, const std::vector<std::string>& missing)>;
+
+  // `root` is a prefix for /proc and /sys, for tests.
+  QuietLook(Clock& clock, std::string root);
+
+  // Begins a look, in place of one that has begun already. `done` is called once, from the loop.
+  void begin(const machine::CpuSet& trial, const machine::CalmBounds& bounds, OnLook done);
+  // After this, `done` is not called.
+  void stop();
+
+ private:
+  struct Looking {
+    machine::Calm calm;
+    Clock::Time since;
+    OnLook done;
+  };
+  void end();
+
+  Clock& clock_;
+  std::string root_;
+  std::optional<Looking> looking_;
+  std::unique_ptr<Timer> timer_;
+};
 
 }  // namespace stab::daemon

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "stabd/daemon/clock.h"
+#include "stabd/daemon/part.h"
 
 namespace stab::daemon {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/machine_turn.h"
-
 #include <gtest/gtest.h>
 
 #include "stabd/daemon/clock_testing.h"
+#include "stabd/daemon/queue.h"
 
 namespace stab::daemon {
 namespace {

@@ -15,10 +15,8 @@
 #include "base/fd.h"
 #include "base/turns.h"
 #include "stabd/archive.h"
-#include "stabd/daemon/asker.h"
-#include "stabd/daemon/clock.h"
+#include "stabd/daemon/part.h"
 #include "stabd/settings.h"
-#include "stabd/spool.h"
 #include "stabd/upkeep.h"
 #include "store/store.h"
 

@@ -11,9 +11,9 @@
 
 #include "base/json.h"
 #include "base/time.h"
-#include "cluster/step.h"
+#include "cluster/slurm.h"
 #include "protocol/messages.h"
-#include "stabd/daemon/reading.h"
+#include "stabd/daemon/requests.h"
 #include "stabd/daemon/session/state.h"
 
 namespace stab::daemon {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Looks at an imagined machine of four CPUs, on which trials use CPU 2.
-#include "stabd/daemon/quiet_look.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
 #include "machine/quiet/tree_testing.h"
 #include "stabd/daemon/clock_testing.h"
+#include "stabd/daemon/host.h"
 
 namespace stab::daemon {
 namespace {

@@ -40,7 +40,7 @@
 #include <vector>
 
 #include "stabd/daemon/children.h"
-#include "stabd/daemon/clock.h"
+#include "stabd/daemon/part.h"
 
 namespace stab::daemon {
 

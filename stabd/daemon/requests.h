@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: MIT
-// Answers the requests of clients, which doc/protocol.md lists.
+// Turns clients' requests into requests to readers, and reads the readers' answers.
 #pragma once
 
 #include <string>
 
+#include "base/error.h"
+#include "base/fd.h"
+#include "protocol/messages.h"
+#include "protocol/reading.h"
+
 namespace stab::daemon {
+
+// The reader's request without the experiments and the database. Refuses unknown formats.
+Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ResultsRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ExportRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ReplayRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::ProfileRequest& request);
+Result<protocol::ReadRequest> reading_of(const protocol::LogsRequest& request);
+
+// A reader's answer, which is a single line.
+Result<std::string> line_in(const Fd& file);
+
+// The file's text; an error if it is longer than `most` bytes.
+Result<std::string> text_in(const Fd& file, std::size_t most);
+
+// The answer of a reader that verifies trials or an archive.
+Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer);
+
+// Answers the requests of clients, which doc/protocol.md lists.
 
 class Connection;
 class Daemon;

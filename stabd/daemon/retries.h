@@ -12,9 +12,8 @@
 
 #include "base/error.h"
 #include "base/turns.h"
-#include "stabd/daemon/asker.h"
-#include "stabd/daemon/clock.h"
 #include "stabd/daemon/host.h"
+#include "stabd/daemon/part.h"
 #include "stabd/daemon/queue.h"
 #include "stabd/upkeep.h"
 #include "store/store.h"

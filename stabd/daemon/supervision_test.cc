@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The test is the service manager.
-#include "stabd/daemon/supervision.h"
-
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "stabd/daemon/clock_testing.h"
+#include "stabd/daemon/service.h"
 #include "store/test_support.h"
 
 namespace stab::daemon {

@@ -1,26 +1,353 @@
 // SPDX-License-Identifier: MIT
+
 #include "stabd/daemon/workshop.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "protocol/codec.h"
 #include "protocol/containment.h"
-#include "stabd/daemon/folders.h"
 #include "stabd/daemon/host.h"
 
 namespace stab::daemon {
+namespace {
+
+// Limits for all output of one worker, and for one line of it.
+constexpr std::size_t most_logged = std::size_t{8} << 10;
+constexpr std::size_t most_of_line = 500;
+constexpr std::uint64_t grace_ms = 15'000;
+constexpr int max_send_waits = 10'000;  // about a second
+// A killed process ends much sooner, unless a tracer or the kernel keeps it. It can't run its own
+// code any more, so we stop waiting for it.
+constexpr std::chrono::milliseconds killing{10'000};
+constexpr std::chrono::seconds turn{1};
+
+// The worker that the daemon's folder names. pid 0: none.
+struct Recorded {
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::string boot{};
+  bool isolated = false;
+};
+BOOST_DESCRIBE_STRUCT(Recorded, (), (pid, start_ticks, boot, isolated))
+
+Result<void> remember(const std::string& record, pid_t pid, machine::Containment containment) {
+  const auto identity = machine::identify(pid);
+  if (!identity) return fail("the worker ended immediately");
+  return write_file_atomically(
+      record,
+      protocol::to_text(Recorded{.pid = identity->pid,
+                                 .start_ticks = identity->start_ticks,
+                                 .boot = identity->boot,
+                                 .isolated = containment == machine::Containment::pid_namespace},
+                        -1));
+}
+
+// Without a pid namespace, processes that the worker started may outlive it.
+void end_left_behind(const WorkerStart& start) {
+  if (start.containment == machine::Containment::pid_namespace) return;
+  const auto ended = machine::end_marked(protocol::marker_variable(start.token), killing);
+  if (!ended) spdlog::error("{}", ended.error().message);
+}
+
+template <class Handle>
+WorkerProcess* worker_of(Handle* handle) {
+  return static_cast<WorkerProcess*>(handle->data);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
+                                                            const WorkerStart& start,
+                                                            WorkerEvents events) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return fail_errno("socketpair");
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno("cannot make a pipe");
+  Fd printed(ends[0]);
+  const Fd print(ends[1]);
+
+  machine::ContainedStart what;
+  what.argv = {start.program};
+  what.argv.insert(what.argv.end(), start.arguments.begin(), start.arguments.end());
+  what.environment = protocol::worker_environment(start.containment, start.token);
+  what.environment.insert(what.environment.end(), start.environment.begin(),
+                          start.environment.end());
+  what.containment = start.containment;
+  what.uid = start.uid;
+  what.gid = start.gid;
+  what.privileged = start.privileged;
+  what.network = start.network;
+  what.doors = start.doors;
+  what.limits_by = start.program;
+  what.limited = false;  // its programs are limited, not the worker itself
+  what.passed_fd = theirs.get();
+  what.output_fd = print.get();
+  auto process = machine::start_contained(what);
+  if (!process) return std::unexpected(process.error());
+  // The worker has no request yet: if we die before the record is written, it just ends.
+  if (auto remembered = remember(start.record, process->pid, start.containment); !remembered) {
+    kill(process->pid, SIGKILL);
+    waitpid(process->pid, nullptr, 0);
+    return fail("cannot start a worker: " + remembered.error().message);
+  }
+
+  std::shared_ptr<WorkerProcess> worker(new WorkerProcess);
+  worker->process_ = std::move(*process);
+  worker->socket_ = std::move(ours);
+  worker->printed_ = std::move(printed);
+  worker->events_ = std::move(events);
+  worker->start_ = start;
+  worker->self_ = worker;
+  uv_timer_init(loop, &worker->grace_);
+  uv_timer_init(loop, &worker->answer_);
+  uv_timer_init(loop, &worker->beat_);
+  worker->open_handles_ = 3;
+  worker->grace_.data = worker->answer_.data = worker->beat_.data = worker.get();
+  for (const auto& [poll, fd] : {std::pair(&worker->socket_poll_, worker->socket_.get()),
+                                 std::pair(&worker->printed_poll_, worker->printed_.get()),
+                                 std::pair(&worker->process_poll_, worker->process_.pidfd.get())}) {
+    if (const int failed = uv_poll_init(loop, poll, fd); failed != 0) {
+      worker->discard();
+      return fail(fmt::format("cannot watch a worker process: {}", uv_strerror(failed)));
+    }
+    poll->data = worker.get();
+    ++worker->open_handles_;
+  }
+  uv_poll_start(&worker->socket_poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { worker_of(handle)->read_some(); });
+  uv_poll_start(&worker->printed_poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { worker_of(handle)->log_some(); });
+  uv_poll_start(&worker->process_poll_, UV_READABLE,
+                [](uv_poll_t* handle, int, int) { worker_of(handle)->process_ended(); });
+  const auto beat = static_cast<std::uint64_t>(start.beat.count());
+  if (beat > 0)
+    uv_timer_start(
+        &worker->beat_, [](uv_timer_t* handle) { worker_of(handle)->give_sign(); }, beat, beat);
+  return worker;
+}
+
+// send() writes whole lines, so the byte divides none. If there is no room for it, the worker has
+// bytes to read, which are signs of life, too.
+void WorkerProcess::give_sign() {
+  if (asked_ || !socket_) return;
+  const auto ignored = ::send(socket_.get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  static_cast<void>(ignored);
+}
+
+void WorkerProcess::send(const std::string& line, std::chrono::nanoseconds within) {
+  if (asked_ || !socket_) return;
+  within_ = within;
+  late_ = false;
+  expect_answer(within);
+  // libuv made the descriptor non-blocking. The worker reads as soon as it is idle, so we wait
+  // rarely and briefly.
+  const std::string all = line + "\n";
+  std::string_view rest = all;
+  int waits = 0;
+  while (!rest.empty()) {
+    const ssize_t n = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (n > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      if (++waits > max_send_waits) return stop();  // the worker hangs or is stopped
+      usleep(100);
+    } else if (errno != EINTR) {
+      return kill_now();  // if it has not ended already; the loop reports its end
+    }
+  }
+}
+
+bool WorkerProcess::read_some() {
+  std::array<char, 65536> buffer;
+  const ssize_t n = read(socket_.get(), buffer.data(), buffer.size());
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n <= 0) {
+    uv_poll_stop(&socket_poll_);  // the pidfd reports its end
+    return false;
+  }
+  if (!lines_.add(std::string_view(buffer.data(), static_cast<std::size_t>(n)))) {
+    stop();
+    return false;
+  }
+  const auto alive = self_;  // a line may end this worker
+  while (auto line = lines_.next()) {
+    uv_timer_stop(&answer_);
+    if (!asked_) events_.said(*line);
+  }
+  return true;
+}
+
+// Beyond the limit we close the pipe. Otherwise the worker could keep us busy with output that
+// nobody keeps.
+bool WorkerProcess::log_some() {
+  std::array<char, 4096> buffer;
+  const ssize_t n = printed_ ? read(printed_.get(), buffer.data(), buffer.size()) : 0;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  const auto log = [this](std::string_view line) {
+    if (!line.empty())
+      spdlog::warn("a worker of user {} printed: {}", start_.uid, one_line(line, most_of_line));
+  };
+  if (n > 0) {
+    logged_ += static_cast<std::size_t>(n);
+    unfinished_.append(buffer.data(), static_cast<std::size_t>(n));
+    for (std::size_t end = 0; (end = unfinished_.find('\n')) != std::string::npos;) {
+      log(std::string_view(unfinished_).substr(0, end));
+      unfinished_.erase(0, end + 1);
+    }
+    if (unfinished_.size() > most_of_line) log(std::exchange(unfinished_, ""));
+    if (logged_ <= most_logged) return true;
+    spdlog::warn("a worker of user {} printed more than {} bytes: the rest is not logged",
+                 start_.uid, most_logged);
+  }
+  log(std::exchange(unfinished_, ""));
+  if (printed_) hang_up();
+  return false;
+}
+
+// The handle must be closed before its descriptor. Otherwise the number may already belong to a new
+// client, which the loop would forget.
+void WorkerProcess::hang_up() {
+  uv_close(reinterpret_cast<uv_handle_t*>(&printed_poll_), handle_closed);
+  printed_.reset();
+}
+
+void WorkerProcess::stop() {
+  if (std::exchange(asked_, true)) return;
+  if (!start_.farewell.empty()) {
+    const std::string line = start_.farewell + "\n";
+    const auto ignored =
+        ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    static_cast<void>(ignored);
+  }
+  shutdown(socket_.get(), SHUT_RDWR);
+  uv_timer_start(&grace_, [](uv_timer_t* handle) { worker_of(handle)->kill_now(); }, grace_ms, 0);
+}
+
+void WorkerProcess::kill_now() {
+  kill(process_.pid, SIGKILL);
+  uv_timer_start(
+      &grace_,
+      [](uv_timer_t* handle) {
+        WorkerProcess* worker = worker_of(handle);
+        spdlog::error("process {} and its children were killed but do not end",
+                      worker->process_.pid);
+        machine::reap(worker->process_.pid);  // reaps it whenever it ends
+        worker->finish(
+            "was killed but does not end: one of its processes waits in the kernel, or is traced "
+            "by a process outside the trial");
+      },
+      static_cast<std::uint64_t>(killing.count()), 0);
+}
+
+void WorkerProcess::expect_answer(std::chrono::nanoseconds within) {
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(within);
+  uv_timer_start(
+      &answer_, [](uv_timer_t* handle) { worker_of(handle)->fell_silent(); },
+      static_cast<std::uint64_t>(ms.count()), 0);
+}
+
+// The first time we wait a little longer: if the loop was late itself, its next turn reads the
+// answer. After that the worker is killed, because it does not listen to a request to stop.
+void WorkerProcess::fell_silent() {
+  if (!std::exchange(late_, true)) return expect_answer(turn);
+  if (std::exchange(asked_, true)) return;
+  const auto alive = self_;
+  kill_now();
+  events_.silent(fmt::format("did not answer within {}", format_duration(within_)));
+}
+
+void WorkerProcess::process_ended() {
+  pollfd wait{process_.pidfd.get(), POLLIN, 0};
+  if (poll(&wait, 1, 0) != 1) return;
+  const auto alive = self_;
+  uv_timer_stop(&answer_);
+  while (read_some()) {
+    // reads its last lines
+  }
+  while (log_some()) {
+    // and its last output
+  }
+  finish(machine::how_it_ended(machine::reap(process_.pid)));
+}
+
+void WorkerProcess::finish(const std::string& how) {
+  const auto alive = self_;
+  close_handles();
+  end_left_behind(start_);
+  unlink(start_.record.c_str());
+  events_.ended(how);
+}
+
+// Drops a worker that has no request yet. The loop does not know polls whose start failed.
+void WorkerProcess::discard() {
+  kill(process_.pid, SIGKILL);
+  waitpid(process_.pid, nullptr, 0);
+  for (uv_poll_t* poll : {&socket_poll_, &printed_poll_, &process_poll_})
+    if (poll->data != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(poll), handle_closed);
+  for (uv_timer_t* timer : {&grace_, &answer_, &beat_})
+    uv_close(reinterpret_cast<uv_handle_t*>(timer), handle_closed);
+  end_left_behind(start_);
+  unlink(start_.record.c_str());
+}
+
+void WorkerProcess::handle_closed(uv_handle_t* handle) {
+  WorkerProcess* worker = worker_of(handle);
+  if (--worker->open_handles_ == 0) worker->self_.reset();
+}
+
+void WorkerProcess::close_handles() {
+  if (printed_) hang_up();
+  uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&grace_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&answer_), handle_closed);
+  uv_close(reinterpret_cast<uv_handle_t*>(&beat_), handle_closed);
+}
+
+Result<void> end_recorded_worker(const std::string& record, const std::string& token) {
+  bool isolated = false;
+  if (const auto text = read_file(record, 65536)) {
+    const Recorded recorded = protocol::from_text<Recorded>(*text).value_or(Recorded{});
+    isolated = recorded.isolated;
+    const auto gone = machine::end_process(
+        {.pid = recorded.pid, .start_ticks = recorded.start_ticks, .boot = recorded.boot}, killing);
+    if (!gone) return std::unexpected(gone.error());
+    if (!*gone)
+      spdlog::warn(
+          "the worker {} of an interrupted trial was killed but does not end: one of its processes "
+          "waits in the kernel, or is traced by a process outside the trial",
+          recorded.pid);
+    unlink(record.c_str());
+  }
+  if (isolated) return {};
+  const auto marked = machine::end_marked(protocol::marker_variable(token), killing);
+  if (!marked)
+    spdlog::warn("{}", marked.error().message);
+  else if (*marked > 0)
+    spdlog::warn("ended {} processes of an interrupted trial", *marked);
+  return {};
+}
+
 Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options)
     : loop_(loop),
       options_(std::move(options)),

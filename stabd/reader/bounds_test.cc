@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/reader/bounds.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "stabd/reader/reader.h"
 
 namespace stab::reader {
 namespace {

@@ -1,38 +1,368 @@
 // SPDX-License-Identifier: MIT
-#include "plan/reading/reader.h"
+// Turns a request into the line of its answer.
+
+#include "store/reader.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/base64.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "design/expand.h"
+#include "machine/containment.h"
 #include "machine/processes.h"
 #include "machine/quiet/quiet.h"
+#include "plan/reading/reader.h"
+#include "protocol/codec.h"
+#include "protocol/document.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"
 #include "protocol/reading.h"
+#include "results/answers.h"
+#include "results/calibrations.h"
+#include "results/document.h"
+#include "results/export.h"
+#include "results/profiles.h"
+#include "results/report_page.h"
 #include "results/run_request.h"
 #include "revisions/of_plan.h"
 #include "stabd/archive.h"
-#include "stabd/reader/answers.h"
-#include "stabd/reader/bounds.h"
 #include "stabd/reader/reader.h"
 #include "toml/value.h"
 
 namespace stab::reader {
+
+// The file that has the request and gets the answer.
+class AnswerFile {
+ public:
+  explicit AnswerFile(int file) : file_(file) {}
+
+  // Returns the text that the daemon wrote, without the newline at its end.
+  Result<std::string> request();
+  // Empties the file.
+  Result<void> begin();
+  Result<void> add(std::string_view piece);
+  // Adds a message whose last text is empty, and fills this text with what `inside` adds.
+  Result<void> add_around(std::string_view message, const std::function<Result<void>()>& inside);
+  // Ends the line and writes all of it to the file.
+  Result<void> end();
+
+ private:
+  Result<void> flush();
+
+  int file_;
+  std::string waiting_;
+};
+
+// Writes the line without its newline. After an error the file does not hold an answer.
+Result<void> answer(store::Reader& store, const protocol::ReadRequest& request, AnswerFile& file);
+
+// Answers requests about an archive, which open the files that they need themselves.
+bool is_of_archive(protocol::Reading reading);
+Result<void> answer_of_archive(const protocol::ReadRequest& request, AnswerFile& file);
+
+// Answers the line with which a client submits a plan.
+Result<void> answer_of_plan(const protocol::ReadRequest& request, std::string_view line,
+                            AnswerFile& file);
+
+namespace {
+
+// Sanitizers use terabytes of address space.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool bounds_memory = false;
+#else
+constexpr bool bounds_memory = true;
+#endif
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+void set(int what, std::uint64_t soft, std::uint64_t hard) {
+  const rlimit limit{soft, hard};
+  setrlimit(static_cast<__rlimit_resource>(what), &limit);
+}
+
+// Does nothing under sanitizers, which need many more system calls.
+Result<void> allow_only(std::span<const long> calls) {
+  if (!bounds_memory) return {};
+#if defined(__x86_64__)
+  constexpr std::uint32_t architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+  constexpr std::uint32_t architecture = AUDIT_ARCH_AARCH64;
+#endif
+  constexpr std::uint32_t refused = SECCOMP_RET_ERRNO | EPERM;
+  std::vector<sock_filter> filter{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, refused),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+  };
+  for (const long call : calls) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, refused));
+  const sock_fprog program{.len = static_cast<unsigned short>(filter.size()),
+                           .filter = filter.data()};
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) return {};
+  return fail_errno("cannot restrict system calls");
+}
+
+}  // namespace
+
+Bounds bounds_for(std::uint64_t bytes_of_file) {
+  return {.memory = 512 * mib,
+          .cpu = std::chrono::seconds(60 + bytes_of_file / mib),
+          .written = 4 * bytes_of_file + 64 * mib};
+}
+
+void keep_within(const Bounds& bounds) {
+  if (bounds_memory) set(RLIMIT_AS, bounds.memory, bounds.memory);
+  const auto seconds = static_cast<std::uint64_t>(bounds.cpu.count());
+  set(RLIMIT_CPU, seconds, seconds + 1);
+  signal(SIGXFSZ, SIG_IGN);
+  set(RLIMIT_FSIZE, bounds.written, bounds.written);
+}
+
+Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
+  if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
+                         setresuid(uid, uid, uid) != 0))
+    return fail_errno("cannot switch to the user's rights");
+  if (!machine::give_up_privileges()) return fail_errno("cannot drop privileges");
+  static constexpr auto calls =
+      std::to_array<long>({SYS_read,           SYS_write,      SYS_pread64,        SYS_lseek,
+                           SYS_ftruncate,      SYS_close,      SYS_mmap,           SYS_munmap,
+                           SYS_mremap,         SYS_mprotect,   SYS_madvise,        SYS_brk,
+                           SYS_futex,          SYS_getrandom,  SYS_clock_gettime,  SYS_rt_sigreturn,
+                           SYS_rt_sigprocmask, SYS_gettid,     SYS_getpid,         SYS_tgkill,
+                           SYS_exit,           SYS_exit_group, SYS_restart_syscall});
+  return allow_only(calls);
+}
+
+namespace {
+
+constexpr std::size_t enough = std::size_t{1} << 18;
+constexpr std::size_t max_request = std::size_t{16} << 20;
+
+}  // namespace
+
+Result<std::string> AnswerFile::request() {
+  std::string text;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const ssize_t n = pread(file_, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("cannot read the request");
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > max_request) return fail("the request is too long");
+  }
+  if (!text.ends_with('\n')) return fail("the request is not complete");
+  text.pop_back();
+  return text;
+}
+
+Result<void> AnswerFile::begin() {
+  waiting_.clear();
+  if (ftruncate(file_, 0) != 0 || lseek(file_, 0, SEEK_SET) != 0)
+    return fail_errno("cannot empty the answer's file");
+  return {};
+}
+
+Result<void> AnswerFile::add(std::string_view piece) {
+  waiting_ += piece;
+  return waiting_.size() < enough ? Result<void>() : flush();
+}
+
+Result<void> AnswerFile::add_around(std::string_view message,
+                                    const std::function<Result<void>()>& inside) {
+  const std::size_t place = message.rfind('"');
+  if (auto added = add(message.substr(0, place)); !added) return added;
+  if (auto added = inside(); !added) return added;
+  return add(message.substr(place));
+}
+
+Result<void> AnswerFile::end() {
+  waiting_ += '\n';
+  return flush();
+}
+
+Result<void> AnswerFile::flush() {
+  if (auto written = write_all(file_, waiting_); !written)
+    return fail("the answer cannot be stored: " + written.error().message +
+                "; free some space where stabd keeps its state");
+  waiting_.clear();
+  return {};
+}
+
+namespace {
+
+using protocol::Reading;
+using protocol::ReadRequest;
+
+// The client's request for a report or a comparison, without the ids.
+template <class Request>
+Request asked_in(const ReadRequest& request) {
+  return {.format = request.format,
+          .colour = request.colour,
+          .full = request.full,
+          .response = request.response,
+          .better = request.better,
+          .width = request.width};
+}
+
+Result<void> report(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply =
+      results::answer_any_report(store, request.experiments.front(), request.database,
+                                 asked_in<protocol::ReportRequest>(request));
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply = results::answer_compare(store, request.experiments,
+                                             asked_in<protocol::CompareRequest>(request));
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> document(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  auto made = results::make_document(
+      store, request.experiments.front(), request.database,
+      {.response = request.response, .machines_as_one = request.machines_as_one});
+  if (!made) return std::unexpected(made.error());
+  return file.add(protocol::encode(protocol::ResultsReply{.document = std::move(*made)}));
+}
+
+// Writes an ExportReply piece by piece, because all of it may be larger than the memory.
+Result<void> write_export(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto add = [&](std::string_view piece) {
+    const std::string quoted = protocol::dump(piece);
+    return file.add(std::string_view(quoted).substr(1, quoted.size() - 2));
+  };
+  return file.add_around(protocol::encode(protocol::ExportReply()), [&] {
+    return results::write_export(store, request.experiments.front(),
+                                 {.format = request.format, .cell = request.cell}, add);
+  });
+}
+
+Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply =
+      results::answer_replay(store, request.experiments.front(), request.cache,
+                             {.position = request.position, .attempt = request.attempt});
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> profile(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  if (!request.profile) return fail("the request names no profile");
+  const auto reply = results::answer_profile(store, request.experiments.front(), *request.profile);
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+Result<void> logs(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  const auto reply = results::answer_logs(store, request.experiments.front(), request.after);
+  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+}
+
+protocol::LookReply look(store::Reader& store, const ReadRequest& request) {
+  const store::Experiment& experiment = request.experiments.front();
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan || !plan->design.stop) return {.error = "the plan has no stopping rule"};
+  const auto look = results::look_at_trials(store, experiment, *plan, request.blocks);
+  if (!look) return {.error = look.error().message, .temporary = look.error().temporary};
+  return {.stop = look->stop, .words = look->words, .changes = look->changes};
+}
+
+protocol::FindingsReply failed(const store::StoreError& error) {
+  return {.error = error.message, .temporary = error.temporary};
+}
+
+protocol::FindingsReply verify(store::Reader& store, std::optional<store::Id> experiment) {
+  auto damage = store.verify(experiment);
+  if (!damage) return failed(damage.error());
+  protocol::FindingsReply reply{.damaged = damage->size()};
+  damage->resize(std::min(damage->size(), protocol::most_damage_shown));
+  reply.damage = std::move(*damage);
+  return reply;
+}
+
+// Empty if the experiment has no report; asking for that one says why.
+std::vector<protocol::SlowNode> slow_nodes_of(store::Reader& store,
+                                              const store::Experiment& experiment) {
+  const auto plan = plan::read_plan(experiment.plan);
+  if (!plan || plan->machine_count() == 1) return {};
+  const auto document = results::make_document(store, experiment, "", {});
+  std::vector<protocol::SlowNode> nodes;
+  if (document)
+    for (const stats::SlowMachine& each : document->analysis.slow_machines)
+      nodes.push_back({.name = each.name, .times = each.times});
+  return nodes;
+}
+
+protocol::FindingsReply finish(store::Reader& store, const store::Experiment& experiment) {
+  protocol::FindingsReply reply = verify(store, experiment.id);
+  if (!reply.error.empty() || reply.damaged > 0) return reply;
+  auto rows = results::calibration_of(store, experiment);
+  if (!rows) return failed(rows.error());
+  reply.calibrations = std::move(*rows);
+  reply.slow_nodes = slow_nodes_of(store, experiment);
+  return reply;
+}
+
+}  // namespace
+
+Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
+  if (request.reading == Reading::verify)
+    return file.add(protocol::encode(verify(store, std::nullopt)));
+  if (request.experiments.empty()) return fail("the request names no experiment");
+  for (const store::Experiment& each : request.experiments)
+    if (const auto found = store.experiment(each.id); found && !*found)
+      return fail(fmt::format("experiment {} was removed meanwhile", each.id));
+  switch (request.reading) {
+    case Reading::report:
+      return report(store, request, file);
+    case Reading::compare:
+      return compare(store, request, file);
+    case Reading::results:
+      return document(store, request, file);
+    case Reading::replay:
+      return replay(store, request, file);
+    case Reading::profile:
+      return profile(store, request, file);
+    case Reading::logs:
+      return logs(store, request, file);
+    case Reading::look:
+      return file.add(protocol::encode(look(store, request)));
+    case Reading::finish:
+      return file.add(protocol::encode(finish(store, request.experiments.front())));
+    default:
+      return write_export(store, request, file);
+  }
+}
+
 namespace {
 
 using protocol::Reading;

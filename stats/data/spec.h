@@ -87,7 +87,7 @@ constexpr Estimand estimand_named(std::string_view name) {
   return Estimand::mean;
 }
 
-// The origin of the response's numbers; see builds.h.
+// The origin of the response's numbers; see decide.h.
 enum class Origin {
   trial,     // each trial measures its own number
   build,     // it is a fact of the program that a trial runs
@@ -169,8 +169,8 @@ struct Spec {
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // for permutations that are drawn
-  std::vector<Alike> alike{};           // comparisons that need no test: see builds.h
-  std::vector<DrawnBuilds> drawn{};     // builds whose facts are samples: see builds.h
+  std::vector<Alike> alike{};           // comparisons that need no test: see decide.h
+  std::vector<DrawnBuilds> drawn{};     // builds whose facts are samples: see decide.h
   std::optional<Looks> looks{};         // p and intervals of effects hold at all looks (repeated.h)
 };
 

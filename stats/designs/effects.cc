@@ -162,7 +162,7 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
                 ? ""
                 : " If the values are exact counts, use '--resolution 0'. If the "
                   "values are times, a finer clock would make the intervals narrower."));
-  // Numbers that do not vary are explained elsewhere (builds.h).
+  // Numbers that do not vary are explained elsewhere (decide.h).
   const bool is_known = data.spec.origin != Origin::trial && own.variance == 0;
   if (!effect.low && !is_known) notes.add(comparison.subject, why_no_interval(data, own));
   return effect;

@@ -75,18 +75,16 @@ allowed() {
     worker) echo "$below_stabd causal/run causal/lines revisions protocol" ;;
     cluster) echo "base plan protocol machine machine/quiet" ;;
     results) echo "$below_stabd protocol" ;;
-    stabd/settings | stabd/settings_keys) echo "base toml stabd/settings stabd/settings_keys" ;;
-    stabd/service) echo "base" ;;
+    stabd/settings) echo "base toml" ;;
     stabd/upkeep) echo "base store stabd/settings" ;;
-    stabd/spool) echo "base" ;;
-    stabd/archive) echo "base toml plan/reading store results stabd/spool stabd/upkeep" ;;
+    stabd/archive) echo "base toml plan/reading store results stabd/upkeep" ;;
     stabd/manual) echo "" ;;
     stabd/reader) echo "$below_stabd revisions protocol results stabd/archive" ;;
     stabd/daemon/session) echo "$below_stabd protocol results" ;;
-    stabd/daemon) echo "$below_stabd cluster revisions protocol results stabd/settings stabd/service stabd/upkeep stabd/archive stabd/spool stabd/daemon/*" ;;
+    stabd/daemon) echo "$below_stabd cluster revisions protocol results stabd/settings stabd/upkeep stabd/archive stabd/daemon/*" ;;
     stabd/main_stabd) echo "base toml protocol cluster worker stabd/*" ;;
     # The client's `check` says which builds a session would make, and the client asks Slurm what it says of its nodes.
-    client | client/*) echo "$below_stabd cluster/settings.h cluster/step.h causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/spool stabd/daemon/session/builds.h" ;;
+    client | client/*) echo "$below_stabd cluster/settings.h cluster/slurm.h causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/daemon/session/schedule.h" ;;
     stabd/command_line) echo "base protocol client client/* stabd/manual" ;;
     stabd/main_stabctl) echo "base client stabd/command_line" ;;
     bench | tests) echo "*" ;;

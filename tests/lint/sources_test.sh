@@ -106,10 +106,10 @@ sentences=$(grep -E '\.(h|cc)$' <<<"$files" |
 [[ -z $sentences ]] || { echo "these lines look for words in a sentence; use a column or a field: $sentences"; bad=1; }
 
 # Nobody parses JSON that the same process made. These files read JSON of another program, of a process that we started,
-# or of the disk; messages have their own parser (protocol/json.h).
+# or of the disk; messages have their own parser (protocol/codec.h).
 parsers=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|testing\.h$|^(tests|bench)/' |
   xargs grep -lE 'json::(parse|accept)\(' |
-  grep -vxF -e client/foreign.cc -e machine/facts.cc -e machine/quiet/undo_log.cc -e store/rows/lists.cc \
+  grep -vxF -e client/foreign.cc -e machine/facts.cc -e machine/quiet/quiet.cc -e store/rows/lists.cc \
     -e store/reader.cc -e worker/runtime_report.cc || true)
 [[ -z $parsers ]] || { echo "these files parse JSON: take the value instead of its text: $parsers"; bad=1; }
 

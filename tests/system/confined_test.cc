@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "machine/quiet/confinement.h"
+#include "machine/quiet/knobs.h"
 #include "machine/topology.h"
 #include "tests/system/lab.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "stabd/daemon/session/builds.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "design/expand.h"
 #include "plan/reading/testing.h"
+#include "stabd/daemon/session/schedule.h"
 
 namespace stab::daemon {
 namespace {

@@ -1,4 +1,72 @@
 // SPDX-License-Identifier: MIT
+// A place where trials of an experiment run: our own machine, or a node of a cluster. Everything
+// that belongs to its worker is here, so that a session can have several places.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "design/expand.h"
+#include "machine/observer.h"
+#include "machine/quiet/doctor.h"
+#include "machine/quiet/quiet.h"
+#include "machine/topology.h"
+#include "plan/plan.h"
+#include "protocol/reading.h"
+#include "protocol/work.h"
+#include "stabd/daemon/session/schedule.h"
+#include "stabd/daemon/session/state.h"
+#include "store/store.h"
+
+namespace stab::daemon {
+
+// Whether the block is a warm-up block, and its number among those.
+using BlockId = std::pair<bool, std::uint32_t>;
+
+struct Place {
+  std::size_t index = 0;               // among the session's places
+  std::unique_ptr<Schedule> schedule;  // the trials that run here
+  Builds builds;                       // as they are here
+  std::size_t next_build = 0;
+  std::chrono::steady_clock::time_point builds_since{};
+  machine::CpuChoice cpus;
+  std::string simulator;  // the simulator's version if trials run under one
+
+  bool has_worker = false;
+  bool has_been_up = false;  // a worker of this experiment was on a node
+  bool is_ready = false;     // everything is built, or nothing is left to do here
+  // The unanswered request to the worker, as its index in protocol::WorkRequest.
+  std::optional<std::size_t> asked;
+  std::optional<Schedule::Step> trial;      // under way until its row is stored
+  std::optional<std::uint32_t> passed;      // the position that waits_before() is done with
+  std::optional<store::Trial> pending;      // E2
+  std::chrono::nanoseconds last_commit{0};  // how long it took to store the last trial, which
+                                            // becomes a reading of the next one
+
+  // The node of a cluster where the worker is, and why it is lost; empty on our own machine.
+  protocol::NodeReply node;
+  std::optional<protocol::LostReply> lost;
+  unsigned losses = 0;       // workers lost since the last result
+  unsigned node_losses = 0;  // nodes lost in this block
+  std::optional<BlockId> lost_block;
+  std::optional<std::uint32_t> lost_position;  // the trial that lost its worker last
+  std::string noted_loss;
+  std::string home;  // with several machines: the node of its stored trials, or the plan's name
+  // With several machines: another worker starts later, and since when none could start.
+  bool waits = false;
+  std::optional<std::chrono::steady_clock::time_point> waits_since;
+  bool has_whole_blocks = false;  // E9: the incomplete block was looked for
+};
+
 // Runs one experiment from the queue to its end: drives the worker, stores the worker's results,
 // and moves through the state table. There is no event loop in here: the daemon calls the session
 // and implements the interface through which the session acts, Surroundings.
@@ -31,33 +99,6 @@
 //      that has waits for the others.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
-#pragma once
-
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <variant>
-#include <vector>
-
-#include "design/expand.h"
-#include "machine/calm.h"
-#include "machine/quiet/doctor.h"
-#include "machine/quiet/quiet.h"
-#include "machine/topology.h"
-#include "plan/plan.h"
-#include "protocol/reading.h"
-#include "protocol/work.h"
-#include "stabd/daemon/session/builds.h"
-#include "stabd/daemon/session/place.h"
-#include "stabd/daemon/session/schedule.h"
-#include "stabd/daemon/session/state.h"
-#include "store/store.h"
-
-namespace stab::daemon {
 
 // The reason shown for a queued experiment that gave the machine away.
 inline constexpr std::string_view turn_is_over =

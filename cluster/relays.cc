@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+
+#include "cluster/relays.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "cluster/slurm.h"
+#include "machine/containment.h"
+#include "machine/program.h"
+#include "plan/texts.h"
+#include "protocol/codec.h"
+#include "protocol/containment.h"
+#include "protocol/work.h"
+
+namespace stab::cluster {
+namespace {
+
+void make_non_blocking(int fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+}  // namespace
+
+Carrier::Carrier(int from, int to, Signs signs, Look look)
+    : from_(from), to_(to), signs_(signs), look_(std::move(look)), lines_(protocol::max_work_line) {
+  make_non_blocking(from);
+  make_non_blocking(to);
+}
+
+void Carrier::move() {
+  wants_more_ = false;
+  if (reads() >= 0) read_some();
+  if (writes() >= 0) write_some();
+}
+
+void Carrier::read_some() {
+  std::array<char, 65536> buffer;
+  const ssize_t n = read(from_, buffer.data(), buffer.size());
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0 || !lines_.add(std::string_view(buffer.data(), static_cast<std::size_t>(n)))) {
+    ended_ = true;
+    return;
+  }
+  heard_ = Clock::now();
+  wants_more_ = buffer[static_cast<std::size_t>(n) - 1] != '\n';
+  while (const auto line = lines_.next()) {
+    if (line->empty() && signs_ == Signs::end_here) continue;
+    if (look_ && !line->empty() && !look_(*this, *line)) continue;
+    waiting_ += *line;  // C1
+    waiting_ += '\n';
+  }
+}
+
+void Carrier::write_some() {
+  const ssize_t n = write(to_, waiting_.data(), waiting_.size());
+  if (n > 0) waiting_.erase(0, static_cast<std::size_t>(n));
+  if (n < 0 && errno != EAGAIN && errno != EINTR) {
+    broken_ = true;
+    waiting_.clear();
+  }
+}
+
+void Carrier::add(std::string_view line) {
+  if (broken_) return;
+  // The receiver does not read, so it does not need a further sign.
+  if (line.empty() && waiting_.size() > most_waiting) return;
+  waiting_ += line;
+  waiting_ += '\n';
+  write_some();
+}
+
+void Carrier::flush(std::chrono::milliseconds time) {
+  const auto until = Clock::now() + time;
+  while (writes() >= 0) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd wait{to_, POLLOUT, 0};
+    if (left <= 0 || poll(&wait, 1, static_cast<int>(left)) == 0) return;
+    write_some();
+  }
+}
+
+namespace {
+
+using protocol::Loss;
+using std::chrono::milliseconds;
+using Clock = Carrier::Clock;
+
+constexpr int daemon_fd = 3;
+constexpr milliseconds asking{10'000};  // for an answer of the controller
+constexpr milliseconds pause{200};
+constexpr milliseconds step_grace{8'000};  // less than the daemon's patience with a worker
+constexpr milliseconds ending{3'000};
+constexpr std::size_t most_errors = std::size_t{64} << 10;
+
+// Whether the daemon has hung up. Its requests may still wait to be read.
+bool hung_up(milliseconds time) {
+  pollfd wait{daemon_fd, POLLRDHUP, 0};
+  return poll(&wait, 1, static_cast<int>(time.count())) == 1;
+}
+
+class Head {
+ public:
+  explicit Head(StepStart step)
+      : step_(std::move(step)), silence_(step_.silence_ms), wait_(step_.wait_ms) {}
+
+  // Returns 0 if no job is left.
+  int free_only() {
+    const char* const path = std::getenv("PATH");
+    // Without Slurm's programs no step has started. Any other trouble may leave a job.
+    if (!machine::find_program("squeue", {fmt::format("PATH={}", path == nullptr ? "" : path)},
+                               "/"))
+      return 0;
+    const auto freed = cancel_leftovers();
+    if (!freed) fmt::print(stderr, "{}\n", freed.error().message);
+    return freed && !hung_up(milliseconds(0)) ? 0 : 1;
+  }
+
+  int serve() {
+    if (const auto version = output_of({"srun", "--version"}, asking); !version)
+      return lost(Loss::cannot_start,
+                  version.error().message + ": install Debian's package slurm-client");
+    if (const auto why = cancel_leftovers(); !why)
+      return lost(Loss::controller_away, why.error().message);
+    if (hung_up(milliseconds(0))) return 0;
+    auto srun = Process::start(step_command(step_));
+    if (!srun) return lost(Loss::cannot_start, srun.error().message);
+    return carry(*srun);
+  }
+
+ private:
+  // H1
+  Result<void> cancel_leftovers() {
+    const auto until = Clock::now() + silence_ + asking;
+    bool told = false;
+    for (bool cancelled = false;;) {
+      const auto all = output_of(list_jobs(), asking);
+      if (!all) return std::unexpected(all.error());
+      const auto jobs = jobs_named(*all, step_);
+      if (jobs.empty()) return {};
+      const std::string left = one_line(fmt::format("{}", fmt::join(jobs, " ")), 200);
+      if (hung_up(milliseconds(0))) return {};
+      if (!cancelled) {
+        if (!std::exchange(told, true))
+          fmt::print(stderr, "stabd cancels a job that an earlier stabd left behind: {}\n", left);
+        std::vector<std::string> command{"scancel", fmt::format("--user={}", geteuid())};
+        command.insert(command.end(), jobs.begin(), jobs.end());
+        // It fails if a job ends meanwhile.
+        cancelled = output_of(command, asking).has_value();
+      }
+      if (Clock::now() > until)
+        return fail(fmt::format("a job that this stabd started earlier does not end: {}", left));
+      if (hung_up(pause)) return {};
+    }
+  }
+
+  int carry(Process& srun) {
+    Carrier down(daemon_fd, srun.input(), Signs::go_on);
+    Carrier up(srun.output(), daemon_fd, Signs::end_here,
+               [this](Carrier& up, std::string_view line) { return look_at(up, line); });
+    const auto since = Clock::now();
+    while (!up.ended()) {
+      std::array<pollfd, 5> wait{pollfd{down.reads(), POLLIN, 0}, pollfd{down.writes(), POLLOUT, 0},
+                                 pollfd{up.reads(), POLLIN, 0}, pollfd{up.writes(), POLLOUT, 0},
+                                 pollfd{errors_end_ ? -1 : srun.errors(), POLLIN, 0}};
+      poll(wait.data(), wait.size(), static_cast<int>(beat_of(silence_).count()));
+      if (wait[4].revents != 0) read_errors(srun);
+      down.move();
+      up.move();
+      if (up.wants_more()) down.add("");
+      if (down.ended() || up.broken()) return hang_up(srun, down);
+      if (!node_.node.empty() && up.silent_for() > silence_) return abandon(srun, Loss::silent);
+      if (node_.node.empty() && Clock::now() - since > wait_) return abandon(srun, Loss::no_node);
+    }
+    srun.wait(ending);
+    read_last_errors(srun);
+    up.flush(ending);
+    if (has_said_why_) return 0;
+    if (node_.node.empty())
+      return tell(srun, controller_answers() ? Loss::cannot_start : Loss::controller_away);
+    return tell(srun, std::nullopt);
+  }
+
+  // The node's first line goes on together with its first answer, for which the daemon waits. Its
+  // last line may say why the worker has ended.
+  bool look_at(Carrier& up, std::string_view line) {
+    if (line.starts_with("{\"kind\":\"lost\"")) has_said_why_ = true;
+    if (node_.node.empty() && line.starts_with("{\"kind\":\"node\"")) {
+      if (auto said = protocol::decode<protocol::NodeReply>(line)) node_ = *std::move(said);
+      first_line_ = line;
+      return false;
+    }
+    if (!first_line_.empty()) up.add(std::exchange(first_line_, ""));
+    return true;
+  }
+
+  void read_errors(const Process& srun) {
+    std::array<char, 4096> buffer;
+    const ssize_t n = read(srun.errors(), buffer.data(), buffer.size());
+    if (n <= 0) {
+      errors_end_ = n == 0 || errno != EINTR;
+      return;
+    }
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(n));
+    // The daemon logs it.
+    const auto ignored = write_all(STDERR_FILENO, text);
+    static_cast<void>(ignored);
+    errors_ += text;
+    if (errors_.size() > most_errors) errors_.erase(0, errors_.size() - most_errors / 2);
+  }
+
+  // A process that srun has started may keep the pipe open.
+  void read_last_errors(const Process& srun) {
+    const auto until = Clock::now() + ending;
+    pollfd wait{srun.errors(), POLLIN, 0};
+    while (!errors_end_ && Clock::now() < until &&
+           poll(&wait, 1, static_cast<int>(pause.count())) >= 0)
+      if (wait.revents != 0) read_errors(srun);
+  }
+
+  static bool controller_answers() { return output_of({"scontrol", "ping"}, asking).has_value(); }
+
+  // H3. The node ends the trial when its stream ends, and with the step the allocation ends.
+  int hang_up(Process& srun, Carrier& down) {
+    down.flush(pause);  // the daemon's farewell may still wait
+    srun.close_input();
+    if (node_.node.empty()) srun.signal(SIGINT);
+    if (srun.wait(step_grace)) return 0;
+    cancel_job();
+    srun.signal(SIGTERM);
+    srun.wait(ending);
+    return 0;
+  }
+
+  void cancel_job() const {
+    std::vector<std::string> command{"scancel", fmt::format("--user={}", geteuid()),
+                                     "--name=" + step_.name};
+    if (const auto done = output_of(command, asking); !done)
+      fmt::print(stderr, "{}\n", done.error().message);
+  }
+
+  int abandon(Process& srun, Loss loss) {
+    std::string detail;
+    if (loss == Loss::no_node) {
+      const auto waits = output_of({"squeue", "--noheader", "--format=%r", "--name=" + step_.name,
+                                    fmt::format("--user={}", geteuid())},
+                                   asking);
+      if (waits) detail = fmt::format("Slurm's reason is {}", last_line(*waits, 200));
+    }
+    cancel_job();
+    srun.signal(SIGTERM);
+    if (!srun.wait(ending)) srun.signal(SIGKILL);
+    if (loss == Loss::no_node) return lost(loss, detail);
+    return tell(srun, loss);
+  }
+
+  // H2. Asks the controller why the step has ended if nobody knows.
+  int tell(const Process& srun, std::optional<Loss> loss) {
+    const auto dead_at = Clock::now() + silence_ + beat_of(silence_);
+    const bool is_dead = srun.succeeded() || node_.node.empty();
+    if (!is_dead && !loss) {
+      JobWords job;
+      do {
+        const auto line = output_of({"scontrol", "--oneliner", "show", "job", node_.job}, asking);
+        job = line ? job_words(*line) : JobWords();
+      } while ((job.state == "COMPLETING" || job.state == "RUNNING") && Clock::now() < dead_at &&
+               !hung_up(pause));
+      loss = loss_of(job);
+      if (*loss != Loss::controller_away) cancel_job();
+    }
+    while (!is_dead && Clock::now() < dead_at)
+      if (hung_up(pause)) return 0;
+    return lost(loss.value_or(Loss::step_lost), errors_in(errors_));
+  }
+
+  int lost(Loss loss, const std::string& detail) {
+    const std::string line = protocol::encode(protocol::LostReply{
+        .loss = std::string(to_string(loss)),
+        .reason = one_line(sentence_of(loss, node_.node, node_.job, detail), 2000)});
+    fcntl(daemon_fd, F_SETFL, fcntl(daemon_fd, F_GETFL) & ~O_NONBLOCK);
+    return write_all(daemon_fd, line + "\n") ? 0 : 1;
+  }
+
+  StepStart step_;
+  milliseconds silence_;
+  milliseconds wait_;
+  protocol::NodeReply node_;  // empty until the node has said where it is
+  std::string first_line_;    // until it goes on
+  bool has_said_why_ = false;
+  bool errors_end_ = false;
+  std::string errors_;
+};
+
+}  // namespace
+
+int serve_head(const std::string& start) {
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return 1;
+  std::signal(SIGPIPE, SIG_IGN);
+  fcntl(daemon_fd, F_SETFD, FD_CLOEXEC);
+  auto step = protocol::from_text<StepStart>(start);
+  if (!step || step->silence_ms < 1) return 2;
+  const bool only_frees = step->only_frees;
+  Head head(*std::move(step));
+  return only_frees ? head.free_only() : head.serve();
+}
+
+namespace {
+
+using protocol::Loss;
+using protocol::LostReply;
+using std::chrono::milliseconds;
+
+constexpr milliseconds worker_grace{10'000};
+constexpr milliseconds killing{10'000};
+constexpr milliseconds last_words{2'000};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Makes a folder that only we may enter, or finds it. Everybody may write to its parent, so what is
+// already there may be somebody else's.
+Result<void> make_own(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno("cannot make the folder " + path + " for builds");
+  struct stat found{};
+  if (lstat(path.c_str(), &found) != 0) return fail_errno("cannot look at " + path);
+  if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 022) != 0)
+    return fail(path +
+                " must be a folder that belongs to the experiment's user and that nobody "
+                "else can write: remove it");
+  return {};
+}
+
+// The folder for builds. A home folder may be shared by nodes of different kinds, so builds are
+// kept on the node, and apart by its name.
+Result<std::string> make_cache(const std::string& node) {
+  std::string path = fmt::format("/var/tmp/stabd-{}", geteuid());
+  if (auto made = make_own(path); !made) return std::unexpected(made.error());
+  path += "/" + node;
+  if (auto made = make_own(path); !made) return std::unexpected(made.error());
+  return path;
+}
+
+class Node {
+ public:
+  Node(NodeStart start, std::string name, std::string job)
+      : start_(std::move(start)),
+        silence_(start_.silence_ms),
+        name_(std::move(name)),
+        job_(std::move(job)) {}
+
+  int serve() {
+    auto cache = make_cache(name_);
+    if (!cache) return refuse(cache.error().message);
+    if (auto started = start_worker(); !started) return refuse(started.error().message);
+    // The worker's namespaces are made through files in /proc that a process can't write
+    // once it is not dumpable.
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+      return refuse("the kernel refuses PR_SET_DUMPABLE");
+    bool is_leaving = false;
+    Carrier down(STDIN_FILENO, socket_.get(), Signs::end_here,
+                 [&](Carrier&, std::string_view line) {
+                   is_leaving = is_leaving || line == leaving;
+                   return !is_leaving;
+                 });
+    Carrier up(socket_.get(), STDOUT_FILENO, Signs::end_here);
+    up.add(protocol::encode(protocol::NodeReply{
+        .version = STAB_VERSION, .node = name_, .job = job_, .cache = *std::move(cache)}));
+    auto next_beat = Carrier::Clock::now();
+    for (;;) {
+      std::array<pollfd, 5> wait{pollfd{down.reads(), POLLIN, 0}, pollfd{down.writes(), POLLOUT, 0},
+                                 pollfd{up.reads(), POLLIN, 0}, pollfd{up.writes(), POLLOUT, 0},
+                                 pollfd{worker_.pidfd.get(), POLLIN, 0}};
+      poll(wait.data(), wait.size(), static_cast<int>(beat_of(silence_).count()));
+      if (has_ended(milliseconds(0))) {
+        const auto until = Carrier::Clock::now() + last_words;
+        while (!up.ended() && !up.broken() && Carrier::Clock::now() < until) up.move();
+        return end(up, Loss::worker, "");
+      }
+      down.move();
+      up.move();
+      if (down.wants_more()) up.add("");
+      if (down.ended() || up.broken()) return hang_up(up, is_leaving);
+      if (down.silent_for() > silence_) return fall_silent(up);
+      if (Carrier::Clock::now() < next_beat) continue;
+      up.add("");
+      next_beat = Carrier::Clock::now() + beat_of(silence_);
+    }
+  }
+
+ private:
+  // The worker has not started, so no trial can have failed.
+  static int refuse(const std::string& why) {
+    const std::string line = protocol::encode(LostReply{
+        .loss = std::string(to_string(Loss::cannot_start)), .reason = one_line(why, 2000)});
+    return write_all(STDOUT_FILENO, line + "\n") ? 0 : 1;
+  }
+
+  Result<void> start_worker() {
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      return fail_errno("socketpair");
+    socket_ = Fd(ends[0]);
+    const Fd theirs(ends[1]);
+    containment_ = machine::best_containment();
+    machine::ContainedStart what;
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    what.argv = {program, "--worker"};
+    what.environment = protocol::worker_environment(containment_, start_.token);
+    what.environment.push_back(fmt::format("{}={}", protocol::node_name, name_));
+    what.containment = containment_;
+    what.uid = geteuid();
+    what.gid = getegid();
+    what.privileged = start_.privileged;
+    what.network = start_.network;
+    what.limits_by = program;
+    what.limited = false;
+    what.passed_fd = theirs.get();
+    what.output_fd = STDERR_FILENO;
+    auto worker = machine::start_contained(what);
+    if (!worker) return std::unexpected(worker.error());
+    worker_ = *std::move(worker);
+    return {};
+  }
+
+  bool has_ended(milliseconds time) const {
+    pollfd wait{worker_.pidfd.get(), POLLIN, 0};
+    return poll(&wait, 1, static_cast<int>(time.count())) == 1;
+  }
+
+  // N2. Returns the exit code.
+  int end(Carrier& up, Loss loss, const std::string& why) {
+    if (!has_ended(milliseconds(0))) {
+      kill(worker_.pid, SIGKILL);
+      if (!has_ended(killing)) return 1;
+    }
+    const std::string how = machine::how_it_ended(machine::reap(worker_.pid));
+    if (containment_ == machine::Containment::process_tree)
+      if (!machine::end_marked(protocol::marker_variable(start_.token), killing)) return 1;
+    up.add(protocol::encode(
+        LostReply{.loss = std::string(to_string(loss)), .reason = why.empty() ? how : why}));
+    up.flush(last_words);
+    return 0;
+  }
+
+  // The daemon wants no more, so the worker ends its trial by itself.
+  int hang_up(Carrier& up, bool is_orderly) {
+    shutdown(socket_.get(), SHUT_RDWR);
+    has_ended(worker_grace);
+    const int code = end(up, Loss::worker, "");
+    if (!is_orderly) free_allocation();
+    return code;
+  }
+
+  void free_allocation() const {
+    if (const auto freed = output_of({"scancel", job_}, killing); !freed)
+      fmt::print(stderr, "{}\n", freed.error().message);
+  }
+
+  // N1
+  int fall_silent(Carrier& up) {
+    const std::string why =
+        fmt::format("node {} received nothing from stabd for {} s", name_, silence_.count() / 1000);
+    fmt::print(stderr, "{}\n", why);
+    const int code = end(up, Loss::silent, why);
+    free_allocation();
+    return code;
+  }
+
+  NodeStart start_;
+  milliseconds silence_;
+  std::string name_;
+  std::string job_;
+  Fd socket_;
+  machine::Containment containment_ = machine::Containment::process_tree;
+  machine::Contained worker_;
+};
+
+}  // namespace
+
+int serve_node(const std::string& start) {
+  std::signal(SIGPIPE, SIG_IGN);
+  auto read = protocol::from_text<NodeStart>(start);
+  const std::string name = variable("SLURMD_NODENAME");
+  const std::string job = variable("SLURM_JOB_ID");
+  if (!read || read->silence_ms < 1 || !plan::is_node(name) || !plan::is_node(job)) {
+    fmt::print(stderr,
+               "stabd: only stabd itself may start 'stabd --on-node', as a step of a Slurm job\n");
+    return 2;
+  }
+  return Node(*std::move(read), name, job).serve();
+}
+
+}  // namespace stab::cluster

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+// How a session begins, for the first time or again: it reads the experiment's stored trials, then
+// starts a worker.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "design/expand.h"
+#include "plan/measures/formula.h"
+#include "plan/measures/names.h"
+#include "plan/texts.h"
+#include "results/document.h"
+#include "stabd/daemon/session/session.h"
+
+namespace stab::daemon {
+namespace {
+
+using std::chrono::nanoseconds;
+using store::TrialStatus;
+
+constexpr std::uint32_t positions_at_once = 2000;
+constexpr std::chrono::seconds setup_deadline{60};
+
+}  // namespace
+
+void Session::start() {
+  apply(Event::start, "");
+  for (Place& place : places_) {
+    place.has_whole_blocks = false;
+    place.builds = collect_builds(plan_, expansion_);
+    place.next_build = 0;
+    place.passed.reset();
+    place.is_ready = place.waits = false;
+  }
+  stopped_.clear();
+  goes_on_after_.reset();
+  driven_then_.reset();
+  last_look_.clear();
+  last_changes_.clear();
+  load_builds();
+  begin_loading();
+  load_trials();
+}
+
+void Session::begin_loading() {
+  for (Place& place : places_) {
+    place.schedule = schedule_for(place);
+    place.trial.reset();
+  }
+  activity_ = Loading{};
+  stored_wall_ = {};
+}
+
+std::unique_ptr<Schedule> Session::schedule_for(const Place& place) const {
+  return std::make_unique<Schedule>(
+      plan_, expansion_, std::vector<store::Store::Progress>(),
+      Share{.machine_of = machine_of_, .machine = static_cast<std::uint8_t>(place.index)});
+}
+
+// E10
+void Session::settle_at_home(Place& place, const store::Store::Progress& progress) const {
+  if (!progress.done || !plan::is_node(progress.node)) return;
+  if (place.home.empty()) place.home = progress.node;
+  place.has_been_up = true;
+}
+
+// E9. Returns false if the session can't go on now.
+bool Session::reopen_incomplete(Place& place, bool& has_reopened) {
+  const auto incomplete = incomplete_block(place);
+  if (!incomplete) return true;
+  if (!stored(store_.reopen(experiment_.id, incomplete->first, incomplete->second))) return false;
+  has_reopened = true;
+  const BlockId block = block_at(incomplete->first);
+  note("trial", fmt::format("{} {} will run again from its first trial, because all trials of a "
+                            "block must run on one node",
+                            block.first ? "warm-up block" : "block", block.second + 1));
+  return true;
+}
+
+// The place's worker is lost.
+void Session::start_again(Place& place, const std::string& why) {
+  if (!has_several()) {
+    apply(Event::worker_lost, why);
+    return start();
+  }
+  place.has_whole_blocks = place.is_ready = false;
+  place.builds = collect_builds(plan_, expansion_);
+  place.next_build = 0;
+  place.passed.reset();
+  load_builds();
+  bool has_reopened = false;
+  if (!needs_worker(state_) || !reload(place) || !reopen_incomplete(place, has_reopened)) return;
+  if (has_reopened && !reload(place)) return;
+  if (place.schedule->next()) return start_worker(place);
+  place.is_ready = true;
+  continue_at(place);
+}
+
+// The trials of the experiment are read at once, because the other places go on meanwhile.
+bool Session::reload(Place& place) {
+  place.schedule = schedule_for(place);
+  for (std::uint32_t from = 0; from < expansion_.trials.size(); from += positions_at_once) {
+    const auto progress =
+        store_.progress(experiment_.id, {.from = from, .end = from + positions_at_once});
+    if (!progress) {
+      stored(std::unexpected(progress.error()));
+      return false;
+    }
+    place.schedule->remember(*progress);
+  }
+  place.schedule->loaded();
+  return true;
+}
+
+void Session::load_builds() {
+  auto builds = store_.builds(experiment_.id);
+  if (!builds) {
+    stored(std::unexpected(builds.error()));
+    return;
+  }
+  earlier_builds_ = std::move(*builds);
+}
+
+// Reads a piece of the trials, so that clients are answered before the next piece.
+void Session::load_trials() {
+  if (state_ != State::building) return idle();
+  const std::uint32_t before = std::get<Loading>(activity_).before;
+  const std::uint32_t end = before + positions_at_once;
+  const auto progress = store_.progress(experiment_.id, {.from = before, .end = end});
+  if (!progress) {
+    idle();
+    stored(std::unexpected(progress.error()));
+    return;
+  }
+  for (Place& place : places_) place.schedule->remember(*progress);
+  if (has_several())
+    for (const store::Store::Progress& each : *progress)
+      if (each.position < machine_of_->size())
+        settle_at_home(places_[(*machine_of_)[each.position]], each);
+  for (const store::Store::Progress& each : *progress) {
+    stored_wall_ += nanoseconds(each.wall_ns);
+    told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
+  }
+  activity_ = Loading{.before = end};
+  if (end < expansion_.trials.size()) return around_.call_again();
+  idle();
+  bool has_reopened = false;
+  for (Place& place : places_) {
+    place.schedule->loaded();
+    if (!reopen_incomplete(place, has_reopened)) return;
+  }
+  if (has_reopened) {
+    begin_loading();
+    return around_.call_again();
+  }
+  // A killed daemon could not store the experiment's duration, so it is at least the time of all
+  // stored trials.
+  experiment_.duration_ns =
+      std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
+  const auto has_work = [](const Place& place) { return place.schedule->next().has_value(); };
+  const bool is_complete = std::ranges::none_of(places_, has_work);
+  for (Place& place : places_) {
+    if (state_ != State::building) return;
+    if (has_work(place) || (is_complete && place.index == 0))
+      start_worker(place);
+    else
+      place.is_ready = true;
+  }
+}
+
+// E9. The positions of the block in which an earlier worker stopped.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block(Place& place) {
+  if (!plan_.machines || std::exchange(place.has_whole_blocks, true)) return std::nullopt;
+  const auto step = place.schedule->next();
+  const auto positions = step ? positions_of_block(step->position) : std::nullopt;
+  // If a later block has finished trials, a retry fills gaps.
+  // A block that was given up twice goes on where it was, or it might never end (E8).
+  if (!positions || abandoned_ == block_at(positions->first) ||
+      place.schedule->goes_back(positions->second) ||
+      !place.schedule->has_begun(positions->first, positions->second))
+    return std::nullopt;
+  return positions;
+}
+
+void Session::start_worker(Place& place) {
+  const auto node = earlier_node(place);
+  if (!node) {
+    stored(std::unexpected(node.error()));
+    return;
+  }
+  // The system lacks a process, a descriptor or room for a file, which passes with time.
+  std::vector<std::string> others;
+  if (node->empty())
+    for (const Place& other : places_)
+      if (&other != &place)
+        for (const std::string* taken : {&other.home, &other.node.node})
+          if (!taken->empty() && std::ranges::find(others, *taken) == others.end())
+            others.push_back(*taken);
+  if (auto started = around_.start_worker(place.index, {.name = *node, .others = others});
+      !started) {
+    wait_for_storage(started.error().message, "stabd tries again");
+    return;
+  }
+  place.has_worker = true;
+  place.node = {};
+  place.lost.reset();
+  ask(place,
+      protocol::SetupRequest{.cpus = plan_.cpus,
+                             .wanted_cpus = plan_.cpu,
+                             .earlier_cpus = machine::cpus_in(experiment_.trial_cpus),
+                             .counters = plan_.counters,
+                             .rotated = plan_.rotated,
+                             .profile = plan_.profile,
+                             .profile_hz = plan_.profile_hz,
+                             .refuse_absent = plan_.refuse_absent,
+                             .needed = plan::parts_of(plan_, plan_.analysis.response),
+                             .simulate = plan_.simulated,
+                             .causal = plan_.is_causal()},
+      setup_deadline + (plan_.machines ? around_.node_patience() : nanoseconds(0)));
+}
+
+// E9. The machine of an experiment has its node's name.
+store::Outcome<std::string> Session::earlier_node(const Place& place) {
+  if (has_several()) return place.home;
+  const auto trials = static_cast<std::uint32_t>(expansion_.trials.size());
+  if (!plan_.machines || experiment_.machine == 0 || !place.schedule->has_begun(0, trials))
+    return "";
+  auto machine = store_.machine(experiment_.machine);
+  if (!machine) return std::unexpected(machine.error());
+  return *machine && plan::is_node((*machine)->host) ? (*machine)->host : "";
+}
+
+namespace {
+
+// The part of a session that has the worker build.
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::minutes build_grace{5};
+constexpr std::size_t most_versions = 1000;
+// A build request names at most this many of the builds that follow, with commands of at most this
+// many bytes together, so that the worker can start them ahead.
+constexpr std::size_t most_next_builds = 64;
+constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
+
+// Whether the benchmark's trials need the sources after the build.
+bool uses_tree(const plan::Benchmark& benchmark) {
+  const auto uses = [](const std::string& text) {
+    const auto names = plan::names_in(text);
+    return std::ranges::find(names, "DIR") != names.end();
+  };
+  for (const auto& text : {benchmark.stdin_file, benchmark.prepare, benchmark.cleanup})
+    if (text && uses(*text)) return true;
+  for (const auto& [name, value] : benchmark.env)
+    if (uses(value)) return true;
+  return std::ranges::any_of(benchmark.run, uses);
+}
+
+// Whether the plan measures how long builds take: then no two builds run at the same time.
+bool times_builds(const plan::Plan& plan) {
+  const auto is_made_of = [&](const std::string& name) {
+    const auto parts = plan::parts_of(plan, name);
+    return std::ranges::find(parts, plan::compile_time) != parts.end();
+  };
+  if (is_made_of(plan.analysis.response)) return true;
+  return std::ranges::any_of(plan.analysis.others, is_made_of, &plan::OtherResponse::name) ||
+         std::ranges::any_of(plan.derived, is_made_of, &plan::DerivedMeasure::name);
+}
+
+}  // namespace
+
+void Session::ask_for_build(Place& place) {
+  if (place.next_build >= place.builds.slots.size()) return builds_complete(place);
+  const BuildSlot& slot = place.builds.slots[place.next_build];
+  const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
+  protocol::BuildRequest request{
+      .command = slot.command,
+      .directory = experiment_.directory,
+      .sources = benchmark.sources,
+      .revision = slot.revision,
+      .cache = plan_.machines ? place.node.cache : around_.cache(experiment_),
+      .keep_tree = uses_tree(benchmark),
+      .known_key = known_key(slot),
+      .timeout = benchmark.build_timeout,
+      .cache_limit = place.next_build + 1 == place.builds.slots.size() ? around_.cache_limit() : 0};
+  auto rest = std::span(place.builds.slots).subspan(place.next_build + 1);
+  if (times_builds(plan_)) rest = {};
+  std::size_t bytes = 0;
+  for (const BuildSlot& each : rest.first(std::min(rest.size(), most_next_builds))) {
+    bytes += each.command.size();
+    if (bytes > most_next_bytes) break;
+    const plan::Benchmark& its = plan_.benchmarks[each.benchmark];
+    request.next.push_back({.command = each.command,
+                            .sources = its.sources,
+                            .revision = each.revision,
+                            .keep_tree = uses_tree(its),
+                            .known_key = known_key(each),
+                            .timeout = its.build_timeout});
+  }
+  // Another daemon may be doing the same build. So the worker may wait for two locks and for the
+  // other build before it copies the sources and builds, and each of these five may take the whole
+  // timeout.
+  ask(place, request, 5 * benchmark.build_timeout + build_grace);
+}
+
+// The key that this build had when the experiment began; "" if it was not built or failed, so that
+// nothing was measured with it.
+std::string Session::known_key(const BuildSlot& slot) const {
+  for (const store::Build& build : earlier_builds_)
+    if (build.benchmark == plan_.benchmarks[slot.benchmark].name && build.command == slot.command &&
+        build.status != store::BuildStatus::failed)
+      return build.key;
+  return "";
+}
+
+// A resumed experiment must not continue with other sources or another compiler.
+bool Session::same_as_before(const Place& place, const protocol::BuildReply& reply) {
+  const BuildSlot& slot = place.builds.slots[place.next_build];
+  const std::string known = known_key(slot);
+  if (known.empty() || reply.key.empty() || reply.key == known) return true;
+  refuse(fmt::format(
+      "the build of '{}' is no longer in the cache, and its sources or its compiler have changed "
+      "since this experiment began: submit the plan again, or restore the sources and the compiler",
+      plan_.benchmarks[slot.benchmark].name));
+  return false;
+}
+
+// The machines of one experiment measure the same programs.
+bool Session::same_as_elsewhere(const Place& place, const protocol::BuildReply& reply) {
+  for (const Place& other : places_) {
+    if (&other == &place || place.next_build >= other.next_build || reply.key.empty()) continue;
+    const std::string& key = other.builds.slots[place.next_build].key;
+    if (key.empty() || key == reply.key) continue;
+    refuse(fmt::format(
+        "node {} builds '{}' from different sources or with a different compiler than node {}: all "
+        "nodes of an experiment need the same sources and the same compiler",
+        place.node.node, plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name,
+        other.node.node));
+    return false;
+  }
+  return true;
+}
+
+void Session::built(Place& place, const protocol::BuildReply& reply) {
+  if (!same_as_before(place, reply) || !same_as_elsewhere(place, reply)) return;
+  BuildSlot& slot = place.builds.slots[place.next_build];
+  const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;
+  const bool failed = reply.status == store::BuildStatus::failed;
+  slot.key = reply.key;
+  slot.out = reply.out;
+  slot.directory = reply.directory;
+  slot.binary_sha256 = reply.binary_sha256;
+  slot.compilers = reply.compilers;
+  slot.in_place = reply.in_place;
+  slot.usable = !failed;
+  slot.cached = reply.status == store::BuildStatus::cached;
+  slot.took = nanoseconds(reply.duration_ns);
+  slot.readings = reply.readings;
+  if (!reply.tidied.empty()) note("cache", reply.tidied);
+  if (!stored(store_.add_build({.experiment = experiment_.id,
+                                .key = reply.key,
+                                .benchmark = benchmark,
+                                .command = slot.command,
+                                .status = reply.status,
+                                .binary_sha256 = reply.binary_sha256,
+                                .output = reply.output,
+                                .duration_ns = reply.duration_ns})))
+    return;
+  if (failed) {
+    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
+                                           benchmark, reply.output, slot.command);
+    note("build", reason);
+    // A full disk is neither the program's fault nor a result.
+    if (reply.no_room)
+      return refuse(
+          fmt::format("the machine has no room for builds, even after the unused builds were "
+                      "removed from the cache: free some space, then retry; {}",
+                      reason));
+    if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
+    place.schedule->fail_benchmark(slot.benchmark, reason);
+  }
+  // A node builds again for each worker, so there a build is no progress.
+  if (reply.status == store::BuildStatus::built && !place.lost_position) place.losses = 0;
+  ++place.next_build;
+  ask_for_build(place);
+}
+
+// An estimate that assumes that no further build is in the cache. Empty before the first build has
+// ended.
+std::optional<nanoseconds> Session::builds_left(const Place& place) {
+  nanoseconds took{0};
+  std::int64_t built = 0;
+  for (const BuildSlot& slot : std::span(place.builds.slots).first(place.next_build)) {
+    if (slot.cached || slot.took.count() == 0) continue;
+    took += slot.took;
+    ++built;
+  }
+  if (built == 0) return std::nullopt;
+  // Several builds may have run at the same time.
+  const std::chrono::duration<double> elapsed = steady_clock::now() - place.builds_since;
+  const double at_once =
+      std::clamp(std::chrono::duration<double>(took) / elapsed, 1.0, static_cast<double>(built));
+  const auto left = static_cast<double>(place.builds.slots.size() - place.next_build);
+  return std::chrono::duration_cast<nanoseconds>(took / built * left / at_once);
+}
+
+// Noted at each start, because another version of stabd may continue the experiment later.
+void Session::note_versions(const Place& place) {
+  std::set<std::string> compilers;
+  for (const BuildSlot& slot : place.builds.slots)
+    if (slot.usable && !slot.compilers.empty()) compilers.insert(slot.compilers);
+  std::string text = "stabd " STAB_VERSION;
+  std::string_view before = "; built by ";
+  for (const std::string& each : compilers)
+    text += fmt::format("{}{}", std::exchange(before, "; and by "), each);
+  if (!place.simulator.empty()) text += fmt::format("; simulated by {}", place.simulator);
+  note(std::string(results::versions_event), one_line(text, most_versions));
+}
+
+void Session::builds_complete(Place& place) {
+  if (const auto reason = find_identical(plan_, place.builds)) return refuse(*reason);
+  if (const auto reason = find_in_place(plan_, expansion_, place.builds)) return refuse(*reason);
+  note_versions(place);
+  place.is_ready = true;
+  if (state_ == State::running) return continue_at(place);
+  if (!std::ranges::all_of(places_, &Place::is_ready)) return;  // E10
+  trials_since_ = steady_clock::now();
+  finished_then_ = counts().finished();
+  if (plan_.quiesce == plan::Quiesce::off) {
+    note_quietness(place);
+    apply(Event::built, "");
+  } else {
+    make_quiet(place);
+  }
+  if (state_ == State::running) continue_work();
+}
+
+}  // namespace stab::daemon
